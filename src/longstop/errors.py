@@ -1,0 +1,160 @@
+"""Everything that can go wrong, as facts.
+
+    LongstopError
+    ├── SettingsError                 a setting is wrong, unknown or missing
+    ├── UsageError                    a command was asked for something that cannot be done
+    ├── FetchError                    a request brought no usable page
+    │   ├── FetchTimeout                the total deadline passed
+    │   ├── SourceUnreachable           no name, no connection, or it broke
+    │   ├── SourceFailed                the site answered 5xx
+    │   ├── SourceRefused               403, 429 or another refusal; carries Retry-After
+    │   ├── PageNotFound                404 or 410
+    │   ├── BodyTooLarge                more decoded bytes than the cap
+    │   ├── BodyTruncated               fewer bytes than announced
+    │   └── ForbiddenTarget             a host, redirect or address outside the source's list
+    ├── ParseError                    a page could not be read
+    │   ├── MalformedBody               not the format it should be: broken JSON, HTML, wrong encoding
+    │   └── LayoutChanged               a field of the contract is missing or has another type
+    ├── ObservationError              a page could be read, but must not be believed
+    │   ├── WrongMatch                  it speaks of another match
+    │   └── ImpossibleObservation       its values cannot be true
+    ├── StorageError                  the store did not take or give what was asked
+    │   ├── EpochLost                   another owner has taken the match
+    │   ├── DataDirectoryInUse          another process holds the data directory
+    │   ├── StoreTooNew                 the files were written by a newer version
+    │   └── UnsafeSQLite                this SQLite can corrupt a file with several connections
+    └── IllegalTransition             a state machine was asked for a move its table does not have
+
+Foreign errors are translated into these where they enter; every fetch and parse error says which source and which
+request it belongs to.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class LongstopError(Exception):
+    """The root: one clear sentence, never a traceback for the user."""
+
+
+class SettingsError(LongstopError):
+    """A setting is wrong, unknown or missing; the sentence says what to write."""
+
+
+class UsageError(LongstopError):
+    """A command was asked for something that cannot be done; the sentence says what to do instead."""
+
+
+class SourceError(LongstopError):
+    """Common to all that goes wrong with one request to one source."""
+
+    def __init__(self, reason: str, *, source: str = "", request: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.source = source
+        self.request = request
+
+    def __str__(self) -> str:
+        where = " ".join(part for part in (self.source, self.request) if part)
+        return f"{where}: {self.reason}" if where else self.reason
+
+
+class FetchError(SourceError):
+    """A request brought no usable page."""
+
+
+class FetchTimeout(FetchError):
+    """The total deadline passed."""
+
+
+class SourceUnreachable(FetchError):
+    """No name, no connection, or it broke."""
+
+
+class SourceFailed(FetchError):
+    """The site answered 5xx."""
+
+
+class SourceRefused(FetchError):
+    """The site does not want us now."""
+
+    def __init__(
+        self, reason: str, *, source: str = "", request: str = "", retry_after_seconds: float | None = None
+    ) -> None:
+        super().__init__(reason, source=source, request=request)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class PageNotFound(FetchError):
+    """404 or 410."""
+
+
+class BodyTooLarge(FetchError):
+    """More decoded bytes than the cap."""
+
+
+class BodyTruncated(FetchError):
+    """Fewer bytes than announced."""
+
+
+class ForbiddenTarget(FetchError):
+    """A host, redirect or address outside the source's list."""
+
+
+class ParseError(SourceError):
+    """A page could not be read."""
+
+
+class MalformedBody(ParseError):
+    """The body is not in the format it should be in."""
+
+
+class LayoutChanged(ParseError):
+    """A field of the contract is missing or has another type."""
+
+
+class ObservationError(SourceError):
+    """A page could be read, but must not be believed."""
+
+
+class WrongMatch(ObservationError):
+    """The page speaks of another match."""
+
+
+class ImpossibleObservation(ObservationError):
+    """The values cannot be true."""
+
+
+class StorageError(LongstopError):
+    """The store did not take or give what was asked."""
+
+
+class EpochLost(StorageError):
+    """Another owner has taken the match; what this one derived must not be written."""
+
+
+class DataDirectoryInUse(StorageError):
+    """Another process holds the data directory."""
+
+
+class StoreTooNew(StorageError):
+    """The files were written by a newer version."""
+
+
+class UnsafeSQLite(StorageError):
+    """This SQLite can corrupt a file with several connections."""
+
+
+class IllegalTransition(LongstopError):
+    """A state machine was asked for a move its table does not have."""
+
+
+@contextmanager
+def belonging_to(source: str, request: str) -> Iterator[None]:
+    """Say which source and request an error belongs to, once, wherever inside it was raised."""
+    try:
+        yield
+    except SourceError as error:
+        error.source = error.source or source
+        error.request = error.request or request
+        raise

@@ -1,0 +1,46 @@
+"""The fetch seam: a request goes in, a page comes out, or one typed error says why not."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+from msgspec import Struct
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class FetchRequest(Struct, frozen=True, kw_only=True):
+    """One question to one site."""
+
+    source: str
+    url: str
+    method: str = "GET"
+    #: JSON to post; `None` for a GET.
+    body: bytes | None = None
+    headers: Mapping[str, str] = _NO_HEADERS
+
+    def __str__(self) -> str:
+        """Name the request in logs and errors: without the query, which may carry a secret."""
+        return f"{self.method} {self.url.partition('?')[0]}"
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """A good answer (2xx), whole, within the size cap."""
+
+    request: FetchRequest
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    elapsed_seconds: float
+    #: Bytes that came over the wire, still compressed.
+    wire_bytes: int
+
+
+class Fetcher(Protocol):
+    """Whoever can bring a page."""
+
+    async def fetch(self, request: FetchRequest) -> Page:
+        """Return the page, or raise a `FetchError`."""
+        ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,92 @@
+"""Events: what happened, under a key that is allotted once and never used again."""
+
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Self
+
+import msgspec
+from msgspec import Struct
+
+from longstop.model.cricket import Delivery, InningsSummary, OverSummary, Result
+
+Content = Delivery | OverSummary | InningsSummary | Result
+
+
+class EventKind(StrEnum):
+    """The kinds of row; a wicket or boundary is inside its delivery, not beside it."""
+
+    DELIVERY = "delivery"
+    OVER = "over"
+    INNINGS = "innings"
+    RESULT = "result"
+
+
+class Op(StrEnum):
+    """What a version does to its key."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    VOID = "void"
+
+
+class EventKey(Struct, frozen=True, order=True):
+    """The identity of an event: (kind, innings from 1, over from 0, nth delivery of the over from 1).
+
+    The nth is the order of allotment, not the place in the over: a ball inserted in the past takes the next free
+    one, so that nothing known moves. Its place is the event's `position`.
+    """
+
+    kind: EventKind
+    innings: int = 0
+    over: int = 0
+    nth: int = 0
+
+    def __str__(self) -> str:
+        match self.kind:
+            case EventKind.DELIVERY:
+                return f"delivery:{self.innings}:{self.over}:{self.nth}"
+            case EventKind.OVER:
+                return f"over:{self.innings}:{self.over}"
+            case EventKind.INNINGS:
+                return f"innings:{self.innings}"
+            case EventKind.RESULT:
+                return "result"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        kind, *numbers = text.split(":")
+        return cls(EventKind(kind), *(int(number) for number in numbers))
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """One version of one event; the versions of a key are never changed, only followed by others."""
+
+    key: EventKey
+    #: 1, 2, 3 … per key.
+    rev: int
+    op: Op
+    content: Content
+    #: The source's own id of the event.
+    source_event_id: str
+    #: The place among the live deliveries of the innings, from 1; `None` for other kinds and for void ones.
+    position: int | None = None
+
+    @property
+    def is_live(self) -> bool:
+        return self.op is not Op.VOID
+
+
+class StoredEvent(Struct, frozen=True, kw_only=True):
+    """An event version as the store keeps it."""
+
+    event: Event
+    #: Counter per match, given inside the transaction that stored the version.
+    seq: int
+    epoch: int
+    captured_at: datetime
+
+
+def content_hash(content: Content, position: int | None) -> str:
+    """Return a digest for comparison; never an identity, since A → B → A is three versions."""
+    return sha256(msgspec.json.encode((content, position))).hexdigest()

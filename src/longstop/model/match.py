@@ -1,0 +1,121 @@
+"""A match as something to watch: its identity, its phase, its urgency."""
+
+import re
+from datetime import datetime, timedelta
+from enum import IntEnum, StrEnum
+from typing import Self
+
+from msgspec import Struct
+
+from longstop.errors import IllegalTransition, UsageError
+
+_SOURCE_NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
+_SOURCE_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+IMMINENT_WITHIN = timedelta(hours=1)
+
+
+class MatchRef(Struct, frozen=True, order=True):
+    """How one source calls a match."""
+
+    source: str
+    source_id: str
+
+    def __str__(self) -> str:
+        return f"{self.source}_{self.source_id}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `{source}_{source id}`; anything else is a sentence, never a lookup with strange characters."""
+        source, _, source_id = text.partition("_")
+        if not (_SOURCE_NAME.fullmatch(source) and _SOURCE_ID.fullmatch(source_id)):
+            raise UsageError(
+                f"{text[:80]!r} is no match id: write a number, or a source and its id as in crex_11HD"
+            )
+        return cls(source, source_id)
+
+
+class Phase(StrEnum):
+    """Where a match stands in our care."""
+
+    #: Seen in a listing; nothing read of it yet.
+    DISCOVERED = "discovered"
+    #: Watched; the last look was good.
+    ACTIVE = "active"
+    #: Refused or unreadable too often; resting.
+    PAUSED = "paused"
+    #: The source says it is over, with a result.
+    COMPLETED = "completed"
+    #: Over for a day; no longer looked at.
+    ARCHIVED = "archived"
+
+
+#: The whole life of a match. A source may take a result back, hence COMPLETED → ACTIVE.
+TRANSITIONS: dict[Phase, frozenset[Phase]] = {
+    Phase.DISCOVERED: frozenset({Phase.ACTIVE, Phase.PAUSED, Phase.COMPLETED}),
+    Phase.ACTIVE: frozenset({Phase.PAUSED, Phase.COMPLETED}),
+    Phase.PAUSED: frozenset({Phase.ACTIVE, Phase.COMPLETED}),
+    Phase.COMPLETED: frozenset({Phase.ACTIVE, Phase.ARCHIVED}),
+    Phase.ARCHIVED: frozenset(),
+}
+
+
+def move(current: Phase, to: Phase) -> Phase:
+    """Return the new phase, or raise: a move that is not in the table is a bug, not a wish."""
+    if current is to:
+        return current
+    if to not in TRANSITIONS[current]:
+        raise IllegalTransition(f"a match cannot go from {current} to {to}")
+    return to
+
+
+class MatchStatus(StrEnum):
+    """What the source says of the play."""
+
+    UPCOMING = "upcoming"
+    LIVE = "live"
+    #: Innings break, drinks, rain, stumps …: not over, picked up again by itself.
+    BREAK = "break"
+    COMPLETED = "completed"
+
+
+class Priority(IntEnum):
+    """Who goes first; lower is sooner."""
+
+    LIVE = 0
+    IMMINENT = 1
+    COMPLETED = 2
+
+
+def priority_of(status: MatchStatus, start_at: datetime | None, now: datetime) -> Priority | None:
+    """Return the urgency of a match; `None` for one that starts later than an hour from now."""
+    if status is MatchStatus.COMPLETED:
+        return Priority.COMPLETED
+    if status is not MatchStatus.UPCOMING:
+        return Priority.LIVE
+    if start_at is None or start_at - now <= IMMINENT_WITHIN:
+        return Priority.IMMINENT
+    return None
+
+
+class SyncState(StrEnum):
+    """Whether what we hold has been compared with the source's whole event list since we last (re)started."""
+
+    RECOVERING = "recovering"
+    IN_SYNC = "in_sync"
+
+
+class MonitoringRecord(Struct, frozen=True, kw_only=True):
+    """How the watching of one match goes; it lives in the hot view and can be built again."""
+
+    match_id: int
+    ref: MatchRef
+    phase: Phase
+    status: MatchStatus
+    sync: SyncState
+    #: The last accepted poll, also when it brought nothing new: what freshness is measured from.
+    last_poll_at: datetime | None
+    start_at: datetime | None = None
+    consecutive_failures: int = 0
+    total_polls: int = 0
+    total_failures: int = 0
+    last_error: str | None = None

@@ -1,0 +1,60 @@
+"""Snapshots: the whole of a match at one moment, with a sequence number that only grows and a checksum."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+#: How many snapshots of a match are kept.
+SNAPSHOTS_KEPT = 5
+
+
+class Provenance(Struct, frozen=True, kw_only=True):
+    """Who said a field, how sure, and when."""
+
+    source: str
+    confidence: float
+    at: datetime
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """A normalised payload as it was stored; the bytes are served as they are."""
+
+    match_id: int
+    sequence: int
+    checksum: str
+    payload: bytes
+    provenance: dict[str, Provenance]
+    created_at: datetime
+    scraper_id: str
+    #: From the page's arrival to the commit's start.
+    update_latency_ms: int
+    data_source: str = "scraper"
+
+
+def canonical(payload: Mapping[str, Any]) -> bytes:
+    """Return the one spelling of a payload: sorted keys, no blanks, UTF-8."""
+    return msgspec.json.encode(payload, order="sorted")
+
+
+def checksum(canonical_payload: bytes) -> str:
+    return sha256(canonical_payload).hexdigest()
+
+
+def delta(old: Snapshot | None, new: Snapshot) -> dict[str, Any]:
+    """Return the top-level fields that differ; a removed one is listed under `_removed`, not silently missing."""
+    current: dict[str, Any] = msgspec.json.decode(new.payload)
+    if old is None:
+        return {"_diff_type": "initial", "_sequence_delta": new.sequence, **current}
+    previous: dict[str, Any] = msgspec.json.decode(old.payload)
+    absent = object()
+    changed = {name: value for name, value in current.items() if previous.get(name, absent) != value}
+    return {
+        "_diff_type": "update",
+        "_sequence_delta": new.sequence - old.sequence,
+        "_removed": sorted(previous.keys() - current.keys()),
+        **changed,
+    }

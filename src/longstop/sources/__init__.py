@@ -1,0 +1,1 @@
+"""What to ask a site, and how to read its answer."""

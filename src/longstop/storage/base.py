@@ -1,0 +1,217 @@
+"""The storage seam, in verbs. `matches.db` is capture and store at once; what it returned from is on disk."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from msgspec import Struct
+
+from longstop.model.event import Event, StoredEvent
+from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase
+from longstop.model.snapshot import Provenance, Snapshot
+
+
+class MatchRow(Struct, frozen=True, kw_only=True):
+    """A match as the store knows it."""
+
+    match_id: int
+    ref: MatchRef
+    phase: Phase
+    status: MatchStatus
+    title: str
+    start_at: datetime | None
+    owner: str | None
+    #: +1 at each take-over; whoever writes with an older one is refused.
+    epoch: int
+    #: The highest event sequence number given out.
+    seq: int
+    created_at: datetime
+    #: The last stored change; the last *poll* is in the hot view.
+    updated_at: datetime | None
+    completed_at: datetime | None
+
+
+class FindingKind(StrEnum):
+    """What can be wrong with what a source shows."""
+
+    #: Balls that must have been bowled are not shown.
+    GAP = "gap"
+    #: The events' totals and the scoreboard's disagree.
+    MISMATCH = "mismatch"
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """An open question about a match's data: recorded, shown, and closed when it is answered."""
+
+    kind: FindingKind
+    #: Which innings and place, e.g. `2:14` for over 14 of the second innings, `1` for a whole innings.
+    place: str
+    detail: str
+
+
+class StoredFinding(Struct, frozen=True, kw_only=True):
+    finding: Finding
+    opened_at: datetime
+    closed_at: datetime | None
+
+
+class MatchBase(Struct, frozen=True, kw_only=True):
+    """All that is needed to go on with a match: what the next view is compared with."""
+
+    match: MatchRow
+    #: The latest version of every key, void ones included.
+    events: tuple[StoredEvent, ...]
+    snapshot: Snapshot | None
+    open_findings: tuple[Finding, ...]
+    #: Names of players and teams learnt so far.
+    players: dict[str, str]
+    teams: dict[str, str]
+
+
+class SnapshotDraft(Struct, frozen=True, kw_only=True):
+    """A new payload; the store gives it its sequence number."""
+
+    checksum: str
+    payload: bytes
+    provenance: dict[str, Provenance]
+    update_latency_ms: int
+
+
+class MatchUpdate(Struct, frozen=True, kw_only=True):
+    """Everything one accepted poll changed: stored together or not at all."""
+
+    match_id: int
+    epoch: int
+    scraper_id: str
+    captured_at: datetime
+    phase: Phase
+    status: MatchStatus
+    title: str
+    start_at: datetime | None
+    events: tuple[Event, ...]
+    #: `None` when the payload is the one already stored.
+    snapshot: SnapshotDraft | None
+    #: The findings that are open now; those stored and not named here are closed.
+    findings: tuple[Finding, ...]
+    #: Newly learnt names.
+    players: dict[str, str]
+    teams: dict[str, str]
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """Proof that an update is durable."""
+
+    match: MatchRow
+    #: The events as stored, with their sequence numbers.
+    events: tuple[StoredEvent, ...]
+    snapshot: Snapshot | None
+
+
+class MatchFilter(Struct, frozen=True, kw_only=True):
+    """Which matches to list, a page at a time."""
+
+    status: MatchStatus | None = None
+    phase: Phase | None = None
+    source: str | None = None
+    #: Only ids greater than this.
+    after_id: int = 0
+    limit: int = 100
+
+
+class MatchReader(Protocol):
+    """The reading side: what the API needs. Calls are short and never wait for a writer."""
+
+    def find(self, ref: MatchRef) -> MatchRow | None: ...
+
+    def match(self, match_id: int) -> MatchRow | None: ...
+
+    def matches(self, wanted: MatchFilter) -> list[MatchRow]:
+        """Return matches in the order of their ids."""
+        ...
+
+    def events_after(self, match_id: int, seq: int, limit: int) -> list[StoredEvent]:
+        """Return event versions in the order of their sequence numbers."""
+        ...
+
+    def current_events(self, match_id: int) -> list[StoredEvent]:
+        """Return the latest version of every key, void ones included."""
+        ...
+
+    def snapshots(self, match_id: int) -> list[Snapshot]:
+        """Return the kept snapshots, newest first."""
+        ...
+
+    def findings(self, match_id: int) -> list[StoredFinding]:
+        """Return gaps and mismatches, open ones first."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class MatchStore(Protocol):
+    """The writing side: one process, one writer."""
+
+    async def register(self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime) -> MatchRow:
+        """Return the match of this reference, created as DISCOVERED when it is new."""
+        ...
+
+    async def claim(self, match_id: int, node: str) -> MatchRow:
+        """Take the match: owner set, epoch + 1."""
+        ...
+
+    async def load(self, match_id: int) -> MatchBase: ...
+
+    async def unfinished(self) -> list[MatchRow]:
+        """Return the matches that are not archived: what a restarted node goes on with."""
+        ...
+
+    async def save_update(self, update: MatchUpdate) -> Receipt:
+        """Store an update in one transaction; durable on return. Raise `EpochLost` for an old epoch."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class HotRow(Struct, frozen=True, kw_only=True):
+    """The live view of one match."""
+
+    record: MonitoringRecord
+    #: Sequence number and bytes of the newest snapshot; `None` before the first.
+    sequence: int | None
+    checksum: str | None
+    payload: bytes | None
+    captured_at: datetime | None
+    scraper_id: str
+
+
+class NodeBeat(Struct, frozen=True, kw_only=True):
+    """A scraper's sign of life."""
+
+    node: str
+    pid: int
+    started_at: datetime
+    beat_at: datetime
+    rss_bytes: int
+    #: Failures of the last minute, over all matches.
+    errors_last_minute: int
+
+
+class HotWriter(Protocol):
+    """The scraper's side of the hot view. It never waits; what it holds can be built again from the store."""
+
+    def put(self, row: HotRow) -> None: ...
+
+    def beat(self, beat: NodeBeat) -> None: ...
+
+
+class HotReader(Protocol):
+    """The API's side of the hot view."""
+
+    def row(self, match_id: int) -> HotRow | None: ...
+
+    def rows(self) -> Sequence[HotRow]: ...
+
+    def beats(self) -> Sequence[NodeBeat]: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,1 @@
+"""What happened, said once as data; sinks turn it into logs, metrics and rows."""

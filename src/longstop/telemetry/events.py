@@ -1,0 +1,144 @@
+"""Telemetry events: frozen facts with a name that logs, metrics and tests share."""
+
+from enum import StrEnum
+from typing import ClassVar
+
+from msgspec import Struct
+
+
+class Severity(StrEnum):
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARN = "WARN"
+    ERROR = "ERROR"
+    CRITICAL = "CRITICAL"
+
+
+class Telemetry(Struct, frozen=True, kw_only=True):
+    """The base: a fact with a name and a severity."""
+
+    name: ClassVar[str]
+    severity: ClassVar[Severity] = Severity.INFO
+
+
+class ProcessStarted(Telemetry, frozen=True, kw_only=True):
+    name = "process.started"
+    process: str
+    pid: int
+    version: str
+
+
+class ProcessStopped(Telemetry, frozen=True, kw_only=True):
+    name = "process.stopped"
+    process: str
+    pid: int
+
+
+class ChildDied(Telemetry, frozen=True, kw_only=True):
+    """The supervisor saw a child end without being asked to."""
+
+    name = "process.died"
+    severity = Severity.ERROR
+    process: str
+    pid: int
+    exit_code: int
+    restart_in_seconds: float
+
+
+class MatchDiscovered(Telemetry, frozen=True, kw_only=True):
+    name = "match.discovered"
+    match_id: int
+    ref: str
+
+
+class MatchMoved(Telemetry, frozen=True, kw_only=True):
+    name = "match.moved"
+    match_id: int
+    ref: str
+    before: str
+    after: str
+
+
+class MatchClaimed(Telemetry, frozen=True, kw_only=True):
+    name = "match.claimed"
+    match_id: int
+    ref: str
+    epoch: int
+
+
+class MatchInSync(Telemetry, frozen=True, kw_only=True):
+    """After a start or a gap, what we hold agrees with the source's whole event list again."""
+
+    name = "match.in_sync"
+    match_id: int
+    ref: str
+    events: int
+
+
+class ListingRead(Telemetry, frozen=True, kw_only=True):
+    name = "listing.read"
+    severity = Severity.DEBUG
+    source: str
+    matches: int
+    changed: int
+
+
+class ListingFailed(Telemetry, frozen=True, kw_only=True):
+    """The listing brought nothing: not an empty listing, and no word on any match."""
+
+    name = "listing.failed"
+    severity = Severity.WARN
+    source: str
+    error_type: str
+    error_message: str
+
+
+class UpdateStored(Telemetry, frozen=True, kw_only=True):
+    name = "update.stored"
+    match_id: int
+    ref: str
+    inserted: int
+    updated: int
+    voided: int
+    seq: int
+    latency_ms: int
+
+
+class PollFailed(Telemetry, frozen=True, kw_only=True):
+    """One look at one match failed; the next one goes on from the same base."""
+
+    name = "poll.failed"
+    severity = Severity.WARN
+    match_id: int
+    ref: str
+    error_type: str
+    error_message: str
+
+
+class FindingOpened(Telemetry, frozen=True, kw_only=True):
+    name = "finding.opened"
+    severity = Severity.WARN
+    match_id: int
+    ref: str
+    kind: str
+    place: str
+    detail: str
+
+
+class FindingClosed(Telemetry, frozen=True, kw_only=True):
+    name = "finding.closed"
+    match_id: int
+    ref: str
+    kind: str
+    place: str
+
+
+class TaskFailed(Telemetry, frozen=True, kw_only=True):
+    """A background task met an error it does not know: a bug, shown with its trace, and the work goes on."""
+
+    name = "task.failed"
+    severity = Severity.CRITICAL
+    task: str
+    error_type: str
+    error_message: str
+    stack_trace: str
