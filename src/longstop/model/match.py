@@ -28,9 +28,7 @@ class MatchRef(Struct, frozen=True, order=True):
         """Read `{source}_{source id}`; anything else is a sentence, never a lookup with strange characters."""
         source, _, source_id = text.partition("_")
         if not (_SOURCE_NAME.fullmatch(source) and _SOURCE_ID.fullmatch(source_id)):
-            raise UsageError(
-                f"{text[:80]!r} is no match id: write a number, or a source and its id as in crex_11HD"
-            )
+            raise UsageError(f"{text[:80]!r} is no match id: write a number, or a source and its id as in crex_11HD")
         return cls(source, source_id)
 
 

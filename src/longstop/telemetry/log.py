@@ -45,10 +45,7 @@ class LogSink:
 
 
 def _cap_fields(_logger: Any, _method: str, fields: structlog.types.EventDict) -> structlog.types.EventDict:
-    return {
-        name: value[:MAX_FIELD_CHARACTERS] if isinstance(value, str) else value
-        for name, value in fields.items()
-    }
+    return {name: value[:MAX_FIELD_CHARACTERS] if isinstance(value, str) else value for name, value in fields.items()}
 
 
 def _to_json(fields: Any, **_options: Any) -> str:
