@@ -132,3 +132,10 @@ class InningsScore(Struct, frozen=True, kw_only=True):
     def is_blank(self) -> bool:
         """Return whether this is a zero-filled innings, which sites also show for one that has not begun."""
         return self.runs == 0 and self.wickets == 0 and self.overs == Overs(0, 0)
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """What the side batting second needs, also after a revision for lost time."""
+
+    runs: Count
+    overs: Overs

@@ -10,7 +10,8 @@ from msgspec import Struct
 from longstop.errors import IllegalTransition, UsageError
 
 _SOURCE_NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
-_SOURCE_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+#: What a source may call a match: it becomes part of paths and file names.
+SOURCE_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 IMMINENT_WITHIN = timedelta(hours=1)
 
 
@@ -27,7 +28,7 @@ class MatchRef(Struct, frozen=True, order=True):
     def parse(cls, text: str) -> Self:
         """Read `{source}_{source id}`; anything else is a sentence, never a lookup with strange characters."""
         source, _, source_id = text.partition("_")
-        if not (_SOURCE_NAME.fullmatch(source) and _SOURCE_ID.fullmatch(source_id)):
+        if not (_SOURCE_NAME.fullmatch(source) and SOURCE_ID.fullmatch(source_id)):
             raise UsageError(f"{text[:80]!r} is no match id: write a number, or a source and its id as in crex_11HD")
         return cls(source, source_id)
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from longstop.fetching.base import FetchRequest
-from longstop.model.cricket import Delivery, InningsScore, OverSummary, Result, Wicket
+from longstop.model.cricket import Delivery, InningsScore, Overs, OverSummary, Result, Target, Wicket
 from longstop.model.match import MatchStatus
 
 
@@ -63,6 +63,10 @@ class Board(Struct, frozen=True, kw_only=True):
     first: InningsScore | None = None
     second: InningsScore | None = None
     result: Result | None = None
+    #: Whether the site says that the innings under way has ended.
+    is_innings_over: bool = False
+    #: Runs to win, and the overs to get them in; `None` when the site shows none.
+    target: Target | None = None
     match_format: str | None = None
     start_at: datetime | None = None
     #: Empty in a listing's entry, and at breaks.
@@ -76,6 +80,8 @@ class Listing(Struct, frozen=True, kw_only=True):
     """The matches a site shows now. An empty one is an answer; a failed one is an error."""
 
     boards: tuple[Board, ...]
+    #: Matches that are in the list with an entry we cannot read: neither missing nor finished.
+    unreadable: tuple[str, ...] = ()
 
 
 class BallItem(Struct, frozen=True, kw_only=True):
@@ -92,7 +98,7 @@ class WicketItem(Struct, frozen=True, kw_only=True):
 
     id: int
     innings: int
-    label: str
+    label: Overs
     wicket: Wicket
 
 

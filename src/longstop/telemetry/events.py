@@ -81,6 +81,8 @@ class ListingRead(Telemetry, frozen=True, kw_only=True):
     source: str
     matches: int
     changed: int
+    #: Entries of the list that could not be read.
+    unreadable: int
 
 
 class ListingFailed(Telemetry, frozen=True, kw_only=True):
@@ -142,3 +144,23 @@ class TaskFailed(Telemetry, frozen=True, kw_only=True):
     error_type: str
     error_message: str
     stack_trace: str
+
+
+class ResourceFailed(Telemetry, frozen=True, kw_only=True):
+    """A page that is good to have, but not needed for the poll, could not be read."""
+
+    name = "resource.failed"
+    severity = Severity.WARN
+    match_id: int
+    ref: str
+    resource: str
+    error_type: str
+    error_message: str
+
+
+class HotViewFailed(Telemetry, frozen=True, kw_only=True):
+    """The live view could not be written; nothing is lost, but the ages that the API shows grow."""
+
+    name = "hot.failed"
+    severity = Severity.ERROR
+    error_message: str

@@ -1,0 +1,1 @@
+"""How it is served: stored bytes, with their age, to those who hold a token."""

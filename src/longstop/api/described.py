@@ -1,0 +1,158 @@
+"""The routes in the words of the OpenAPI document: what they give, with examples."""
+
+from typing import Any
+
+_EVENT = {
+    "seq": 41,
+    "key": "delivery:1:5:2",
+    "kind": "delivery",
+    "rev": 1,
+    "op": "insert",
+    "innings": 1,
+    "over": 5,
+    "nth": 2,
+    "position": 32,
+    "critical": True,
+    "source": "crex",
+    "source_event_id": "1730",
+    "captured_at": "2026-11-12T10:30:45.120Z",
+    "data": {
+        "label": {"over": 5, "ball": 2},
+        "runs": {"batter": 4, "wides": 0, "noballs": 0, "byes": 0, "legbyes": 0, "penalty": 0},
+        "boundary": 4,
+        "batter": "P1",
+        "bowler": "P2",
+        "wickets": [],
+    },
+}
+_MATCH = {
+    "matchId": 1,
+    "match_id": "crex_11HD",
+    "title": "Reds v Blues",
+    "status": "live",
+    "phase": "active",
+    "start_time": "2026-11-12T10:00:00.000Z",
+    "data_age_seconds": 1.2,
+    "last_poll_at": "2026-11-12T10:30:45.120Z",
+    "sync": "in_sync",
+    "url": "/cricket-data/match-info/1",
+}
+_METADATA = {
+    "scraped_at": "2026-11-12T10:30:45.120Z",
+    "data_age_seconds": 1.2,
+    "captured_at": "2026-11-12T10:30:40.002Z",
+    "sequence": 17,
+    "checksum": "9f2c…",
+    "scraper_id": "node-1",
+    "source": "scraper",
+    "sync": "in_sync",
+    "phase": "active",
+    "open_findings": 0,
+}
+_HEALTH = {
+    "status": "healthy",
+    "reasons": [],
+    "timestamp": "2026-11-12T10:30:46.320Z",
+    "uptime_seconds": 900.0,
+    "active_scraper_count": 1,
+    "total_matches_scraping": 1,
+    "total_memory_mb": 61.4,
+}
+
+_AGE_HEADERS = {
+    "X-Data-Freshness": {"description": "The last accepted poll, ISO 8601.", "schema": {"type": "string"}},
+    "X-Data-Age-Seconds": {"description": "Seconds since that poll.", "schema": {"type": "number"}},
+    "X-Data-Sync": {
+        "description": "Whether the data were compared with the source's whole event list since the last start.",
+        "schema": {"type": "string", "enum": ["in_sync", "recovering"]},
+    },
+}
+_ETAG = {"ETag": {"description": "The checksum of the stored payload.", "schema": {"type": "string"}}}
+
+
+def _answer(description: str, example: object, headers: dict[str, Any] | None = None) -> dict[str, Any]:
+    content = {"application/json": {"schema": {"type": "object"}, "example": example}}
+    return {"description": description, "content": content, "headers": headers or {}}
+
+
+def _error(description: str) -> dict[str, Any]:
+    return _answer(description, {"error": "One sentence that says what is wrong."})
+
+
+_TOKEN_ERRORS = {401: _error("No valid Bearer token."), 403: _error("The token lacks the permission `read`.")}
+_MATCH_ERRORS = {400: _error("This is no match id."), 404: _error("No such match, or it was not read yet.")}
+
+MATCH_INFO: dict[str, Any] = {
+    "summary": "A match, with its age",
+    "description": "The newest payload as it was stored, with `_metadata` added. Send its ETag: 304 if unchanged.",
+    "tags": ["matches"],
+    "responses": {
+        200: _answer("The match.", {"matchId": 1, "status": "live", "_metadata": _METADATA}, _AGE_HEADERS | _ETAG),
+        304: {"description": "The payload is the one you have; the age headers are new.", "headers": _AGE_HEADERS},
+        **_MATCH_ERRORS,
+        **_TOKEN_ERRORS,
+    },
+    "openapi_extra": {
+        "security": [{"HTTPBearer": []}],
+        "parameters": [
+            {
+                "name": "match_id",
+                "in": "path",
+                "required": True,
+                "description": "The number of the match, or its source and the source's id.",
+                "schema": {"type": "string"},
+                "examples": {"number": {"value": "1"}, "source and id": {"value": "crex_11HD"}},
+            },
+            {"name": "If-None-Match", "in": "header", "required": False, "schema": {"type": "string"}},
+        ],
+    },
+}
+
+EVENTS: dict[str, Any] = {
+    "summary": "The events of a match after a sequence number",
+    "description": (
+        "Every version of every event, in the order of storing. Go on with `after=next_after` while `has_more`. "
+        "With `current=true`: only the latest live version of each event, all of them, in the order of play."
+    ),
+    "tags": ["matches"],
+    "responses": {
+        200: _answer(
+            "The events.",
+            {"matchId": 1, "match_id": "crex_11HD", "events": [_EVENT], "next_after": 41, "has_more": False},
+            _AGE_HEADERS,
+        ),
+        422: _error("A parameter is wrong."),
+        **_MATCH_ERRORS,
+        **_TOKEN_ERRORS,
+    },
+}
+
+MATCHES: dict[str, Any] = {
+    "summary": "The matches, a page at a time",
+    "description": "In the order of their numbers. Go on with `after=next_after` until it is null.",
+    "tags": ["matches"],
+    "responses": {
+        200: _answer("The matches.", {"matches": [_MATCH], "next_after": None}),
+        422: _error("A parameter is wrong."),
+        **_TOKEN_ERRORS,
+    },
+}
+
+HEALTH: dict[str, Any] = {
+    "summary": "How it goes, over all and by match",
+    "description": "Measured at `timestamp`, at most a second ago. What is not measured is null.",
+    "tags": ["health"],
+    "responses": {200: _answer("Healthy or degraded.", _HEALTH), 503: _answer("Down.", _HEALTH | {"status": "down"})},
+}
+
+LIVE: dict[str, Any] = {
+    "summary": "Whether this process answers",
+    "tags": ["health"],
+    "responses": {200: _answer("It does.", {"status": "alive"})},
+}
+
+READY: dict[str, Any] = {
+    "summary": "Whether the store can be read and a scraper was heard",
+    "tags": ["health"],
+    "responses": {200: _answer("Ready.", {"status": "ready"}), 503: _error("Not ready, with the reasons.")},
+}

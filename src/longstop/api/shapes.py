@@ -1,0 +1,138 @@
+"""Records as JSON: the one place that knows how an answer is spelled. All of it is pure."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from longstop.api.view import MatchView, age_seconds
+from longstop.clock import to_iso
+from longstop.model.event import EventKey, EventKind, StoredEvent
+from longstop.model.match import MonitoringRecord, SyncState
+from longstop.storage.base import MatchRow
+
+_LAST = float("inf")
+
+#: How many numbers of a key mean something: a result has none, a delivery has innings, over and nth.
+_KEY_DEPTH = {EventKind.RESULT: 0, EventKind.INNINGS: 1, EventKind.OVER: 2, EventKind.DELIVERY: 3}
+
+
+def match_path(match_id: int) -> str:
+    return f"/cricket-data/match-info/{match_id}"
+
+
+def iso_or_none(moment: datetime | None) -> str | None:
+    return to_iso(moment) if moment else None
+
+
+def metadata(view: MatchView, open_findings: int, now: datetime) -> dict[str, Any]:
+    """Return what is said about a payload, beside it."""
+    return {
+        "scraped_at": to_iso(view.polled_at),
+        "data_age_seconds": age_seconds(view.polled_at, now),
+        "captured_at": to_iso(view.captured_at),
+        "sequence": view.sequence,
+        "checksum": view.checksum,
+        "scraper_id": view.scraper_id,
+        "source": "scraper",
+        "sync": view.sync.value,
+        "phase": view.match.phase.value,
+        "open_findings": open_findings,
+    }
+
+
+def splice_metadata(payload: bytes, about: dict[str, Any]) -> bytes:
+    """Put `_metadata` before the payload's final brace; the stored bytes stay as they are."""
+    comma = b"" if payload == b"{}" else b","
+    return b"".join((payload[:-1], comma, b'"_metadata":', msgspec.json.encode(about), b"}"))
+
+
+def age_headers(view: MatchView | None, now: datetime) -> dict[str, str]:
+    """Return the headers that say how old an answer is; a match never read has no age, rather than a made-up one."""
+    if view is None:
+        return {"X-Data-Sync": SyncState.RECOVERING.value}
+    return {
+        "X-Data-Freshness": to_iso(view.polled_at),
+        "X-Data-Age-Seconds": f"{age_seconds(view.polled_at, now):.3f}",
+        "X-Data-Sync": view.sync.value,
+    }
+
+
+def match_entry(match: MatchRow, record: MonitoringRecord | None, now: datetime) -> dict[str, Any]:
+    """Return a match's line in the list."""
+    polled_at = record.last_poll_at if record else None
+    return {
+        "matchId": match.match_id,
+        "match_id": str(match.ref),
+        "title": match.title,
+        "status": match.status.value,
+        "phase": match.phase.value,
+        "start_time": iso_or_none(match.start_at),
+        "data_age_seconds": age_seconds(polled_at, now) if polled_at else None,
+        "last_poll_at": iso_or_none(polled_at),
+        "sync": record.sync.value if record else None,
+        "url": match_path(match.match_id),
+    }
+
+
+def event_entry(stored: StoredEvent, source: str) -> dict[str, Any]:
+    """Return one event version."""
+    event = stored.event
+    innings, over, nth = _key_numbers(event.key)
+    data: dict[str, Any] = msgspec.to_builtins(event.content)
+    del data["kind"]
+    return {
+        "seq": stored.seq,
+        "key": str(event.key),
+        "kind": event.key.kind.value,
+        "rev": event.rev,
+        "op": event.op.value,
+        "innings": innings,
+        "over": over,
+        "nth": nth,
+        "position": event.position,
+        # Every kind of event there is so far is critical: never lost.
+        "critical": True,
+        "source": source,
+        "source_event_id": event.source_event_id,
+        "captured_at": to_iso(stored.captured_at),
+        "data": data,
+    }
+
+
+def events_page(match: MatchRow, events: Sequence[StoredEvent], next_after: int, has_more: bool) -> dict[str, Any]:
+    return {
+        "matchId": match.match_id,
+        "match_id": str(match.ref),
+        "events": [event_entry(stored, match.ref.source) for stored in events],
+        "next_after": next_after,
+        "has_more": has_more,
+    }
+
+
+def in_order_of_play(events: Iterable[StoredEvent]) -> list[StoredEvent]:
+    """Return the live ones as they happened: deliveries by position, then the over's end, the innings', the result."""
+    return sorted((stored for stored in events if stored.event.is_live), key=_order_of_play)
+
+
+def _order_of_play(stored: StoredEvent) -> tuple[float, float, int, int]:
+    key, position = stored.event.key, stored.event.position or 0
+    match key.kind:
+        case EventKind.DELIVERY:
+            return (key.innings, key.over, 0, position)
+        case EventKind.OVER:
+            return (key.innings, key.over, 1, 0)
+        case EventKind.INNINGS:
+            return (key.innings, _LAST, 2, 0)
+        case EventKind.RESULT:
+            return (_LAST, _LAST, 3, 0)
+
+
+def _key_numbers(key: EventKey) -> tuple[int | None, int | None, int | None]:
+    depth = _KEY_DEPTH[key.kind]
+    return (
+        key.innings if depth >= 1 else None,
+        key.over if depth >= 2 else None,
+        key.nth if depth >= 3 else None,
+    )

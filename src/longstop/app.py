@@ -1,0 +1,228 @@
+"""Where everything is put together. This module alone knows every concrete class."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+
+from longstop import __version__
+from longstop.api.auth import Permission, TokenVerifier, issue_token
+from longstop.api.secret import Secret
+from longstop.api.server import build_app, run_server
+from longstop.clock import Clock, SystemClock
+from longstop.errors import SettingsError
+from longstop.fetching.guards import FetchPolicy, guarded
+from longstop.fetching.http import HttpFetcher
+from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.run import Road
+from longstop.settings import Settings
+from longstop.sources.base import SourceConfig
+from longstop.sources.registry import load_sources, make_source
+from longstop.storage.base import HotWriter, MatchStore, NodeBeat
+from longstop.storage.directory import DataDirectory
+from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from longstop.telemetry.bus import Bus, Sink
+from longstop.telemetry.events import HotViewFailed, ProcessStarted, ProcessStopped
+from longstop.telemetry.log import LogSink
+from longstop.telemetry.rate import ErrorRate
+from longstop.watching.cadence import Cadence
+from longstop.watching.ownership import take_over
+from longstop.watching.scheduler import Scheduler
+
+#: How often a scraper says that it is alive; the API calls it down after 15 s of silence.
+BEAT_SECONDS = 1.0
+
+
+def make_bus(process: str, settings: Settings, clock: Clock, *more: Sink) -> Bus:
+    log = LogSink(process=process, level=settings.scraper.monitoring.logging.level, clock=clock)
+    return Bus([log, *more])
+
+
+def load_secret(settings: Settings) -> Secret:
+    """Return the key that signs tokens, made when there is none yet."""
+    return Secret.load_or_create(DataDirectory.open(settings.data).path / "token-secret")
+
+
+# --- the scraper ----------------------------------------------------------------------------------------------------
+
+
+async def run_scraper(settings: Settings) -> None:
+    """Watch the matches of all enabled sources until asked to stop."""
+    clock = SystemClock()
+    errors = ErrorRate(clock)
+    bus = make_bus("scraper", settings, clock, errors)
+    configs = _enabled_sources(settings.sources)
+    directory = DataDirectory.open(settings.data)
+    with directory.lock(), _life(bus, "scraper"):
+        async with _open_store(directory) as store, _open_hot(directory, bus) as hot:
+            workshop = _Workshop(settings, store=store, hot=hot, bus=bus, clock=clock, node=directory.node_id)
+            async with workshop.schedulers(configs) as schedulers:
+                for state in await take_over(store, directory.node_id):
+                    if scheduler := schedulers.get(state.row.ref.source):
+                        scheduler.adopt(state)
+                await _run_until_stopped(
+                    _beat(hot, errors, clock, directory.node_id),
+                    *(scheduler.run() for scheduler in schedulers.values()),
+                )
+
+
+class _Workshop:
+    """Makes what one source needs: its fetcher behind the guards, its road, its scheduler."""
+
+    def __init__(
+        self, settings: Settings, *, store: MatchStore, hot: HotWriter, bus: Bus, clock: Clock, node: str
+    ) -> None:
+        self._settings = settings.scraper
+        self._store = store
+        self._hot = hot
+        self._bus = bus
+        self._clock = clock
+        self._node = node
+        self._slots = asyncio.Semaphore(settings.scraper.fetching.concurrency_cap)
+
+    @asynccontextmanager
+    async def schedulers(self, configs: tuple[SourceConfig, ...]) -> AsyncIterator[dict[str, Scheduler]]:
+        fetchers = {config.domain_id: HttpFetcher(self._policy(config), self._clock) for config in configs}
+        try:
+            yield {config.domain_id: self._scheduler(config, fetchers[config.domain_id]) for config in configs}
+        finally:
+            for fetcher in fetchers.values():
+                await fetcher.aclose()
+
+    def _policy(self, config: SourceConfig) -> FetchPolicy:
+        fetching = self._settings.fetching
+        return FetchPolicy(
+            hosts=config.hosts,
+            allow_private_addresses=config.allow_private_addresses,
+            deadline_seconds=fetching.timeout,
+            max_body_bytes=fetching.max_body_bytes,
+            max_connections=fetching.concurrency_cap,
+        )
+
+    def _scheduler(self, config: SourceConfig, fetcher: HttpFetcher) -> Scheduler:
+        asker = Asker(make_source(config), guarded(fetcher, self._policy(config)))
+        road = Road(asker=asker, store=self._store, bus=self._bus, clock=self._clock, scraper_id=self._node)
+        lifecycle = self._settings.lifecycle
+        return Scheduler(
+            config.domain_id,
+            asker=asker,
+            road=road,
+            store=self._store,
+            hot=self._hot,
+            bus=self._bus,
+            clock=self._clock,
+            cadence=Cadence(live=lifecycle.polling_interval, discovery=lifecycle.discovery_interval),
+            slots=self._slots,
+            node=self._node,
+        )
+
+
+def _enabled_sources(path: Path) -> tuple[SourceConfig, ...]:
+    enabled = tuple(config for config in load_sources(path) if config.enabled)
+    if not enabled:
+        raise SettingsError(
+            f"no source is enabled in {path}: record who gave leave to read a site under `permission` and write "
+            "`enabled: true`, or try `longstop demo`"
+        )
+    return enabled
+
+
+@asynccontextmanager
+async def _open_store(directory: DataDirectory) -> AsyncIterator[SqliteMatchStore]:
+    store = await SqliteMatchStore.open(directory.matches_db)
+    try:
+        yield store
+    finally:
+        await store.aclose()
+
+
+@asynccontextmanager
+async def _open_hot(directory: DataDirectory, bus: Bus) -> AsyncIterator[SqliteHotWriter]:
+    hot = SqliteHotWriter(directory.hot_db, on_failure=lambda error: bus.emit(HotViewFailed(error_message=str(error))))
+    try:
+        yield hot
+    finally:
+        await asyncio.to_thread(hot.close)
+
+
+async def _beat(hot: HotWriter, errors: ErrorRate, clock: Clock, node: str) -> None:
+    started_at = clock.now()
+    process = psutil.Process()
+    while True:
+        hot.beat(
+            NodeBeat(
+                node=node,
+                pid=process.pid,
+                started_at=started_at,
+                beat_at=clock.now(),
+                rss_bytes=process.memory_info().rss,
+                errors_last_minute=errors.last_minute(),
+            )
+        )
+        await asyncio.sleep(BEAT_SECONDS)
+
+
+# --- the API --------------------------------------------------------------------------------------------------------
+
+
+async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> None:
+    """Serve what the store holds until asked to stop; it never scrapes."""
+    clock = SystemClock()
+    bus = make_bus("api", settings, clock)
+    directory = DataDirectory.open(settings.data)
+    reader, hot = SqliteMatchReader(directory.matches_db), SqliteHotReader(directory.hot_db)
+    app = build_app(
+        reader=reader,
+        hot=hot,
+        verifier=TokenVerifier(load_secret(settings)),
+        clock=clock,
+        started_at=clock.now(),
+        bus=bus,
+    )
+    try:
+        with _life(bus, "api"):
+            await _run_until_stopped(run_server(app, settings.api.host, settings.api.port, on_ready=on_ready))
+    finally:
+        reader.close()
+        hot.close()
+
+
+def make_token(settings: Settings, subject: str) -> str:
+    """Return a token that may read, good for as long as the settings say."""
+    ttl = timedelta(hours=settings.api.token_ttl_hours)
+    secret = load_secret(settings)
+    return issue_token(secret, subject=subject, permissions=[Permission.READ], ttl=ttl, now=SystemClock().now())
+
+
+# --- running --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _life(bus: Bus, process: str) -> Iterator[None]:
+    bus.emit(ProcessStarted(process=process, pid=os.getpid(), version=__version__))
+    try:
+        yield
+    finally:
+        bus.emit(ProcessStopped(process=process, pid=os.getpid()))
+
+
+async def _run_until_stopped(*work: Coroutine[None, None, None]) -> None:
+    """Run until SIGTERM or SIGINT; the first piece of work that fails ends the others and is raised."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+            await stop.wait()
+            for task in tasks:
+                task.cancel()
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None

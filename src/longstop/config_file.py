@@ -1,0 +1,158 @@
+"""How a YAML file becomes a checked value, or sentences that say what to write instead."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from difflib import get_close_matches
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import yaml
+from annotated_types import Ge, Le
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from longstop.errors import SettingsError
+
+#: A wrong value is quoted up to here; a whole file pasted into a setting stays out of the terminal.
+_QUOTED_CHARACTERS = 80
+
+
+class Wanted(NamedTuple):
+    """What to write into a field, where its type and range do not say it well enough."""
+
+    text: str
+
+
+class Group(BaseModel):
+    """A branch of the tree: fixed names, never changed after it was read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+def _refuse_boolean(value: object) -> object:
+    """Keep `yes` out of numbers: Python would quietly read it as 1."""
+    if isinstance(value, bool):
+        raise ValueError("a boolean is no number")
+    return value
+
+
+def _refuse_blank(value: object) -> object:
+    """Keep an empty text out of paths: it would quietly mean the working directory."""
+    if isinstance(value, str) and not value.strip():
+        raise ValueError("an empty text is no path")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_refuse_boolean)]
+Number = Annotated[float, BeforeValidator(_refuse_boolean)]
+PathText = Annotated[Path, BeforeValidator(_refuse_blank), Wanted("a path")]
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """The safe loader, which also refuses a key that stands twice: one of the two would be lost without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands twice", key.start_mark)
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
+def read_text(path: Path, wanted: str) -> str:
+    """Return a file's text; `wanted` is the advice for when there is none."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SettingsError(f"{path} cannot be read ({reason}): {wanted}") from error
+
+
+def parse_yaml(text: str, file: str) -> Mapping[str, Any]:
+    """Return the top level of a YAML file; an empty file is an empty one, not an error."""
+    try:
+        tree = yaml.load(text, _StrictLoader)  # noqa: S506 - it is the safe loader with one more refusal
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise SettingsError(f"{file}, line {line}, is no YAML: {error.problem}") from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise SettingsError(f"{file} is no YAML: write plain `name: value` lines") from error
+    if tree is None:
+        return {}
+    if not isinstance(tree, Mapping):
+        raise SettingsError(f"{file} holds {_quote(tree)}: write `name: value` lines")
+    return tree
+
+
+def say_problems(model: type[Group], error: ValidationError, names: Mapping[str, str], file: str) -> list[str]:
+    """Return one sentence for each thing that is wrong; `names` holds the paths that were not set in the file."""
+    return [_sentence(model, details, names, file) for details in error.errors()]
+
+
+def suggest(name: str, known: Sequence[str]) -> str:
+    """Return the advice for a name that nobody knows."""
+    near = get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}?" if near else "take it away, or write one of " + ", ".join(known)
+
+
+def is_group(field: FieldInfo) -> type[Group] | None:
+    """Return the branch a field holds, or `None` for a leaf."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Group) else None
+
+
+def _sentence(model: type[Group], details: ErrorDetails, names: Mapping[str, str], file: str) -> str:
+    path = ".".join(str(part) for part in details["loc"])
+    name = names.get(path, f"{path} in {file}")
+    if details["type"] in ("extra_forbidden", "invalid_key"):
+        return f"{name} is unknown: {suggest(str(details['loc'][-1]), _siblings(model, details['loc']))}"
+    advice = _advice(model, details["loc"])
+    if details["type"] == "missing":
+        return f"{name} is missing: write {advice}"
+    return f"{name} is {_quote(details['input'])}: write {advice}"
+
+
+def _siblings(model: type[Group], path: tuple[int | str, ...]) -> list[str]:
+    """Return the names that are known where an unknown one stands."""
+    for part in path[:-1]:
+        branch = is_group(model.model_fields[str(part)])
+        assert branch is not None  # noqa: S101 - only branches have children to be unknown
+        model = branch
+    return list(model.model_fields)
+
+
+def _advice(model: type[Group], path: tuple[int | str, ...]) -> str:
+    for part in path:
+        field = model.model_fields[str(part)]
+        branch = is_group(field)
+        if branch is None:
+            return _advice_for(field)
+        model = branch
+    return "a group of " + ", ".join(model.model_fields)
+
+
+def _advice_for(field: FieldInfo) -> str:
+    wanted = [note.text for note in field.metadata if isinstance(note, Wanted)]
+    if wanted:
+        return wanted[0]
+    kind = field.annotation
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return "one of " + ", ".join(str(member.value) for member in kind)
+    if kind is bool:
+        return "true or false"
+    if kind is int or kind is float:
+        return f"{'a whole number' if kind is int else 'a number'}{_range(field)}"
+    return "text"
+
+
+def _range(field: FieldInfo) -> str:
+    low = next((note.ge for note in field.metadata if isinstance(note, Ge)), None)
+    high = next((note.le for note in field.metadata if isinstance(note, Le)), None)
+    return f" from {low} to {high}"
+
+
+def _quote(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _QUOTED_CHARACTERS else f"{text[:_QUOTED_CHARACTERS]}…"

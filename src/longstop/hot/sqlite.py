@@ -1,0 +1,194 @@
+"""The hot view on SQLite: `hot.db`, written by the scraper a few times a second, read by the API."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any
+
+import apsw
+import msgspec
+
+from longstop.errors import StorageError, UnsafeSQLite
+from longstop.model.match import MonitoringRecord
+from longstop.storage.base import HotRow, NodeBeat
+from longstop.storage.connection import Synchronous, open_writable, translated
+from longstop.storage.migrate import Database
+from longstop.storage.queries import Row, queries
+from longstop.storage.readonly import ReadOnlyDatabase
+from longstop.storage.rows import iso, moment
+
+_SQL = queries("hot/queries.sql")
+
+#: How long a row may wait for the others that are written with it.
+FLUSH_EVERY_SECONDS = 0.25
+
+
+class SqliteHotWriter:
+    """Takes rows without waiting; a thread of its own writes the newest of each match.
+
+    A failing disk is told to `on_failure`, from that thread and once until it is mended; the rows are kept and tried
+    again.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        on_failure: Callable[[StorageError], None],
+        flush_every_seconds: float = FLUSH_EVERY_SECONDS,
+    ) -> None:
+        self._path = path
+        self._on_failure = on_failure
+        self._every = flush_every_seconds
+        self._lock = Lock()
+        self._rows: dict[int, HotRow] = {}
+        self._beats: dict[str, NodeBeat] = {}
+        #: What the file holds, without the payloads: their checksums say enough.
+        self._written: dict[int, HotRow] = {}
+        self._connection: apsw.Connection | None = _open(path)
+        self._is_failing = False
+        self._stopping = Event()
+        self._thread = Thread(target=self._work, name="writer of the hot view", daemon=True)
+        self._thread.start()
+
+    def put(self, row: HotRow) -> None:
+        with self._lock:
+            self._rows[row.record.match_id] = row
+
+    def beat(self, beat: NodeBeat) -> None:
+        with self._lock:
+            self._beats[beat.node] = beat
+
+    def close(self) -> None:
+        """Write what is left and close the file."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._stopping.wait(self._every):
+            self._flush()
+        self._flush()
+        self._drop_connection()
+
+    def _flush(self) -> None:
+        taken, beats = self._take()
+        changed = {match_id: row for match_id, row in taken.items() if self._written.get(match_id) != _bare(row)}
+        if not changed and not beats:
+            return
+        try:
+            with translated(self._path):
+                self._write(changed, beats)
+        except StorageError as error:
+            self._give_back(taken, beats)
+            self._complain(error)
+        else:
+            self._written.update((match_id, _bare(row)) for match_id, row in changed.items())
+            self._is_failing = False
+
+    def _take(self) -> tuple[dict[int, HotRow], dict[str, NodeBeat]]:
+        with self._lock:
+            taken, self._rows = self._rows, {}
+            beats, self._beats = self._beats, {}
+        return taken, beats
+
+    def _give_back(self, taken: dict[int, HotRow], beats: dict[str, NodeBeat]) -> None:
+        """Keep what was not written, unless something newer has come."""
+        with self._lock:
+            self._rows = taken | self._rows
+            self._beats = beats | self._beats
+
+    def _write(self, changed: Mapping[int, HotRow], beats: Mapping[str, NodeBeat]) -> None:
+        if self._connection is None:
+            self._connection = _open(self._path)
+        with self._connection as connection:
+            for match_id, row in changed.items():
+                connection.execute(_SQL["put_view"], _view_columns(row))
+                before = self._written.get(match_id)
+                if before is None or before.checksum != row.checksum:
+                    connection.execute(_SQL["put_payload"], {"match_id": match_id, "payload": row.payload})
+            for beat in beats.values():
+                connection.execute(_SQL["put_beat"], {"node": beat.node, "beat": _text(beat)})
+
+    def _complain(self, error: StorageError) -> None:
+        self._drop_connection()
+        # The file may be a new one next time, so nothing counts as written any more.
+        self._written.clear()
+        if not self._is_failing:
+            self._is_failing = True
+            self._on_failure(error)
+
+    def _drop_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(apsw.Error):
+                connection.close()
+
+
+class SqliteHotReader:
+    """The API's side; it sees nothing until there is a file, and follows to a new one."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = ReadOnlyDatabase(path, Database.HOT)
+
+    def row(self, match_id: int) -> HotRow | None:
+        found = self._file.rows(_SQL["row"], {"match_id": match_id})
+        return _hot_row(found[0]) if found else None
+
+    def rows(self) -> Sequence[HotRow]:
+        return [_hot_row(each) for each in self._file.rows(_SQL["rows"])]
+
+    def beats(self) -> Sequence[NodeBeat]:
+        return [msgspec.json.decode(each["beat"], type=NodeBeat) for each in self._file.rows(_SQL["beats"])]
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _open(path: Path) -> apsw.Connection:
+    """Open the file; whatever is wrong with it, a new one is better than a repair."""
+    try:
+        return open_writable(path, Database.HOT, Synchronous.OFF)
+    except UnsafeSQLite:
+        raise
+    except StorageError:
+        _remove(path)
+        return open_writable(path, Database.HOT, Synchronous.OFF)
+
+
+def _remove(path: Path) -> None:
+    try:
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"{path.name}: the damaged file cannot be removed ({error.strerror})") from error
+
+
+def _bare(row: HotRow) -> HotRow:
+    return msgspec.structs.replace(row, payload=None)
+
+
+def _text(record: MonitoringRecord | NodeBeat) -> str:
+    return msgspec.json.encode(record).decode()
+
+
+def _view_columns(row: HotRow) -> dict[str, Any]:
+    return {
+        "match_id": row.record.match_id,
+        "record": _text(row.record),
+        "sequence": row.sequence,
+        "checksum": row.checksum,
+        "captured_at": iso(row.captured_at),
+        "scraper_id": row.scraper_id,
+    }
+
+
+def _hot_row(row: Row) -> HotRow:
+    return HotRow(
+        record=msgspec.json.decode(row["record"], type=MonitoringRecord),
+        sequence=row["sequence"],
+        checksum=row["checksum"],
+        payload=row["payload"],
+        captured_at=moment(row["captured_at"]),
+        scraper_id=row["scraper_id"],
+    )

@@ -1,0 +1,1 @@
+"""What a page becomes. Read `run.py` first."""

@@ -1,0 +1,216 @@
+"""Events are differences: what the source shows now against what we hold. Pure, and the heart of zero loss.
+
+Keys are allotted once and never used again; alignment is by the source's id first. A step back (fewer runs, a wicket
+less, an event gone) counts only when two looks in a row agree on it, because caches serve yesterday's copy too.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from longstop.errors import ImpossibleObservation
+from longstop.model.cricket import Delivery, OverSummary
+from longstop.model.event import Content, Event, EventKey, EventKind, Op, content_hash
+from longstop.pipeline.assemble import SeenEvent, Sighting
+from longstop.pipeline.milestones import NO_MILESTONES, Milestones
+from longstop.pipeline.timeline import Held, New, Shown, Slot, Vanished, lay_out
+
+#: More events gone at once than an over holds is not a scorer's correction but a broken feed.
+MAX_VANISHED = 8
+
+
+class Diff(Struct, frozen=True, kw_only=True):
+    """What to store now, and what to store if the next look says the same."""
+
+    events: tuple[Event, ...]
+    #: Steps back seen for the first time, as tokens to hand to the next `diff`.
+    suspects: frozenset[str]
+
+
+class _Builder:
+    """Collects changes; knows which steps back were already suspected."""
+
+    def __init__(self, known: Mapping[EventKey, Event], confirmed: Collection[str]) -> None:
+        self.known = known
+        self.events: list[Event] = []
+        self.suspects: set[str] = set()
+        self._confirmed = confirmed
+        self._used: dict[tuple[int, int], int] = {}
+        for key in known:
+            if key.kind is EventKind.DELIVERY:
+                place = (key.innings, key.over)
+                self._used[place] = max(self._used.get(place, 0), key.nth)
+
+    def may_step_back(self, key: EventKey, what: str) -> bool:
+        token = f"{key} {what}"
+        if token in self._confirmed:
+            return True
+        self.suspects.add(token)
+        return False
+
+    def allot(self, seen: SeenEvent) -> EventKey:
+        place = (seen.innings, seen.over)
+        self._used[place] = self._used.get(place, 0) + 1
+        return EventKey(EventKind.DELIVERY, *place, self._used[place])
+
+    def put(self, key: EventKey, content: Content, source_event_id: str, position: int | None = None) -> None:
+        """Add an insert or an update, or nothing when nothing changed."""
+        old = self.known.get(key)
+        if (
+            old
+            and old.is_live
+            and (old.content, old.position, old.source_event_id)
+            == (
+                content,
+                position,
+                source_event_id,
+            )
+        ):
+            return
+        self.events.append(
+            Event(
+                key=key,
+                rev=old.rev + 1 if old else 1,
+                op=Op.UPDATE if old else Op.INSERT,
+                content=content,
+                source_event_id=source_event_id,
+                position=position,
+            )
+        )
+
+    def replace(self, old: Event, seen: SeenEvent, position: int | None = None) -> None:
+        """Put what is seen over what we hold; while that is a step back only suspected, the old stands."""
+        is_back = old.is_live and _is_step_back(old.content, seen.content)
+        if is_back and not self.may_step_back(old.key, content_hash(seen.content, None)):
+            self.put(old.key, old.content, old.source_event_id, position)
+        else:
+            self.put(old.key, seen.content, seen.source_event_id, position)
+
+    def void(self, old: Event) -> None:
+        self.events.append(msgspec.structs.replace(old, rev=old.rev + 1, op=Op.VOID, position=None))
+
+
+def diff(
+    known: Mapping[EventKey, Event],
+    sighting: Sighting,
+    milestones: Milestones = NO_MILESTONES,
+    *,
+    confirmed: Collection[str] = (),
+    settled: Collection[int] = (),
+) -> Diff:
+    """Return the changes that turn what we hold into what is seen.
+
+    `confirmed` are the suspects of the last look; `settled` the innings whose scoreboard agrees with what is seen;
+    `milestones` are the innings and result rows, which no feed lists.
+    """
+    builder = _Builder(known, confirmed)
+    for innings in _innings_touched(known, sighting):
+        slots = lay_out(known, sighting, innings)
+        _refuse_mass_vanishing(slots)
+        _diff_deliveries(builder, slots, innings in settled)
+    _diff_overs(builder, sighting)
+    _diff_milestones(builder, milestones)
+    return Diff(events=tuple(sorted(builder.events, key=_order_of_play)), suspects=frozenset(builder.suspects))
+
+
+def _innings_touched(known: Mapping[EventKey, Event], sighting: Sighting) -> list[int]:
+    touched = {event.innings for event in sighting.events}
+    if sighting.is_whole:
+        touched |= {key.innings for key in known if key.kind is EventKind.DELIVERY}
+    return sorted(touched)
+
+
+def _refuse_mass_vanishing(slots: Iterable[Slot]) -> None:
+    vanished = sum(isinstance(slot, Vanished) for slot in slots)
+    if vanished > MAX_VANISHED:
+        raise ImpossibleObservation(f"{vanished} deliveries of an innings are gone from the event list at once")
+
+
+def _diff_deliveries(builder: _Builder, slots: Sequence[Slot], is_settled: bool) -> None:
+    position = 0
+    for slot in slots:
+        if isinstance(slot, Vanished) and _may_void(builder, slot, is_settled):
+            builder.void(slot.known)
+            continue
+        position += 1
+        match slot:
+            case Held(known) | Vanished(known):
+                builder.put(known.key, known.content, known.source_event_id, position)
+            case New(seen):
+                builder.put(builder.allot(seen), seen.content, seen.source_event_id, position)
+            case Shown(known, seen):
+                builder.replace(known, seen, position)
+
+
+def _may_void(builder: _Builder, slot: Vanished, is_settled: bool) -> bool:
+    # The newest ball is also missing from a feed that lags: there the scoreboard has the word.
+    return (is_settled or not slot.is_tail) and builder.may_step_back(slot.known.key, "void")
+
+
+def _is_step_back(old: Content, new: Content) -> bool:
+    if isinstance(old, Delivery) and isinstance(new, Delivery):
+        return new.runs.total < old.runs.total or len(new.wickets) < len(old.wickets)
+    if isinstance(old, OverSummary) and isinstance(new, OverSummary):
+        return new.runs < old.runs
+    return False
+
+
+def _diff_overs(builder: _Builder, sighting: Sighting) -> None:
+    seen = {
+        EventKey(EventKind.OVER, event.innings, event.over): event
+        for event in sighting.events
+        if event.kind is EventKind.OVER
+    }
+    for key, event in seen.items():
+        old = builder.known.get(key)
+        if old is None:
+            builder.put(key, event.content, event.source_event_id)
+        else:
+            builder.replace(old, event)
+    for key, old in builder.known.items():
+        is_gone = key.kind is EventKind.OVER and key not in seen and old.is_live and _covers(sighting, key)
+        if is_gone and builder.may_step_back(key, "void"):
+            builder.void(old)
+
+
+def _covers(sighting: Sighting, key: EventKey) -> bool:
+    """Return whether the walk would have shown this over's end: it saw a ball of that over, or an older one."""
+    if sighting.is_whole:
+        return True
+    oldest = sighting.events[0] if sighting.events else None
+    return oldest is not None and (oldest.innings, oldest.over) <= (key.innings, key.over)
+
+
+def _diff_milestones(builder: _Builder, milestones: Milestones) -> None:
+    for seen in milestones.reached:
+        key = EventKey(seen.kind, seen.innings)
+        old = builder.known.get(key)
+        is_news = old is None or not old.is_live or old.content != seen.content
+        # A result is final for everybody who reads it, so it too wants two looks.
+        if (
+            is_news
+            and seen.kind is EventKind.RESULT
+            and not builder.may_step_back(key, content_hash(seen.content, None))
+        ):
+            continue
+        builder.put(key, seen.content, seen.source_event_id)
+    for key in milestones.withdrawn:
+        old = builder.known.get(key)
+        if old and old.is_live and builder.may_step_back(key, "void"):
+            builder.void(old)
+
+
+def _order_of_play(event: Event) -> tuple[int, int, int, int]:
+    """Sort so that sequence numbers grow with the play: balls, their over's end, the innings' end, the result."""
+    key = event.key
+    last = 1_000_000
+    match key.kind:
+        case EventKind.DELIVERY:
+            return (key.innings, key.over, 0, event.position or 0)
+        case EventKind.OVER:
+            return (key.innings, key.over, 1, 0)
+        case EventKind.INNINGS:
+            return (key.innings, last, 0, 0)
+        case EventKind.RESULT:
+            return (last, 0, 0, 0)

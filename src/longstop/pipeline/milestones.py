@@ -1,0 +1,84 @@
+"""Innings and result rows: no feed lists them, the scoreboard implies them."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from longstop.model.cricket import InningsScore, InningsSummary
+from longstop.model.event import Event, EventKey, EventKind
+from longstop.pipeline.assemble import SeenEvent
+from longstop.sources.base import Board, Scorecard
+
+
+class Milestones(Struct, frozen=True, kw_only=True):
+    """What has been reached by now, and what the source takes back."""
+
+    reached: tuple[SeenEvent, ...] = ()
+    withdrawn: tuple[EventKey, ...] = ()
+
+
+NO_MILESTONES = Milestones()
+
+
+def score_of(innings: int, newest: int, board: Board, scorecard: Scorecard | None) -> InningsScore | None:
+    """Return the source's own total of an innings: from the scoreboard while it shows it, else from the scorecard."""
+    if innings in pair_of(newest):
+        shown = board.first if innings % 2 else board.second
+        if shown is not None and not shown.is_blank:
+            return shown
+    for item in scorecard.innings if scorecard else ():
+        if item.number == innings:
+            return item.score
+    return None
+
+
+def pair_of(newest: int) -> tuple[int, int]:
+    """Return the two innings that a scoreboard has room for: a super over is a new pair."""
+    first = newest - 1 + newest % 2 if newest else 1
+    return first, first + 1
+
+
+def sides(newest: int, board: Board, scorecard: Scorecard | None) -> dict[int, str]:
+    """Return who bats in which innings, as far as the source says."""
+    known = {item.number: item.team for item in scorecard.innings} if scorecard else {}
+    # Between innings a site may have turned the sides already, or not: only play is unambiguous.
+    if newest and board.batting and not board.is_innings_over:
+        known.setdefault(newest, board.batting)
+        if newest % 2 == 0:
+            known.setdefault(newest - 1, board.bowling)
+    return known
+
+
+def milestones(known: Mapping[EventKey, Event], newest: int, board: Board, scorecard: Scorecard | None) -> Milestones:
+    """Return the innings that are closed and the result, as the source shows them now."""
+    last_closed = newest if board.is_innings_over else newest - 1
+    batting = sides(newest, board, scorecard)
+    reached: list[SeenEvent] = []
+    for innings in range(1, last_closed + 1):
+        score = score_of(innings, newest, board, scorecard)
+        if score is not None:
+            before = known.get(EventKey(EventKind.INNINGS, innings))
+            reached.append(_closed(innings, score, batting.get(innings) or _team_of(before)))
+    withdrawn = [
+        key
+        for key, event in known.items()
+        if key.kind is EventKind.INNINGS and event.is_live and key.innings > last_closed
+    ]
+    if board.result is not None:
+        reached.append(
+            SeenEvent(kind=EventKind.RESULT, innings=0, over=0, source_event_id="result", content=board.result)
+        )
+    else:
+        withdrawn.append(EventKey(EventKind.RESULT))
+    return Milestones(reached=tuple(reached), withdrawn=tuple(withdrawn))
+
+
+def _closed(innings: int, score: InningsScore, team: str | None) -> SeenEvent:
+    content = InningsSummary(team=team, runs=score.runs, wickets=score.wickets, overs=score.overs)
+    return SeenEvent(
+        kind=EventKind.INNINGS, innings=innings, over=0, source_event_id=f"innings-{innings}", content=content
+    )
+
+
+def _team_of(event: Event | None) -> str | None:
+    return event.content.team if event and isinstance(event.content, InningsSummary) else None

@@ -1,0 +1,202 @@
+"""From what we hold to the payload that is served: `cricket.match.v1`."""
+
+from collections.abc import Iterable
+
+from longstop.model.cricket import Delivery, InningsScore, InningsSummary, Overs, OverSummary, Result
+from longstop.model.event import Event, EventKey, EventKind
+from longstop.model.match import MatchStatus
+from longstop.model.payload import (
+    SCHEMA_VERSION,
+    BatterV1,
+    BowlerV1,
+    CricketMatchV1,
+    InningsV1,
+    LastEventV1,
+    MetadataV1,
+    OversV1,
+    ResultV1,
+    ScoresV1,
+    ScoreV1,
+    TargetV1,
+    TeamsV1,
+    TeamV1,
+)
+from longstop.pipeline.milestones import score_of, sides
+from longstop.pipeline.state import MatchState
+from longstop.pipeline.tally import tally
+from longstop.sources.base import Board
+
+
+def status_of(state: MatchState, board: Board) -> MatchStatus:
+    """Return the status to serve: a result counts once it is stored, not when it is first glimpsed."""
+    if _result(state) is not None:
+        return MatchStatus.COMPLETED
+    return MatchStatus.LIVE if board.status is MatchStatus.COMPLETED else board.status
+
+
+def title_of(state: MatchState, board: Board) -> str:
+    names = [state.teams.get(key, key) for key in _team_keys(state, board)]
+    title = " vs ".join(names) or str(state.row.ref)
+    return f"{title} - {board.match_format}" if board.match_format else title
+
+
+def normalise(state: MatchState, board: Board) -> CricketMatchV1:
+    """Return the payload of a match as it is held in `state` and shown on `board`."""
+    innings = _innings(state, board)
+    result = _result(state)
+    fields = {
+        "headline": board.headline or None,
+        "teams": _teams(state, board),
+        "current_innings": innings[-1].number if innings else None,
+        "batters": _batters(state, board),
+        "bowler": _bowler(state, board),
+        "target": TargetV1(runs=board.target.runs, overs=_overs(board.target.overs)) if board.target else None,
+        "last_event": _last_event(state),
+        "result": ResultV1(outcome=result.outcome, text=result.text) if result else None,
+        "start_time": board.start_at,
+    }
+    return CricketMatchV1(
+        schema_version=SCHEMA_VERSION,
+        matchId=state.row.match_id,
+        match_id=str(state.row.ref),
+        domain_id=state.row.ref.source,
+        title=title_of(state, board),
+        status=status_of(state, board).value,
+        score=_scores(state, board, innings),
+        innings=innings,
+        players=dict(sorted(state.players.items())),
+        metadata=MetadataV1(match_type=board.match_format) if board.match_format else MetadataV1(),
+        # Nobody said it: absent, which is not the same as null.
+        **{name: value for name, value in fields.items() if value is not None},
+    )
+
+
+def _team_keys(state: MatchState, board: Board) -> list[str]:
+    """Return both sides, the one that batted first in front, so that the order does not turn with the innings."""
+    batted = list(dict.fromkeys(sides(state.newest_innings, board, state.scorecard).values()))
+    return [key for key in dict.fromkeys([*batted, *sorted((board.batting, board.bowling))]) if key][:2]
+
+
+def _teams(state: MatchState, board: Board) -> TeamsV1 | None:
+    keys = _team_keys(state, board)
+    if len(keys) != 2:
+        return None
+    team_a, team_b = (TeamV1(key=key, name=name) if (name := state.teams.get(key)) else TeamV1(key=key) for key in keys)
+    return TeamsV1(team_a=team_a, team_b=team_b)
+
+
+def _innings(state: MatchState, board: Board) -> tuple[InningsV1, ...]:
+    newest = state.newest_innings
+    batting = sides(newest, board, state.scorecard)
+    return tuple(
+        InningsV1.model_validate(
+            {
+                "number": number,
+                **({"team": team} if (team := batting.get(number) or _closed_team(state, number)) else {}),
+                "is_closed": number < newest or board.is_innings_over,
+                **dict(_score(_best_score(state, board, number, newest))),
+            }
+        )
+        for number in range(1, newest + 1)
+    )
+
+
+def _closed_team(state: MatchState, number: int) -> str | None:
+    event = state.events.get(EventKey(EventKind.INNINGS, number))
+    return event.content.team if event and isinstance(event.content, InningsSummary) else None
+
+
+def _best_score(state: MatchState, board: Board, number: int, newest: int) -> InningsScore:
+    shown = score_of(number, newest, board, state.scorecard)
+    if shown is not None:
+        return shown
+    deliveries = [
+        event.content
+        for event in state.live(EventKind.DELIVERY)
+        if event.key.innings == number and isinstance(event.content, Delivery)
+    ]
+    ours = tally(deliveries, {event.key.over for event in state.live(EventKind.OVER) if event.key.innings == number})
+    return InningsScore(runs=ours.runs, wickets=ours.wickets, overs=ours.overs)
+
+
+def _score(score: InningsScore) -> ScoreV1:
+    return ScoreV1(runs=score.runs, wickets=score.wickets, overs=_overs(score.overs))
+
+
+def _overs(overs: Overs) -> OversV1:
+    return OversV1(over=overs.over, ball=overs.ball)
+
+
+def _scores(state: MatchState, board: Board, innings: Iterable[InningsV1]) -> ScoresV1:
+    latest = {item.team: item for item in innings if item.team}
+    sides_in_order = zip(("team_a", "team_b"), _team_keys(state, board), strict=False)
+    return ScoresV1.model_validate(
+        {
+            side: ScoreV1(runs=item.runs, wickets=item.wickets, overs=item.overs)
+            for side, key in sides_in_order
+            if (item := latest.get(key))
+        }
+    )
+
+
+def _batters(state: MatchState, board: Board) -> tuple[BatterV1, ...] | None:
+    return (
+        tuple(
+            BatterV1.model_validate(
+                {**_named(state, batter.key), "runs": batter.runs, "balls": batter.balls, "on_strike": batter.on_strike}
+            )
+            for batter in board.batters
+        )
+        or None
+    )
+
+
+def _bowler(state: MatchState, board: Board) -> BowlerV1 | None:
+    bowler = board.bowler
+    if bowler is None:
+        return None
+    figures = {"runs": bowler.runs, "balls": bowler.balls, "wickets": bowler.wickets}
+    return BowlerV1.model_validate({**_named(state, bowler.key), **figures})
+
+
+def _named(state: MatchState, key: str) -> dict[str, str]:
+    name = state.players.get(key)
+    return {"key": key, "name": name} if name else {"key": key}
+
+
+def _result(state: MatchState) -> Result | None:
+    event = state.events.get(EventKey(EventKind.RESULT))
+    return event.content if event and event.is_live and isinstance(event.content, Result) else None
+
+
+def _last_event(state: MatchState) -> LastEventV1 | None:
+    """Return the latest milestone: a result, else the newest innings end, over end or ball."""
+    if (event := state.events.get(EventKey(EventKind.RESULT))) and event.is_live:
+        return _described(event)
+    deliveries = state.live(EventKind.DELIVERY)
+    if not deliveries:
+        return None
+    last = deliveries[-1]
+    for key in (
+        EventKey(EventKind.INNINGS, last.key.innings),
+        EventKey(EventKind.OVER, last.key.innings, last.key.over),
+    ):
+        if (event := state.events.get(key)) and event.is_live:
+            return _described(event)
+    return _described(last)
+
+
+def _described(event: Event) -> LastEventV1:
+    match event.content:
+        case Delivery(wickets=(wicket, *_)):
+            return LastEventV1(type="wicket", key=str(event.key), description=f"{wicket.player_out} {wicket.kind}")
+        case Delivery(runs=runs):
+            return LastEventV1(type="runs", key=str(event.key), description=str(runs.total))
+        case OverSummary(runs=over_runs, score=score):
+            text = f"{over_runs} runs, {score.runs}/{score.wickets}"
+            return LastEventV1(type="over_complete", key=str(event.key), description=text)
+        case InningsSummary(runs=total, wickets=fallen, overs=overs):
+            text = f"{total}/{fallen} in {overs} overs"
+            return LastEventV1(type="innings_complete", key=str(event.key), description=text)
+        case Result(text=text):
+            return LastEventV1(type="result", key=str(event.key), description=text)

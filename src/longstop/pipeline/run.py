@@ -1,0 +1,243 @@
+"""The road, once: look → believe → compare → keep. Read this first.
+
+look        ask the site for its scoreboard and its event list, as far back as needed   walk.py
+validate    is it this match, can it be true                                            validate.py
+assemble    feed items become events                                                    assemble.py
+diff        what is new, changed or gone, against what we hold                          diff.py, timeline.py
+find        what is missing or does not add up                                          findings.py, tally.py
+normalise   the payload that is served                                                  normalise.py
+keep        one transaction; only when it is durable does the update count              storage
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+
+from longstop.clock import Clock
+from longstop.errors import SourceError
+from longstop.model.cricket import Delivery
+from longstop.model.event import Event
+from longstop.model.match import MatchStatus, Phase, SyncState, move
+from longstop.model.snapshot import Provenance, canonical, checksum
+from longstop.pipeline import findings
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.diff import diff
+from longstop.pipeline.milestones import milestones
+from longstop.pipeline.normalise import normalise, status_of, title_of
+from longstop.pipeline.state import MatchState
+from longstop.pipeline.walk import Look, look
+from longstop.sources.base import Board, Names, Scorecard
+from longstop.storage.base import Finding, MatchStore, MatchUpdate, Receipt, SnapshotDraft
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import ResourceFailed
+
+#: How sure we are of what one source says while no other speaks.
+ONLY_WITNESS = 1.0
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What came of one look."""
+
+    state: MatchState
+    #: Proof of what was stored; `None` when there was nothing to store.
+    receipt: Receipt | None
+
+
+class Road:
+    """Everything one look at a match needs."""
+
+    def __init__(self, *, asker: Asker, store: MatchStore, bus: Bus, clock: Clock, scraper_id: str) -> None:
+        self._asker = asker
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._scraper_id = scraper_id
+
+    async def run(self, state: MatchState) -> Outcome:
+        """Take one look and store what it changed; raise a `SourceError` and change nothing when it fails."""
+        seen = await look(self._asker, state)
+        seen_at = self._clock.now()
+        scorecard = await self._scorecard(state, seen)
+        names = await self._names(state, seen)
+
+        after = _compared(state, seen, scorecard, names)
+        update = self._draft(state, after, seen.board, seen_at)
+        if update is None:
+            return Outcome(state=after.state, receipt=None)
+        receipt = await self._store.save_update(update)
+        return Outcome(state=after.state.after(receipt), receipt=receipt)
+
+    async def archive(self, state: MatchState) -> MatchState:
+        """Store that a finished match needs no more looks."""
+        row = state.row
+        update = MatchUpdate(
+            match_id=row.match_id,
+            epoch=row.epoch,
+            scraper_id=self._scraper_id,
+            captured_at=self._clock.now(),
+            phase=Phase.ARCHIVED,
+            status=row.status,
+            title=row.title,
+            start_at=row.start_at,
+            events=(),
+            snapshot=None,
+            findings=state.findings,
+            players={},
+            teams={},
+        )
+        return state.after(await self._store.save_update(update))
+
+    async def _scorecard(self, state: MatchState, seen: Look) -> Scorecard | None:
+        """Return the scorecard, read afresh whenever the whole list was; it is a check, so its failure is no stop."""
+        if not seen.sighting.is_whole:
+            return state.scorecard
+        try:
+            return await self._asker.scorecard(state.row.ref.source_id)
+        except SourceError as error:
+            self._note_failure(state, "scorecard", error)
+            return state.scorecard
+
+    async def _names(self, state: MatchState, seen: Look) -> Names:
+        """Return names for keys that have none yet; sites know them late, so their lack is no stop either."""
+        players = tuple(sorted(_player_keys(seen) - state.players.keys()))
+        teams = tuple(sorted({key for key in (seen.board.batting, seen.board.bowling) if key} - state.teams.keys()))
+        if not (players or teams):
+            return Names(players={}, teams={})
+        try:
+            return await self._asker.names(players, teams)
+        except SourceError as error:
+            self._note_failure(state, "names", error)
+            return Names(players={}, teams={})
+
+    def _note_failure(self, state: MatchState, resource: str, error: SourceError) -> None:
+        self._bus.emit(
+            ResourceFailed(
+                match_id=state.row.match_id,
+                ref=str(state.row.ref),
+                resource=resource,
+                error_type=type(error).__name__,
+                error_message=str(error),
+            )
+        )
+
+    def _draft(self, state: MatchState, after: "_Compared", board: Board, seen_at: datetime) -> MatchUpdate | None:
+        """Return the update to store, or `None` when everything is as stored already."""
+        status = status_of(after.state, board)
+        payload = canonical(normalise(after.state, board).model_dump(mode="json", exclude_unset=True))
+        digest = checksum(payload)
+        is_new_payload = state.snapshot is None or digest != state.snapshot.checksum
+        row = state.row
+        phase = _phase(row.phase, status)
+        title, start_at = title_of(after.state, board), board.start_at or row.start_at
+        is_news = (
+            after.events
+            or is_new_payload
+            or set(after.findings) != set(state.findings)
+            or (phase, status, title, start_at) != (row.phase, row.status, row.title, row.start_at)
+            or after.players
+            or after.teams
+        )
+        if not is_news:
+            return None
+        said = Provenance(source=row.ref.source, confidence=ONLY_WITNESS, at=seen_at)
+        snapshot = SnapshotDraft(
+            checksum=digest,
+            payload=payload,
+            provenance={"*": said},
+            update_latency_ms=round((self._clock.now() - seen_at).total_seconds() * 1000),
+        )
+        return MatchUpdate(
+            match_id=row.match_id,
+            epoch=row.epoch,
+            scraper_id=self._scraper_id,
+            captured_at=seen_at,
+            phase=phase,
+            status=status,
+            title=title,
+            start_at=start_at,
+            events=after.events,
+            snapshot=snapshot if is_new_payload else None,
+            findings=after.findings,
+            players=after.players,
+            teams=after.teams,
+        )
+
+
+class _Compared(Struct, frozen=True, kw_only=True):
+    """A look compared with the base: the state as it will be, and what to store for it."""
+
+    #: Events in it are not stored yet; the caller stores them first.
+    state: MatchState
+    events: tuple[Event, ...]
+    findings: tuple[Finding, ...]
+    players: dict[str, str]
+    teams: dict[str, str]
+
+
+def _compared(state: MatchState, seen: Look, scorecard: Scorecard | None, names: Names) -> _Compared:
+    settled = {innings for innings, difference in seen.differences.items() if not difference}
+    found = diff(
+        state.events,
+        seen.sighting,
+        milestones(state.events, seen.newest_innings, seen.board, scorecard),
+        confirmed=state.suspects,
+        settled=settled | _off_the_board(seen),
+    )
+    after = msgspec.structs.replace(
+        state,
+        events={**state.events, **{event.key: event for event in found.events}},
+        board=seen.board,
+        scorecard=scorecard,
+        players={**state.players, **names.players},
+        teams={**state.teams, **names.teams},
+        differences={innings: difference for innings, difference in seen.differences.items() if difference},
+    )
+    wrong = findings.find(after, seen.differences)
+    open_now = findings.confirmed(wrong, state.suspects, state.findings)
+    doubts = frozenset(findings.token(finding) for finding in wrong if finding not in open_now)
+    return _Compared(
+        state=msgspec.structs.replace(
+            after,
+            suspects=found.suspects | doubts,
+            findings=open_now,
+            sync=_sync(state.sync, seen, is_in_doubt=bool(doubts)),
+        ),
+        events=found.events,
+        findings=open_now,
+        players=_learnt(names.players, state.players),
+        teams=_learnt(names.teams, state.teams),
+    )
+
+
+def _off_the_board(seen: Look) -> set[int]:
+    """Return innings that no scoreboard shows any more: there the whole list has the word."""
+    return {event.innings for event in seen.sighting.events} - set(seen.differences)
+
+
+def _sync(before: SyncState, seen: Look, *, is_in_doubt: bool) -> SyncState:
+    """Return IN_SYNC once the whole list was compared and totals agree, or their disagreement is on record."""
+    if before is SyncState.IN_SYNC:
+        return before
+    return SyncState.IN_SYNC if seen.sighting.is_whole and not is_in_doubt else SyncState.RECOVERING
+
+
+def _phase(before: Phase, status: MatchStatus) -> Phase:
+    return move(before, Phase.COMPLETED if status is MatchStatus.COMPLETED else Phase.ACTIVE)
+
+
+def _learnt(names: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    return {key: name for key, name in names.items() if known.get(key) != name}
+
+
+def _player_keys(seen: Look) -> set[str]:
+    """Return the player keys that what we see mentions; those known before were asked for before."""
+    keys = {batter.key for batter in seen.board.batters}
+    if seen.board.bowler:
+        keys.add(seen.board.bowler.key)
+    for event in seen.sighting.events:
+        if isinstance(event.content, Delivery):
+            fallen = (wicket.player_key for wicket in event.content.wickets)
+            keys.update(key for key in (event.content.batter, event.content.bowler, *fallen) if key)
+    return keys

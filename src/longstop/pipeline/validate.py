@@ -1,0 +1,47 @@
+"""Whether to believe a page: it speaks of the match we asked for, and its values can be true."""
+
+from collections.abc import Iterable
+
+from longstop.errors import ImpossibleObservation, WrongMatch
+from longstop.model.cricket import InningsScore
+from longstop.pipeline.assemble import Sighting
+from longstop.pipeline.state import MatchState
+from longstop.sources.base import Board
+
+MAX_WICKETS = 10
+#: Overs a side, by the format's name; others are not checked.
+MAX_OVERS = {"T10": 10, "T20": 20, "T20I": 20, "ODI": 50}
+
+
+def validate_board(state: MatchState, board: Board) -> None:
+    """Raise unless the scoreboard can be one of this match."""
+    shown = {key for key in (board.batting, board.bowling) if key}
+    known = _known_teams(state)
+    if len(known) == len(shown) == 2 and shown != known:
+        raise WrongMatch(f"the page is of teams {sorted(shown)}, this match is of {sorted(known)}")
+    for score in _scores(board):
+        if score.wickets > MAX_WICKETS:
+            raise ImpossibleObservation(f"{score.wickets} wickets in an innings")
+        _check_overs(score.overs.over, board.match_format)
+
+
+def validate_sighting(sighting: Sighting, board: Board) -> None:
+    """Raise unless the event list can be one of this match."""
+    for event in sighting.events:
+        _check_overs(event.over, board.match_format)
+
+
+def _known_teams(state: MatchState) -> set[str]:
+    if state.board and state.board.batting and state.board.bowling:
+        return {state.board.batting, state.board.bowling}
+    return set(state.teams)
+
+
+def _scores(board: Board) -> Iterable[InningsScore]:
+    return (score for score in (board.first, board.second) if score is not None)
+
+
+def _check_overs(over: int, match_format: str | None) -> None:
+    limit = MAX_OVERS.get(match_format or "")
+    if limit is not None and over > limit:
+        raise ImpossibleObservation(f"over {over} in a match of {limit} overs a side")

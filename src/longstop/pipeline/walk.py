@@ -1,0 +1,170 @@
+"""One look at a match: its scoreboard, and its event list walked back as far as needed.
+
+The list is read until it meets what we hold and the totals agree; whole on resume, at the end of an innings and at the
+finish; at the end of an over, that over again. Scoreboard and list are two requests, so a ball may fall between them:
+before a disagreement is believed, both are asked once more.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from longstop.errors import ImpossibleObservation
+from longstop.model.event import EventKey, EventKind
+from longstop.model.match import Phase, SyncState
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.assemble import Sighting, assemble
+from longstop.pipeline.milestones import pair_of
+from longstop.pipeline.state import MatchState
+from longstop.pipeline.tally import Difference, compare, tally
+from longstop.pipeline.timeline import lay_out, proposed
+from longstop.pipeline.validate import validate_board, validate_sighting
+from longstop.sources.base import Board, FeedItem, FeedPage
+
+#: A Test match of five days fills about 300 pages.
+MAX_PAGES = 600
+
+
+class Depth(Struct, frozen=True, kw_only=True):
+    """How far back to walk."""
+
+    is_whole: bool = False
+    #: The (innings, over) to read again from its first ball.
+    back_to: tuple[int, int] | None = None
+
+
+class Look(Struct, frozen=True, kw_only=True):
+    """What one look brought."""
+
+    board: Board
+    sighting: Sighting
+    #: How far scoreboard and events disagree, by innings, if everything shown is taken at its word.
+    differences: Mapping[int, Difference]
+    #: The latest innings with a delivery, known or seen.
+    newest_innings: int
+
+
+def depth_for(state: MatchState, board: Board) -> Depth:
+    """Return how far to walk, given what the scoreboard shows since we last looked."""
+    last = state.board
+    is_finishing = board.result is not None and state.row.phase is not Phase.COMPLETED
+    if last is None or state.sync is not SyncState.IN_SYNC or is_finishing:
+        return Depth(is_whole=True)
+    if (board.batting, board.is_innings_over) != (last.batting, last.is_innings_over):
+        return Depth(is_whole=True)
+    before, after = (shown.second or shown.first for shown in (last, board))
+    if before and after and after.overs.over > before.overs.over:
+        return Depth(back_to=(state.newest_innings, before.overs.over))
+    return Depth()
+
+
+class _Walk:
+    """The items of one look; pages are asked for as they are needed."""
+
+    def __init__(self, asker: Asker, state: MatchState) -> None:
+        self._asker = asker
+        self._state = state
+        self._source_id = state.row.ref.source_id
+        self._items: dict[int, FeedItem] = {}
+        self._oldest: str | None = None
+        self._is_whole = False
+        self._pages = 0
+        self.board: Board
+
+    async def look_again(self) -> None:
+        """Read from the newest item down to where this look has been already, then the scoreboard."""
+        is_first = self._pages == 0
+        before: str | None = None
+        while True:
+            page = await self._page(before)
+            has_met = any(item.id in self._items for item in page.items)
+            self._items.update((item.id, item) for item in page.items)
+            before = page.next_before
+            if is_first or has_met or before is None:
+                break
+        if is_first:
+            self._oldest, self._is_whole = before, before is None
+        self.board = await self._asker.board(self._source_id)
+        validate_board(self._state, self.board)
+
+    async def further(self) -> None:
+        page = await self._page(self._oldest)
+        if page.next_before is not None and page.next_before == self._oldest:
+            raise ImpossibleObservation("the event list does not move on")
+        self._items.update((item.id, item) for item in page.items)
+        self._oldest = page.next_before
+        self._is_whole = page.next_before is None
+
+    async def _page(self, before: str | None) -> FeedPage:
+        self._pages += 1
+        if self._pages > MAX_PAGES:
+            raise ImpossibleObservation(f"the event list has more than {MAX_PAGES} pages")
+        return await self._asker.feed(self._source_id, before)
+
+    def so_far(self) -> Look:
+        sighting = assemble(self._items.values(), is_whole=self._is_whole)
+        newest = max([self._state.newest_innings, *(event.innings for event in sighting.events)])
+        return Look(
+            board=self.board,
+            sighting=sighting,
+            differences=_differences(self._state, sighting, self.board, newest),
+            newest_innings=newest,
+        )
+
+
+async def look(asker: Asker, state: MatchState) -> Look:
+    """Return a view of the match that reaches back as far as it must."""
+    walk = _Walk(asker, state)
+    await walk.look_again()
+    depth = depth_for(state, walk.board)
+    has_asked_twice = False
+    while True:
+        seen = walk.so_far()
+        reached = seen.sighting.is_whole or _reaches(seen.sighting, state, depth)
+        agrees = not _news(seen.differences, state.differences)
+        if reached and not agrees and not has_asked_twice:
+            has_asked_twice = True
+            await walk.look_again()
+        elif seen.sighting.is_whole or (reached and agrees):
+            break
+        else:
+            await walk.further()
+    validate_sighting(seen.sighting, seen.board)
+    return seen
+
+
+def _reaches(sighting: Sighting, state: MatchState, depth: Depth) -> bool:
+    """Return whether the walk has met what we hold, and gone back as far as it was told to."""
+    if depth.is_whole or sighting.orphans:
+        return False
+    known = {event.source_event_id for event in state.events.values()}
+    balls = [event for event in sighting.events if event.kind is EventKind.DELIVERY]
+    if not any(event.source_event_id in known for event in balls):
+        return False
+    oldest = balls[0]
+    return depth.back_to is None or (oldest.innings, oldest.over) < depth.back_to
+
+
+def _news(differences: Mapping[int, Difference], accepted: Mapping[int, Difference]) -> bool:
+    """Return whether a scoreboard is off by more, or less, than it was known to be."""
+    return any(accepted.get(innings, Difference()) != found for innings, found in differences.items())
+
+
+def _differences(state: MatchState, sighting: Sighting, board: Board, newest: int) -> dict[int, Difference]:
+    found: dict[int, Difference] = {}
+    for innings in pair_of(newest):
+        shown = board.first if innings % 2 else board.second
+        if shown is None or shown.is_blank:
+            continue
+        deliveries = proposed(lay_out(state.events, sighting, innings))
+        found[innings] = compare(tally(deliveries, _ended_overs(state, sighting, innings)), shown)
+    return found
+
+
+def _ended_overs(state: MatchState, sighting: Sighting, innings: int) -> set[int]:
+    held = {key.over for key, event in state.events.items() if _is_end(key, innings) and event.is_live}
+    return held | {event.over for event in sighting.events if event.kind is EventKind.OVER and event.innings == innings}
+
+
+def _is_end(key: EventKey, innings: int) -> bool:
+    return key.kind is EventKind.OVER and key.innings == innings

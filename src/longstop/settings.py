@@ -1,0 +1,174 @@
+"""Settings: one frozen tree, read once at the edge. It mirrors `config/config.yaml`; the environment wins over it."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from longstop.config_file import (
+    Group,
+    Number,
+    PathText,
+    Wanted,
+    Whole,
+    is_group,
+    parse_yaml,
+    read_text,
+    say_problems,
+    suggest,
+)
+from longstop.errors import SettingsError
+from longstop.telemetry.events import Severity
+
+#: Names that begin like this are ours: one we do not know is a mistake, and a mistake must not be silent.
+OUR_PREFIXES = ("LONGSTOP_", "SCRAPER_", "CIRCUIT_BREAKER_", "RETRY_")
+#: Where `config.yaml` is; without it the defaults count.
+CONFIG_VARIABLE = "LONGSTOP_CONFIG"
+#: The pipe through which a child process notices its supervisor's death; set by the supervisor.
+PARENT_FD_VARIABLE = "LONGSTOP_PARENT_FD"
+#: Where recorded bodies of real sites are; read by tests.
+RECORDED_VARIABLE = "LONGSTOP_RECORDED"
+
+_HOST = Wanted("a host name or address such as 127.0.0.1")
+
+
+class Env(NamedTuple):
+    """The environment variable that sets a leaf."""
+
+    name: str
+
+
+class Lifecycle(Group):
+    polling_interval: Annotated[Number, Field(ge=0.1, le=60), Env("POLLING_INTERVAL_SECONDS")] = 2.5
+    """Seconds between two looks at a live match."""
+
+    discovery_interval: Annotated[Number, Field(ge=0.1, le=3600), Env("DISCOVERY_INTERVAL_SECONDS")] = 60.0
+    """Seconds between two looks at a site's live list while nothing is live."""
+
+
+class Fetching(Group):
+    concurrency_cap: Annotated[Whole, Field(ge=1, le=1000), Env("CONCURRENCY_CAP")] = 32
+    """Fetches in flight at one time, over all sources."""
+
+    timeout: Annotated[Number, Field(ge=0.1, le=120), Env("FETCH_TIMEOUT_SECONDS")] = 10.0
+    """Seconds that one fetch may take in all, redirects and body included."""
+
+    max_body_bytes: Annotated[Whole, Field(ge=1024, le=100_000_000), Env("FETCH_MAX_BODY_BYTES")] = 5_000_000
+    """Bytes of one decoded body; a larger one is refused while it streams."""
+
+
+class Logging(Group):
+    level: Annotated[Severity, Env("LOG_LEVEL")] = Severity.INFO
+    """The least severity that is written."""
+
+
+class Monitoring(Group):
+    logging: Logging = Logging()
+
+
+class Scraper(Group):
+    lifecycle: Lifecycle = Lifecycle()
+    fetching: Fetching = Fetching()
+    monitoring: Monitoring = Monitoring()
+
+
+class Api(Group):
+    host: Annotated[str, Field(pattern=r"^[A-Za-z0-9.:-]+$"), _HOST, Env("LONGSTOP_API_HOST")] = "127.0.0.1"
+    """The address to listen on; the default is reached from this machine only."""
+
+    port: Annotated[Whole, Field(ge=0, le=65535), Env("LONGSTOP_API_PORT")] = 8700
+    """The port to listen on; 0 takes any free one."""
+
+    token_ttl_hours: Annotated[Whole, Field(ge=1, le=8760), Env("TOKEN_TTL_HOURS")] = 24
+    """Hours for which a token is good."""
+
+
+class Settings(Group):
+    """All that an operator can choose."""
+
+    data: Annotated[PathText, Env("LONGSTOP_DATA")] = Path("data")
+    """The directory of the data files; relative ones start at the working directory."""
+
+    sources: Annotated[PathText, Env("LONGSTOP_SOURCES")] = Path("config/sources.yaml")
+    """The file that describes the sites; relative ones start at the working directory."""
+
+    scraper: Scraper = Scraper()
+    api: Api = Api()
+
+
+class Leaf(NamedTuple):
+    """A setting's two names: its place in the tree and its environment variable."""
+
+    path: tuple[str, ...]
+    variable: str
+
+
+def leaves(model: type[Group] = Settings, above: tuple[str, ...] = ()) -> Iterator[Leaf]:
+    """Yield every setting of the tree."""
+    for name, field in model.model_fields.items():
+        branch = is_group(field)
+        if branch is not None:
+            yield from leaves(branch, (*above, name))
+        else:
+            yield Leaf((*above, name), next(note.name for note in field.metadata if isinstance(note, Env)))
+
+
+def known_variables() -> list[str]:
+    """Return every environment variable that means something to us."""
+    return [leaf.variable for leaf in leaves()] + [CONFIG_VARIABLE, PARENT_FD_VARIABLE, RECORDED_VARIABLE]
+
+
+def load_settings(environ: Mapping[str, str], file: Mapping[str, Any], file_name: str = "config.yaml") -> Settings:
+    """Return the settings that the environment and the file's tree make, or raise with every problem, one a line."""
+    problems = _unknown_variables(environ)
+    given = [leaf for leaf in leaves() if leaf.variable in environ]
+    tree = dict(file)
+    for leaf in given:
+        tree = _put(tree, leaf.path, environ[leaf.variable])
+    try:
+        settings = Settings.model_validate(_without_empty_groups(tree))
+    except ValidationError as error:
+        names = {".".join(leaf.path): leaf.variable for leaf in given}
+        problems += say_problems(Settings, error, names, file_name)
+    if problems:
+        raise SettingsError("\n".join(problems))
+    return settings
+
+
+def read_settings(environ: Mapping[str, str]) -> Settings:
+    """Return the settings of this process: its environment, and the file named there."""
+    name = environ.get(CONFIG_VARIABLE)
+    if name is None:
+        return load_settings(environ, {})
+    text = read_text(Path(name), f"write the path of a settings file into {CONFIG_VARIABLE}, or leave it out")
+    return load_settings(environ, parse_yaml(text, name), name)
+
+
+def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    known = known_variables()
+    unknown = sorted(name for name in environ if name.startswith(OUR_PREFIXES) and name not in known)
+    return [f"{name} is unknown: {suggest(name, known)}" for name in unknown]
+
+
+def _put(tree: Mapping[str, Any], path: tuple[str, ...], value: str) -> dict[str, Any]:
+    """Return the tree with one leaf set. A branch that is no branch stays as it is: the check will name it."""
+    name, *rest = path
+    if not rest:
+        return {**tree, name: value}
+    branch = tree.get(name)
+    if branch is not None and not isinstance(branch, Mapping):
+        return dict(tree)
+    return {**tree, name: _put(branch or {}, tuple(rest), value)}
+
+
+def _without_empty_groups(tree: Mapping[str, Any], model: type[Group] = Settings) -> dict[str, Any]:
+    """Return the tree without the groups whose every line is commented out: YAML reads those as null."""
+    kept: dict[str, Any] = {}
+    for name, value in tree.items():
+        branch = is_group(model.model_fields[name]) if name in model.model_fields else None
+        if branch is None or not (value is None or isinstance(value, Mapping)):
+            kept[name] = value
+        elif value is not None:
+            kept[name] = _without_empty_groups(value, branch)
+    return kept

@@ -1,0 +1,1 @@
+"""A simulated site: scripted matches, a truth log, and faults on tap."""

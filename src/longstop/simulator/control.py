@@ -1,0 +1,82 @@
+"""The simulator's own paths under `/_sim/`: look at the world, stop it, and set faults."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from longstop.clock import to_iso
+from longstop.errors import UsageError
+from longstop.simulator.board import Board
+from longstop.simulator.faults import FaultBook, FaultRule, read_faults
+from longstop.simulator.http import Request, Response, failure, to_json
+from longstop.simulator.world import World
+
+PREFIX = "/_sim/"
+
+
+class Control:
+    def __init__(self, world: World, faults: FaultBook) -> None:
+        self._world = world
+        self._faults = faults
+
+    def answer(self, request: Request, now: datetime) -> Response:
+        match request.method, request.path.removeprefix(PREFIX):
+            case "GET", "status":
+                return to_json(self._status(now))
+            case "POST", "freeze":
+                self._world.freeze(now)
+                return to_json(self._status(now))
+            case (("GET" | "POST" | "DELETE"), "faults"):
+                return self._change_faults(request, now)
+        return failure(404, f"there is no {request.method} {request.path}")
+
+    def _status(self, now: datetime) -> dict[str, Any]:
+        return {
+            "now": to_iso(now),
+            "world_seconds": self._world.seconds,
+            "is_frozen": self._world.is_frozen,
+            "matches": [_summary(board) for board in self._world.boards.values()],
+        }
+
+    def _change_faults(self, request: Request, now: datetime) -> Response:
+        try:
+            if request.method == "POST":
+                for fault in read_faults(request.body):
+                    self._faults.add(fault, now)
+            elif request.method == "DELETE":
+                self._remove(request.query.get("id"))
+        except UsageError as error:
+            return failure(400, str(error))
+        return to_json([_shown(rule) for rule in self._faults.rules])
+
+    def _remove(self, rule_id: str | None) -> None:
+        if rule_id is None:
+            self._faults.clear()
+        elif rule_id.isdecimal():
+            self._faults.remove(int(rule_id))
+        else:
+            raise UsageError("a fault's id is a number; without one all faults go")
+
+
+def _summary(board: Board) -> dict[str, Any]:
+    return {
+        "key": board.game.key,
+        "title": board.game.title,
+        "phase": _phase(board),
+        "balls": len(board.balls_posted),
+        "headline": board.headline,
+    }
+
+
+def _phase(board: Board) -> str:
+    if board.result:
+        return "completed"
+    if not board.begun:
+        return "upcoming"
+    return "break" if board.is_break else "live"
+
+
+def _shown(rule: FaultRule) -> dict[str, Any]:
+    until = to_iso(rule.until) if rule.until else None
+    return {"id": rule.id, "until": until, **msgspec.to_builtins(rule.fault)}

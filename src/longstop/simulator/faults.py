@@ -1,0 +1,118 @@
+"""Faults on tap: rules as data, a pure choice, and a book to keep them in."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from random import Random
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from longstop.errors import UsageError
+from longstop.simulator.http import Request
+
+_Seconds = Annotated[float, Meta(ge=0)]
+
+
+class FaultKind(StrEnum):
+    #: The answer comes late: `seconds` plus up to `jitter_seconds`.
+    LATENCY = "latency"
+    #: The connection is closed without a byte.
+    DROP = "drop"
+    #: The connection is reset.
+    RESET = "reset"
+    #: The full length is announced, a part is sent, and the connection is closed.
+    TRUNCATED = "truncated"
+    #: Another status, with `retry_after_seconds` when given.
+    STATUS = "status"
+    #: A page for people, with 200, where JSON should be.
+    HTML = "html"
+
+
+class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What goes wrong, where and how often."""
+
+    kind: FaultKind
+    #: Only paths that begin so.
+    path: str = "/"
+    #: Only this match.
+    match: str | None = None
+    #: The share of requests, from 0 to 1.
+    share: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    #: How long the rule holds; `None` is until it is taken away.
+    valid_seconds: _Seconds | None = None
+    seconds: _Seconds = 0.0
+    jitter_seconds: _Seconds = 0.0
+    status: Annotated[int, Meta(ge=400, le=599)] = 503
+    retry_after_seconds: Annotated[int, Meta(ge=0)] | None = None
+
+
+class FaultRule(Struct, frozen=True, kw_only=True):
+    """A fault in force."""
+
+    id: int
+    fault: Fault
+    until: datetime | None
+
+    def applies_to(self, request: Request, now: datetime) -> bool:
+        return (
+            request.path.startswith(self.fault.path)
+            and self.fault.match in (None, request.match_key)
+            and (self.until is None or now < self.until)
+        )
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """What is done to one answer: it may come late, and it may be spoilt."""
+
+    delay_seconds: float = 0.0
+    fault: Fault | None = None
+
+
+def choose(rules: Sequence[FaultRule], request: Request, now: datetime, dice: Random) -> Choice:
+    """Return what befalls this request: delays add up, and of the other faults the first one wins."""
+    struck = [rule.fault for rule in rules if rule.applies_to(request, now) and dice.random() < rule.fault.share]
+    late = [fault for fault in struck if fault.kind is FaultKind.LATENCY]
+    return Choice(
+        delay_seconds=sum(fault.seconds + dice.uniform(0, fault.jitter_seconds) for fault in late),
+        fault=next((fault for fault in struck if fault.kind is not FaultKind.LATENCY), None),
+    )
+
+
+class FaultBook:
+    """The rules in force, and the dice that decide whom they hit."""
+
+    def __init__(self, seed: int) -> None:
+        self._dice = Random(f"faults {seed}")
+        self._rules: dict[int, FaultRule] = {}
+        self._last_id = 0
+
+    @property
+    def rules(self) -> list[FaultRule]:
+        return list(self._rules.values())
+
+    def add(self, fault: Fault, now: datetime) -> FaultRule:
+        self._last_id += 1
+        until = None if fault.valid_seconds is None else now + timedelta(seconds=fault.valid_seconds)
+        rule = FaultRule(id=self._last_id, fault=fault, until=until)
+        self._rules[rule.id] = rule
+        return rule
+
+    def remove(self, rule_id: int) -> None:
+        self._rules.pop(rule_id, None)
+
+    def clear(self) -> None:
+        self._rules.clear()
+
+    def choose(self, request: Request, now: datetime) -> Choice:
+        return choose(self.rules, request, now, self._dice) if self._rules else Choice()
+
+
+def read_faults(body: bytes) -> list[Fault]:
+    """Read one fault, or a list of them, as they are posted."""
+    try:
+        posted: Any = msgspec.json.decode(body)
+        return msgspec.convert(posted if isinstance(posted, list) else [posted], list[Fault])
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"this is no fault: {error}") from error

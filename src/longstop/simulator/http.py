@@ -1,0 +1,105 @@
+"""HTTP as far as the simulator needs it: what is asked, what is answered, and how both look on the wire."""
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import Struct, field
+
+_MAX_BODY_BYTES = 1_000_000
+
+
+class BadRequest(Exception):
+    """What came in is no request; the connection is closed after the answer."""
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    keeps_alive: bool = True
+
+    @property
+    def match_key(self) -> str | None:
+        """Return which match is meant, by the query or by the posted JSON."""
+        if "key" in self.query or not self.body:
+            return self.query.get("key")
+        try:
+            return msgspec.json.decode(self.body, type=_Posted).matchKey
+        except msgspec.MsgspecError:
+            return None
+
+
+class _Posted(Struct):
+    matchKey: str | None = None  # noqa: N815, the site's own spelling
+
+
+class Response(Struct, frozen=True, kw_only=True):
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "application/json; charset=utf-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def encode(self, *, keeps_alive: bool) -> bytes:
+        """Return the whole answer as bytes."""
+        lines = [
+            f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}",
+            f"Content-Type: {self.content_type}",
+            f"Content-Length: {len(self.body)}",
+            f"Connection: {'keep-alive' if keeps_alive else 'close'}",
+            *(f"{name}: {value}" for name, value in self.headers.items()),
+        ]
+        return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + self.body
+
+
+def to_json(value: Any, status: int = 200) -> Response:
+    return Response(status=status, body=msgspec.json.encode(value))
+
+
+def failure(status: int, sentence: str) -> Response:
+    return to_json({"error": sentence}, status)
+
+
+async def read_request(reader: asyncio.StreamReader) -> Request | None:
+    """Return the next request of a connection, or `None` when the other side is done with it."""
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError as error:
+        if error.partial:
+            raise BadRequest("the request was cut short") from error
+        return None
+    except asyncio.LimitOverrunError as error:
+        raise BadRequest("the head of the request is too long") from error
+    request_line, *lines = head.decode("latin-1").split("\r\n")[:-2]
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return _to_request(request_line, headers, await _read_body(reader, headers))
+
+
+async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
+    length = headers.get("content-length", "0")
+    if "transfer-encoding" in headers or not length.isdecimal() or int(length) > _MAX_BODY_BYTES:
+        raise BadRequest("the body needs a Content-Length of at most one million bytes")
+    try:
+        return await reader.readexactly(int(length))
+    except asyncio.IncompleteReadError as error:
+        raise BadRequest("the body was cut short") from error
+
+
+def _to_request(request_line: str, headers: Mapping[str, str], body: bytes) -> Request:
+    parts = request_line.split(" ")
+    if len(parts) != 3 or not parts[2].startswith("HTTP/1."):
+        raise BadRequest("the request line is not one of HTTP/1.1")
+    method, target, version = parts
+    path, _, query = target.partition("?")
+    wished = headers.get("connection", "").lower()
+    return Request(
+        method=method,
+        path=path,
+        query=dict(parse_qsl(query)),
+        body=body,
+        keeps_alive=wished == "keep-alive" if version == "HTTP/1.0" else wished != "close",
+    )

@@ -1,0 +1,56 @@
+"""Which matches a world holds, and when each of them starts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from longstop.simulator.cricsheet import read_cricsheet
+from longstop.simulator.game import Game
+from longstop.simulator.script import EndInnings, Script, narrate, steady_pace
+from longstop.simulator.t20 import play_t20, script_t20
+from longstop.simulator.world import PlannedMatch
+
+_LATE_PLAYERS = 4
+_LATE_BY_SECONDS = 600.0
+
+
+def plan_world(*, seed: int, matches: int, files: Sequence[Path] = (), ball_gap: float = 30.0) -> list[PlannedMatch]:
+    """Return the replayed files, which start at once, and the invented matches, most of them in play."""
+    replayed = [_replay(path, index, ball_gap) for index, path in enumerate(files)]
+    return replayed + [_invent(seed, len(files) + nth, nth, matches) for nth in range(matches)]
+
+
+def _replay(path: Path, index: int, ball_gap: float) -> PlannedMatch:
+    game = read_cricsheet(path, index)
+    dice = Random(f"replay {game.key}")
+    return PlannedMatch(game=game, script=narrate(game, steady_pace(ball_gap), dice), starts_at=0.0)
+
+
+def _invent(seed: int, index: int, nth: int, matches: int) -> PlannedMatch:
+    game = play_t20(seed, index)
+    script = script_t20(game, seed)
+    has_late_names = nth % 3 == 0
+    return PlannedMatch(
+        game=game,
+        script=script,
+        starts_at=_start(script, nth, matches, Random(f"start {seed} {index}")),
+        late_names=_last_players(game) if has_late_names else frozenset(),
+        late_by_seconds=_LATE_BY_SECONDS if has_late_names else 0.0,
+    )
+
+
+def _start(script: Script, nth: int, matches: int, dice: Random) -> float:
+    """Spread the matches: of ten, one ends soon, one is about to change innings, one has not begun."""
+    end = script[-1].at
+    innings_end = next(step.at for step in script if isinstance(step, EndInnings))
+    if nth % 10 == 9 or (nth == matches - 1 and matches >= 3):
+        return dice.uniform(60, 300) if nth % 20 == 19 else dice.uniform(1200, 3000)
+    if nth % 10 == 3:
+        return dice.uniform(60, 500) - end
+    if nth % 10 == 6:
+        return dice.uniform(30, 300) - innings_end
+    return -dice.uniform(0.05, 0.9) * end
+
+
+def _last_players(game: Game) -> frozenset[str]:
+    return frozenset(player.key for side in game.sides for player in side.players[-_LATE_PLAYERS:])

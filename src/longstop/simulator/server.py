@@ -1,0 +1,117 @@
+"""A small HTTP/1.1 server of our own, because faults need the socket itself."""
+
+import asyncio
+import socket
+import struct
+from contextlib import suppress
+
+from longstop.clock import Clock
+from longstop.simulator.control import PREFIX, Control
+from longstop.simulator.crex_site import CrexSite
+from longstop.simulator.faults import Choice, Fault, FaultBook, FaultKind
+from longstop.simulator.http import BadRequest, Request, Response, failure, read_request
+from longstop.simulator.world import World
+
+#: An idle connection is closed after so many seconds.
+_IDLE_SECONDS = 75
+#: Linger "on" for no time at all: closing sends a reset.
+_NO_LINGER = struct.pack("ii", 1, 0)
+_CHALLENGE = b"<!doctype html><html><head><title>One moment</title></head><body>Checking your browser.</body></html>"
+
+
+class SimulatorServer:
+    """Serves the site and its control paths on one port."""
+
+    def __init__(self, world: World, faults: FaultBook, clock: Clock) -> None:
+        self._world = world
+        self._faults = faults
+        self._clock = clock
+        self._site = CrexSite(world)
+        self._control = Control(world, faults)
+        self._connections: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen, and return the port: the one given, or a free one for 0."""
+        self._server = await asyncio.start_server(self._accept, host, port, backlog=1024)
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    async def aclose(self) -> None:
+        if self._server is None:
+            return
+        self._server.close()
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = asyncio.current_task()
+        assert connection is not None  # noqa: S101
+        self._connections.add(connection)
+        try:
+            await self._converse(reader, writer)
+        except (ConnectionError, TimeoutError, asyncio.CancelledError):
+            pass  # the other side left, was silent too long, or we are closing: nobody is there to be told
+        finally:
+            self._connections.discard(connection)
+            writer.close()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(_IDLE_SECONDS):
+                    request = await read_request(reader)
+            except BadRequest as error:
+                writer.write(failure(400, str(error)).encode(keeps_alive=False))
+                return
+            if request is None or not await self._respond(request, writer):
+                return
+
+    async def _respond(self, request: Request, writer: asyncio.StreamWriter) -> bool:
+        """Answer, and return whether the connection goes on."""
+        now = self._clock.now()
+        self._world.advance(now)
+        if request.path.startswith(PREFIX):
+            return await _send(self._control.answer(request, now), request, writer)
+        choice = self._faults.choose(request, now)
+        if choice.delay_seconds:
+            await asyncio.sleep(choice.delay_seconds)
+        return await self._send_spoilt(choice, request, writer)
+
+    async def _send_spoilt(self, choice: Choice, request: Request, writer: asyncio.StreamWriter) -> bool:
+        match choice.fault:
+            case None:
+                return await _send(self._site.answer(request), request, writer)
+            case Fault(kind=FaultKind.RESET):
+                _reset(writer)
+            case Fault(kind=FaultKind.TRUNCATED):
+                whole = self._site.answer(request)
+                encoded = whole.encode(keeps_alive=False)
+                writer.write(encoded[: len(encoded) - len(whole.body) // 2 - 1])
+            case Fault(kind=FaultKind.STATUS) as fault:
+                return await _send(_refusal(fault), request, writer)
+            case Fault(kind=FaultKind.HTML):
+                page = Response(body=_CHALLENGE, content_type="text/html; charset=utf-8")
+                return await _send(page, request, writer)
+        return False
+
+
+async def _send(response: Response, request: Request, writer: asyncio.StreamWriter) -> bool:
+    writer.write(response.encode(keeps_alive=request.keeps_alive))
+    await writer.drain()
+    return request.keeps_alive
+
+
+def _refusal(fault: Fault) -> Response:
+    refused = failure(fault.status, "Request refused")
+    if fault.retry_after_seconds is None:
+        return refused
+    return Response(status=refused.status, body=refused.body, headers={"Retry-After": str(fault.retry_after_seconds)})
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    connection = writer.get_extra_info("socket")
+    with suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+    writer.transport.abort()

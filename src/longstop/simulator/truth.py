@@ -1,0 +1,119 @@
+"""The truth log: one JSON line for every change that a site publishes, written at once."""
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+from msgspec import Struct
+
+from longstop.clock import from_iso, to_iso
+from longstop.errors import UsageError
+from longstop.model.cricket import Runs, Score, Wicket
+
+_FRAME = ("at", "match", "op", "kind", "id")
+
+
+class DeliveryTruth(Struct, frozen=True, kw_only=True):
+    innings: int
+    over: int
+    label: str
+    runs: Runs
+    boundary: int | None
+    batter: str
+    bowler: str
+    wickets: tuple[Wicket, ...]
+
+
+class OverTruth(Struct, frozen=True, kw_only=True):
+    innings: int
+    over: int
+    runs: int
+    score: Score
+    bowler: str
+
+
+class InningsTruth(Struct, frozen=True, kw_only=True):
+    innings: int
+    team: str
+    runs: int
+    wickets: int
+    overs: str
+
+
+class ResultTruth(Struct, frozen=True, kw_only=True):
+    outcome: str
+    text: str
+
+
+Content = DeliveryTruth | OverTruth | InningsTruth | ResultTruth
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One published change of one match."""
+
+    op: str
+    kind: str
+    id: str
+    #: `None` for a void.
+    content: Content | None
+
+
+class TruthLine(Struct, frozen=True, kw_only=True):
+    """A line as it stands in the log."""
+
+    at: datetime
+    match: str
+    op: str
+    kind: str
+    id: str
+    content: dict[str, Any]
+
+    def encode(self) -> bytes:
+        frame = {"at": to_iso(self.at), "match": self.match, "op": self.op, "kind": self.kind, "id": self.id}
+        return msgspec.json.encode({**frame, **self.content}) + b"\n"
+
+
+def to_line(at: datetime, match: str, change: Change) -> TruthLine:
+    content = msgspec.to_builtins(change.content) if change.content else {}
+    return TruthLine(at=at, match=match, op=change.op, kind=change.kind, id=change.id, content=content)
+
+
+class TruthFile:
+    """Appends lines to a file; each is with the operating system when `write` returns."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise UsageError(f"the truth log {path} cannot be written: {error.strerror}") from error
+
+    def write(self, lines: Iterable[TruthLine]) -> None:
+        text = b"".join(line.encode() for line in lines)
+        while text:
+            text = text[os.write(self._descriptor, text) :]
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+def read_truth(path: Path) -> Iterator[TruthLine]:
+    """Yield the lines of a log; one that was cut short by a kill stands last and is left out."""
+    with path.open("rb") as file:
+        for raw in file:
+            if raw.endswith(b"\n"):
+                yield decode_line(raw)
+
+
+def decode_line(raw: bytes) -> TruthLine:
+    fields: dict[str, Any] = msgspec.json.decode(raw)
+    at, match, op, kind, id_ = (fields.pop(name) for name in _FRAME)
+    return TruthLine(at=from_iso(at), match=match, op=op, kind=kind, id=id_, content=fields)

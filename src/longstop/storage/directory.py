@@ -1,0 +1,107 @@
+"""The data directory: where the files of one machine are, who may write them, and what this node is called."""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self, TextIO
+from uuid import uuid4
+
+from longstop.errors import DataDirectoryInUse, StorageError
+
+_PRIVATE = 0o700
+
+
+class DataDirectory:
+    """The files of one node."""
+
+    def __init__(self, path: Path, node_id: str) -> None:
+        self.path = path
+        #: Kept in the directory, so that a restarted scraper takes its own matches again at once.
+        self.node_id = node_id
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Make the directory where it is missing, readable by its owner only."""
+        try:
+            path.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+            _keep_private(path)
+            (path / "storage").mkdir(mode=_PRIVATE, exist_ok=True)
+            return cls(path, _node_id(path / "node-id"))
+        except OSError as error:
+            raise StorageError(f"{path} cannot be used as data directory: {error.strerror}") from error
+
+    @property
+    def matches_db(self) -> Path:
+        """Return the store: written by the scraper, read by the API."""
+        return self.path / "matches.db"
+
+    @property
+    def hot_db(self) -> Path:
+        """Return the live view, which can be deleted while nothing runs."""
+        return self.path / "hot.db"
+
+    @property
+    def storage(self) -> Path:
+        """Return the folder for error pages, screenshots and match logs."""
+        return self.path / "storage"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the directory as its only scraper. The kernel lets go when the process ends, however it ends."""
+        try:
+            file = _locked(self.path / "scraper.lock")
+        except BlockingIOError:
+            raise DataDirectoryInUse(_in_use(self.path)) from None
+        except OSError as error:
+            raise StorageError(f"{self.path} cannot be locked: {error.strerror}") from error
+        with file:
+            yield
+
+
+def _locked(path: Path) -> TextIO:
+    """Return the file, locked, with our pid in it for whoever comes second."""
+    file = path.open("a+", encoding="ascii")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _in_use(path: Path) -> str:
+    # Between taking the lock and writing its pid, a holder is nameless.
+    holder = (path / "scraper.lock").read_text(encoding="ascii")
+    who = f"the scraper with pid {holder}" if holder else "another scraper"
+    return f"the data directory {path} is in use by {who}: stop it first, or choose another directory"
+
+
+def _keep_private(path: Path) -> None:
+    """Shut others out of our directory, but never out of one that was something else before."""
+    if stat.S_IMODE(path.stat().st_mode) & 0o077 == 0:
+        return
+    if any(path.iterdir()) and not (path / "node-id").exists():
+        raise StorageError(
+            f"{path} holds other files and is open to other users: choose an empty directory, or run chmod 700 on it"
+        )
+    path.chmod(_PRIVATE)
+
+
+def _node_id(path: Path) -> str:
+    """Return the id in the file; whoever comes first writes it, whole or not at all."""
+    if not path.exists():
+        draft = path.with_name(f"{path.name}.{uuid4().hex}")
+        draft.write_text(f"node-{uuid4().hex[:12]}", encoding="ascii")
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_text(encoding="ascii")

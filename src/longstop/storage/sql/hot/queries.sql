@@ -1,0 +1,33 @@
+-- name: put_view
+-- What the newest poll of a match said.
+INSERT INTO views (match_id, record, sequence, checksum, captured_at, scraper_id)
+VALUES (:match_id, :record, :sequence, :checksum, :captured_at, :scraper_id)
+ON CONFLICT (match_id) DO UPDATE
+SET record = excluded.record, sequence = excluded.sequence, checksum = excluded.checksum,
+    captured_at = excluded.captured_at, scraper_id = excluded.scraper_id;
+
+-- name: put_payload
+-- The newest payload of a match.
+INSERT INTO payloads (match_id, payload) VALUES (:match_id, :payload)
+ON CONFLICT (match_id) DO UPDATE SET payload = excluded.payload;
+
+-- name: put_beat
+-- A node's latest sign of life.
+INSERT INTO beats (node, beat) VALUES (:node, :beat)
+ON CONFLICT (node) DO UPDATE SET beat = excluded.beat;
+
+-- name: row
+-- The live view of one match.
+SELECT views.*, payloads.payload
+FROM views LEFT JOIN payloads ON payloads.match_id = views.match_id
+WHERE views.match_id = :match_id;
+
+-- name: rows
+-- The live view of every match, in the order of their ids.
+SELECT views.*, payloads.payload
+FROM views LEFT JOIN payloads ON payloads.match_id = views.match_id
+ORDER BY views.match_id;
+
+-- name: beats
+-- Every node's latest sign of life.
+SELECT beat FROM beats ORDER BY node;

@@ -1,0 +1,92 @@
+-- Matches, every version of every event, the latest snapshots, open questions, names.
+
+CREATE TABLE matches (
+    -- Never used again, not even after a deletion: applications keep these numbers.
+    match_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    source TEXT NOT NULL,
+    source_id TEXT NOT NULL,
+    phase TEXT NOT NULL CHECK (phase IN ('discovered', 'active', 'paused', 'completed', 'archived')),
+    status TEXT NOT NULL CHECK (status IN ('upcoming', 'live', 'break', 'completed')),
+    title TEXT NOT NULL,
+    start_at TEXT,
+    owner TEXT,
+    epoch INTEGER NOT NULL DEFAULT 0 CHECK (epoch >= 0),
+    seq INTEGER NOT NULL DEFAULT 0 CHECK (seq >= 0),
+    created_at TEXT NOT NULL,
+    updated_at TEXT,
+    completed_at TEXT
+) STRICT;
+
+-- How the sources call a match; the one it was first seen under is also in `matches`.
+CREATE TABLE match_external_refs (
+    source TEXT NOT NULL,
+    source_id TEXT NOT NULL,
+    match_id INTEGER NOT NULL REFERENCES matches (match_id),
+    PRIMARY KEY (source, source_id)
+) STRICT, WITHOUT ROWID;
+
+-- Versions are only ever added.
+CREATE TABLE event_versions (
+    match_id INTEGER NOT NULL REFERENCES matches (match_id),
+    key TEXT NOT NULL,
+    rev INTEGER NOT NULL CHECK (rev >= 1),
+    seq INTEGER NOT NULL CHECK (seq >= 1),
+    kind TEXT NOT NULL CHECK (kind IN ('delivery', 'over', 'innings', 'result')),
+    innings INTEGER NOT NULL,
+    over INTEGER NOT NULL,
+    nth INTEGER NOT NULL,
+    position INTEGER,
+    op TEXT NOT NULL CHECK (op IN ('insert', 'update', 'void')),
+    source_event_id TEXT NOT NULL,
+    content TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    captured_at TEXT NOT NULL,
+    PRIMARY KEY (match_id, key, rev),
+    UNIQUE (match_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- Which version of a key counts now.
+CREATE TABLE events (
+    match_id INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    rev INTEGER NOT NULL,
+    PRIMARY KEY (match_id, key),
+    FOREIGN KEY (match_id, key, rev) REFERENCES event_versions (match_id, key, rev)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE snapshots (
+    match_id INTEGER NOT NULL REFERENCES matches (match_id),
+    sequence INTEGER NOT NULL CHECK (sequence >= 1),
+    checksum TEXT NOT NULL,
+    payload BLOB NOT NULL,
+    provenance TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    scraper_id TEXT NOT NULL,
+    update_latency_ms INTEGER NOT NULL,
+    data_source TEXT NOT NULL DEFAULT 'scraper' CHECK (data_source IN ('scraper', 'cache', 'manual')),
+    PRIMARY KEY (match_id, sequence)
+) STRICT;
+
+CREATE TABLE findings (
+    finding_id INTEGER PRIMARY KEY,
+    match_id INTEGER NOT NULL REFERENCES matches (match_id),
+    kind TEXT NOT NULL CHECK (kind IN ('gap', 'mismatch')),
+    place TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    opened_at TEXT NOT NULL,
+    closed_at TEXT
+) STRICT;
+
+CREATE INDEX findings_of_match ON findings (match_id);
+
+-- A question is asked once until it is answered.
+CREATE UNIQUE INDEX open_findings ON findings (match_id, kind, place) WHERE closed_at IS NULL;
+
+CREATE TABLE names (
+    match_id INTEGER NOT NULL REFERENCES matches (match_id),
+    kind TEXT NOT NULL CHECK (kind IN ('player', 'team')),
+    key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (match_id, kind, key)
+) STRICT, WITHOUT ROWID;

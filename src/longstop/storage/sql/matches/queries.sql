@@ -1,0 +1,132 @@
+-- name: match_of_ref
+-- The match that a source calls by this id.
+SELECT matches.*
+FROM match_external_refs AS refs
+JOIN matches ON matches.match_id = refs.match_id
+WHERE refs.source = :source AND refs.source_id = :source_id;
+
+-- name: match
+-- One match.
+SELECT * FROM matches WHERE match_id = :match_id;
+
+-- name: matches
+-- A page of matches in the order of their ids; a filter that is null lets everything through.
+SELECT * FROM matches
+WHERE match_id > :after_id
+    AND (:status IS NULL OR status = :status)
+    AND (:phase IS NULL OR phase = :phase)
+    AND (:source IS NULL OR source = :source)
+ORDER BY match_id
+LIMIT :limit;
+
+-- name: unfinished
+-- What a restarted node goes on with.
+SELECT * FROM matches WHERE phase <> 'archived' ORDER BY match_id;
+
+-- name: add_match
+-- A match seen for the first time.
+INSERT INTO matches (source, source_id, phase, status, title, start_at, created_at)
+VALUES (:source, :source_id, :phase, :status, :title, :start_at, :created_at)
+RETURNING *;
+
+-- name: add_ref
+-- How a source calls it.
+INSERT INTO match_external_refs (source, source_id, match_id) VALUES (:source, :source_id, :match_id);
+
+-- name: claim
+-- A new owner, a new epoch: whoever still writes with the old one is refused from now on.
+UPDATE matches SET owner = :owner, epoch = epoch + 1 WHERE match_id = :match_id RETURNING *;
+
+-- name: save_match
+-- The match after an update.
+UPDATE matches
+SET phase = :phase, status = :status, title = :title, start_at = :start_at, seq = :seq,
+    updated_at = :updated_at, completed_at = :completed_at
+WHERE match_id = :match_id
+RETURNING *;
+
+-- name: version
+-- One version of one event.
+SELECT * FROM event_versions WHERE match_id = :match_id AND key = :key AND rev = :rev;
+
+-- name: current_rev
+-- The revision that counts now.
+SELECT rev FROM events WHERE match_id = :match_id AND key = :key;
+
+-- name: add_version
+-- Versions are only ever added.
+INSERT INTO event_versions (
+    match_id, key, rev, seq, kind, innings, over, nth, position, op, source_event_id, content, content_hash, epoch,
+    captured_at
+)
+VALUES (
+    :match_id, :key, :rev, :seq, :kind, :innings, :over, :nth, :position, :op, :source_event_id, :content,
+    :content_hash, :epoch, :captured_at
+)
+RETURNING *;
+
+-- name: move_event
+-- Let a newer version count; never an older one.
+INSERT INTO events (match_id, key, rev) VALUES (:match_id, :key, :rev)
+ON CONFLICT (match_id, key) DO UPDATE SET rev = excluded.rev WHERE excluded.rev > events.rev;
+
+-- name: events_after
+-- A page of versions in the order they were stored.
+SELECT * FROM event_versions WHERE match_id = :match_id AND seq > :seq ORDER BY seq LIMIT :limit;
+
+-- name: current_events
+-- The version that counts of every key, void ones included, in the order of the keys.
+SELECT versions.*
+FROM events
+JOIN event_versions AS versions
+    ON versions.match_id = events.match_id AND versions.key = events.key AND versions.rev = events.rev
+WHERE events.match_id = :match_id
+ORDER BY versions.kind, versions.innings, versions.over, versions.nth;
+
+-- name: snapshots
+-- The newest first.
+SELECT * FROM snapshots WHERE match_id = :match_id ORDER BY sequence DESC LIMIT :limit;
+
+-- name: add_snapshot
+-- A new whole of the match.
+INSERT INTO snapshots (
+    match_id, sequence, checksum, payload, provenance, created_at, scraper_id, update_latency_ms
+)
+VALUES (
+    :match_id, :sequence, :checksum, :payload, :provenance, :created_at, :scraper_id, :update_latency_ms
+)
+RETURNING *;
+
+-- name: prune_snapshots
+-- Sequence numbers have no gaps, so the newest ones are those above a number.
+DELETE FROM snapshots WHERE match_id = :match_id AND sequence <= :sequence;
+
+-- name: findings
+-- Open ones first, then the latest answered.
+SELECT * FROM findings
+WHERE match_id = :match_id
+ORDER BY closed_at IS NOT NULL, closed_at DESC, finding_id;
+
+-- name: open_findings
+-- The questions without an answer, in the order they were asked.
+SELECT * FROM findings WHERE match_id = :match_id AND closed_at IS NULL ORDER BY finding_id;
+
+-- name: open_finding
+-- Ask a question; one that is open already only gets its new wording.
+INSERT INTO findings (match_id, kind, place, detail, opened_at)
+VALUES (:match_id, :kind, :place, :detail, :opened_at)
+ON CONFLICT (match_id, kind, place) WHERE closed_at IS NULL
+DO UPDATE SET detail = excluded.detail WHERE excluded.detail <> findings.detail;
+
+-- name: close_finding
+-- A question is answered.
+UPDATE findings SET closed_at = :closed_at WHERE finding_id = :finding_id;
+
+-- name: names
+-- What the keys of a match stand for.
+SELECT kind, key, name FROM names WHERE match_id = :match_id ORDER BY kind, key;
+
+-- name: learn_name
+-- A name, or a better one.
+INSERT INTO names (match_id, kind, key, name) VALUES (:match_id, :kind, :key, :name)
+ON CONFLICT (match_id, kind, key) DO UPDATE SET name = excluded.name WHERE excluded.name <> names.name;

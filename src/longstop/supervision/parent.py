@@ -1,0 +1,49 @@
+"""How a child process notices that its supervisor is gone, also after a `kill -9`.
+
+The supervisor alone holds the writing end of a pipe and never writes; each child holds the reading end. Whatever ends
+the supervisor closes the pipe. (The kernel's own signal for this fires when the *thread* that forked ends, which is
+not the same thing.)
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Mapping
+
+from longstop.errors import SettingsError
+from longstop.settings import PARENT_FD_VARIABLE
+
+#: Seconds between asking an orphan to stop and ending it.
+ORPHAN_GRACE = 10.0
+
+
+def parent_fd(environ: Mapping[str, str]) -> int | None:
+    """Return the pipe that the supervisor handed down; `None` for a process that somebody started by hand."""
+    text = environ.get(PARENT_FD_VARIABLE)
+    if text is None:
+        return None
+    try:
+        fd = int(text)
+        os.fstat(fd)
+    except (ValueError, OverflowError, OSError) as error:
+        raise SettingsError(f"{PARENT_FD_VARIABLE} is {text!r}: leave it out, only the supervisor sets it") from error
+    return fd
+
+
+def watch_parent(fd: int, *, grace: float = ORPHAN_GRACE) -> threading.Thread:
+    """Ask this process to stop (SIGTERM) when its supervisor is gone, and end it when it has not stopped in time.
+
+    It watches in a thread of its own, so that a blocked event loop does not make an orphan immortal.
+    """
+    thread = threading.Thread(target=_watch, args=(fd, grace), name="watch-parent", daemon=True)
+    thread.start()
+    return thread
+
+
+def _watch(fd: int, grace: float) -> None:
+    while os.read(fd, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(grace)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,30 @@
+"""What a listing says: who is new, who needs a closer look, who is as before, and of whom it is silent."""
+
+from collections.abc import Callable, Collection
+
+from msgspec import Struct
+
+from longstop.sources.base import Board, Listing
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """A listing, sorted out. A match it does not show is not finished: it is looked at by itself."""
+
+    new: tuple[Board, ...]
+    changed: tuple[Board, ...]
+    unchanged: tuple[Board, ...]
+    missing: tuple[str, ...]
+
+
+def sort_out(
+    listing: Listing, *, watched: Collection[str], ignored: Collection[str], is_news: Callable[[Board], bool]
+) -> Plan:
+    """Return what to do about each match of a listing and each match that we watch."""
+    boards = [board for board in listing.boards if board.source_id not in ignored]
+    known = [board for board in boards if board.source_id in watched]
+    return Plan(
+        new=tuple(board for board in boards if board.source_id not in watched),
+        changed=tuple(board for board in known if is_news(board)),
+        unchanged=tuple(board for board in known if not is_news(board)),
+        missing=tuple(sorted(set(watched) - {board.source_id for board in boards})),
+    )

@@ -1,0 +1,153 @@
+"""One source's loop: ask the listing, sort it out, look closer where something changed."""
+
+import asyncio
+import traceback
+
+from longstop.clock import Clock
+from longstop.errors import LongstopError
+from longstop.model.match import MatchRef, Phase, Priority, priority_of
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.run import Road
+from longstop.pipeline.state import MatchState
+from longstop.sources.base import Board
+from longstop.storage.base import HotWriter, MatchStore
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import ListingFailed, ListingRead, MatchClaimed, MatchDiscovered, TaskFailed
+from longstop.watching.cadence import Cadence, is_due, listing_interval, may_be_archived
+from longstop.watching.discovery import sort_out
+from longstop.watching.ownership import take
+from longstop.watching.watcher import Watcher
+
+
+class Scheduler:
+    """Keeps all matches of one source fresh. One listing decides who needs a closer look."""
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        asker: Asker,
+        road: Road,
+        store: MatchStore,
+        hot: HotWriter,
+        bus: Bus,
+        clock: Clock,
+        cadence: Cadence,
+        slots: asyncio.Semaphore,
+        node: str,
+    ) -> None:
+        self._source = source
+        self._asker = asker
+        self._road = road
+        self._store = store
+        self._hot = hot
+        self._bus = bus
+        self._clock = clock
+        self._cadence = cadence
+        #: Looks in flight, over all sources; a semaphore serves in the order of asking, so priority is kept.
+        self._slots = slots
+        self._node = node
+        self._watchers: dict[str, Watcher] = {}
+        #: Matches that a site goes on listing after we are done with them.
+        self._archived: set[str] = set()
+
+    def adopt(self, state: MatchState) -> Watcher:
+        """Begin to watch a match from its durable base."""
+        watcher = Watcher(
+            state, road=self._road, hot=self._hot, bus=self._bus, clock=self._clock, scraper_id=self._node
+        )
+        self._watchers[state.row.ref.source_id] = watcher
+        row = state.row
+        self._bus.emit(MatchClaimed(match_id=row.match_id, ref=str(row.ref), epoch=row.epoch))
+        return watcher
+
+    async def run(self) -> None:
+        """Go on until cancelled; nothing that a site does ends this loop."""
+        async with asyncio.TaskGroup() as looks:
+            while True:
+                started = self._clock.monotonic()
+                try:
+                    await self._tick(looks)
+                except LongstopError as error:
+                    self._tell_listing_failed(error)
+                except Exception as error:  # a bug here must not stop the watching; it is shown with its trace
+                    self._tell_bug(error)
+                records = [watcher.record for watcher in self._watchers.values()]
+                pause = listing_interval(records, self._clock.now(), self._cadence)
+                await asyncio.sleep(max(0.0, started + pause - self._clock.monotonic()))
+
+    async def _tick(self, looks: asyncio.TaskGroup) -> None:
+        asked_at = self._clock.now()
+        listing = await self._asker.listing()
+        plan = sort_out(
+            listing,
+            watched=self._watchers,
+            ignored=self._archived,
+            is_news=lambda board: self._watchers[board.source_id].needs_look(board),
+        )
+        for board in plan.unchanged:
+            self._watchers[board.source_id].accept(asked_at)
+        due = [self._watchers[board.source_id] for board in plan.changed]
+        due += [watcher for board in plan.new if (watcher := await self._discover(board))]
+        due += [watcher for key in plan.missing if self._is_due(watcher := self._watchers[key])]
+        self._bus.emit(
+            ListingRead(
+                source=self._source,
+                matches=len(listing.boards),
+                changed=len(due),
+                unreadable=len(listing.unreadable),
+            )
+        )
+        for watcher in sorted(due, key=self._urgency):
+            if not watcher.is_looking:
+                watcher.is_looking = True
+                looks.create_task(self._look(watcher), name=f"look at {watcher.state.row.ref}")
+        await self._let_go()
+
+    async def _look(self, watcher: Watcher) -> None:
+        async with self._slots:
+            await watcher.look()
+
+    async def _discover(self, board: Board) -> Watcher | None:
+        ref = MatchRef(self._source, board.source_id)
+        row = await self._store.register(ref, str(ref), board.start_at, self._clock.now())
+        if row.phase is Phase.ARCHIVED:
+            self._archived.add(board.source_id)
+            return None
+        self._bus.emit(MatchDiscovered(match_id=row.match_id, ref=str(ref)))
+        return self.adopt(await take(self._store, row.match_id, self._node))
+
+    def _is_due(self, watcher: Watcher) -> bool:
+        return is_due(watcher.record, self._clock.now(), self._cadence)
+
+    async def _let_go(self) -> None:
+        """Drop the matches that another node has taken, and archive those that have been over for a day."""
+        now = self._clock.now()
+        for key, watcher in list(self._watchers.items()):
+            row = watcher.state.row
+            if watcher.is_lost:
+                del self._watchers[key]
+            elif not watcher.is_looking and may_be_archived(row.phase, row.completed_at, now):
+                await watcher.archive()
+                self._archived.add(key)
+                del self._watchers[key]
+
+    def _urgency(self, watcher: Watcher) -> tuple[int, float]:
+        """Sort live matches first, and among equals the one not looked at for longest."""
+        record = watcher.record
+        priority = priority_of(record.status, record.start_at, self._clock.now())
+        seen = record.last_poll_at.timestamp() if record.last_poll_at else 0.0
+        return (len(Priority) if priority is None else priority), seen
+
+    def _tell_listing_failed(self, error: LongstopError) -> None:
+        self._bus.emit(ListingFailed(source=self._source, error_type=type(error).__name__, error_message=str(error)))
+
+    def _tell_bug(self, error: Exception) -> None:
+        self._bus.emit(
+            TaskFailed(
+                task=f"scheduler {self._source}",
+                error_type=type(error).__name__,
+                error_message=str(error),
+                stack_trace="".join(traceback.format_exception(error)),
+            )
+        )

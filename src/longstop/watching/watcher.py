@@ -1,0 +1,190 @@
+"""Watching one match: what is held, how it goes, and one look at a time."""
+
+import traceback
+from collections.abc import Callable
+from datetime import datetime
+
+from longstop.clock import Clock
+from longstop.errors import EpochLost, LongstopError
+from longstop.model.match import MonitoringRecord, SyncState
+from longstop.pipeline.run import Outcome, Road
+from longstop.pipeline.state import MatchState
+from longstop.sources.base import Board
+from longstop.storage.base import Finding, HotRow, HotWriter, Receipt
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import (
+    FindingClosed,
+    FindingOpened,
+    MatchInSync,
+    MatchMoved,
+    PollFailed,
+    TaskFailed,
+    UpdateStored,
+)
+
+
+class Watcher:
+    """The one who looks at one match. It never raises for a bad page: the next look goes on from the same base."""
+
+    def __init__(
+        self, state: MatchState, *, road: Road, hot: HotWriter, bus: Bus, clock: Clock, scraper_id: str
+    ) -> None:
+        self.state = state
+        self.is_looking = False
+        #: Whether another owner has taken the match; such a watcher is dropped.
+        self.is_lost = False
+        self._road = road
+        self._hot = hot
+        self._bus = bus
+        self._clock = clock
+        self._scraper_id = scraper_id
+        # Until the first look of this run, the last stored change is the youngest moment we can vouch for.
+        self._last_poll_at = state.row.updated_at
+        self._consecutive_failures = 0
+        self._total_polls = 0
+        self._total_failures = 0
+        self._last_error: str | None = None
+
+    def needs_look(self, board: Board) -> bool:
+        """Return whether an unchanged line in the listing is not enough this time."""
+        state = self.state
+        return (
+            state.board is None
+            or state.sync is not SyncState.IN_SYNC
+            or bool(state.suspects)
+            or board.fingerprint != state.board.fingerprint
+        )
+
+    def accept(self, at: datetime) -> None:
+        """Count a listing's unchanged line as a good look: nothing to store, only a younger age."""
+        self._last_poll_at = at
+        self._total_polls += 1
+        self._show()
+
+    async def look(self) -> None:
+        """Take one look; store what changed; note how it went."""
+        self.is_looking = True
+        started_at = self._clock.now()
+        try:
+            outcome = await self._road.run(self.state)
+        except EpochLost as error:
+            self.is_lost = True
+            self._note_failure(error)
+        except LongstopError as error:
+            self._note_failure(error)
+        except Exception as error:  # a bug in one match's look must not end the watching of the others
+            self._note_failure(error)
+            self._bus.emit(_bug(self._name, error))
+        else:
+            self._note_success(outcome, started_at)
+        finally:
+            self.is_looking = False
+
+    async def archive(self) -> None:
+        """Put the match away; it is kept and served, but nobody looks at it any more."""
+        before = self.state
+        self.state = await self._road.archive(self.state)
+        self._tell_changes(before, self.state)
+        self._show()
+
+    @property
+    def record(self) -> MonitoringRecord:
+        row = self.state.row
+        return MonitoringRecord(
+            match_id=row.match_id,
+            ref=row.ref,
+            phase=row.phase,
+            status=row.status,
+            sync=self.state.sync,
+            last_poll_at=self._last_poll_at,
+            start_at=row.start_at,
+            consecutive_failures=self._consecutive_failures,
+            total_polls=self._total_polls,
+            total_failures=self._total_failures,
+            last_error=self._last_error,
+        )
+
+    @property
+    def _name(self) -> str:
+        return f"watch {self.state.row.ref}"
+
+    def _note_success(self, outcome: Outcome, started_at: datetime) -> None:
+        before, self.state = self.state, outcome.state
+        if outcome.receipt is not None:
+            self._tell_stored(outcome.receipt)
+        self._tell_changes(before, self.state)
+        self._consecutive_failures = 0
+        self._last_error = None
+        self.accept(started_at)
+
+    def _note_failure(self, error: Exception) -> None:
+        self._consecutive_failures += 1
+        self._total_failures += 1
+        self._last_error = f"{type(error).__name__}: {error}"
+        row = self.state.row
+        self._bus.emit(
+            PollFailed(
+                match_id=row.match_id,
+                ref=str(row.ref),
+                error_type=type(error).__name__,
+                error_message=str(error),
+            )
+        )
+        self._show()
+
+    def _tell_stored(self, receipt: Receipt) -> None:
+        ops = [stored.event.op.value for stored in receipt.events]
+        self._bus.emit(
+            UpdateStored(
+                match_id=receipt.match.match_id,
+                ref=str(receipt.match.ref),
+                inserted=ops.count("insert"),
+                updated=ops.count("update"),
+                voided=ops.count("void"),
+                seq=receipt.match.seq,
+                latency_ms=receipt.snapshot.update_latency_ms if receipt.snapshot else 0,
+            )
+        )
+
+    def _tell_changes(self, before: MatchState, after: MatchState) -> None:
+        match_id, ref = after.row.match_id, str(after.row.ref)
+        if before.row.phase is not after.row.phase:
+            self._bus.emit(MatchMoved(match_id=match_id, ref=ref, before=before.row.phase, after=after.row.phase))
+        if before.sync is not after.sync:
+            self._bus.emit(MatchInSync(match_id=match_id, ref=ref, events=len(after.events)))
+        self._tell_findings(
+            set(after.findings) - set(before.findings),
+            lambda finding: FindingOpened(
+                match_id=match_id, ref=ref, kind=finding.kind, place=finding.place, detail=finding.detail
+            ),
+        )
+        self._tell_findings(
+            set(before.findings) - set(after.findings),
+            lambda finding: FindingClosed(match_id=match_id, ref=ref, kind=finding.kind, place=finding.place),
+        )
+
+    def _tell_findings(self, findings: set[Finding], tell: Callable[[Finding], FindingOpened | FindingClosed]) -> None:
+        for finding in sorted(findings, key=lambda each: (each.kind, each.place)):
+            self._bus.emit(tell(finding))
+
+    def _show(self) -> None:
+        snapshot = self.state.snapshot
+        self._hot.put(
+            HotRow(
+                record=self.record,
+                sequence=snapshot.sequence if snapshot else None,
+                checksum=snapshot.checksum if snapshot else None,
+                payload=snapshot.payload if snapshot else None,
+                captured_at=snapshot.created_at if snapshot else None,
+                scraper_id=self._scraper_id,
+            )
+        )
+
+
+def _bug(task: str, error: Exception) -> TaskFailed:
+    return TaskFailed(
+        task=task,
+        error_type=type(error).__name__,
+        error_message=str(error),
+        stack_trace="".join(traceback.format_exception(error)),
+    )

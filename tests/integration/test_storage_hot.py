@@ -1,0 +1,156 @@
+"""The hot view on a real file: when it is written, what happens when it breaks, and who sees it."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+from msgspec.structs import replace
+
+from longstop.errors import StorageError
+from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
+from longstop.storage.base import HotRow
+from tests.contract.stores import later
+from tests.contract.test_hot_view import beat, hot_row
+
+_PEER = """
+import sys
+from pathlib import Path
+from longstop.hot.sqlite import SqliteHotReader
+
+print(SqliteHotReader(Path(sys.argv[1])).row(1).record.total_polls)
+"""
+
+
+class Failures(list[StorageError]):
+    """What the writer complained of."""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "hot.db"
+
+
+def quick_writer(path: Path, failures: Failures | None = None) -> SqliteHotWriter:
+    return SqliteHotWriter(
+        path, on_failure=(failures if failures is not None else Failures()).append, flush_every_seconds=0.005
+    )
+
+
+def polled(row: HotRow, seconds: float) -> HotRow:
+    """Return the row after another poll that brought nothing new."""
+    return replace(row, record=replace(row.record, last_poll_at=later(seconds)))
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return condition()
+
+
+def test_a_row_is_written_soon_without_anyone_waiting_for_it(path: Path) -> None:
+    writer, reader = quick_writer(path), SqliteHotReader(path)
+
+    writer.put(hot_row())
+    writer.beat(beat())
+
+    assert eventually(lambda: reader.row(1) == hot_row() and list(reader.beats()) == [beat()])
+    writer.close()
+    reader.close()
+
+
+def test_another_process_sees_it_while_the_writer_runs(path: Path) -> None:
+    writer, reader = quick_writer(path), SqliteHotReader(path)
+    writer.put(hot_row())
+    assert eventually(lambda: reader.row(1) is not None)
+
+    seen = subprocess.run([sys.executable, "-c", _PEER, str(path)], capture_output=True, timeout=30, check=True)
+
+    assert seen.stdout == b"3\n"
+    writer.close()
+    reader.close()
+
+
+def test_a_poll_without_change_does_not_write_the_payload_again(path: Path) -> None:
+    writer, reader = quick_writer(path), SqliteHotReader(path)
+    row = hot_row(payload=bytes(500_000))
+    writer.put(row)
+    assert eventually(lambda: reader.row(1) == row)
+    size = path.with_name("hot.db-wal").stat().st_size
+
+    writer.put(polled(row, 2))
+
+    assert eventually(lambda: reader.row(1) == polled(row, 2))
+    assert path.with_name("hot.db-wal").stat().st_size - size < 50_000
+    writer.close()
+    reader.close()
+
+
+def test_a_row_that_did_not_change_is_not_written_again(path: Path) -> None:
+    writer, reader = quick_writer(path), SqliteHotReader(path)
+    writer.put(hot_row(1))
+    assert eventually(lambda: reader.row(1) is not None)
+    watcher = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    version = watcher.pragma("data_version")
+
+    writer.put(hot_row(1))
+    writer.close()
+
+    assert watcher.pragma("data_version") == version
+    watcher.close()
+    reader.close()
+
+
+@pytest.mark.parametrize("content", [b"no database\n" * 1000, b"SQLite format 3\x00" + b"\xff" * 9000])
+def test_a_damaged_view_is_made_anew(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    writer, reader = quick_writer(path), SqliteHotReader(path)
+
+    writer.put(hot_row())
+    writer.close()
+
+    assert list(reader.rows()) == [hot_row()]
+    reader.close()
+
+
+def test_a_view_deleted_between_two_runs_is_filled_again_under_the_same_reader(path: Path) -> None:
+    reader = SqliteHotReader(path)
+    first = quick_writer(path)
+    first.put(hot_row())
+    first.close()
+    assert reader.row(1) == hot_row()
+    for file in list(path.parent.iterdir()):
+        file.unlink()
+
+    second = quick_writer(path)
+    second.put(hot_row(2))
+    second.close()
+
+    assert list(reader.rows()) == [hot_row(2)]
+    reader.close()
+
+
+def test_a_failing_disk_is_told_once_and_nothing_is_lost_when_it_is_mended(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longstop.storage.connection.BUSY_TIMEOUT_MS", 1)
+    failures = Failures()
+    writer, reader = quick_writer(path, failures), SqliteHotReader(path)
+    blocker = apsw.Connection(str(path))
+    blocker.execute("BEGIN IMMEDIATE")
+
+    writer.put(hot_row(1))
+    assert eventually(lambda: len(failures) == 1)
+    writer.put(hot_row(2))
+    assert reader.rows() == []
+    blocker.execute("ROLLBACK")
+
+    assert eventually(lambda: list(reader.rows()) == [hot_row(1), hot_row(2)])
+    assert len(failures) == 1
+    writer.close()
+    reader.close()
+    blocker.close()

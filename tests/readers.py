@@ -1,0 +1,207 @@
+"""Readers that hold what a test gives them, with builders for the records they hold."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from longstop.errors import StorageError
+from longstop.model.cricket import Delivery, Overs, Runs
+from longstop.model.event import Event, EventKey, EventKind, Op, StoredEvent
+from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.model.snapshot import Snapshot, canonical, checksum
+from longstop.storage.base import HotReader, HotRow, MatchFilter, MatchReader, MatchRow, NodeBeat, StoredFinding
+
+NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
+PAYLOAD = canonical({"matchId": 1, "title": "Reds v Blues — “final”", "innings": []})
+
+
+class ManualClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, moment: datetime = NOW) -> None:
+        self.moment = moment
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def monotonic(self) -> float:
+        return self.moment.timestamp()
+
+    def advance(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+
+class MemoryReader:
+    """The store's reading side; `broken` makes every call fail as a lost disk would."""
+
+    def __init__(self, *matches: MatchRow) -> None:
+        self.rows = {match.match_id: match for match in matches}
+        self.stored: dict[int, list[StoredEvent]] = {}
+        self.kept: dict[int, list[Snapshot]] = {}
+        self.found: dict[int, list[StoredFinding]] = {}
+        self.broken: Exception | None = None
+
+    def find(self, ref: MatchRef) -> MatchRow | None:
+        self._check()
+        return next((match for match in self.rows.values() if match.ref == ref), None)
+
+    def match(self, match_id: int) -> MatchRow | None:
+        self._check()
+        return self.rows.get(match_id)
+
+    def matches(self, wanted: MatchFilter) -> list[MatchRow]:
+        self._check()
+        chosen = (self.rows[match_id] for match_id in sorted(self.rows) if match_id > wanted.after_id)
+        return [match for match in chosen if _is_wanted(match, wanted)][: wanted.limit]
+
+    def events_after(self, match_id: int, seq: int, limit: int) -> list[StoredEvent]:
+        self._check()
+        return [stored for stored in self.stored.get(match_id, []) if stored.seq > seq][:limit]
+
+    def current_events(self, match_id: int) -> list[StoredEvent]:
+        self._check()
+        return list({stored.event.key: stored for stored in self.stored.get(match_id, [])}.values())
+
+    def snapshots(self, match_id: int) -> list[Snapshot]:
+        self._check()
+        return self.kept.get(match_id, [])
+
+    def findings(self, match_id: int) -> list[StoredFinding]:
+        self._check()
+        return self.found.get(match_id, [])
+
+    def close(self) -> None:
+        self.broken = StorageError("closed")
+
+    def _check(self) -> None:
+        if self.broken is not None:
+            raise self.broken
+
+
+class MemoryHot:
+    """The hot view's reading side."""
+
+    def __init__(self, *rows: HotRow, beats: Sequence[NodeBeat] = ()) -> None:
+        self.held = {row.record.match_id: row for row in rows}
+        self.heard = list(beats)
+        self.broken: Exception | None = None
+
+    def row(self, match_id: int) -> HotRow | None:
+        self._check()
+        return self.held.get(match_id)
+
+    def rows(self) -> Sequence[HotRow]:
+        self._check()
+        return list(self.held.values())
+
+    def beats(self) -> Sequence[NodeBeat]:
+        self._check()
+        return self.heard
+
+    def close(self) -> None:
+        self.broken = StorageError("closed")
+
+    def _check(self) -> None:
+        if self.broken is not None:
+            raise self.broken
+
+
+def a_match(
+    match_id: int = 1,
+    *,
+    source: str = "crex",
+    phase: Phase = Phase.ACTIVE,
+    status: MatchStatus = MatchStatus.LIVE,
+) -> MatchRow:
+    return MatchRow(
+        match_id=match_id,
+        ref=MatchRef(source, f"M{match_id}"),
+        phase=phase,
+        status=status,
+        title=f"Match {match_id}",
+        start_at=NOW - timedelta(hours=1),
+        owner="node-1",
+        epoch=1,
+        seq=0,
+        created_at=NOW - timedelta(hours=2),
+        updated_at=None,
+        completed_at=None,
+    )
+
+
+def a_record(
+    match_id: int = 1,
+    *,
+    polled: float | None = 1.5,
+    status: MatchStatus = MatchStatus.LIVE,
+    phase: Phase = Phase.ACTIVE,
+    sync: SyncState = SyncState.IN_SYNC,
+) -> MonitoringRecord:
+    """Return a record whose last poll was so many seconds before `NOW`."""
+    return MonitoringRecord(
+        match_id=match_id,
+        ref=MatchRef("crex", f"M{match_id}"),
+        phase=phase,
+        status=status,
+        sync=sync,
+        last_poll_at=None if polled is None else NOW - timedelta(seconds=polled),
+    )
+
+
+def a_hot_row(record: MonitoringRecord | None = None, payload: bytes | None = PAYLOAD) -> HotRow:
+    return HotRow(
+        record=record or a_record(),
+        sequence=7 if payload else None,
+        checksum=checksum(payload) if payload else None,
+        payload=payload,
+        captured_at=NOW - timedelta(seconds=20) if payload else None,
+        scraper_id="node-1",
+    )
+
+
+def a_snapshot(match_id: int = 1, payload: bytes = PAYLOAD) -> Snapshot:
+    return Snapshot(
+        match_id=match_id,
+        sequence=7,
+        checksum=checksum(payload),
+        payload=payload,
+        provenance={},
+        created_at=NOW - timedelta(seconds=40),
+        scraper_id="node-1",
+        update_latency_ms=12,
+    )
+
+
+def a_beat(node: str = "node-1", *, ago: float = 1, errors: int = 0) -> NodeBeat:
+    return NodeBeat(
+        node=node,
+        pid=4711,
+        started_at=NOW - timedelta(minutes=10),
+        beat_at=NOW - timedelta(seconds=ago),
+        rss_bytes=64 * 1024 * 1024,
+        errors_last_minute=errors,
+    )
+
+
+def a_ball(seq: int, nth: int, *, rev: int = 1, op: Op = Op.INSERT, position: int | None = None) -> StoredEvent:
+    """Return the nth delivery of the first over, worth one run."""
+    event = Event(
+        key=EventKey(EventKind.DELIVERY, 1, 0, nth),
+        rev=rev,
+        op=op,
+        content=Delivery(label=Overs(0, nth), runs=Runs(batter=1)),
+        source_event_id=str(100 + nth),
+        position=None if op is Op.VOID else position or nth,
+    )
+    return StoredEvent(event=event, seq=seq, epoch=1, captured_at=NOW)
+
+
+def _is_wanted(match: MatchRow, wanted: MatchFilter) -> bool:
+    return (
+        wanted.status in (None, match.status)
+        and wanted.phase in (None, match.phase)
+        and wanted.source in (None, match.ref.source)
+    )
+
+
+_reader: MatchReader = MemoryReader()
+_hot: HotReader = MemoryHot()

@@ -1,0 +1,223 @@
+"""Imports point one way: seams ← pure rules ← the rim that does I/O ← app.py and cli. This test keeps it so."""
+
+import ast
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+#: What everybody may import, and what imports nothing but each other.
+SEAMS = ("errors", "clock", "model", "model.*", "telemetry.events", "*.base")
+#: Decisions: they take values and the time, and give values.
+PURE = (
+    "sources.*",
+    "pipeline.*",
+    "resilience.*",
+    "watching.cadence",
+    "watching.discovery",
+    "watching.ownership",
+    "supervision.backoff",
+)
+#: Beside the pure rules, but allowed to wait or to read files.
+NOT_PURE = ("sources.registry", "pipeline.run", "pipeline.walk")
+#: Concrete things behind a seam: only those who put the program together may know them.
+IMPLEMENTATIONS = ("storage.sqlite", "hot.sqlite", "fetching.http", "api.server", "simulator", "simulator.*")
+#: Those who put the program together.
+ASSEMBLERS = ("app", "cli", "cli.*", "__main__")
+#: What the simulator may know of the product; it must be able to contradict everything else.
+SIMULATOR_MAY_KNOW = ("", "model", "model.*", "clock", "errors", "simulator", "simulator.*")
+ENVIRONMENT_READERS = ("settings", *ASSEMBLERS)
+#: Modules that wait, ask for the time, or touch the machine.
+# fmt: off
+IMPURE_MODULES = frozenset({
+    "aiohttp", "apsw", "asyncio", "curl_cffi", "fastapi", "http", "httpx", "io", "multiprocessing", "os",
+    "pathlib", "psutil", "queue", "select", "selectors", "shutil", "signal", "socket", "sqlite3", "ssl",
+    "starlette", "subprocess", "tempfile", "threading", "time", "uvicorn", "yaml",
+})
+# fmt: on
+IMPURE_CALLS = ("open(", "datetime.now(", "datetime.utcnow(", "datetime.today(", "date.today(", "print(", "input(")
+EMPTY_NAMES = frozenset({"util", "utils", "helper", "helpers", "misc", "common"})
+
+
+class Module(Struct, frozen=True):
+    """A source file: its name below `longstop` (empty for the package itself) and its syntax."""
+
+    name: str
+    tree: ast.Module
+
+    def is_one_of(self, patterns: tuple[str, ...]) -> bool:
+        return matches(self.name, patterns)
+
+
+Rule = Callable[[Module], Iterator[str]]
+
+
+def matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def read_modules() -> list[Module]:
+    modules = []
+    for path in sorted((SOURCE / "longstop").rglob("*.py")):
+        parts = path.relative_to(SOURCE / "longstop").with_suffix("").parts
+        name = ".".join(part for part in parts if part != "__init__")
+        modules.append(Module(name, ast.parse(path.read_text(encoding="utf-8"))))
+    return modules
+
+
+MODULES = read_modules()
+NAMES = frozenset(module.name for module in MODULES)
+
+
+def imported(module: Module) -> Iterator[str]:
+    """Yield full names; `from package import submodule` counts as the submodule."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                yield full if full.removeprefix("longstop.") in NAMES else base
+
+
+def ours(module: Module) -> Iterator[str]:
+    """Yield what a module imports of Longstop, named below the package."""
+    for name in imported(module):
+        if name == "longstop" or name.startswith("longstop."):
+            yield name.removeprefix("longstop").removeprefix(".")
+
+
+def foreign(module: Module) -> Iterator[str]:
+    return (name.partition(".")[0] for name in imported(module) if name.partition(".")[0] != "longstop")
+
+
+def is_pure(name: str) -> bool:
+    return matches(name, PURE) and not matches(name, NOT_PURE)
+
+
+def seams_import_only_seams(module: Module) -> Iterator[str]:
+    if module.is_one_of(SEAMS):
+        for name in ours(module):
+            if name and not matches(name, SEAMS):
+                yield f"{module.name} is a seam and imports {name}: move what it needs into a seam, or the code out"
+
+
+def pure_rules_import_no_rim(module: Module) -> Iterator[str]:
+    if is_pure(module.name):
+        for name in ours(module):
+            if name and not (matches(name, SEAMS) or is_pure(name)):
+                yield f"{module.name} decides and imports {name}, which acts: take its result as an argument"
+
+
+def decisions_touch_nothing(module: Module) -> Iterator[str]:
+    if not is_pure(module.name):
+        return
+    for name in foreign(module):
+        if name in IMPURE_MODULES:
+            yield f"{module.name} decides and imports {name}: take what it gives as an argument, or move it to the rim"
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) + "(" in IMPURE_CALLS:
+            yield f"{module.name}, line {node.lineno}, calls {ast.unparse(node.func)}: take its result as an argument"
+
+
+def only_assemblers_know_implementations(module: Module) -> Iterator[str]:
+    if module.is_one_of(ASSEMBLERS):
+        return
+    for name in ours(module):
+        own_package = name.partition(".")[0] == module.name.partition(".")[0]
+        if matches(name, IMPLEMENTATIONS) and not own_package:
+            yield f"{module.name} imports {name}: ask for the seam in the constructor and let app.py hand it in"
+
+
+def nobody_imports_the_assemblers(module: Module) -> Iterator[str]:
+    if not module.is_one_of(ASSEMBLERS):
+        for name in ours(module):
+            if matches(name, ASSEMBLERS):
+                yield f"{module.name} imports {name}: only the command line stands above app.py; take it as an argument"
+
+
+def the_simulator_knows_only_the_words(module: Module) -> Iterator[str]:
+    if module.is_one_of(("simulator", "simulator.*")):
+        for name in ours(module):
+            if not matches(name, SIMULATOR_MAY_KNOW):
+                yield f"{module.name} imports {name}: who shares our code shares our mistakes; write it anew"
+
+
+def the_environment_is_read_at_the_edge(module: Module) -> Iterator[str]:
+    if module.is_one_of(ENVIRONMENT_READERS):
+        return
+    for node in ast.walk(module.tree):
+        reads = isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.environ", "os.environb", "os.getenv")
+        takes = isinstance(node, ast.ImportFrom) and node.module == "os"
+        if reads or (takes and {"environ", "getenv"} & {alias.name for alias in getattr(node, "names", [])}):
+            yield f"{module.name} reads the environment: make it a setting, and take the setting as an argument"
+
+
+def names_say_something(module: Module) -> Iterator[str]:
+    words = {*module.name.split(".")}
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            words.add(node.name.strip("_").lower())
+    for word in sorted(words & EMPTY_NAMES):
+        yield f"{module.name} has something named {word}: name it after what it does"
+
+
+RULES: list[Rule] = [
+    seams_import_only_seams,
+    pure_rules_import_no_rim,
+    decisions_touch_nothing,
+    only_assemblers_know_implementations,
+    nobody_imports_the_assemblers,
+    the_simulator_knows_only_the_words,
+    the_environment_is_read_at_the_edge,
+    names_say_something,
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_source_tree_keeps_the_rule(rule: Rule) -> None:
+    complaints = [complaint for module in MODULES for complaint in rule(module)]
+
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    graph = {module.name: {name for name in ours(module) if name} for module in MODULES}
+
+    try:
+        circle: list[str] = []
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+
+    assert not circle, f"{' → '.join(circle)}: move what both need into a module of its own"
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "code"),
+    [
+        (seams_import_only_seams, "storage.base", "from longstop.telemetry.bus import Bus"),
+        (seams_import_only_seams, "model.match", "from longstop import settings"),
+        (pure_rules_import_no_rim, "pipeline.diff", "from longstop.telemetry.bus import Bus"),
+        (pure_rules_import_no_rim, "sources.crex", "def read():\n    import longstop.sources.registry"),
+        (decisions_touch_nothing, "pipeline.diff", "import asyncio"),
+        (decisions_touch_nothing, "watching.cadence", "from datetime import datetime\nx = datetime.now()"),
+        (decisions_touch_nothing, "sources.crex", "text = open('x').read()"),
+        (only_assemblers_know_implementations, "pipeline.run", "from longstop.storage.sqlite import Anything"),
+        (only_assemblers_know_implementations, "watching.watcher", "import longstop.simulator.world"),
+        (nobody_imports_the_assemblers, "api.matches", "from longstop.app import open_app"),
+        (the_simulator_knows_only_the_words, "simulator.world", "from longstop.sources.crex import CrexSource"),
+        (the_environment_is_read_at_the_edge, "fetching.http", "import os\nx = os.environ['HTTPS_PROXY']"),
+        (the_environment_is_read_at_the_edge, "fetching.http", "from os import getenv"),
+        (names_say_something, "storage.utils", ""),
+        (names_say_something, "storage.rows", "def _utils(): ..."),
+    ],
+)
+def test_the_rule_sees_a_breach(rule: Rule, name: str, code: str) -> None:
+    assert list(rule(Module(name, ast.parse(code))))

@@ -1,0 +1,74 @@
+"""An app over readers in memory, and a client that speaks to it without a socket."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import httpx
+import pytest
+
+from longstop.api.auth import Permission, TokenVerifier, issue_token
+from longstop.api.secret import Secret
+from longstop.api.server import build_app
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import Telemetry
+from tests.readers import NOW, ManualClock, MemoryHot, MemoryReader, a_beat, a_hot_row, a_match
+
+
+class Heard:
+    """A sink that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.events: list[Telemetry] = []
+
+    def take(self, event: Telemetry) -> None:
+        self.events.append(event)
+
+
+@pytest.fixture
+def secret() -> Secret:
+    return Secret(b"s" * 32)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def reader() -> MemoryReader:
+    return MemoryReader(a_match())
+
+
+@pytest.fixture
+def hot() -> MemoryHot:
+    return MemoryHot(a_hot_row(), beats=[a_beat()])
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+async def stranger(
+    reader: MemoryReader, hot: MemoryHot, secret: Secret, clock: ManualClock, heard: Heard
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client without a token."""
+    app = build_app(
+        reader=reader,
+        hot=hot,
+        verifier=TokenVerifier(secret),
+        clock=clock,
+        started_at=NOW - timedelta(minutes=5),
+        bus=Bus([heard]),
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api") as client:
+        yield client
+
+
+@pytest.fixture
+def client(stranger: httpx.AsyncClient, secret: Secret) -> httpx.AsyncClient:
+    """The same client, with a token that may read."""
+    token = issue_token(secret, subject="tester", permissions=[Permission.READ], ttl=timedelta(hours=24), now=NOW)
+    stranger.headers["Authorization"] = f"Bearer {token}"
+    return stranger

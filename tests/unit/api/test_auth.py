@@ -1,0 +1,192 @@
+import base64
+import hmac
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import jwt
+import pytest
+
+from longstop.api.auth import CACHED_TOKENS, MAX_HEADER_CHARACTERS, Permission, TokenVerifier, issue_token
+from longstop.api.secret import Secret
+from tests.readers import NOW
+
+SECRET = Secret(b"s" * 32)
+ISSUED = int(NOW.timestamp())
+CLAIMS: dict[str, Any] = {
+    "iss": "longstop",
+    "aud": "longstop-api",
+    "sub": "tester",
+    "iat": ISSUED,
+    "exp": ISSUED + 3600,
+    "permissions": ["read"],
+}
+
+
+def signed(headers: dict[str, Any] | None = None, key: bytes = SECRET.key, alg: str = "HS256", **changes: Any) -> str:
+    return "Bearer " + jwt.encode(CLAIMS | changes, key, algorithm=alg, headers=headers)
+
+
+def without(claim: str) -> str:
+    claims = {name: value for name, value in CLAIMS.items() if name != claim}
+    return "Bearer " + jwt.encode(claims, SECRET.key, algorithm="HS256")
+
+
+def right_signature(text: bytes) -> bytes:
+    return hmac.digest(SECRET.key, text, "sha256")
+
+
+def by_hand(header: object, payload: object = CLAIMS, sign: Callable[[bytes], bytes] = lambda _text: b"") -> str:
+    parts = [_segment(json.dumps(header).encode()), _segment(json.dumps(payload).encode())]
+    signature = _segment(sign(".".join(parts).encode()))
+    return f"Bearer {'.'.join(parts)}.{signature}"
+
+
+def _segment(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def deep_header() -> str:
+    header = _segment(b'{"alg":"HS256","x":' + b"[" * 1400 + b"]" * 1400 + b"}")
+    return f"Bearer {header}.{_segment(b'{}')}.{_segment(b'x')}"
+
+
+ATTACKS: dict[str, str | None] = {
+    "no header": None,
+    "empty": "",
+    "no scheme": signed().removeprefix("Bearer "),
+    "another scheme": signed().replace("Bearer", "Basic"),
+    "only the scheme": "Bearer ",
+    "three dots": "Bearer ...",
+    "not ASCII": "Bearer \xe9\xe9.\xe9.\xe9",
+    "alg none": by_hand({"alg": "none", "typ": "JWT"}),
+    "alg None": by_hand({"alg": "None", "typ": "JWT"}),
+    "alg missing": by_hand({"typ": "JWT"}),
+    "alg is a list": by_hand({"alg": ["HS256"]}),
+    "another alg, right key": signed(key=SECRET.key * 2, alg="HS512"),
+    "another key": signed(key=b"t" * 32),
+    "own key in the header": signed({"jwk": {"kty": "oct", "k": _segment(b"t" * 32)}}, key=b"t" * 32),
+    "key by path": signed({"kid": "../../../dev/null"}, key=b"\0" * 32),
+    "key id is a number": by_hand({"alg": "HS256", "kid": 7}, sign=right_signature),
+    "unknown crit": signed({"crit": ["x-must"], "x-must": 1}),
+    "b64 false": signed({"b64": False}),
+    "deep header": deep_header(),
+    "longer than 4 KB": signed(padding="x" * 5000),
+    "truncated signature": signed()[:-4],
+    "no signature": signed().rpartition(".")[0] + ".",
+    "payload of another": signed().replace(
+        signed().split(".")[1], _segment(json.dumps(CLAIMS | {"sub": "x"}).encode())
+    ),
+    "expired": signed(exp=ISSUED - 31),
+    "exp as text": signed(exp=str(ISSUED + 3600)),
+    "exp as a fraction": signed(exp=ISSUED + 3600.5),
+    "exp as a truth": signed(exp=True),
+    "exp is null": signed(exp=None),
+    "iat in the future": signed(iat=ISSUED + 31),
+    "iat as text": signed(iat=str(ISSUED)),
+    "not yet": signed(nbf=ISSUED + 31),
+    "nbf as text": signed(nbf="0"),
+    "another issuer": signed(iss="someone"),
+    "another audience": signed(aud="someone"),
+    "a list of audiences": signed(aud=["longstop-api", "someone"]),
+    "subject is a list": signed(sub=["tester"]),
+    "permissions as text": signed(permissions="read"),
+    "permissions of numbers": signed(permissions=[1]),
+    **{f"no {claim}": without(claim) for claim in CLAIMS},
+}
+
+
+@pytest.mark.req("FR-026")
+@pytest.mark.parametrize("header", ATTACKS.values(), ids=ATTACKS.keys())
+async def test_an_attack_gets_the_one_answer_that_tells_nothing(
+    stranger: httpx.AsyncClient, header: str | None
+) -> None:
+    headers = [] if header is None else [(b"Authorization", header.encode("latin-1"))]
+
+    for path in ("/cricket-data/match-info/1", "/cricket-data/matches", "/cricket-data/match-info/1/events"):
+        answer = await stranger.get(path, headers=headers)
+
+        assert answer.status_code == 401
+        assert answer.content == b'{"error":"A valid Bearer token is needed here."}'
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_the_tokens_made_by_hand_differ_from_an_honest_one_in_one_thing_only() -> None:
+    honest = by_hand({"alg": "HS256", "typ": "JWT"}, sign=right_signature)
+
+    assert TokenVerifier(SECRET).verify(honest, NOW) is not None
+    assert len(deep_header()) <= MAX_HEADER_CHARACTERS
+
+
+@pytest.mark.req("FR-026")
+@pytest.mark.parametrize("header", [signed(), signed().replace("Bearer", "bearer"), signed(nbf=ISSUED)])
+def test_an_honest_token_is_let_in(header: str) -> None:
+    bearer = TokenVerifier(SECRET).verify(header, NOW)
+
+    assert bearer is not None
+    assert bearer.subject == "tester"
+    assert bearer.permissions == {"read"}
+
+
+async def test_a_token_without_the_permission_is_forbidden(stranger: httpx.AsyncClient) -> None:
+    answer = await stranger.get("/cricket-data/match-info/1", headers={"Authorization": signed(permissions=["batch"])})
+
+    assert answer.status_code == 403
+    assert answer.json() == {"error": "This token does not carry the permission read."}
+
+
+def test_an_issued_token_carries_its_claims_and_ends_with_its_ttl() -> None:
+    token = issue_token(SECRET, subject="me", permissions=[Permission.READ], ttl=timedelta(hours=24), now=NOW)
+    verifier = TokenVerifier(SECRET)
+
+    claims = jwt.decode(
+        token, SECRET.key, ["HS256"], {"verify_exp": False, "verify_iat": False}, audience="longstop-api"
+    )
+
+    assert claims == CLAIMS | {"sub": "me", "exp": ISSUED + 86400}
+    assert verifier.verify(f"Bearer {token}", NOW + timedelta(hours=24, seconds=29)) is not None
+    assert verifier.verify(f"Bearer {token}", NOW + timedelta(hours=24, seconds=30)) is None
+
+
+def test_a_cached_token_still_expires_at_its_moment() -> None:
+    verifier = TokenVerifier(SECRET)
+    header = signed(exp=ISSUED + 10)
+
+    assert verifier.verify(header, NOW) is not None
+    assert verifier.verify(header, NOW + timedelta(seconds=39)) is not None
+    assert verifier.verify(header, NOW + timedelta(seconds=40)) is None
+
+
+def test_a_cached_token_is_not_verified_again_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    verifier, decoded = TokenVerifier(SECRET), []
+    decode = jwt.decode
+
+    def counting(*args: Any, **options: Any) -> Any:
+        decoded.append(args)
+        return decode(*args, **options)
+
+    monkeypatch.setattr(jwt, "decode", counting)
+
+    for seconds in (0, 30, 59, 60, 61):
+        assert verifier.verify(signed(), NOW + timedelta(seconds=seconds)) is not None
+
+    assert len(decoded) == 2
+
+
+def test_a_clock_set_back_makes_a_token_be_verified_again() -> None:
+    verifier = TokenVerifier(SECRET)
+    verifier.verify(signed(), NOW)
+
+    assert verifier.verify(signed(), NOW - timedelta(hours=1)) is None
+
+
+def test_the_cache_is_bounded() -> None:
+    verifier = TokenVerifier(SECRET)
+
+    for number in range(CACHED_TOKENS + 10):
+        assert verifier.verify(signed(sub=str(number)), NOW) is not None
+
+    assert len(verifier._verified) == CACHED_TOKENS

@@ -1,0 +1,83 @@
+import httpx
+import pytest
+
+from longstop.api.guard import RequestFailed
+from longstop.errors import StorageError
+from tests.readers import MemoryReader
+from tests.unit.api.conftest import Heard
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "sentence"),
+    [
+        ("GET", "/nothing", 404, "There is nothing at this address."),
+        ("GET", "/health/", 404, "There is nothing at this address."),
+        ("GET", "/docs", 404, "There is nothing at this address."),
+        ("POST", "/health", 405, "This address is only for GET."),
+        ("DELETE", "/cricket-data/match-info/1", 405, "This address is only for GET."),
+    ],
+)
+async def test_every_refusal_is_one_json_sentence(
+    client: httpx.AsyncClient, method: str, path: str, status: int, sentence: str
+) -> None:
+    answer = await client.request(method, path)
+
+    assert (answer.status_code, answer.json()) == (status, {"error": sentence})
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", ["/live", "/nothing", "/cricket-data/matches", "/openapi.json"])
+async def test_every_answer_carries_the_safe_headers(stranger: httpx.AsyncClient, path: str) -> None:
+    answer = await stranger.get(path)
+
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert "Server" not in answer.headers
+
+
+async def test_a_long_query_is_refused(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/cricket-data/matches?" + "limit=1&" * 300)
+
+    assert answer.status_code == 414
+    assert "2048" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("announced", ["100000000", "9" * 5000, "-1", "x", "²"])
+async def test_a_body_too_large_or_of_no_sensible_size_is_refused(client: httpx.AsyncClient, announced: str) -> None:
+    answer = await client.get("/cricket-data/matches", headers=[(b"Content-Length", announced.encode())])
+
+    assert answer.status_code == 413
+
+
+async def test_an_unexpected_error_tells_the_client_nothing_and_us_everything(
+    client: httpx.AsyncClient, reader: MemoryReader, heard: Heard
+) -> None:
+    reader.broken = RuntimeError("canary")
+
+    answer = await client.get("/cricket-data/match-info/1?token=hidden")
+
+    assert answer.status_code == 500
+    assert answer.json() == {"error": "Something went wrong here; it has been recorded."}
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    (event,) = heard.events
+    assert isinstance(event, RequestFailed)
+    assert (event.path, event.error_type, event.error_message) == (
+        "/cricket-data/match-info/1",
+        "RuntimeError",
+        "canary",
+    )
+    assert "readers.py" in event.stack_trace
+
+
+async def test_a_store_that_cannot_be_read_is_said_to_come_back(
+    client: httpx.AsyncClient, reader: MemoryReader, heard: Heard
+) -> None:
+    reader.broken = StorageError("disk I/O error")
+
+    answer = await client.get("/cricket-data/matches")
+
+    assert answer.status_code == 503
+    assert answer.json() == {"error": "The store cannot be read at the moment."}
+    assert answer.headers["Retry-After"] == "5"
+    assert [event.name for event in heard.events] == ["request.failed"]

@@ -1,0 +1,131 @@
+"""What an HTTP answer means."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longstop.errors import BodyTruncated, FetchError, ForbiddenTarget, PageNotFound, SourceFailed, SourceRefused
+from longstop.fetching.answers import error_of, redirected, retry_after_seconds
+from longstop.fetching.base import FetchRequest
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+POST = FetchRequest(
+    source="crex",
+    url="https://crex.com/a/b?key=1",
+    method="POST",
+    body=b"{}",
+    headers={"Accept": "application/json", "Content-Type": "application/json", "X-Key": "secret"},
+)
+
+
+@pytest.mark.parametrize("status", [200, 201, 204, 299])
+def test_a_good_status_is_no_error(status: int) -> None:
+    assert error_of(status, {}, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (206, BodyTruncated),
+        (300, SourceFailed),
+        (304, SourceFailed),
+        (400, SourceRefused),
+        (401, SourceRefused),
+        (403, SourceRefused),
+        (404, PageNotFound),
+        (410, PageNotFound),
+        (418, SourceRefused),
+        (429, SourceRefused),
+        (451, SourceRefused),
+        (500, SourceFailed),
+        (502, SourceFailed),
+        (503, SourceFailed),
+        (599, SourceFailed),
+        (0, SourceFailed),
+        (999, SourceFailed),
+    ],
+)
+def test_every_other_status_is_the_error_it_means(status: int, expected: type[FetchError]) -> None:
+    assert type(error_of(status, {}, NOW)) is expected
+
+
+def test_a_refusal_carries_how_long_to_stay_away() -> None:
+    error = error_of(429, {"retry-after": "120"}, NOW)
+
+    assert isinstance(error, SourceRefused)
+    assert error.retry_after_seconds == 120
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        ("120", 120),
+        (" 120 ", 120),
+        ("-5", 0),
+        ("864000", 900),  # ten days
+        ("9" * 5000, 900),
+        ("Sun, 01 Mar 2026 12:01:30 GMT", 90),
+        ("Sun, 01 Mar 2026 12:01:30 -0000", 90),
+        ("Sun, 01 Mar 2026 11:00:00 GMT", 0),
+        ("Sun, 01 Mar 2099 12:00:00 GMT", 900),
+        ("soon", None),
+        ("1.5e3", None),
+        ("nan", None),
+        ("٣", None),
+        ("Sun, 99 Mar 2026 12:00:00 GMT", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date_within_bounds(value: str | None, seconds: float | None) -> None:
+    assert retry_after_seconds(value, NOW) == seconds
+
+
+@given(st.text())
+def test_whatever_retry_after_says_is_nothing_or_within_bounds(value: str) -> None:
+    seconds = retry_after_seconds(value, NOW)
+
+    assert seconds is None or 0 <= seconds <= 900
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_strict_redirect_keeps_method_and_body(status: int) -> None:
+    hop = redirected(POST, status, {"location": "/c"})
+
+    assert (hop.method, hop.body, hop.url) == ("POST", b"{}", "https://crex.com/c")
+    assert hop.headers == POST.headers
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_a_loose_redirect_becomes_a_get_without_a_body(status: int) -> None:
+    hop = redirected(POST, status, {"location": "c?d=1"})
+
+    assert (hop.method, hop.body, hop.url) == ("GET", None, "https://crex.com/a/c?d=1")
+    assert hop.headers == {"Accept": "application/json", "X-Key": "secret"}
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["https://other.com/", "//other.com/", "http://crex.com/", "https://crex.com:444/", "https://x@crex.com/"],
+)
+def test_no_credential_goes_to_another_host(location: str) -> None:
+    hop = redirected(POST, 307, {"location": location})
+
+    assert hop.headers == {"Accept": "application/json", "Content-Type": "application/json"}
+
+
+def test_strange_characters_of_a_location_are_quoted_and_cannot_move_the_host() -> None:
+    assert redirected(POST, 302, {"location": "\\\\evil.com/ü x"}).url == "https://crex.com/a/%5C%5Cevil.com/%C3%BC%20x"
+
+
+def test_a_redirect_to_nowhere_is_the_sites_failure() -> None:
+    with pytest.raises(SourceFailed, match="without saying where to"):
+        redirected(POST, 302, {})
+
+
+def test_a_redirect_to_an_unreadable_url_is_forbidden() -> None:
+    with pytest.raises(ForbiddenTarget):
+        redirected(POST, 302, {"location": "https://[::1/"})

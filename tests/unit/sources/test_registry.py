@@ -1,0 +1,185 @@
+"""The registry: what `sources.yaml` may say, and who is found for it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longstop.config_file import parse_yaml
+from longstop.errors import SettingsError
+from longstop.fetching.base import FetchRequest
+from longstop.sources.base import Ask, Reading, SourceConfig
+from longstop.sources.registry import load_sources, make_source, parse_sources
+
+SHIPPED = Path(__file__).parents[3] / "config" / "sources.yaml"
+THIS = "tests.unit.sources.test_registry"
+
+
+class EchoSource:
+    """A third party's source, as small as it gets."""
+
+    name = "echo"
+
+    def __init__(self, config: SourceConfig) -> None:
+        self.config = config
+
+    def request(self, ask: Ask) -> FetchRequest:
+        return FetchRequest(source=self.name, url=f"http://127.0.0.1/{ask.resource}")
+
+    def parse(self, ask: Ask, body: bytes) -> Reading:
+        raise NotImplementedError
+
+
+class Unfit:
+    """Takes the config, but cannot be asked anything."""
+
+    def __init__(self, config: SourceConfig) -> None:
+        pass
+
+
+class Broken:
+    def __init__(self, config: SourceConfig) -> None:
+        raise KeyError("api_url")
+
+
+def entry(**changes: object) -> dict[str, Any]:
+    base = {
+        "domain_id": "echo",
+        "enabled": True,
+        "precedence_weight": 50,
+        "adapter_class": f"{THIS}:EchoSource",
+        "hosts": ["127.0.0.1:8080"],
+        "allow_private_addresses": True,
+    }
+    return {**base, **changes}
+
+
+def config(**changes: object) -> SourceConfig:
+    return parse_sources({"sources": [entry(**changes)]}, "sources.yaml")[0]
+
+
+def refusal(*entries: object) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        parse_sources({"sources": list(entries)}, "sources.yaml")
+    return str(caught.value).splitlines()
+
+
+@pytest.mark.req("MON-6")
+def test_the_shipped_sites_are_all_disabled_and_ask_for_permission() -> None:
+    sources = load_sources(SHIPPED)
+
+    assert [source.domain_id for source in sources] == ["crex"]
+    assert all(not source.enabled and source.permission is None for source in sources)
+    assert not any(source.allow_private_addresses for source in sources)
+
+
+@pytest.mark.req("MON-6")
+def test_a_real_site_without_permission_cannot_be_enabled() -> None:
+    lines = refusal(entry(allow_private_addresses=False))
+
+    assert lines == [
+        "source echo of sources.yaml is enabled without leave: "
+        "write into permission who gave it, when and how, or enabled: false"
+    ]
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n"])
+def test_a_blank_permission_is_none(blank: str) -> None:
+    assert refusal(entry(allow_private_addresses=False, permission=blank))[0].startswith(
+        "permission in source echo of sources.yaml is "
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"allow_private_addresses": False, "permission": "Jane Doe, by letter, 2026-10-02"},
+        {"allow_private_addresses": False, "enabled": False},
+        {"allow_private_addresses": True},
+    ],
+)
+def test_a_site_with_leave_a_disabled_one_and_a_simulated_one_are_taken(changes: dict[str, Any]) -> None:
+    assert config(**changes).domain_id == "echo"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"hosts": []}, "hosts in source echo of sources.yaml is []: write a list of hosts such as"),
+        ({"hosts": ["https://x.org/"]}, "hosts.0 in source echo of sources.yaml is 'https://x.org/': write a list of"),
+        ({"precedence_weight": 101}, "is 101: write a whole number from 0 to 100"),
+        ({"enabled": "perhaps"}, "enabled in source echo of sources.yaml is 'perhaps': write true or false"),
+        ({"domain_id": "Crex.com"}, "domain_id in source Crex.com of sources.yaml is 'Crex.com': write a short name"),
+        ({"hots": []}, "hots in source echo of sources.yaml is unknown: did you mean hosts?"),
+        ({"metadata": {"depth": 3}}, "metadata.depth in source echo of sources.yaml is 3: write `name: text` lines"),
+    ],
+)
+def test_a_wrong_line_is_named_with_what_to_write(changes: dict[str, Any], sentence: str) -> None:
+    lines = refusal(entry(**changes))
+
+    assert len(lines) == 1
+    assert sentence in lines[0]
+
+
+def test_all_problems_are_told_together() -> None:
+    without_hosts = {name: value for name, value in entry().items() if name != "hosts"}
+
+    lines = refusal(without_hosts, "crex", entry(), entry())
+
+    assert [line.split(": write")[0] for line in lines[:2]] == [
+        "hosts in source echo of sources.yaml is missing",
+        "source 2 of sources.yaml is 'crex'",
+    ]
+    assert lines[2:] == ["source echo stands twice in sources.yaml: take one away"]
+
+
+@pytest.mark.parametrize("text", ["sources: 5", "sources: {crex: {}}", "source: []"])
+def test_a_file_of_another_shape_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"is no list|is unknown"):
+        parse_sources(parse_yaml(text, "sources.yaml"), "sources.yaml")
+
+
+def test_an_empty_file_describes_no_site() -> None:
+    assert parse_sources(parse_yaml("# nothing yet\n", "sources.yaml"), "sources.yaml") == ()
+
+
+def test_a_missing_file_is_named_with_what_to_write(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="into LONGSTOP_SOURCES"):
+        load_sources(tmp_path / "none.yaml")
+
+
+@pytest.mark.req("MON-6")
+def test_a_class_is_found_by_its_dotted_path_and_gets_the_config() -> None:
+    wanted = config(metadata={"api_url": "http://127.0.0.1:1"})
+
+    source = make_source(wanted)
+
+    assert isinstance(source, EchoSource)
+    assert source.config is wanted
+
+
+@pytest.mark.req("MON-6")
+def test_a_class_is_found_by_its_entry_point() -> None:
+    crex = load_sources(SHIPPED)[0]
+
+    assert make_source(crex).name == "crex"
+
+
+@pytest.mark.parametrize(
+    ("adapter", "reason"),
+    [
+        ("crexx", "adapter_class crexx is unknown: did you mean crex?"),
+        ("no.such.module:Class", "cannot be loaded: No module named"),
+        (f"{THIS}:Nobody", "cannot be loaded: module"),
+        (":Class", "cannot be loaded"),
+        (f"{THIS}:Unfit", "is no source, it lacks request or parse"),
+        (f"{THIS}:Broken", "cannot be made by"),
+        (f"{THIS}:THIS", "cannot be made by"),
+    ],
+)
+def test_a_class_that_cannot_serve_is_refused_in_a_sentence(adapter: str, reason: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        make_source(config(adapter_class=adapter))
+
+    assert str(caught.value).startswith("source echo")
+    assert reason in str(caught.value)

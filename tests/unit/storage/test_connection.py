@@ -1,0 +1,35 @@
+from pathlib import Path
+
+import apsw
+import pytest
+
+from longstop.errors import StorageError
+from longstop.storage.connection import as_storage_error, is_safe_sqlite, translated
+
+
+@pytest.mark.parametrize(
+    ("version", "is_safe"),
+    [
+        ("3.7.0", False),
+        ("3.40.1", False),
+        ("3.51.2", False),
+        ("3.51.3", True),
+        ("3.54.1", True),
+        ("3.100.0", True),
+        ("4.0.0", True),
+    ],
+)
+def test_a_sqlite_is_safe_once_it_cannot_damage_a_log_any_more(version: str, is_safe: bool) -> None:
+    assert is_safe_sqlite(version) is is_safe
+
+
+def test_whatever_sqlite_raises_names_the_file_and_the_reason() -> None:
+    error = as_storage_error(apsw.FullError("database or disk is full"), Path("somewhere/matches.db"))
+
+    assert str(error) == "matches.db: the disk is full (FullError: database or disk is full)"
+
+
+@pytest.mark.parametrize("kind", apsw.Error.__subclasses__())
+def test_no_error_of_sqlite_gets_through_untranslated(kind: type[apsw.Error]) -> None:
+    with pytest.raises(StorageError), translated(Path("matches.db")):
+        raise kind("why")

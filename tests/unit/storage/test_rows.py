@@ -1,0 +1,39 @@
+from datetime import UTC, datetime, timedelta, timezone
+
+from longstop.model.cricket import Result, ResultKind
+from longstop.model.event import Event, EventKey, EventKind, Op, content_hash
+from longstop.storage.rows import event_columns, iso, moment
+
+
+def test_a_moment_keeps_its_milliseconds_and_its_place_in_time() -> None:
+    in_india = datetime(2026, 3, 7, 19, 30, 0, 5_000, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+
+    assert iso(in_india) == "2026-03-07T14:00:00.005Z"
+    assert moment(iso(in_india)) == in_india
+    assert moment(iso(in_india)) == datetime(2026, 3, 7, 14, 0, 0, 5_000, tzinfo=UTC)
+
+
+def test_no_moment_stays_no_moment() -> None:
+    assert iso(None) is None
+    assert moment(None) is None
+
+
+def test_an_event_is_spelt_in_columns() -> None:
+    content = Result(outcome=ResultKind.TIE, text="tied")
+    event = Event(key=EventKey(EventKind.RESULT), rev=2, op=Op.UPDATE, content=content, source_event_id="r")
+
+    columns = event_columns(event)
+
+    assert columns == {
+        "key": "result",
+        "rev": 2,
+        "kind": "result",
+        "innings": 0,
+        "over": 0,
+        "nth": 0,
+        "position": None,
+        "op": "update",
+        "source_event_id": "r",
+        "content": '{"kind":"result","outcome":"tie","text":"tied"}',
+        "content_hash": content_hash(content, None),
+    }

@@ -1,0 +1,211 @@
+"""Settings: the environment over the file over the defaults, and a sentence for every mistake."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longstop.config_file import parse_yaml
+from longstop.errors import SettingsError
+from longstop.settings import Settings, known_variables, leaves, load_settings, read_settings
+from longstop.telemetry.events import Severity
+
+CONFIG = Path(__file__).parents[2] / "config" / "config.yaml"
+
+
+def refusal(environ: dict[str, str], file: dict[str, Any] | None = None) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(environ, file or {})
+    return str(caught.value).splitlines()
+
+
+@pytest.mark.req("NFR-021")
+def test_the_committed_file_says_the_defaults_and_nothing_else() -> None:
+    text = CONFIG.read_text()
+
+    settings = load_settings({}, parse_yaml(text, "config.yaml"))
+
+    assert settings == Settings()
+    for leaf in leaves():
+        assert f"{leaf.path[-1]}: " in text, f"document {'.'.join(leaf.path)} in config/config.yaml"
+        assert f"# {leaf.variable}: " in text, f"name {leaf.variable} in config/config.yaml"
+
+
+def test_every_setting_has_a_docstring_and_a_variable_of_its_own() -> None:
+    described = [_field(leaf.path).description for leaf in leaves()]
+    variables = [leaf.variable for leaf in leaves()]
+
+    assert all(described)
+    assert len(set(variables)) == len(variables)
+
+
+def _field(path: tuple[str, ...]) -> Any:
+    model: Any = Settings
+    for name in path[:-1]:
+        model = model.model_fields[name].annotation
+    return model.model_fields[path[-1]]
+
+
+@pytest.mark.req("NFR-021")
+def test_the_environment_wins_over_the_file() -> None:
+    file = {"api": {"port": 9000, "host": "0.0.0.0"}, "scraper": {"lifecycle": {"polling_interval": 5}}}  # noqa: S104
+
+    settings = load_settings({"LONGSTOP_API_PORT": "9001"}, file)
+
+    assert (settings.api.port, settings.api.host, settings.scraper.lifecycle.polling_interval) == (9001, "0.0.0.0", 5)  # noqa: S104
+
+
+def test_every_variable_reaches_its_leaf() -> None:
+    environ = {
+        "LONGSTOP_DATA": "elsewhere",
+        "LONGSTOP_SOURCES": "sites.yaml",
+        "LONGSTOP_API_HOST": "::1",
+        "LONGSTOP_API_PORT": "0",
+        "LOG_LEVEL": "WARN",
+        "POLLING_INTERVAL_SECONDS": "0.5",
+        "DISCOVERY_INTERVAL_SECONDS": "30",
+        "CONCURRENCY_CAP": "8",
+        "FETCH_TIMEOUT_SECONDS": "3",
+        "FETCH_MAX_BODY_BYTES": "2048",
+        "TOKEN_TTL_HOURS": "1",
+    }
+
+    settings = load_settings(environ, {})
+
+    assert settings.data == Path("elsewhere")
+    assert settings.sources == Path("sites.yaml")
+    assert settings.api.model_dump() == {"host": "::1", "port": 0, "token_ttl_hours": 1}
+    assert settings.scraper.lifecycle.model_dump() == {"polling_interval": 0.5, "discovery_interval": 30}
+    assert settings.scraper.fetching.model_dump() == {"concurrency_cap": 8, "timeout": 3, "max_body_bytes": 2048}
+    assert settings.scraper.monitoring.logging.level is Severity.WARN
+    assert set(environ) == {leaf.variable for leaf in leaves()}
+
+
+@pytest.mark.parametrize(
+    ("environ", "sentence"),
+    [
+        ({"LONGSTOP_API_PORT": "70000"}, "LONGSTOP_API_PORT is '70000': write a whole number from 0 to 65535"),
+        ({"LONGSTOP_API_PORT": ""}, "LONGSTOP_API_PORT is '': write a whole number from 0 to 65535"),
+        ({"POLLING_INTERVAL_SECONDS": "nan"}, "POLLING_INTERVAL_SECONDS is 'nan': write a number from 0.1 to 60"),
+        ({"POLLING_INTERVAL_SECONDS": "soon"}, "POLLING_INTERVAL_SECONDS is 'soon': write a number from 0.1 to 60"),
+        ({"LOG_LEVEL": "loud"}, "LOG_LEVEL is 'loud': write one of DEBUG, INFO, WARN, ERROR, CRITICAL"),
+        ({"LONGSTOP_DATA": " "}, "LONGSTOP_DATA is ' ': write a path"),
+        (
+            {"LONGSTOP_API_HOST": "http://here/"},
+            "LONGSTOP_API_HOST is 'http://here/': write a host name or address such as 127.0.0.1",
+        ),
+        ({"LONGSTOP_API_PROT": "1"}, "LONGSTOP_API_PROT is unknown: did you mean LONGSTOP_API_PORT?"),
+    ],
+)
+def test_a_wrong_variable_is_named_with_what_to_write(environ: dict[str, str], sentence: str) -> None:
+    assert refusal(environ) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        ({"api": {"prot": 1}}, "api.prot in config.yaml is unknown: did you mean port?"),
+        ({"apy": {}}, "apy in config.yaml is unknown: did you mean api?"),
+        ({"api": {7: 1}}, "api.7 in config.yaml is unknown: take it away, or write one of host, port, token_ttl_hours"),
+        ({"api": 5}, "api in config.yaml is 5: write a group of host, port, token_ttl_hours"),
+        ({"api": {"port": True}}, "api.port in config.yaml is True: write a whole number from 0 to 65535"),
+        ({"api": {"port": None}}, "api.port in config.yaml is None: write a whole number from 0 to 65535"),
+        ({"api": {"port": 1.5}}, "api.port in config.yaml is 1.5: write a whole number from 0 to 65535"),
+        ({"data": ["x"]}, "data in config.yaml is ['x']: write a path"),
+    ],
+)
+def test_a_wrong_line_of_the_file_is_named_with_what_to_write(file: dict[str, Any], sentence: str) -> None:
+    assert refusal({}, file) == [sentence]
+
+
+def test_all_problems_are_told_together_one_a_line() -> None:
+    lines = refusal({"LONGSTOP_API_PORT": "-1", "RETRY_OFTEN": "1"}, {"api": {"host": 3}})
+
+    assert [line.split(" is ")[0] for line in lines] == ["RETRY_OFTEN", "api.host in config.yaml", "LONGSTOP_API_PORT"]
+
+
+def test_a_variable_does_not_hide_that_its_group_in_the_file_is_none() -> None:
+    assert refusal({"LONGSTOP_API_PORT": "1"}, {"api": 5}) == [
+        "api in config.yaml is 5: write a group of host, port, token_ttl_hours"
+    ]
+
+
+@pytest.mark.parametrize("name", ["SCRAPER_X", "CIRCUIT_BREAKER_X", "RETRY_X", "LONGSTOP_X"])
+def test_an_unknown_name_with_one_of_our_beginnings_is_refused(name: str) -> None:
+    assert refusal({name: "1"})[0].startswith(f"{name} is unknown: ")
+
+
+def test_names_that_are_not_ours_are_left_alone() -> None:
+    assert load_settings({"PATH": "/bin", "LONGSTOPPER": "1", "HOME": ""}, {}) == Settings()
+
+
+def test_names_that_others_read_are_known() -> None:
+    environ = {"LONGSTOP_CONFIG": "x", "LONGSTOP_RECORDED": "x", "LONGSTOP_PARENT_FD": "3"}
+
+    assert load_settings(environ, {}) == Settings()
+    assert set(environ) <= set(known_variables())
+
+
+def test_a_group_whose_lines_are_all_commented_out_is_the_default() -> None:
+    assert load_settings({}, {"api": None, "scraper": {"fetching": None}}) == Settings()
+
+
+def test_the_file_named_in_the_environment_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("api:\n  port: 9002\n")
+
+    assert read_settings({"LONGSTOP_CONFIG": str(file)}).api.port == 9002
+    assert read_settings({}).api.port == 8700
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"api: [", "mine.yaml, line 1, is no YAML"),
+        (b"api:\n  port: 1\n  port: 2\n", "line 3, is no YAML: 'port' stands twice"),
+        (b"\xff\xfe\x00", "cannot be read (it is not UTF-8 text)"),
+        (b"- a\n", "holds ['a']: write `name: value` lines"),
+        (b"when: 2026-99-99\n", "is no YAML"),
+        (b"[" * 100_000, "is no YAML"),
+        (b"!!python/object:os.system {}", "is no YAML"),
+        (b"? [a]\n: 1\n", "is no YAML"),
+    ],
+)
+def test_a_file_that_is_no_settings_file_is_refused_in_a_sentence(tmp_path: Path, content: bytes, reason: str) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_bytes(content)
+
+    with pytest.raises(SettingsError) as caught:
+        read_settings({"LONGSTOP_CONFIG": str(file)})
+
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_named_with_what_to_write() -> None:
+    with pytest.raises(SettingsError, match=r"nowhere\.yaml cannot be read .* into LONGSTOP_CONFIG, or leave it out"):
+        read_settings({"LONGSTOP_CONFIG": "nowhere.yaml"})
+
+
+_TREES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "7", "INFO", "here"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["api", "port", "scraper", "logging", "level", "x", "data"]), inner, max_size=3
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(file=st.dictionaries(st.sampled_from(["api", "scraper", "data", "sources", "y"]), _TREES, max_size=4))
+def test_any_tree_gives_settings_or_sentences_and_nothing_else(file: dict[str, Any]) -> None:
+    try:
+        outcome = str(load_settings({}, file).api.host)
+    except SettingsError as error:
+        outcome = str(error)
+
+    assert outcome == "127.0.0.1" or all(": " in line for line in outcome.splitlines())
