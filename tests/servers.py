@@ -8,6 +8,7 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from functools import cache, reduce
+from itertools import repeat
 from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
@@ -108,9 +109,14 @@ async def _read_request(reader: asyncio.StreamReader) -> Received:
 
 async def _send(writer: asyncio.StreamWriter, head: str, chunks: Iterable[bytes] = ()) -> None:
     writer.write(head.replace("\n", "\r\n").encode("latin-1") + b"\r\n\r\n")
+    await _pour(writer, chunks)
+
+
+async def _pour(writer: asyncio.StreamWriter, chunks: Iterable[bytes]) -> None:
     for chunk in chunks:
         writer.write(chunk)
         await writer.drain()
+        await asyncio.sleep(0)  # the client may live in this very loop
         if writer.is_closing():
             return
 
@@ -165,21 +171,19 @@ async def _double_bomb(_request: Received, writer: asyncio.StreamWriter) -> None
 
 async def _huge(_request: Received, writer: asyncio.StreamWriter) -> None:
     block = b"x" * 100_000
-    blocks = (block for _ in range(ENOUGH_OF_ANYTHING // len(block)))
+    blocks = repeat(block, ENOUGH_OF_ANYTHING // len(block))
     await _send(writer, f"HTTP/1.1 200 OK\nContent-Length: {ENOUGH_OF_ANYTHING}", blocks)
 
 
 async def _endless(_request: Received, writer: asyncio.StreamWriter) -> None:
     chunk = b"186a0\r\n" + b"x" * 100_000 + b"\r\n"
-    await _send(writer, "HTTP/1.1 200 OK\nTransfer-Encoding: chunked", iter(lambda: chunk, b""))
+    await _send(writer, "HTTP/1.1 200 OK\nTransfer-Encoding: chunked", repeat(chunk))
 
 
 async def _endless_headers(_request: Received, writer: asyncio.StreamWriter) -> None:
+    block = b"".join(b"X-%d: %d\r\n" % (number, number) for number in range(1000))
     writer.write(b"HTTP/1.1 200 OK\r\n")
-    for number in range(1_000_000):
-        writer.write(f"X-{number}: {number}\r\n".encode())
-        if number % 1000 == 0:
-            await writer.drain()
+    await _pour(writer, repeat(block, 1000))
 
 
 async def _slow_drip(_request: Received, writer: asyncio.StreamWriter) -> None:

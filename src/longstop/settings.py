@@ -67,6 +67,11 @@ class Monitoring(Group):
     logging: Logging = Logging()
 
 
+class Supervision(Group):
+    settled_after: Annotated[Number, Field(ge=0, le=3600), Env("LONGSTOP_SETTLED_SECONDS")] = 10.0
+    """Seconds that a process must live to count as come up well; one that dies sooner, again, is started more slowly."""
+
+
 class Scraper(Group):
     lifecycle: Lifecycle = Lifecycle()
     fetching: Fetching = Fetching()
@@ -95,6 +100,7 @@ class Settings(Group):
 
     scraper: Scraper = Scraper()
     api: Api = Api()
+    supervision: Supervision = Supervision()
 
 
 class Leaf(NamedTuple):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -35,8 +36,6 @@ FAULTS: list[tuple[str, type[FetchError]]] = [
     ("/status?is=451", SourceRefused),
     ("/status?is=500", SourceFailed),
     ("/status?is=503", SourceFailed),
-    ("/stall", FetchTimeout),
-    ("/slow-drip", FetchTimeout),
     ("/short", BodyTruncated),
     ("/chunked-without-end", BodyTruncated),
     ("/partial", BodyTruncated),
@@ -54,6 +53,7 @@ FAULTS: list[tuple[str, type[FetchError]]] = [
     ("/redirect", SourceFailed),
 ]
 Ask = Callable[[str], FetchRequest]
+Seam = tuple[Fetcher, Ask]
 
 
 def _scripted(request: FetchRequest) -> Answer:
@@ -62,17 +62,23 @@ def _scripted(request: FetchRequest) -> Answer:
     return OK_BODY if expected is None else expected("as the script says")
 
 
-@pytest.fixture(params=["http", "scripted"])
-async def seam(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Fetcher, Ask]]:
+@asynccontextmanager
+async def _opened(kind: str, *, deadline_seconds: float) -> AsyncIterator[Seam]:
     async with fault_server() as server:
-        policy = FetchPolicy(hosts=(server.authority,), allow_private_addresses=True, deadline_seconds=1.0)
-        inner = HttpFetcher(policy, SystemClock()) if request.param == "http" else ScriptedFetcher(_scripted)
+        policy = FetchPolicy(hosts=(server.authority,), allow_private_addresses=True, deadline_seconds=deadline_seconds)
+        inner = HttpFetcher(policy, SystemClock()) if kind == "http" else ScriptedFetcher(_scripted)
         fetcher = guarded(inner, policy)
         yield fetcher, lambda path: FetchRequest(source="crex", url=server.url(path))
         await fetcher.aclose()
 
 
-async def test_a_good_answer_is_a_whole_page(seam: tuple[Fetcher, Ask]) -> None:
+@pytest.fixture(params=["http", "scripted"])
+async def seam(request: pytest.FixtureRequest) -> AsyncIterator[Seam]:
+    async with _opened(request.param, deadline_seconds=20) as opened:
+        yield opened
+
+
+async def test_a_good_answer_is_a_whole_page(seam: Seam) -> None:
     fetcher, ask = seam
 
     page = await fetcher.fetch(ask("/ok"))
@@ -84,7 +90,7 @@ async def test_a_good_answer_is_a_whole_page(seam: tuple[Fetcher, Ask]) -> None:
 
 @pytest.mark.parametrize(("path", "expected"), FAULTS)
 async def test_a_bad_answer_is_one_typed_error_with_source_and_request(
-    seam: tuple[Fetcher, Ask], path: str, expected: type[FetchError]
+    seam: Seam, path: str, expected: type[FetchError]
 ) -> None:
     fetcher, ask = seam
     request = ask(path)
@@ -97,10 +103,18 @@ async def test_a_bad_answer_is_one_typed_error_with_source_and_request(
     assert caught.value.reason
 
 
+@pytest.mark.parametrize("path", ["/stall", "/slow-drip"])
+async def test_an_answer_that_takes_too_long_is_ended_and_the_next_fetch_is_good(path: str) -> None:
+    async with _opened("http", deadline_seconds=0.5) as (fetcher, ask):
+        with pytest.raises(FetchTimeout) as caught:
+            await fetcher.fetch(ask(path))
+
+        assert (caught.value.source, caught.value.request) == ("crex", str(ask(path)))
+        assert (await fetcher.fetch(ask("/ok"))).body == OK_BODY
+
+
 @pytest.mark.parametrize(("path", "_expected"), FAULTS)
-async def test_the_next_fetch_after_a_bad_answer_is_good(
-    seam: tuple[Fetcher, Ask], path: str, _expected: type[FetchError]
-) -> None:
+async def test_the_next_fetch_after_a_bad_answer_is_good(seam: Seam, path: str, _expected: type[FetchError]) -> None:
     fetcher, ask = seam
     with pytest.raises(FetchError):
         await fetcher.fetch(ask(path))
@@ -108,7 +122,7 @@ async def test_the_next_fetch_after_a_bad_answer_is_good(
     assert (await fetcher.fetch(ask("/ok"))).body == OK_BODY
 
 
-async def test_a_query_never_shows_in_an_error(seam: tuple[Fetcher, Ask]) -> None:
+async def test_a_query_never_shows_in_an_error(seam: Seam) -> None:
     fetcher, _ = seam
 
     with pytest.raises(FetchError) as caught:
@@ -117,7 +131,7 @@ async def test_a_query_never_shows_in_an_error(seam: tuple[Fetcher, Ask]) -> Non
     assert SECRET not in str(caught.value)
 
 
-async def test_many_fetches_at_once_each_get_their_own_page(seam: tuple[Fetcher, Ask]) -> None:
+async def test_many_fetches_at_once_each_get_their_own_page(seam: Seam) -> None:
     fetcher, ask = seam
     requests = [ask(f"/ok?n={number}") for number in range(100)]
 
@@ -126,7 +140,7 @@ async def test_many_fetches_at_once_each_get_their_own_page(seam: tuple[Fetcher,
     assert [page.request for page in pages] == requests
 
 
-async def test_a_closed_fetcher_raises_an_error_of_ours(seam: tuple[Fetcher, Ask]) -> None:
+async def test_a_closed_fetcher_raises_an_error_of_ours(seam: Seam) -> None:
     fetcher, ask = seam
     await fetcher.fetch(ask("/ok"))
     await fetcher.aclose()
@@ -135,7 +149,7 @@ async def test_a_closed_fetcher_raises_an_error_of_ours(seam: tuple[Fetcher, Ask
         await fetcher.fetch(ask("/ok"))
 
 
-async def test_closing_twice_is_harmless(seam: tuple[Fetcher, Ask]) -> None:
+async def test_closing_twice_is_harmless(seam: Seam) -> None:
     fetcher, ask = seam
 
     await fetcher.aclose()

@@ -41,7 +41,7 @@ async def open_fetcher(server: FaultServer) -> AsyncIterator[Open]:
     opened: list[HttpFetcher] = []
 
     def open_one(resolve: Resolve | None = None, **changes: object) -> HttpFetcher:
-        settings = {"hosts": (server.authority,), "allow_private_addresses": True, "deadline_seconds": 5.0} | changes
+        settings = {"hosts": (server.authority,), "allow_private_addresses": True, "deadline_seconds": 20.0} | changes
         policy = FetchPolicy(**settings)  # type: ignore[arg-type]
         opened.append(HttpFetcher(policy, SystemClock(), *([resolve] if resolve else [])))
         return opened[-1]

@@ -114,7 +114,7 @@ def _decode(token: str, secret: Secret) -> Mapping[str, Any]:
                 "verify_nbf": False,
             },
         )
-    except (jwt.PyJWTError, ValueError, RecursionError):
+    except (jwt.PyJWTError, ValueError):  # the latter for text that UTF-8 cannot write
         return {}
 
 

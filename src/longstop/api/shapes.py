@@ -8,11 +8,9 @@ import msgspec
 
 from longstop.api.view import MatchView, age_seconds
 from longstop.clock import to_iso
-from longstop.model.event import EventKey, EventKind, StoredEvent
+from longstop.model.event import EventKey, EventKind, StoredEvent, order_of_play
 from longstop.model.match import MonitoringRecord, SyncState
 from longstop.storage.base import MatchRow
-
-_LAST = float("inf")
 
 #: How many numbers of a key mean something: a result has none, a delivery has innings, over and nth.
 _KEY_DEPTH = {EventKind.RESULT: 0, EventKind.INNINGS: 1, EventKind.OVER: 2, EventKind.DELIVERY: 3}
@@ -113,20 +111,7 @@ def events_page(match: MatchRow, events: Sequence[StoredEvent], next_after: int,
 
 def in_order_of_play(events: Iterable[StoredEvent]) -> list[StoredEvent]:
     """Return the live ones as they happened: deliveries by position, then the over's end, the innings', the result."""
-    return sorted((stored for stored in events if stored.event.is_live), key=_order_of_play)
-
-
-def _order_of_play(stored: StoredEvent) -> tuple[float, float, int, int]:
-    key, position = stored.event.key, stored.event.position or 0
-    match key.kind:
-        case EventKind.DELIVERY:
-            return (key.innings, key.over, 0, position)
-        case EventKind.OVER:
-            return (key.innings, key.over, 1, 0)
-        case EventKind.INNINGS:
-            return (key.innings, _LAST, 2, 0)
-        case EventKind.RESULT:
-            return (_LAST, _LAST, 3, 0)
+    return sorted((stored for stored in events if stored.event.is_live), key=lambda stored: order_of_play(stored.event))
 
 
 def _key_numbers(key: EventKey) -> tuple[int | None, int | None, int | None]:

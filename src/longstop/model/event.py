@@ -3,6 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
+from math import inf
 from typing import Self
 
 import msgspec
@@ -90,3 +91,17 @@ class StoredEvent(Struct, frozen=True, kw_only=True):
 def content_hash(content: Content, position: int | None) -> str:
     """Return a digest for comparison; never an identity, since A → B → A is three versions."""
     return sha256(msgspec.json.encode((content, position))).hexdigest()
+
+
+def order_of_play(event: Event) -> tuple[float, float, int, int]:
+    """Return a sort key: deliveries by position, then their over's end, the innings' end, the result."""
+    key = event.key
+    match key.kind:
+        case EventKind.DELIVERY:
+            return (key.innings, key.over, 0, event.position or 0)
+        case EventKind.OVER:
+            return (key.innings, key.over, 1, 0)
+        case EventKind.INNINGS:
+            return (key.innings, inf, 0, 0)
+        case EventKind.RESULT:
+            return (inf, 0, 0, 0)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from longstop.errors import ImpossibleObservation
 from longstop.model.cricket import Delivery, OverSummary
-from longstop.model.event import Content, Event, EventKey, EventKind, Op, content_hash
+from longstop.model.event import Content, Event, EventKey, EventKind, Op, content_hash, order_of_play
 from longstop.pipeline.assemble import SeenEvent, Sighting
 from longstop.pipeline.milestones import NO_MILESTONES, Milestones
 from longstop.pipeline.timeline import Held, New, Shown, Slot, Vanished, lay_out
@@ -111,7 +111,7 @@ def diff(
         _diff_deliveries(builder, slots, innings in settled)
     _diff_overs(builder, sighting)
     _diff_milestones(builder, milestones)
-    return Diff(events=tuple(sorted(builder.events, key=_order_of_play)), suspects=frozenset(builder.suspects))
+    return Diff(events=tuple(sorted(builder.events, key=order_of_play)), suspects=frozenset(builder.suspects))
 
 
 def _innings_touched(known: Mapping[EventKey, Event], sighting: Sighting) -> list[int]:
@@ -199,18 +199,3 @@ def _diff_milestones(builder: _Builder, milestones: Milestones) -> None:
         old = builder.known.get(key)
         if old and old.is_live and builder.may_step_back(key, "void"):
             builder.void(old)
-
-
-def _order_of_play(event: Event) -> tuple[int, int, int, int]:
-    """Sort so that sequence numbers grow with the play: balls, their over's end, the innings' end, the result."""
-    key = event.key
-    last = 1_000_000
-    match key.kind:
-        case EventKind.DELIVERY:
-            return (key.innings, key.over, 0, event.position or 0)
-        case EventKind.OVER:
-            return (key.innings, key.over, 1, 0)
-        case EventKind.INNINGS:
-            return (key.innings, last, 0, 0)
-        case EventKind.RESULT:
-            return (last, 0, 0, 0)

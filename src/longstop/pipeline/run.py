@@ -202,7 +202,7 @@ def _compared(state: MatchState, seen: Look, scorecard: Scorecard | None, names:
             after,
             suspects=found.suspects | doubts,
             findings=open_now,
-            sync=_sync(state.sync, seen, is_in_doubt=bool(doubts)),
+            sync=_sync(state.sync, seen, is_in_doubt=bool(found.suspects | doubts)),
         ),
         events=found.events,
         findings=open_now,
@@ -217,7 +217,8 @@ def _off_the_board(seen: Look) -> set[int]:
 
 
 def _sync(before: SyncState, seen: Look, *, is_in_doubt: bool) -> SyncState:
-    """Return IN_SYNC once the whole list was compared and totals agree, or their disagreement is on record."""
+    """Return IN_SYNC once the whole list was compared, no step back awaits its second look, and totals agree or their
+    disagreement is on record."""
     if before is SyncState.IN_SYNC:
         return before
     return SyncState.IN_SYNC if seen.sighting.is_whole and not is_in_doubt else SyncState.RECOVERING

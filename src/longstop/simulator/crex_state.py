@@ -8,7 +8,6 @@ from typing import Any
 from longstop.model.cricket import InningsScore
 from longstop.simulator.board import Board
 from longstop.simulator.crex_noise import odds, trimmings
-from longstop.simulator.game import BALLS_PER_OVER
 from longstop.simulator.tally import (
     BowlerFigures,
     Posted,
@@ -143,7 +142,7 @@ def _recent_over(board: Board, over: list[Posted], earlier: list[Posted] | None)
     ended = board.over_end(number, first.label.over)
     bowlers = [posted.ball.bowler for posted in over]
     # The site is a ball late in seeing that the bowler has changed, though not in every over.
-    if earlier and first.label.over % 7 < BALLS_PER_OVER - 1:
+    if earlier and first.label.over % 3 != 2:
         bowlers[0] = earlier[-1].ball.bowler
     innings = board.innings(number)
     return {

@@ -119,12 +119,14 @@ def _duplicated(match: str, live: list[Mapping[str, Any]], versions: Sequence[Ma
 def _ghosts(
     match: str, told: _Truth, live: list[Mapping[str, Any]], versions: Sequence[Mapping[str, Any]]
 ) -> Iterator[_Finding]:
-    unknown = [version for version in live if version["source_event_id"] not in told.live]
-    for version in unknown:
+    unknown = {version["source_event_id"]: version for version in live if version["source_event_id"] not in told.live}
+    for version in unknown.values():
         yield _Finding("ghost", f"{match}: {version['key']} is stored, and the source does not show it")
     for version in versions:
-        shown = told.shown.get(version["source_event_id"], set())
-        if version["op"] != "void" and version not in unknown and _spell_stored(version) not in shown:
+        id_ = version["source_event_id"]
+        if version["op"] == "void" or id_ in unknown:
+            continue
+        if _spell_stored(version) not in told.shown.get(id_, ()):
             yield _Finding("ghost", f"{match}: {version['key']} once read {_spell_stored(version)}, never published")
 
 

@@ -2,7 +2,6 @@
 
 from random import Random
 
-from longstop.errors import UsageError
 from longstop.simulator.game import Player, Side
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -11,6 +10,7 @@ _KEYS = 36**3
 _STRIDE = 7919
 #: How many keys one match may use: two teams and all who play.
 KEYS_PER_MATCH = 40
+#: With more, keys would repeat.
 MAX_MATCHES = _KEYS // KEYS_PER_MATCH
 
 _PLACES = (
@@ -34,13 +34,11 @@ PLAYERS_PER_SIDE = 11
 
 def match_key(index: int) -> str:
     """Return the key of the world's match number `index`: four characters, none twice."""
-    _check_index(index)
     return _base36(_KEYS + index * _STRIDE % _KEYS)
 
 
 def match_keys(index: int) -> list[str]:
     """Return the keys that match number `index` may give to its teams and players; no other match has them."""
-    _check_index(index)
     first = index * KEYS_PER_MATCH
     return [_base36((first + nth) * _STRIDE % _KEYS) for nth in range(KEYS_PER_MATCH)]
 
@@ -60,11 +58,6 @@ def invent_sides(index: int, dice: Random) -> tuple[Side, Side]:
         for place, start in zip(places, (0, PLAYERS_PER_SIDE), strict=True)
     )
     return first, second
-
-
-def _check_index(index: int) -> None:
-    if not 0 <= index < MAX_MATCHES:
-        raise UsageError(f"the simulator has keys for {MAX_MATCHES} matches; ask for fewer")
 
 
 def _base36(number: int) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+from longstop.errors import UsageError
 from longstop.simulator.cricsheet import read_cricsheet
 from longstop.simulator.game import Game
+from longstop.simulator.keys import MAX_MATCHES
 from longstop.simulator.script import EndInnings, Script, narrate, steady_pace
 from longstop.simulator.t20 import play_t20, script_t20
 from longstop.simulator.world import PlannedMatch
@@ -16,6 +18,8 @@ _LATE_BY_SECONDS = 600.0
 
 def plan_world(*, seed: int, matches: int, files: Sequence[Path] = (), ball_gap: float = 30.0) -> list[PlannedMatch]:
     """Return the replayed files, which start at once, and the invented matches, most of them in play."""
+    if len(files) + matches > MAX_MATCHES:
+        raise UsageError(f"the simulator has keys for {MAX_MATCHES} matches; ask for fewer")
     replayed = [_replay(path, index, ball_gap) for index, path in enumerate(files)]
     return replayed + [_invent(seed, len(files) + nth, nth, matches) for nth in range(matches)]
 

@@ -77,7 +77,8 @@ class TruthLine(Struct, frozen=True, kw_only=True):
 
 
 def to_line(at: datetime, match: str, change: Change) -> TruthLine:
-    content = msgspec.to_builtins(change.content) if change.content else {}
+    # By way of JSON, so that a line is the same whether it was just made or read from the log.
+    content = msgspec.json.decode(msgspec.json.encode(change.content)) if change.content else {}
     return TruthLine(at=at, match=match, op=change.op, kind=change.kind, id=change.id, content=content)
 
 

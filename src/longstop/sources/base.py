@@ -26,7 +26,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     """What we want to know."""
 
     resource: Resource
-    #: The source's id of the match; empty for a listing.
+    #: The source's id of the match; empty for a listing, and offline where any match will do.
     source_id: str = ""
     #: For `BALLS`: the id of the oldest item we already have of this walk; `None` starts at the newest.
     before: str | None = None

@@ -97,9 +97,9 @@ class CrexSource:
     name = "crex"
 
     def __init__(self, config: SourceConfig) -> None:
-        self._api_url = config.metadata["api_url"]
-        self._content_url = config.metadata["content_url"]
-        self._names_url = config.metadata["names_url"]
+        self._api_url = config.metadata.get("api_url", "https://api.goscorer.com")
+        self._content_url = config.metadata.get("content_url", "https://content.crickapi.com")
+        self._names_url = config.metadata.get("names_url", "https://oc.crickapi.com")
 
     def request(self, ask: Ask) -> FetchRequest:
         match ask.resource:
@@ -342,7 +342,7 @@ def _bowler(state: _State) -> Bowler | None:
 def _read_feed(source_id: str, body: bytes) -> FeedPage:
     raw = _decode(body, list[_Item])
     for item in raw:
-        if item.mfkey is not UNSET and item.mfkey != source_id:
+        if source_id and item.mfkey is not UNSET and item.mfkey != source_id:
             raise WrongMatch(f"the feed is of match {item.mfkey[:20]!r}")
     items = tuple(_READERS[item.type](item) for item in raw if item.type in _READERS)
     return FeedPage(items=items, next_before=str(raw[-1].id) if raw else None)

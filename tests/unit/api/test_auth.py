@@ -138,6 +138,10 @@ async def test_a_token_without_the_permission_is_forbidden(stranger: httpx.Async
     assert answer.json() == {"error": "This token does not carry the permission read."}
 
 
+def test_text_that_cannot_be_encoded_proves_nothing() -> None:
+    assert TokenVerifier(SECRET).verify("Bearer \ud800.a.b", NOW) is None
+
+
 def test_an_issued_token_carries_its_claims_and_ends_with_its_ttl() -> None:
     token = issue_token(SECRET, subject="me", permissions=[Permission.READ], ttl=timedelta(hours=24), now=NOW)
     verifier = TokenVerifier(SECRET)

@@ -26,6 +26,7 @@ async def test_a_match_is_served_as_stored_with_its_age_beside_it(
     reader.found[1] = [
         StoredFinding(finding=finding, opened_at=NOW, closed_at=None),
         StoredFinding(finding=finding, opened_at=NOW, closed_at=NOW),
+        StoredFinding(finding=finding, opened_at=NOW, closed_at=NOW),
     ]
 
     answer = await client.get(f"/cricket-data/match-info/{name}")

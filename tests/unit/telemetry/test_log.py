@@ -9,7 +9,6 @@ import pytest
 
 from longstop.telemetry.events import (
     ChildDied,
-    ListingRead,
     PollFailed,
     ProcessStopped,
     Severity,

@@ -1,24 +1,18 @@
-"""Where everything is put together. This module alone knows every concrete class."""
+"""The scraper process: owns matches, looks at them, stores what changed."""
 
 import asyncio
-import os
-import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import psutil
 
-from longstop import __version__
-from longstop.api.auth import Permission, TokenVerifier, issue_token
-from longstop.api.secret import Secret
-from longstop.api.server import build_app, run_server
+from longstop.app.common import life, make_bus, run_until_stopped
 from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
 from longstop.fetching.guards import FetchPolicy, guarded
 from longstop.fetching.http import HttpFetcher
-from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
+from longstop.hot.sqlite import SqliteHotWriter
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
 from longstop.settings import Settings
@@ -26,10 +20,9 @@ from longstop.sources.base import SourceConfig
 from longstop.sources.registry import load_sources, make_source
 from longstop.storage.base import HotWriter, MatchStore, NodeBeat
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
-from longstop.telemetry.bus import Bus, Sink
-from longstop.telemetry.events import HotViewFailed, ProcessStarted, ProcessStopped
-from longstop.telemetry.log import LogSink
+from longstop.storage.sqlite import SqliteMatchStore
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import HotViewFailed
 from longstop.telemetry.rate import ErrorRate
 from longstop.watching.cadence import Cadence
 from longstop.watching.ownership import take_over
@@ -39,19 +32,6 @@ from longstop.watching.scheduler import Scheduler
 BEAT_SECONDS = 1.0
 
 
-def make_bus(process: str, settings: Settings, clock: Clock, *more: Sink) -> Bus:
-    log = LogSink(process=process, level=settings.scraper.monitoring.logging.level, clock=clock)
-    return Bus([log, *more])
-
-
-def load_secret(settings: Settings) -> Secret:
-    """Return the key that signs tokens, made when there is none yet."""
-    return Secret.load_or_create(DataDirectory.open(settings.data).path / "token-secret")
-
-
-# --- the scraper ----------------------------------------------------------------------------------------------------
-
-
 async def run_scraper(settings: Settings) -> None:
     """Watch the matches of all enabled sources until asked to stop."""
     clock = SystemClock()
@@ -59,14 +39,14 @@ async def run_scraper(settings: Settings) -> None:
     bus = make_bus("scraper", settings, clock, errors)
     configs = _enabled_sources(settings.sources)
     directory = DataDirectory.open(settings.data)
-    with directory.lock(), _life(bus, "scraper"):
+    with directory.lock(), life(bus, "scraper"):
         async with _open_store(directory) as store, _open_hot(directory, bus) as hot:
             workshop = _Workshop(settings, store=store, hot=hot, bus=bus, clock=clock, node=directory.node_id)
             async with workshop.schedulers(configs) as schedulers:
                 for state in await take_over(store, directory.node_id):
                     if scheduler := schedulers.get(state.row.ref.source):
                         scheduler.adopt(state)
-                await _run_until_stopped(
+                await run_until_stopped(
                     _beat(hot, errors, clock, directory.node_id),
                     *(scheduler.run() for scheduler in schedulers.values()),
                 )
@@ -166,63 +146,3 @@ async def _beat(hot: HotWriter, errors: ErrorRate, clock: Clock, node: str) -> N
             )
         )
         await asyncio.sleep(BEAT_SECONDS)
-
-
-# --- the API --------------------------------------------------------------------------------------------------------
-
-
-async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> None:
-    """Serve what the store holds until asked to stop; it never scrapes."""
-    clock = SystemClock()
-    bus = make_bus("api", settings, clock)
-    directory = DataDirectory.open(settings.data)
-    reader, hot = SqliteMatchReader(directory.matches_db), SqliteHotReader(directory.hot_db)
-    app = build_app(
-        reader=reader,
-        hot=hot,
-        verifier=TokenVerifier(load_secret(settings)),
-        clock=clock,
-        started_at=clock.now(),
-        bus=bus,
-    )
-    try:
-        with _life(bus, "api"):
-            await _run_until_stopped(run_server(app, settings.api.host, settings.api.port, on_ready=on_ready))
-    finally:
-        reader.close()
-        hot.close()
-
-
-def make_token(settings: Settings, subject: str) -> str:
-    """Return a token that may read, good for as long as the settings say."""
-    ttl = timedelta(hours=settings.api.token_ttl_hours)
-    secret = load_secret(settings)
-    return issue_token(secret, subject=subject, permissions=[Permission.READ], ttl=ttl, now=SystemClock().now())
-
-
-# --- running --------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _life(bus: Bus, process: str) -> Iterator[None]:
-    bus.emit(ProcessStarted(process=process, pid=os.getpid(), version=__version__))
-    try:
-        yield
-    finally:
-        bus.emit(ProcessStopped(process=process, pid=os.getpid()))
-
-
-async def _run_until_stopped(*work: Coroutine[None, None, None]) -> None:
-    """Run until SIGTERM or SIGINT; the first piece of work that fails ends the others and is raised."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
-            await stop.wait()
-            for task in tasks:
-                task.cancel()
-    except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None

@@ -1,0 +1,5 @@
+"""`python -m longstop` is `longstop`."""
+
+from longstop.cli.main import main
+
+main()

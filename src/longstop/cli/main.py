@@ -1,0 +1,34 @@
+"""The command line: `longstop VERB`. An error is one clear sentence and a non-zero exit, never a traceback."""
+
+import os
+import sys
+
+import typer
+
+from longstop.cli import processes, reading, trials
+from longstop.errors import LongstopError
+
+app = typer.Typer(
+    name="longstop",
+    help="Reads live matches from sites without an API, keeps them fresh and complete, serves them with their age.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (*trials.VERBS, *processes.VERBS, *reading.VERBS):
+    app.command()(verb)
+
+
+def main() -> None:
+    """Run a verb; what it raises becomes a sentence."""
+    try:
+        app()
+    except LongstopError as error:
+        print(f"longstop: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output has left (`longstop events 1 | head`): nothing to complain about.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

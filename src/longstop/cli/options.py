@@ -1,0 +1,31 @@
+"""Options that several verbs share, and the settings they change."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longstop.errors import UsageError
+from longstop.settings import Settings, read_settings
+
+Data = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="The data directory; LONGSTOP_DATA, else ./data.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table for people.")]
+
+
+def settings_for(data: Path | None, **more: str) -> Settings:
+    """Return the settings of the environment, changed by what the command line says."""
+    environ = dict(os.environ)
+    if data is not None:
+        environ["LONGSTOP_DATA"] = str(data)
+    return read_settings({**environ, **more})
+
+
+def existing_data(data: Path | None) -> Settings:
+    """Return the settings when their data directory is there; a verb that only reads must not make one."""
+    settings = settings_for(data)
+    if not (settings.data / "matches.db").exists():
+        raise UsageError(f"there are no matches in {settings.data}: give the directory with --data DIR")
+    return settings

@@ -1,0 +1,87 @@
+"""Verbs that run a process until Ctrl-C: up, scraper, api, simulate."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longstop.cli.options import Data, settings_for
+from longstop.clock import SystemClock
+
+# Libraries of one process are loaded by its verb alone: a scraper must be back within a second after a crash.
+
+
+def up(data: Data = None) -> None:
+    """Start scraper and API, and start them again when they die."""
+    from longstop.app.up import run_up
+
+    asyncio.run(run_up(settings_for(data), dict(os.environ)))
+
+
+def scraper(data: Data = None) -> None:
+    """Watch the matches of all enabled sources."""
+    from longstop.app.scraper import run_scraper
+
+    asyncio.run(run_scraper(settings_for(data)))
+
+
+def api(
+    data: Data = None,
+    port: Annotated[int | None, typer.Option(help="The port; LONGSTOP_API_PORT, else 8700.")] = None,
+) -> None:
+    """Serve what a data directory holds."""
+    from longstop.app.api import run_api
+
+    changed = {} if port is None else {"LONGSTOP_API_PORT": str(port)}
+    settings = settings_for(data, **changed)
+    host = settings.api.host
+
+    def say_ready(chosen: int) -> None:
+        print(f"API on http://{host}:{chosen}", file=sys.stderr, flush=True)
+
+    asyncio.run(run_api(settings, on_ready=say_ready))
+
+
+def simulate(
+    matches: Annotated[int, typer.Option(min=0, help="Invented matches.")] = 20,
+    speed: Annotated[float, typer.Option(help="World seconds per real second.")] = 1.0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8701,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same matches.")] = 1,
+    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write the truth log.")] = None,
+    ball_gap: Annotated[float, typer.Option(help="World seconds between two balls of a replayed match.")] = 30.0,
+    replay: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A Cricsheet JSON file to replay; may be repeated.")
+    ] = None,
+) -> None:
+    """Serve simulated sites: the demo's, the tests' and yours while you write a source."""
+    from longstop.simulator.service import SimulatorOptions, serve
+
+    options = SimulatorOptions(
+        port=port,
+        matches=matches,
+        speed=speed,
+        seed=seed,
+        truth=truth,
+        files=tuple(replay or ()),
+        ball_gap=ball_gap,
+    )
+
+    def say_ready(chosen: int) -> None:
+        print(f"simulated crex on http://127.0.0.1:{chosen}", flush=True)
+
+    async def run() -> None:
+        serving = asyncio.ensure_future(serve(options, clock=SystemClock(), ready=say_ready))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
+        await asyncio.wait([serving])
+        if not serving.cancelled():
+            serving.result()
+
+    asyncio.run(run())
+
+
+VERBS = (up, scraper, api, simulate)

@@ -1,0 +1,82 @@
+"""Verbs that rehearse the whole with the simulator: demo, verify."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from longstop.cli.options import Json
+
+
+def demo(
+    seconds: Annotated[float | None, typer.Option("--for", metavar="S", help="Stop after S seconds.")] = None,
+    matches: Annotated[int, typer.Option(min=1, help="Simulated matches.")] = 20,
+    speed: Annotated[float, typer.Option(help="The simulator's clock: world seconds per real second.")] = 10.0,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same matches.")] = 1,
+    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the truth log here.")] = None,
+    keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the data here.")] = None,
+    port: Annotated[int | None, typer.Option(help="The API's port; by default a free one.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Watch simulated matches live; at the end account for every event."""
+    from longstop.trial.demo import DemoOptions, run_demo
+
+    options = DemoOptions(
+        seconds=seconds,
+        matches=matches,
+        speed=speed,
+        seed=seed,
+        truth=truth,
+        keep=keep,
+        api_port=port,
+        is_quiet=as_json,
+    )
+    console = Console()
+    report = asyncio.run(run_demo(options, console))
+    if as_json:
+        print(msgspec.json.encode(report).decode())
+    raise typer.Exit(0 if report.is_good else 1)
+
+
+def verify(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Cricsheet JSON files.")],
+    kill_every: Annotated[
+        float | None, typer.Option(metavar="S", min=0.5, help="Kill the scraper (SIGKILL) every S seconds meanwhile.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Replay real matches through simulator, scraper, store and API, and compare every ball."""
+    from longstop.trial.verify import FileReport, verify_file
+
+    console = Console(highlight=False)
+
+    def show(report: FileReport) -> None:
+        if as_json:
+            print(msgspec.json.encode(report).decode(), flush=True)
+            return
+        verdict = "equal" if report.is_good else f"{report.wrong} wrong, {report.missing} missing, {report.extra} extra"
+        kills = f", {report.kills} kills" if kill_every else ""
+        console.print(
+            f"{report.file}  {report.equal}/{report.deliveries} deliveries {verdict}{kills}, {report.seconds} s"
+        )
+        if report.first_difference:
+            console.print(f"    {report.first_difference}")
+
+    async def run() -> list[FileReport]:
+        reports = []
+        for file in files:
+            reports.append(await verify_file(file, kill_every=kill_every))
+            show(reports[-1])
+        return reports
+
+    reports = asyncio.run(run())
+    good = sum(report.is_good for report in reports)
+    if not as_json:
+        console.print(f"{good} of {len(reports)} files came back whole")
+    raise typer.Exit(0 if good == len(reports) else 1)
+
+
+VERBS = (demo, verify)

@@ -1,0 +1,120 @@
+"""The demo: simulated matches, a whole Longstop, and a table that shows how fresh they are."""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from rich.console import Console
+from rich.live import Live
+
+from longstop.clock import SystemClock
+from longstop.simulator.judge import judge
+from longstop.simulator.truth import read_truth
+from longstop.trial.sample import Samples, all_events, list_matches, percentile
+from longstop.trial.settle import final_sync, wait_until_synced
+from longstop.trial.stage import Stage, StageOptions, staged
+from longstop.trial.table import greeting, table
+
+REFRESH_SECONDS = 1.0
+MEGABYTE = 1_000_000
+
+
+class DemoOptions(Struct, frozen=True, kw_only=True):
+    seconds: float | None
+    matches: int
+    speed: float
+    seed: int
+    truth: Path | None
+    keep: Path | None
+    api_port: int | None
+    is_quiet: bool
+
+
+class DemoReport(Struct, frozen=True, kw_only=True):
+    """What a demo measured, through the public API and the truth log alone."""
+
+    matches: int
+    events_truth: int
+    events_stored: int
+    lost: int
+    duplicated: int
+    ghost: int
+    freshness_p50_s: float | None
+    freshness_p99_s: float | None
+    rss_mb: float
+    api_p95_ms: float | None
+    details: tuple[str, ...] = ()
+
+    @property
+    def is_good(self) -> bool:
+        return not (self.lost or self.duplicated or self.ghost)
+
+
+async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
+    """Run until the time is over or Ctrl-C, then stop the world and account for every event."""
+    simulate = ("--matches", str(options.matches), "--speed", str(options.speed), "--seed", str(options.seed))
+    stage_options = StageOptions(
+        simulate=simulate, truth=options.truth, keep=options.keep, api_port=options.api_port, settings={}
+    )
+    if not options.is_quiet:
+        console.print("starting simulator, scraper and API …")
+    async with staged(stage_options) as stage:
+        began = SystemClock().now()
+        if not options.is_quiet:
+            console.print(greeting(stage))
+        await wait_until_synced(stage, since=began)
+        samples = Samples()
+        await _watch(stage, samples, options, console)
+        return await _account(stage, samples)
+
+
+async def _watch(stage: Stage, samples: Samples, options: DemoOptions, console: Console) -> None:
+    """Sample, and show the table, until the time is over or somebody presses Ctrl-C."""
+    with suppress(TimeoutError, asyncio.CancelledError):
+        async with asyncio.timeout(options.seconds):
+            if options.is_quiet:
+                await _sample(stage, samples, None)
+            else:
+                with Live(console=console, refresh_per_second=4, transient=False) as live:
+                    await _sample(stage, samples, live)
+
+
+async def _sample(stage: Stage, samples: Samples, live: Live | None) -> None:
+    while True:
+        entries = await list_matches(stage, samples)
+        payloads: dict[str, Any] = {}
+        for entry in entries:
+            answer = await stage.api.get(entry["url"])
+            samples.api_seconds.append(answer.seconds)
+            payloads[entry["match_id"]] = answer.body
+        await samples.take(stage, entries)
+        if live is not None:
+            live.update(table(entries, payloads))
+        await asyncio.sleep(REFRESH_SECONDS)
+
+
+async def _account(stage: Stage, samples: Samples) -> DemoReport:
+    await final_sync(stage)
+    entries = await list_matches(stage)
+    stored = {entry["match_id"].partition("_")[2]: await all_events(stage, entry["matchId"]) for entry in entries}
+    verdict = judge(read_truth(stage.truth), stored)
+    p95 = percentile(samples.api_seconds, 0.95)
+    return DemoReport(
+        matches=len(entries),
+        events_truth=verdict.events_truth,
+        events_stored=verdict.events_stored,
+        lost=verdict.lost,
+        duplicated=verdict.duplicated,
+        ghost=verdict.ghost,
+        freshness_p50_s=_rounded(percentile(samples.ages, 0.50)),
+        freshness_p99_s=_rounded(percentile(samples.ages, 0.99)),
+        rss_mb=round(samples.peak_rss_bytes / MEGABYTE, 1),
+        api_p95_ms=_rounded(p95 * 1000 if p95 is not None else None),
+        details=verdict.details,
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

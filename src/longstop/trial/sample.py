@@ -1,0 +1,58 @@
+"""What is measured while a trial runs: ages and response times, as a consumer of the API sees them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from longstop.trial.stage import Stage
+
+IN_PLAY = ("live", "break")
+
+
+class Samples:
+    """Collects measurements; a percentile of nothing is `None`, not zero."""
+
+    def __init__(self) -> None:
+        self.ages: list[float] = []
+        self.api_seconds: list[float] = []
+        self.peak_rss_bytes = 0
+
+    async def take(self, stage: Stage, entries: Sequence[dict[str, Any]]) -> None:
+        """Measure once: the age of every match in play, the time of some answers, the memory."""
+        self.ages += [
+            entry["data_age_seconds"]
+            for entry in entries
+            if entry["status"] in IN_PLAY and entry["data_age_seconds"] is not None
+        ]
+        self.peak_rss_bytes = max(self.peak_rss_bytes, stage.rss_bytes())
+
+
+async def list_matches(stage: Stage, samples: Samples | None = None) -> list[dict[str, Any]]:
+    """Return all matches as the API lists them."""
+    entries: list[dict[str, Any]] = []
+    after: int | None = 0
+    while after is not None:
+        answer = await stage.api.get(f"/cricket-data/matches?limit=500&after={after}")
+        if samples:
+            samples.api_seconds.append(answer.seconds)
+        entries += answer.body["matches"]
+        after = answer.body["next_after"]
+    return entries
+
+
+async def all_events(stage: Stage, match_id: int) -> list[dict[str, Any]]:
+    """Return every event version of a match, page by page, as a consumer would follow them."""
+    events: list[dict[str, Any]] = []
+    after, has_more = 0, True
+    while has_more:
+        answer = await stage.api.get(f"/cricket-data/match-info/{match_id}/events?after={after}")
+        events += answer.body["events"]
+        after, has_more = answer.body["next_after"], answer.body["has_more"]
+    return events
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """Return the value that `share` of the values do not exceed."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -1,0 +1,85 @@
+"""What a person sees while the demo runs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from longstop.trial.stage import Stage
+
+#: Ages up to here are what a poll every 2.5 s gives; up to the second limit somebody should look.
+FRESH_SECONDS = 5.0
+STALE_SECONDS = 60.0
+MAX_ROWS = 30
+
+_STATUS_STYLES = {"live": "bold green", "break": "yellow", "upcoming": "cyan", "completed": "dim"}
+
+
+def greeting(stage: Stage) -> RenderableType:
+    """Return how to try the API by hand, with lines that can be copied."""
+    curl = f'curl -s -H "Authorization: Bearer $TOKEN" {stage.api_url}/cricket-data/match-info/1'
+    return Group(
+        Text.assemble(("API        ", "dim"), stage.api_url, ("   health: ", "dim"), f"{stage.api_url}/health"),
+        Text.assemble(
+            ("simulator  ", "dim"), stage.simulator_url, ("   status: ", "dim"), f"{stage.simulator_url}/_sim/status"
+        ),
+        Text.assemble(("data       ", "dim"), str(stage.data)),
+        Text("try it:", style="dim"),
+        Text(f"  TOKEN={stage.token}", overflow="fold"),
+        Text(f"  {curl}", overflow="fold"),
+    )
+
+
+def table(entries: Sequence[dict[str, Any]], payloads: Mapping[str, Any]) -> RenderableType:
+    """Return the live table: what is played, the score, and how old it is."""
+    rows = Table(expand=True, pad_edge=False)
+    rows.add_column("id", justify="right", no_wrap=True)
+    for name in ("match", "score", "last", "status"):
+        rows.add_column(name, no_wrap=True, overflow="ellipsis")
+    rows.add_column("age", justify="right", no_wrap=True)
+    shown = sorted(entries, key=lambda entry: (_RANK.get(entry["status"], 9), entry["matchId"]))
+    for entry in shown[:MAX_ROWS]:
+        rows.add_row(*_cells(entry, payloads.get(entry["match_id"], {})))
+    return Panel(rows, title=_title(entries), subtitle="Ctrl-C stops and accounts for every event", border_style="dim")
+
+
+_RANK = {"live": 0, "break": 1, "upcoming": 2, "completed": 3}
+
+
+def _cells(entry: dict[str, Any], payload: Mapping[str, Any]) -> list[Text]:
+    status = entry["status"]
+    return [
+        Text(str(entry["matchId"]), style="dim"),
+        Text(_plain(entry["title"])),
+        Text(_score(payload)),
+        Text(_plain(payload.get("last_event", {}).get("description", ""))),
+        Text(status if entry["sync"] == "in_sync" else f"{status}, recovering", style=_STATUS_STYLES.get(status, "")),
+        _age(entry["data_age_seconds"]),
+    ]
+
+
+def _score(payload: Mapping[str, Any]) -> str:
+    return "  ".join(
+        f"{innings['runs']}/{innings['wickets']} ({innings['overs']['over']}.{innings['overs']['ball']})"
+        for innings in payload.get("innings", ())[-2:]
+    )
+
+
+def _age(seconds: float | None) -> Text:
+    if seconds is None:
+        return Text("-", style="dim")
+    style = "green" if seconds <= FRESH_SECONDS else "yellow" if seconds <= STALE_SECONDS else "bold red"
+    return Text(f"{seconds:.1f} s", style=style)
+
+
+def _title(entries: Sequence[dict[str, Any]]) -> str:
+    live = sum(entry["status"] == "live" for entry in entries)
+    return f"Longstop · {len(entries)} matches, {live} in play"
+
+
+def _plain(text: str) -> str:
+    """Return a site's text without characters that could move the cursor."""
+    return "".join(letter for letter in text if letter.isprintable())

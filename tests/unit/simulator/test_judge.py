@@ -1,0 +1,213 @@
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from longstop.simulator.board import Board
+from longstop.simulator.judge import Verdict, judge
+from longstop.simulator.t20 import play_t20, script_t20
+from longstop.simulator.truth import TruthLine
+from tests.unit.simulator.games import board_at, lines_of, small_script
+
+Events = list[dict[str, Any]]
+
+
+def small_lines() -> list[TruthLine]:
+    return lines_of(board_at(small_script(), 10_000)[1])
+
+
+def perfect(lines: list[TruthLine]) -> Events:
+    """Return what the API would serve of a store that took in every line as it was published."""
+    events: Events = []
+    keys: dict[str, str] = {}
+    for line in lines:
+        keys.setdefault(line.id, f"{line.kind}:{len(keys)}")
+        events.append(_event(line, keys[line.id], len(events) + 1, events))
+    return _with_positions(events)
+
+
+def _event(line: TruthLine, key: str, seq: int, earlier: Events) -> dict[str, Any]:
+    content = line.content or next(event for event in earlier if event["key"] == key)["data"]
+    data = {name: value for name, value in content.items() if name not in ("innings", "over")}
+    for name in ("label", "overs"):
+        if isinstance(data.get(name), str):
+            over, ball = data[name].split(".")
+            data[name] = {"over": int(over), "ball": int(ball)}
+    return {
+        "seq": seq,
+        "key": key,
+        "kind": line.kind,
+        "op": line.op,
+        "innings": content.get("innings", 0),
+        "over": content.get("over", 0),
+        "position": None,
+        "source_event_id": line.id,
+        "data": data,
+    }
+
+
+def _with_positions(events: Events) -> Events:
+    latest = {event["key"]: event for event in events}
+    counts: Counter[int] = Counter()
+    for event in sorted(latest.values(), key=lambda event: str(event["source_event_id"])):
+        if event["kind"] == "delivery" and event["op"] != "void":
+            counts[event["innings"]] += 1
+            event["position"] = counts[event["innings"]]
+    return events
+
+
+def verdict_of(events: Events) -> Verdict:
+    return judge(small_lines(), {"11AB": events})
+
+
+def counts(verdict: Verdict) -> tuple[int, int, int]:
+    return verdict.lost, verdict.duplicated, verdict.ghost
+
+
+def delivery(events: Events, nth: int) -> dict[str, Any]:
+    """Return the current version of the nth delivery."""
+    latest = {event["key"]: event for event in events if event["kind"] == "delivery"}
+    return list(latest.values())[nth]
+
+
+def test_a_perfect_store_is_found_perfect() -> None:
+    verdict = verdict_of(perfect(small_lines()))
+
+    assert counts(verdict) == (0, 0, 0)
+    assert verdict.details == ()
+    assert verdict.matches == 1
+    assert verdict.events_truth == verdict.events_stored == 16 + 2 + 2 + 1
+
+
+def test_a_whole_t20_with_its_corrections_is_found_perfect() -> None:
+    game = play_t20(1, 2)
+    board = Board(game)
+    lines = lines_of((change for step in script_t20(game, 1) for change in board.apply(step)), game.key)
+
+    assert counts(judge(lines, {game.key: perfect(lines)})) == (0, 0, 0)
+
+
+def test_a_version_in_between_need_not_have_been_seen() -> None:
+    events = perfect(small_lines())
+    wicket_ball = next(event for event in events if event["op"] == "update")["key"]
+    first_version = next(event for event in events if event["key"] == wicket_ball)
+    events.remove(first_version)
+
+    assert counts(verdict_of(events)) == (0, 0, 0)
+
+
+def test_a_missing_event_is_lost() -> None:
+    events = perfect(small_lines())
+    events.remove(delivery(events, -1))
+
+    verdict = verdict_of(events)
+
+    assert counts(verdict) == (1, 0, 0)
+    assert "delivery 2/0.2" in verdict.details[0]
+
+
+def test_a_match_that_was_never_read_is_lost_whole() -> None:
+    verdict = judge(small_lines(), {})
+
+    assert (verdict.lost, verdict.events_stored) == (verdict.events_truth, 0)
+
+
+def test_an_event_voided_by_mistake_is_lost() -> None:
+    events = perfect(small_lines())
+    last = delivery(events, -1)
+    events.append({**last, "seq": 999, "op": "void", "position": None})
+
+    assert counts(verdict_of(events)) == (1, 0, 0)
+
+
+def test_a_source_id_under_two_keys_is_duplicated() -> None:
+    events = perfect(small_lines())
+    events.append({**delivery(events, 3), "seq": 999, "key": "delivery:99", "position": 77})
+
+    assert verdict_of(events).duplicated == 1
+
+
+def test_two_deliveries_at_one_place_are_duplicated_and_one_is_lost() -> None:
+    events = perfect(small_lines())
+    delivery(events, 3)["position"] = 3
+
+    assert counts(verdict_of(events)) == (1, 1, 0)
+
+
+def test_a_repeated_sequence_number_is_duplicated() -> None:
+    events = perfect(small_lines())
+    events[3]["seq"] = events[2]["seq"]
+
+    assert counts(verdict_of(events)) == (0, 1, 0)
+
+
+def test_an_invented_event_is_a_ghost() -> None:
+    events = perfect(small_lines())
+    events.append({**delivery(events, 0), "seq": 999, "key": "x", "source_event_id": "1", "position": 99})
+
+    assert counts(verdict_of(events)) == (0, 0, 1)
+
+
+def test_an_invented_event_stays_a_ghost_when_it_was_voided_later() -> None:
+    events = perfect(small_lines())
+    ghost = {**delivery(events, 0), "seq": 999, "key": "x", "source_event_id": "1", "position": 99}
+    events += [ghost, {**ghost, "seq": 1000, "op": "void", "position": None}]
+
+    assert counts(verdict_of(events)) == (0, 0, 1)
+
+
+def test_a_whole_match_that_the_truth_does_not_know_is_ghosts() -> None:
+    events = perfect(small_lines())
+
+    verdict = judge(small_lines(), {"11AB": events, "11ZZ": events})
+
+    assert counts(verdict) == (0, 0, verdict.events_truth)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"runs": {"batter": 3}},
+        {"boundary": 6},
+        {"batter": "R7"},
+        {"bowler": None},
+        {"label": {"over": 0, "ball": 6}},
+        {"wickets": [{"kind": "lbw", "player_out": "Rover 0", "player_key": "R0"}]},
+    ],
+)
+def test_an_altered_delivery_is_lost_and_a_ghost(change: dict[str, Any]) -> None:
+    events = perfect(small_lines())
+    altered = delivery(events, 0)
+    altered["data"] = {**altered["data"], **change}
+
+    assert counts(verdict_of(events)) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("over", {"runs": 99}),
+        ("over", {"score": {"runs": 14, "wickets": 9}}),
+        ("innings", {"overs": {"over": 1, "ball": 5}}),
+        ("innings", {"wickets": 9}),
+        ("result", {"outcome": "tie"}),
+        ("result", {"text": "Match tied"}),
+    ],
+)
+def test_an_altered_summary_is_lost_and_a_ghost(kind: str, change: dict[str, Any]) -> None:
+    events = perfect(small_lines())
+    altered = next(event for event in events if event["kind"] == kind)
+    altered["data"] = {**altered["data"], **change}
+
+    assert counts(verdict_of(events)) == (1, 0, 1)
+
+
+def test_only_the_first_findings_are_put_into_words() -> None:
+    game = play_t20(1, 0)
+    board = Board(game)
+    lines = lines_of(change for step in script_t20(game, 1) for change in board.apply(step))
+
+    verdict = judge(lines, {})
+
+    assert verdict.lost > 200
+    assert len(verdict.details) == 20
