@@ -69,7 +69,7 @@ class Monitoring(Group):
 
 class Supervision(Group):
     settled_after: Annotated[Number, Field(ge=0, le=3600), Env("LONGSTOP_SETTLED_SECONDS")] = 10.0
-    """Seconds that a process must live to count as come up well; one that dies sooner, again, is started more slowly."""
+    """Seconds a process must live to count as come up well; one that dies sooner, again, is started more slowly."""
 
 
 class Scraper(Group):

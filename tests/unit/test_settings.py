@@ -70,6 +70,7 @@ def test_every_variable_reaches_its_leaf() -> None:
         "FETCH_TIMEOUT_SECONDS": "3",
         "FETCH_MAX_BODY_BYTES": "2048",
         "TOKEN_TTL_HOURS": "1",
+        "LONGSTOP_SETTLED_SECONDS": "2",
     }
 
     settings = load_settings(environ, {})
@@ -80,6 +81,7 @@ def test_every_variable_reaches_its_leaf() -> None:
     assert settings.scraper.lifecycle.model_dump() == {"polling_interval": 0.5, "discovery_interval": 30}
     assert settings.scraper.fetching.model_dump() == {"concurrency_cap": 8, "timeout": 3, "max_body_bytes": 2048}
     assert settings.scraper.monitoring.logging.level is Severity.WARN
+    assert settings.supervision.settled_after == 2
     assert set(environ) == {leaf.variable for leaf in leaves()}
 
 

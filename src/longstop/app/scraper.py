@@ -3,13 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import psutil
 
 from longstop.app.common import life, make_bus, run_until_stopped
 from longstop.clock import Clock, SystemClock
-from longstop.errors import SettingsError
 from longstop.fetching.guards import FetchPolicy, guarded
 from longstop.fetching.http import HttpFetcher
 from longstop.hot.sqlite import SqliteHotWriter
@@ -17,7 +15,7 @@ from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
 from longstop.settings import Settings
 from longstop.sources.base import SourceConfig
-from longstop.sources.registry import load_sources, make_source
+from longstop.sources.registry import enabled_sources, make_source
 from longstop.storage.base import HotWriter, MatchStore, NodeBeat
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite import SqliteMatchStore
@@ -37,7 +35,7 @@ async def run_scraper(settings: Settings) -> None:
     clock = SystemClock()
     errors = ErrorRate(clock)
     bus = make_bus("scraper", settings, clock, errors)
-    configs = _enabled_sources(settings.sources)
+    configs = enabled_sources(settings.sources)
     directory = DataDirectory.open(settings.data)
     with directory.lock(), life(bus, "scraper"):
         async with _open_store(directory) as store, _open_hot(directory, bus) as hot:
@@ -101,16 +99,6 @@ class _Workshop:
             slots=self._slots,
             node=self._node,
         )
-
-
-def _enabled_sources(path: Path) -> tuple[SourceConfig, ...]:
-    enabled = tuple(config for config in load_sources(path) if config.enabled)
-    if not enabled:
-        raise SettingsError(
-            f"no source is enabled in {path}: record who gave leave to read a site under `permission` and write "
-            "`enabled: true`, or try `longstop demo`"
-        )
-    return enabled
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from longstop.app.common import make_bus
 from longstop.clock import SystemClock
 from longstop.settings import Settings
+from longstop.sources.registry import enabled_sources
 from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.supervisor import ChildSpec, Supervisor
 
@@ -17,6 +18,8 @@ CHILDREN = ("scraper", "api")
 
 async def run_up(settings: Settings, environ: Mapping[str, str]) -> None:
     """Run the children until SIGTERM or SIGINT."""
+    # A child that cannot start would be started again and again; a mistake in the settings is better said once.
+    enabled_sources(settings.sources)
     clock = SystemClock()
     env = {**environ, "LONGSTOP_DATA": str(settings.data)}
     children = [ChildSpec(name=name, argv=(sys.executable, "-m", "longstop", name), env=env) for name in CHILDREN]

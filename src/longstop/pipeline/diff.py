@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from longstop.errors import ImpossibleObservation
-from longstop.model.cricket import Delivery, OverSummary
+from longstop.model.cricket import Delivery, InningsSummary, OverSummary
 from longstop.model.event import Content, Event, EventKey, EventKind, Op, content_hash, order_of_play
 from longstop.pipeline.assemble import SeenEvent, Sighting
 from longstop.pipeline.milestones import NO_MILESTONES, Milestones
@@ -26,6 +26,12 @@ class Diff(Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...]
     #: Steps back seen for the first time, as tokens to hand to the next `diff`.
     suspects: frozenset[str]
+
+
+def suspected(suspects: Iterable[str]) -> list[EventKey]:
+    """Return the deliveries and overs of which a step back awaits its second look."""
+    names = (token.partition(" ")[0] for token in suspects)
+    return [EventKey.parse(name) for name in names if name.startswith(("delivery:", "over:"))]
 
 
 class _Builder:
@@ -109,7 +115,7 @@ def diff(
         slots = lay_out(known, sighting, innings)
         _refuse_mass_vanishing(slots)
         _diff_deliveries(builder, slots, innings in settled)
-    _diff_overs(builder, sighting)
+    _diff_overs(builder, sighting, settled)
     _diff_milestones(builder, milestones)
     return Diff(events=tuple(sorted(builder.events, key=order_of_play)), suspects=frozenset(builder.suspects))
 
@@ -153,10 +159,12 @@ def _is_step_back(old: Content, new: Content) -> bool:
         return new.runs.total < old.runs.total or len(new.wickets) < len(old.wickets)
     if isinstance(old, OverSummary) and isinstance(new, OverSummary):
         return new.runs < old.runs
+    if isinstance(old, InningsSummary) and isinstance(new, InningsSummary):
+        return new.runs < old.runs or new.wickets < old.wickets or new.overs < old.overs
     return False
 
 
-def _diff_overs(builder: _Builder, sighting: Sighting) -> None:
+def _diff_overs(builder: _Builder, sighting: Sighting, settled: Collection[int]) -> None:
     seen = {
         EventKey(EventKind.OVER, event.innings, event.over): event
         for event in sighting.events
@@ -169,32 +177,36 @@ def _diff_overs(builder: _Builder, sighting: Sighting) -> None:
         else:
             builder.replace(old, event)
     for key, old in builder.known.items():
-        is_gone = key.kind is EventKind.OVER and key not in seen and old.is_live and _covers(sighting, key)
+        is_missed = key.kind is EventKind.OVER and key not in seen and old.is_live
+        is_gone = is_missed and _covers(sighting, key, is_settled=key.innings in settled)
         if is_gone and builder.may_step_back(key, "void"):
             builder.void(old)
 
 
-def _covers(sighting: Sighting, key: EventKey) -> bool:
-    """Return whether the walk would have shown this over's end: it saw a ball of that over, or an older one."""
-    if sighting.is_whole:
-        return True
-    oldest = sighting.events[0] if sighting.events else None
-    return oldest is not None and (oldest.innings, oldest.over) <= (key.innings, key.over)
+def _covers(sighting: Sighting, key: EventKey, *, is_settled: bool) -> bool:
+    """Return whether the walk would have shown this over's end: it saw that over or an older one, and no feed lags."""
+    places = [(event.innings, event.over) for event in sighting.events]
+    place = (key.innings, key.over)
+    if not places or (places[-1] < place and not is_settled):
+        return False
+    return sighting.is_whole or places[0] <= place
+
+
+def _wants_two_looks(old: Event | None, seen: SeenEvent) -> bool:
+    if old is None or not old.is_live:
+        # A result is final for everybody who reads it, so even the first one is looked at twice.
+        return seen.kind is EventKind.RESULT
+    is_news = old.content != seen.content
+    return is_news and (seen.kind is EventKind.RESULT or _is_step_back(old.content, seen.content))
 
 
 def _diff_milestones(builder: _Builder, milestones: Milestones) -> None:
     for seen in milestones.reached:
         key = EventKey(seen.kind, seen.innings)
         old = builder.known.get(key)
-        is_news = old is None or not old.is_live or old.content != seen.content
-        # A result is final for everybody who reads it, so it too wants two looks.
-        if (
-            is_news
-            and seen.kind is EventKind.RESULT
-            and not builder.may_step_back(key, content_hash(seen.content, None))
-        ):
-            continue
-        builder.put(key, seen.content, seen.source_event_id)
+        is_doubtful = _wants_two_looks(old, seen)
+        if not is_doubtful or builder.may_step_back(key, content_hash(seen.content, None)):
+            builder.put(key, seen.content, seen.source_event_id)
     for key in milestones.withdrawn:
         old = builder.known.get(key)
         if old and old.is_live and builder.may_step_back(key, "void"):

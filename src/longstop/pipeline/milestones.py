@@ -51,14 +51,15 @@ def sides(newest: int, board: Board, scorecard: Scorecard | None) -> dict[int, s
 
 def milestones(known: Mapping[EventKey, Event], newest: int, board: Board, scorecard: Scorecard | None) -> Milestones:
     """Return the innings that are closed and the result, as the source shows them now."""
-    last_closed = newest if board.is_innings_over else newest - 1
+    last_closed = _last_closed(known, newest, board, scorecard)
     batting = sides(newest, board, scorecard)
     reached: list[SeenEvent] = []
     for innings in range(1, last_closed + 1):
         score = score_of(innings, newest, board, scorecard)
         if score is not None:
             before = known.get(EventKey(EventKind.INNINGS, innings))
-            reached.append(_closed(innings, score, batting.get(innings) or _team_of(before)))
+            # Who batted does not change: a board between two innings may have turned the sides already.
+            reached.append(_closed(innings, score, _team_of(before) or batting.get(innings)))
     withdrawn = [
         key
         for key, event in known.items()
@@ -71,6 +72,20 @@ def milestones(known: Mapping[EventKey, Event], newest: int, board: Board, score
     else:
         withdrawn.append(EventKey(EventKind.RESULT))
     return Milestones(reached=tuple(reached), withdrawn=tuple(withdrawn))
+
+
+def _last_closed(known: Mapping[EventKey, Event], newest: int, board: Board, scorecard: Scorecard | None) -> int:
+    """Return the last innings that has ended.
+
+    It stays so until another ball of it is shown: sites clear "Innings Break" before the next innings has a ball.
+    """
+    if board.is_innings_over:
+        return newest
+    closed = known.get(EventKey(EventKind.INNINGS, newest))
+    if closed is None or not closed.is_live or not isinstance(closed.content, InningsSummary):
+        return newest - 1
+    score = score_of(newest, newest, board, scorecard)
+    return newest - 1 if score and score.overs > closed.content.overs else newest
 
 
 def _closed(innings: int, score: InningsScore, team: str | None) -> SeenEvent:

@@ -92,13 +92,18 @@ def _innings(state: MatchState, board: Board) -> tuple[InningsV1, ...]:
         InningsV1.model_validate(
             {
                 "number": number,
-                **({"team": team} if (team := batting.get(number) or _closed_team(state, number)) else {}),
-                "is_closed": number < newest or board.is_innings_over,
+                **({"team": team} if (team := _closed_team(state, number) or batting.get(number)) else {}),
+                "is_closed": number < newest or board.is_innings_over or _is_closed(state, number),
                 **dict(_score(_best_score(state, board, number, newest))),
             }
         )
         for number in range(1, newest + 1)
     )
+
+
+def _is_closed(state: MatchState, number: int) -> bool:
+    event = state.events.get(EventKey(EventKind.INNINGS, number))
+    return event is not None and event.is_live
 
 
 def _closed_team(state: MatchState, number: int) -> str | None:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.errors import SourceError
+from longstop.errors import SourceError, belonging_to
 from longstop.model.cricket import Delivery
 from longstop.model.event import Event
 from longstop.model.match import MatchStatus, Phase, SyncState, move
@@ -27,6 +27,7 @@ from longstop.pipeline.diff import diff
 from longstop.pipeline.milestones import milestones
 from longstop.pipeline.normalise import normalise, status_of, title_of
 from longstop.pipeline.state import MatchState
+from longstop.pipeline.validate import validate_scorecard
 from longstop.pipeline.walk import Look, look
 from longstop.sources.base import Board, Names, Scorecard
 from longstop.storage.base import Finding, MatchStore, MatchUpdate, Receipt, SnapshotDraft
@@ -57,12 +58,14 @@ class Road:
 
     async def run(self, state: MatchState) -> Outcome:
         """Take one look and store what it changed; raise a `SourceError` and change nothing when it fails."""
-        seen = await look(self._asker, state)
-        seen_at = self._clock.now()
-        scorecard = await self._scorecard(state, seen)
-        names = await self._names(state, seen)
+        ref = state.row.ref
+        with belonging_to(ref.source, f"look at {ref.source_id}"):
+            seen = await look(self._asker, state)
+            seen_at = self._clock.now()
+            scorecard = await self._scorecard(state, seen)
+            names = await self._names(state, seen)
+            after = _compared(state, seen, scorecard, names)
 
-        after = _compared(state, seen, scorecard, names)
         update = self._draft(state, after, seen.board, seen_at)
         if update is None:
             return Outcome(state=after.state, receipt=None)
@@ -94,10 +97,12 @@ class Road:
         if not seen.sighting.is_whole:
             return state.scorecard
         try:
-            return await self._asker.scorecard(state.row.ref.source_id)
+            scorecard = await self._asker.scorecard(state.row.ref.source_id)
+            validate_scorecard(scorecard, seen.board)
         except SourceError as error:
             self._note_failure(state, "scorecard", error)
             return state.scorecard
+        return scorecard
 
     async def _names(self, state: MatchState, seen: Look) -> Names:
         """Return names for keys that have none yet; sites know them late, so their lack is no stop either."""

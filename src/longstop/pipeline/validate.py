@@ -6,7 +6,7 @@ from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.model.cricket import InningsScore
 from longstop.pipeline.assemble import Sighting
 from longstop.pipeline.state import MatchState
-from longstop.sources.base import Board
+from longstop.sources.base import Board, Scorecard
 
 MAX_WICKETS = 10
 #: Overs a side, by the format's name; others are not checked.
@@ -20,15 +20,24 @@ def validate_board(state: MatchState, board: Board) -> None:
     if len(known) == len(shown) == 2 and shown != known:
         raise WrongMatch(f"the page is of teams {sorted(shown)}, this match is of {sorted(known)}")
     for score in _scores(board):
-        if score.wickets > MAX_WICKETS:
-            raise ImpossibleObservation(f"{score.wickets} wickets in an innings")
+        _check_wickets(score)
         _check_overs(score.overs.over, board.match_format)
 
 
 def validate_sighting(sighting: Sighting, board: Board) -> None:
     """Raise unless the event list can be one of this match."""
     for event in sighting.events:
-        _check_overs(event.over, board.match_format)
+        # The event list counts overs from 0.
+        _check_overs(event.over + 1, board.match_format)
+
+
+def validate_scorecard(scorecard: Scorecard, board: Board) -> None:
+    """Raise unless the scorecard can be one of this match."""
+    sides = {key for key in (board.batting, board.bowling) if key}
+    for innings in scorecard.innings:
+        if len(sides) == 2 and innings.team not in sides:
+            raise WrongMatch(f"the scorecard is of team {innings.team!r}, this match is of {sorted(sides)}")
+        _check_wickets(innings.score)
 
 
 def _known_teams(state: MatchState) -> set[str]:
@@ -39,6 +48,11 @@ def _known_teams(state: MatchState) -> set[str]:
 
 def _scores(board: Board) -> Iterable[InningsScore]:
     return (score for score in (board.first, board.second) if score is not None)
+
+
+def _check_wickets(score: InningsScore) -> None:
+    if score.wickets > MAX_WICKETS:
+        raise ImpossibleObservation(f"{score.wickets} wickets in an innings")
 
 
 def _check_overs(over: int, match_format: str | None) -> None:

@@ -1,8 +1,8 @@
 """One look at a match: its scoreboard, and its event list walked back as far as needed.
 
 The list is read until it meets what we hold and the totals agree; whole on resume, at the end of an innings and at the
-finish; at the end of an over, that over again. Scoreboard and list are two requests, so a ball may fall between them:
-before a disagreement is believed, both are asked once more.
+finish; at the end of an over, that over again; after a step back, the over in which it was seen. Scoreboard and list
+are two requests, so a ball may fall between them: before a disagreement is believed, both are asked once more.
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,7 @@ from longstop.model.event import EventKey, EventKind
 from longstop.model.match import Phase, SyncState
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.assemble import Sighting, assemble
+from longstop.pipeline.diff import suspected
 from longstop.pipeline.milestones import pair_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.tally import Difference, compare, tally
@@ -52,10 +53,15 @@ def depth_for(state: MatchState, board: Board) -> Depth:
         return Depth(is_whole=True)
     if (board.batting, board.is_innings_over) != (last.batting, last.is_innings_over):
         return Depth(is_whole=True)
+    doubted = [(key.innings, key.over) for key in suspected(state.suspects)]
+    return Depth(back_to=min([*_ended_since(state, last, board), *doubted], default=None))
+
+
+def _ended_since(state: MatchState, last: Board, board: Board) -> list[tuple[int, int]]:
     before, after = (shown.second or shown.first for shown in (last, board))
     if before and after and after.overs.over > before.overs.over:
-        return Depth(back_to=(state.newest_innings, before.overs.over))
-    return Depth()
+        return [(state.newest_innings, before.overs.over)]
+    return []
 
 
 class _Walk:
@@ -137,17 +143,17 @@ def _reaches(sighting: Sighting, state: MatchState, depth: Depth) -> bool:
     """Return whether the walk has met what we hold, and gone back as far as it was told to."""
     if depth.is_whole or sighting.orphans:
         return False
-    known = {event.source_event_id for event in state.events.values()}
-    balls = [event for event in sighting.events if event.kind is EventKind.DELIVERY]
-    if not any(event.source_event_id in known for event in balls):
+    held = {event.source_event_id for event in state.live(EventKind.DELIVERY)}
+    oldest = next((event for event in sighting.events if event.kind is EventKind.DELIVERY), None)
+    # A ball at the far end that we do not hold may stand for one that lies just beyond it.
+    if oldest is None or oldest.source_event_id not in held:
         return False
-    oldest = balls[0]
     return depth.back_to is None or (oldest.innings, oldest.over) < depth.back_to
 
 
 def _news(differences: Mapping[int, Difference], accepted: Mapping[int, Difference]) -> bool:
-    """Return whether a scoreboard is off by more, or less, than it was known to be."""
-    return any(accepted.get(innings, Difference()) != found for innings, found in differences.items())
+    """Return whether a scoreboard is off in another way than it was known to be."""
+    return any(found and accepted.get(innings) != found for innings, found in differences.items())
 
 
 def _differences(state: MatchState, sighting: Sighting, board: Board, newest: int) -> dict[int, Difference]:

@@ -59,11 +59,12 @@ _CARD_SCORE = re.compile(r"(\d{1,4})/(\d{1,2})\((\d{1,4})\)?", re.ASCII)
 _TARGET = re.compile(r"(\d{1,4})\((\d{1,3})\.(\d)\)?", re.ASCII)
 _SCORE_AFTER = re.compile(r"(\d{1,4})/(\d{1,2})", re.ASCII)
 _LABEL = re.compile(r"(\d{1,3})\.(\d{1,2})", re.ASCII)
+_COUNT = re.compile(r"\d{1,4}", re.ASCII)
 
 #: `B` is a code while the ball is live (`4`, `wd`, `w`, `o`, `^2` = caught, not two runs), else a text.
 _CODE = re.compile(r"\^?\d{0,2}(wd|nb\d?|lb|b|p|w|o|B|e|bc|u|no|ba|cd|f|fh|ruka)?(\+.*)?")
 
-#: In order: a tie decided by a super over also says "won".
+#: In order: a tie decided by a super over also says "won by", and so does a toss.
 _RESULTS: tuple[tuple[re.Pattern[str], ResultKind], ...] = (
     (re.compile(r"^match tied\b", re.IGNORECASE), ResultKind.TIE),
     (re.compile(r"^(match )?drawn?\b", re.IGNORECASE), ResultKind.DRAW),
@@ -71,7 +72,7 @@ _RESULTS: tuple[tuple[re.Pattern[str], ResultKind], ...] = (
     (re.compile(r"^(match )?abandoned\b", re.IGNORECASE), ResultKind.ABANDONED),
     (re.compile(r"^(match )?cancell?ed\b", re.IGNORECASE), ResultKind.CANCELLED),
     (re.compile(r"\b(walkover|conceded)\b", re.IGNORECASE), ResultKind.WALKOVER),
-    (re.compile(r"\bwon by\b", re.IGNORECASE), ResultKind.WON),
+    (re.compile(r"(?<!toss )\bwon by\b", re.IGNORECASE), ResultKind.WON),
 )
 
 _INNINGS_OVER = re.compile(r"^(innings break|super over)\b", re.IGNORECASE)
@@ -168,12 +169,17 @@ class _State(Struct, frozen=True):
     c: str = ""
 
 
-class _Item(Struct, frozen=True):
-    """A feed item of any type; which fields must be there depends on `type`."""
+class _Head(Struct, frozen=True):
+    """What every feed item has; of a text between the balls it is all that we read."""
 
     type: str
     id: _Id
     mfkey: str | UnsetType = UNSET
+
+
+class _Item(_Head, frozen=True):
+    """A ball, a wicket or an over's end; which fields must be there depends on `type`."""
+
     inning: _Small | UnsetType = UNSET
     on: _Small | UnsetType = UNSET
     o: str | _Small | UnsetType = UNSET
@@ -319,13 +325,12 @@ def _target(text: str | UnsetType) -> Target | None:
 
 
 def _batters(state: _State) -> tuple[Batter, ...]:
-    keys = [key for key in state.p.split(".") if key]
-    figures = (state.q, state.s)
-    return tuple(_batter(key, text) for key, text in zip(keys, figures, strict=False) if text)
+    pairs = zip(state.p.split("."), (state.q, state.s), strict=False)
+    return tuple(_batter(key, text) for key, text in pairs if key and text)
 
 
 def _batter(key: str, text: str) -> Batter:
-    runs, balls = _dotted(text.rstrip("*"), 2, "q")
+    runs, balls, *_ = _dotted(text.rstrip("*"), 2, "q")
     return Batter(key=key, runs=runs, balls=balls, on_strike=text.endswith("*"))
 
 
@@ -340,12 +345,17 @@ def _bowler(state: _State) -> Bowler | None:
 
 
 def _read_feed(source_id: str, body: bytes) -> FeedPage:
-    raw = _decode(body, list[_Item])
-    for item in raw:
-        if source_id and item.mfkey is not UNSET and item.mfkey != source_id:
-            raise WrongMatch(f"the feed is of match {item.mfkey[:20]!r}")
-    items = tuple(_READERS[item.type](item) for item in raw if item.type in _READERS)
-    return FeedPage(items=items, next_before=str(raw[-1].id) if raw else None)
+    raw = _decode(body, list[msgspec.Raw])
+    heads = [_decode(bytes(item), _Head) for item in raw]
+    for head in heads:
+        if source_id and head.mfkey is not UNSET and head.mfkey != source_id:
+            raise WrongMatch(f"the feed is of match {head.mfkey[:20]!r}")
+    items = tuple(
+        _READERS[head.type](_decode(bytes(item), _Item))
+        for head, item in zip(heads, raw, strict=True)
+        if head.type in _READERS
+    )
+    return FeedPage(items=items, next_before=str(heads[-1].id) if heads else None)
 
 
 def _to_ball(item: _Item) -> BallItem:
@@ -422,7 +432,7 @@ def _numbers(pattern: re.Pattern[str], text: str, field: str) -> list[int]:
 
 def _dotted(text: str, least: int, field: str) -> list[int]:
     parts = text.split(".")
-    if len(parts) < least or not all(part.isascii() and part.isdigit() for part in parts):
+    if len(parts) < least or not all(_COUNT.fullmatch(part) for part in parts):
         raise LayoutChanged(f"field {field!r} reads {text[:40]!r}")
     return [int(part) for part in parts]
 

@@ -50,6 +50,17 @@ def load_sources(path: Path) -> tuple[SourceConfig, ...]:
     return parse_sources(parse_yaml(text, str(path)), str(path))
 
 
+def enabled_sources(path: Path) -> tuple[SourceConfig, ...]:
+    """Return the sites that may be read; none at all is a mistake, and worth a sentence."""
+    enabled = tuple(config for config in load_sources(path) if config.enabled)
+    if not enabled:
+        raise SettingsError(
+            f"no source is enabled in {path}: write who gave leave to read a site into its permission and set "
+            "enabled: true, or try longstop demo"
+        )
+    return enabled
+
+
 def parse_sources(tree: Mapping[str, Any], file: str) -> tuple[SourceConfig, ...]:
     """Return the sites of a file's tree, or raise with every problem, one a line."""
     problems = [f"{name} in {file} is unknown: {suggest(str(name), ['sources'])}" for name in tree if name != "sources"]

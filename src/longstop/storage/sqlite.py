@@ -10,7 +10,7 @@ from longstop.clock import to_iso
 from longstop.errors import StorageError
 from longstop.model.event import StoredEvent
 from longstop.model.match import MatchRef, MatchStatus, Phase
-from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot
+from longstop.model.snapshot import Snapshot
 from longstop.storage.base import MatchBase, MatchFilter, MatchRow, MatchUpdate, Receipt, StoredFinding
 from longstop.storage.connection import Synchronous, open_writable
 from longstop.storage.migrate import Database
@@ -92,8 +92,7 @@ class SqliteMatchReader:
         return [stored_event(each) for each in self._file.rows(_SQL["current_events"], {"match_id": match_id})]
 
     def snapshots(self, match_id: int) -> list[Snapshot]:
-        found = self._file.rows(_SQL["snapshots"], {"match_id": match_id, "limit": SNAPSHOTS_KEPT})
-        return [snapshot(each) for each in found]
+        return [snapshot(each) for each in self._file.rows(_SQL["snapshots"], {"match_id": match_id})]
 
     def findings(self, match_id: int) -> list[StoredFinding]:
         return [stored_finding(each) for each in self._file.rows(_SQL["findings"], {"match_id": match_id})]

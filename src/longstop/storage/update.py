@@ -42,7 +42,7 @@ def known_match(connection: apsw.Connection, match_id: int) -> MatchRow:
 
 
 def newest_snapshot(connection: apsw.Connection, match_id: int) -> Snapshot | None:
-    found = row(connection, _SQL["snapshots"], {"match_id": match_id, "limit": 1})
+    found = row(connection, _SQL["newest_snapshot"], {"match_id": match_id})
     return None if found is None else snapshot(found)
 
 

@@ -12,10 +12,11 @@ from rich.live import Live
 from longstop.clock import SystemClock
 from longstop.simulator.judge import judge
 from longstop.simulator.truth import read_truth
+from longstop.trial.report import DemoReport
 from longstop.trial.sample import Samples, all_events, list_matches, percentile
 from longstop.trial.settle import final_sync, wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
-from longstop.trial.table import greeting, table
+from longstop.trial.table import greeting, summary, table
 
 REFRESH_SECONDS = 1.0
 MEGABYTE = 1_000_000
@@ -30,26 +31,6 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
     keep: Path | None
     api_port: int | None
     is_quiet: bool
-
-
-class DemoReport(Struct, frozen=True, kw_only=True):
-    """What a demo measured, through the public API and the truth log alone."""
-
-    matches: int
-    events_truth: int
-    events_stored: int
-    lost: int
-    duplicated: int
-    ghost: int
-    freshness_p50_s: float | None
-    freshness_p99_s: float | None
-    rss_mb: float
-    api_p95_ms: float | None
-    details: tuple[str, ...] = ()
-
-    @property
-    def is_good(self) -> bool:
-        return not (self.lost or self.duplicated or self.ghost)
 
 
 async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
@@ -67,7 +48,12 @@ async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
         await wait_until_synced(stage, since=began)
         samples = Samples()
         await _watch(stage, samples, options, console)
-        return await _account(stage, samples)
+        if not options.is_quiet:
+            console.print("the world stands still; a last full sync, and every event is accounted for …")
+        report = await _account(stage, samples)
+        if not options.is_quiet:
+            console.print(summary(report))
+        return report
 
 
 async def _watch(stage: Stage, samples: Samples, options: DemoOptions, console: Console) -> None:

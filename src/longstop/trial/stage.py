@@ -19,6 +19,7 @@ from longstop.trial.client import Client
 #: Seconds within which everything must have answered once; a cold machine compiles a lot at its first start.
 START_WITHIN = 60.0
 STOP_WITHIN = 40.0
+PREFERRED_API_PORT = 8700
 
 _SOURCES = """\
 sources:
@@ -70,9 +71,6 @@ class Stage:
         """Return the memory of supervisor, scraper and API together."""
         return sum(_rss(process) for process in (psutil.Process(self._up.pid), *self._children()))
 
-    def is_running(self) -> bool:
-        return self._up.returncode is None
-
     def _children(self) -> list[psutil.Process]:
         with suppress(psutil.NoSuchProcess):
             return psutil.Process(self._up.pid).children(recursive=True)
@@ -86,7 +84,7 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
         home = Path(stack.enter_context(TemporaryDirectory(prefix="longstop-")))
         data = options.keep or home / "data"
         truth = options.truth or home / "truth.jsonl"
-        simulator_port, api_port = _free_port(), options.api_port or _free_port()
+        simulator_port, api_port = _free_port(), options.api_port or _free_port(PREFERRED_API_PORT)
         sources = home / "sources.yaml"
         sources.write_text(_SOURCES.format(port=simulator_port))
         env = {
@@ -96,11 +94,10 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
             "LONGSTOP_SOURCES": str(sources),
             "LONGSTOP_API_PORT": str(api_port),
         }
-        log = stack.enter_context((home / "log.jsonl").open("wb"))
         simulate = ("simulate", "--port", str(simulator_port), "--truth", str(truth), *options.simulate)
-        await stack.enter_async_context(_process(simulate, env, log.fileno()))
+        simulator = await stack.enter_async_context(_process(simulate, env, home / "simulator.log"))
         token = await _token(env)
-        up = await stack.enter_async_context(_process(("up",), env, log.fileno()))
+        up = await stack.enter_async_context(_process(("up",), env, home / "longstop.log"))
         stage = Stage(
             data=data,
             truth=truth,
@@ -111,23 +108,21 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
         )
         stack.push_async_callback(stage.api.aclose)
         stack.push_async_callback(stage.simulator.aclose)
-        await _wait_until_ready(stage, Path(log.name))
+        await _wait_until_ready(stage, {home / "simulator.log": simulator, home / "longstop.log": up})
         yield stage
 
 
 @asynccontextmanager
-async def _process(verb: tuple[str, ...], env: Mapping[str, str], log: int) -> AsyncIterator[Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "longstop",
-        *verb,
-        env=dict(env),
-        stdin=DEVNULL,
-        stdout=log,
-        stderr=log,
-        start_new_session=True,  # Ctrl-C reaches us alone; we end the children in order
-    )
+async def _process(verb: tuple[str, ...], env: Mapping[str, str], log: Path) -> AsyncIterator[Process]:
+    with log.open("wb") as out:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "longstop", *verb),
+            env=dict(env),
+            stdin=DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,  # Ctrl-C reaches us alone; we end the children in order
+        )
     try:
         yield process
     finally:
@@ -151,25 +146,32 @@ async def _token(env: Mapping[str, str]) -> str:
     return answer.decode().strip()
 
 
-async def _wait_until_ready(stage: Stage, log: Path) -> None:
+async def _wait_until_ready(stage: Stage, processes: Mapping[Path, Process]) -> None:
     try:
         async with asyncio.timeout(START_WITHIN):
             while not (await stage.simulator.answers("/_sim/status") and await stage.api.answers("/ready")):
-                if not stage.is_running():
-                    raise UsageError(f"it did not start: {_last_line(log)}")
+                for log, process in processes.items():
+                    if process.returncode is not None:
+                        raise UsageError(_last_line(log).removeprefix("longstop: "))
                 await asyncio.sleep(0.05)
     except TimeoutError as error:
-        raise UsageError(f"nothing answered within {START_WITHIN:g} s: {_last_line(log)}") from error
+        said = "; ".join(_last_line(log) for log in processes)
+        raise UsageError(f"it did not come up within {START_WITHIN:g} s: {said}") from error
 
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "the log is empty"
+    return lines[-1] if lines else f"{log.name} is empty"
 
 
-def _free_port() -> int:
+def _free_port(preferred: int = 0) -> int:
+    """Return a port that nobody listens on; the preferred one when it is free."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", preferred))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 

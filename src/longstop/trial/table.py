@@ -8,6 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from longstop.trial.report import DemoReport
 from longstop.trial.stage import Stage
 
 #: Ages up to here are what a poll every 2.5 s gives; up to the second limit somebody should look.
@@ -47,6 +48,25 @@ def table(entries: Sequence[dict[str, Any]], payloads: Mapping[str, Any]) -> Ren
 
 
 _RANK = {"live": 0, "break": 1, "upcoming": 2, "completed": 3}
+
+
+def summary(report: DemoReport) -> RenderableType:
+    """Return what the demo found at its end, in words."""
+    verdict = (
+        Text("nothing lost, nothing doubled, nothing invented", style="bold green")
+        if report.is_good
+        else Text(f"{report.lost} lost, {report.duplicated} doubled, {report.ghost} invented", style="bold red")
+    )
+    measured = [
+        f"{report.events_stored} of {report.events_truth} published events of {report.matches} matches are stored",
+        f"age of matches in play: p50 {_said(report.freshness_p50_s)} s, p99 {_said(report.freshness_p99_s)} s",
+        f"API p95 {_said(report.api_p95_ms)} ms; supervisor, scraper and API {report.rss_mb:g} MB",
+    ]
+    return Group(verdict, *(Text(line) for line in (*measured, *report.details)))
+
+
+def _said(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:g}"
 
 
 def _cells(entry: dict[str, Any], payload: Mapping[str, Any]) -> list[Text]:

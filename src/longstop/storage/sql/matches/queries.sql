@@ -84,8 +84,12 @@ WHERE events.match_id = :match_id
 ORDER BY versions.kind, versions.innings, versions.over, versions.nth;
 
 -- name: snapshots
--- The newest first.
-SELECT * FROM snapshots WHERE match_id = :match_id ORDER BY sequence DESC LIMIT :limit;
+-- All that are kept, the newest first.
+SELECT * FROM snapshots WHERE match_id = :match_id ORDER BY sequence DESC;
+
+-- name: newest_snapshot
+-- The one that the next payload is compared with.
+SELECT * FROM snapshots WHERE match_id = :match_id ORDER BY sequence DESC LIMIT 1;
 
 -- name: add_snapshot
 -- A new whole of the match.

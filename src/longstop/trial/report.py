@@ -1,0 +1,23 @@
+"""What a demo reports."""
+
+from msgspec import Struct
+
+
+class DemoReport(Struct, frozen=True, kw_only=True):
+    """What a demo measured, through the public API and the truth log alone."""
+
+    matches: int
+    events_truth: int
+    events_stored: int
+    lost: int
+    duplicated: int
+    ghost: int
+    freshness_p50_s: float | None
+    freshness_p99_s: float | None
+    rss_mb: float
+    api_p95_ms: float | None
+    details: tuple[str, ...] = ()
+
+    @property
+    def is_good(self) -> bool:
+        return not (self.lost or self.duplicated or self.ghost)

@@ -1,0 +1,85 @@
+"""A site that misbehaves in every way it can: nothing is stored wrongly, nothing is lost, the next poll goes on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import apsw
+import msgspec
+import pytest
+from curl_cffi.requests import AsyncSession
+
+from longstop.clock import SystemClock
+from longstop.simulator.judge import judge
+from longstop.simulator.truth import read_truth
+from longstop.trial.sample import all_events, list_matches
+from longstop.trial.settle import final_sync, wait_until_synced
+from longstop.trial.stage import Stage, StageOptions, staged
+
+pytestmark = pytest.mark.timeout(120)
+
+FAULTS: list[dict[str, Any]] = [
+    {"kind": "truncated", "share": 0.1},
+    {"kind": "html", "share": 0.1},
+    {"kind": "drop", "share": 0.1},
+    {"kind": "reset", "share": 0.1},
+    {"kind": "status", "status": 503, "share": 0.05},
+    {"kind": "status", "status": 403, "share": 0.05},
+    {"kind": "status", "status": 404, "share": 0.05, "path": "/api/v3/getSV3"},
+    {"kind": "status", "status": 429, "share": 0.05, "retry_after_seconds": 1},
+    {"kind": "latency", "seconds": 0.2, "jitter_seconds": 0.2, "share": 0.2},
+]
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    options = StageOptions(
+        simulate=("--matches", "10", "--speed", "30", "--seed", "4"), settings={"POLLING_INTERVAL_SECONDS": "0.5"}
+    )
+    began = SystemClock().now()
+    async with staged(options) as running:
+        await wait_until_synced(running, since=began)
+        yield running
+
+
+async def set_faults(stage: Stage, faults: list[dict[str, Any]]) -> None:
+    async with AsyncSession() as session:
+        url = f"{stage.simulator_url}/_sim/faults"
+        if faults:
+            answer = await session.post(url, data=msgspec.json.encode(faults))
+        else:
+            answer = await session.delete(url)
+        assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.req("EC3", "FLD-5", "US1.4")
+async def test_nothing_is_lost_or_invented_while_every_kind_of_answer_goes_wrong(stage: Stage) -> None:
+    await set_faults(stage, FAULTS)
+    await asyncio.sleep(12)
+    phases = {entry["match_id"]: entry["phase"] for entry in await list_matches(stage)}
+    await set_faults(stage, [])
+    await final_sync(stage)
+
+    entries = await list_matches(stage)
+    stored = {entry["match_id"].removeprefix("crex_"): await all_events(stage, entry["matchId"]) for entry in entries}
+    verdict = judge(read_truth(stage.truth), stored)
+    health = (await stage.api.get("/health")).body
+
+    assert (verdict.lost, verdict.duplicated, verdict.ghost) == (0, 0, 0), verdict.details
+    assert verdict.events_stored > 500
+    assert len(phases) == 10
+    assert health["status"] == "healthy"
+
+
+async def test_polls_without_a_change_write_nothing_to_the_store(stage: Stage) -> None:
+    await final_sync(stage)
+    await asyncio.sleep(1)  # results want a second look
+    watcher = apsw.Connection(str(stage.data / "matches.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    before = watcher.pragma("data_version")
+    polled = {entry["match_id"]: entry["last_poll_at"] for entry in await list_matches(stage)}
+
+    await asyncio.sleep(3)
+
+    after = {entry["match_id"]: entry["last_poll_at"] for entry in await list_matches(stage)}
+    assert watcher.pragma("data_version") == before
+    assert all(after[match] > polled[match] for match in polled)

@@ -1,0 +1,113 @@
+"""One match on a small site, looked at through the whole pipeline: what the suites of walk and run share."""
+
+from itertools import groupby
+
+from longstop.model.cricket import Delivery, Dismissal, OverSummary
+from longstop.model.event import Event, EventKind, Op
+from longstop.model.match import MatchRef
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.run import Outcome, Road
+from longstop.pipeline.state import MatchState
+from longstop.sources.crex import CrexSource, read_ball_value
+from longstop.telemetry.bus import Bus
+from longstop.testing import ScriptedFetcher
+from longstop.watching.ownership import take
+from tests.builders import CREX_CONFIG, NOW
+from tests.crex_site import Site, SiteMatch
+from tests.memory import MemorySink, MemoryStore
+from tests.readers import ManualClock
+
+#: What a delivery amounts to: innings, over, value by kind, who is out.
+Ball = tuple[int, int, object, tuple[tuple[Dismissal, str], ...]]
+
+
+class Looking:
+    """A match, its site, its store, and the state after the last look."""
+
+    def __init__(self, match: SiteMatch | None = None) -> None:
+        self.match = match or SiteMatch()
+        self.site = Site(self.match)
+        self.store = MemoryStore()
+        self.sink = MemorySink()
+        self.clock = ManualClock(NOW)
+        self.asker = Asker(CrexSource(CREX_CONFIG), ScriptedFetcher(self.site))
+        self.road = Road(
+            asker=self.asker, store=self.store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node-a"
+        )
+        self.state: MatchState
+
+    async def start(self) -> MatchState:
+        row = await self.store.register(MatchRef("crex", self.match.key), "a match", None, NOW)
+        self.state = await take(self.store, row.match_id, "node-a")
+        return self.state
+
+    async def look(self, times: int = 1) -> Outcome:
+        """Look and go on from the result."""
+        for _ in range(times):
+            outcome = await self.road.run(self.state)
+            self.state = outcome.state
+        return outcome
+
+    async def restart(self) -> None:
+        """Forget everything that is not stored."""
+        self.state = await take(self.store, self.state.row.match_id, "node-b")
+
+    def stored(self, kind: EventKind) -> list[Event]:
+        """Return the live events of a kind as the store has them, in the order of play."""
+        current = [each.event for each in self.store.current(1).values() if each.event.key.kind is kind]
+        live = [event for event in current if event.is_live]
+        return sorted(live, key=lambda event: (event.key.innings, event.position or event.key.over))
+
+    def stored_balls(self) -> list[Ball]:
+        return [
+            (event.key.innings, event.key.over, content.runs, _outs(content))
+            for event in self.stored(EventKind.DELIVERY)
+            if isinstance(content := event.content, Delivery)
+        ]
+
+    def true_balls(self) -> list[Ball]:
+        kinds = {1: Dismissal.BOWLED, 2: Dismissal.CAUGHT}
+        return [
+            (
+                ball.innings,
+                ball.over,
+                read_ball_value(ball.value),
+                tuple((kinds[how], name) for how, name, _ in ball.outs),
+            )
+            for ball in self.match.balls
+        ]
+
+    def stored_overs(self) -> dict[tuple[int, int], int]:
+        return {
+            (event.key.innings, event.key.over): event.content.runs
+            for event in self.stored(EventKind.OVER)
+            if isinstance(event.content, OverSummary)
+        }
+
+    def true_overs(self) -> dict[tuple[int, int], int]:
+        return {
+            place: sum(
+                read_ball_value(ball.value).total for ball in self.match.balls if (ball.innings, ball.over) == place
+            )
+            for place in self.match.ends
+        }
+
+    def check_invariants(self) -> None:
+        """Assert what must hold after every look: revisions follow, places are 1 … n, no ball is there twice."""
+        revs: dict[object, int] = {}
+        for stored in self.store.history.get(1, []):
+            event = stored.event
+            assert event.rev == revs.get(event.key, 0) + 1
+            assert (event.rev == 1) == (event.op is Op.INSERT)
+            revs[event.key] = event.rev
+        live = self.stored(EventKind.DELIVERY)
+        for _, events in groupby(live, key=lambda event: event.key.innings):
+            positions = [event.position for event in events]
+            assert positions == list(range(1, len(positions) + 1))
+        ids = [event.source_event_id for event in live]
+        assert len(ids) == len(set(ids))
+        assert {each.event.key: each.event for each in self.store.current(1).values()} == dict(self.state.events)
+
+
+def _outs(delivery: Delivery) -> tuple[tuple[Dismissal, str], ...]:
+    return tuple((wicket.kind, wicket.player_out) for wicket in delivery.wickets)

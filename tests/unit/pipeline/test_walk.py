@@ -1,0 +1,235 @@
+"""How far a look walks back, and what it does when scoreboard and event list disagree."""
+
+import pytest
+
+from longstop.errors import ImpossibleObservation, SourceFailed, WrongMatch
+from longstop.model.cricket import Dismissal
+from longstop.model.match import Phase, SyncState
+from longstop.pipeline.tally import Difference
+from longstop.pipeline.walk import Depth, depth_for, look
+from longstop.sources.base import Board
+from tests.builders import board, event, fold, match_row, match_state, score
+from tests.crex_site import OUT_OF_ORDER
+from tests.unit.pipeline.looking import Looking
+
+FEED = "getBallFeeds"
+BOARD = "getSV3"
+
+
+async def watching(*values: str) -> Looking:
+    """Return a match that is in sync after these balls, with the count of requests at zero."""
+    looking = Looking()
+    looking.match.bowl(*values)
+    await looking.start()
+    await looking.look()
+    assert looking.state.sync is SyncState.IN_SYNC
+    looking.site.asked.clear()
+    return looking
+
+
+# --- how far ---
+
+
+def test_the_first_look_is_whole() -> None:
+    assert depth_for(match_state(), board()) == Depth(is_whole=True)
+
+
+def test_a_state_that_is_recovering_is_read_whole() -> None:
+    assert depth_for(match_state(board=board(), sync=SyncState.RECOVERING), board()) == Depth(is_whole=True)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        board(first=score("9/0 1.1"), is_innings_over=True),
+        board(first=score("9/0 1.1"), batting="T2", bowling="T1"),
+        board(first=score("9/0 1.1"), result=object()),
+    ],
+    ids=["innings over", "sides turned", "result"],
+)
+def test_an_end_is_read_whole(now: Board) -> None:
+    state = match_state(sync=SyncState.IN_SYNC, board=board(first=score("9/0 1.1")))
+
+    assert depth_for(state, now) == Depth(is_whole=True)
+
+
+def test_a_finished_match_is_not_read_whole_for_ever() -> None:
+    over = board(first=score("9/0 1.1"), result=object())
+    state = match_state(sync=SyncState.IN_SYNC, board=over, row=match_row(phase=Phase.COMPLETED))
+
+    assert depth_for(state, over) == Depth()
+
+
+def test_an_over_that_ended_is_read_again() -> None:
+    events = fold(event("delivery:1:3:1", "10"))
+    state = match_state(events, sync=SyncState.IN_SYNC, board=board(first=score("20/0 3.5")))
+
+    assert depth_for(state, board(first=score("21/0 4.0"))) == Depth(back_to=(1, 3))
+    assert depth_for(state, board(first=score("21/0 3.5"))) == Depth()
+
+
+def test_a_step_back_is_looked_for_where_it_was_seen() -> None:
+    suspects = frozenset({"delivery:1:2:4 void", "over:1:1 void", "result abc", "finding gap 1:0 x"})
+    state = match_state(sync=SyncState.IN_SYNC, board=board(), suspects=suspects)
+
+    assert depth_for(state, board()) == Depth(back_to=(1, 1))
+
+
+# --- walking ---
+
+
+async def test_a_new_ball_costs_one_page_and_one_scoreboard() -> None:
+    looking = await watching(*["1"] * 31)
+    looking.match.bowl("4")
+
+    await look(looking.asker, looking.state)
+
+    assert (looking.site.count(FEED), looking.site.count(BOARD)) == (1, 1)
+
+
+async def test_thirty_balls_between_two_looks_are_all_there_in_order() -> None:
+    looking = await watching(*["1"] * 31)
+    looking.match.bowl(*["2"] * 30)
+
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
+    assert looking.site.count(FEED) == 4
+
+
+async def test_a_mismatch_walks_on_until_the_totals_agree() -> None:
+    looking = await watching(*["1"] * 61)
+    looking.match.balls[40].value = "3"
+
+    seen = await look(looking.asker, looking.state)
+
+    assert seen.differences[1] == Difference()
+    assert not seen.sighting.is_whole
+    assert {each.source_event_id for each in seen.sighting.events} >= {str(looking.match.balls[40].id)}
+
+
+async def test_a_ball_between_feed_and_scoreboard_is_asked_for_once_more() -> None:
+    looking = await watching(*["1"] * 31)
+    moments = iter(range(10))
+
+    def bowl_before_the_first_board(resource: str) -> None:
+        if resource == BOARD and next(moments) == 0:
+            looking.match.bowl("4")
+
+    looking.site.before_answer = bowl_before_the_first_board
+    seen = await look(looking.asker, looking.state)
+
+    assert (looking.site.count(FEED), looking.site.count(BOARD)) == (2, 2)
+    assert seen.differences[1] == Difference()
+
+
+async def test_many_balls_between_two_questions_of_one_look_are_all_seen() -> None:
+    looking = await watching(*["1"] * 31)
+    moments = iter(range(10))
+
+    def bowl_before_the_first_board(resource: str) -> None:
+        if resource == BOARD and next(moments) == 0:
+            looking.match.bowl(*["4"] * 25)
+
+    looking.site.before_answer = bowl_before_the_first_board
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
+
+
+async def test_an_over_end_reads_that_over_from_its_first_ball() -> None:
+    looking = await watching(*["1"] * 29)
+    looking.match.bowl("1")
+
+    seen = await look(looking.asker, looking.state)
+
+    assert seen.sighting.events[0].over < 4
+
+
+async def test_a_known_difference_is_not_walked_for_again() -> None:
+    looking = await watching(*["1"] * 61)
+    looking.match.extra_runs = 2
+    await looking.look(2)
+    assert [finding.place for finding in looking.state.findings] == ["1"]
+    looking.site.asked.clear()
+    looking.match.bowl("1")
+
+    await looking.look()
+
+    assert looking.site.count(FEED) == 1
+
+
+async def test_a_difference_that_is_gone_is_no_reason_to_walk() -> None:
+    looking = await watching(*["1"] * 61)
+    looking.match.extra_runs = 2
+    await looking.look(2)
+    looking.match.extra_runs = 0
+    looking.site.asked.clear()
+
+    await looking.look()
+
+    assert looking.site.count(FEED) == 1
+    assert looking.state.findings == ()
+
+
+async def test_a_wicket_split_from_its_ball_by_a_page_border_is_joined() -> None:
+    looking = await watching("1", "1", "1")
+    balls = looking.match.bowl("1", *["wd"] * 9)
+    balls[0].outs = [(2, "Cat Out", "C1")]
+    first_page = looking.match.feed(None)
+    assert first_page[-1]["type"] == "w"
+
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
+    assert (Dismissal.CAUGHT, "Cat Out") in looking.stored_balls()[3][3]
+
+
+async def test_a_renumbered_ball_at_the_page_border_is_not_taken_for_a_new_one() -> None:
+    looking = await watching(*["0"] * 31)
+    border = int(looking.match.feed(None)[-1]["id"])
+    next(ball for ball in looking.match.balls if ball.id == border).id += 7
+
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
+
+
+async def test_a_feed_that_does_not_move_on_is_refused() -> None:
+    looking = await watching(*["1"] * 31)
+    page = looking.match.feed(None)
+    looking.match.feed = lambda before: page  # type: ignore[method-assign]
+    await looking.restart()
+
+    with pytest.raises(ImpossibleObservation, match="does not move on"):
+        await looking.look()
+
+
+async def test_an_endless_feed_is_refused() -> None:
+    looking = await watching("1")
+    turn = iter(range(10_000))
+    item = looking.match.feed(None)[0]
+    looking.match.feed = lambda before: [{**item, "id": 10**6 - next(turn)}]  # type: ignore[method-assign]
+    await looking.restart()
+
+    with pytest.raises(ImpossibleObservation, match="pages"):
+        await looking.look()
+
+
+async def test_a_page_of_other_teams_is_not_believed_and_says_whose_it_was() -> None:
+    looking = await watching("1")
+    looking.match.sides = ("T8", "T9")
+
+    with pytest.raises(WrongMatch, match="T8") as caught:
+        await looking.look()
+
+    assert caught.value.source == "crex"
+    assert "M1" in caught.value.request
+
+
+async def test_an_error_in_the_middle_of_a_walk_is_the_error_of_the_look() -> None:
+    looking = await watching("1")
+    looking.site.faults[BOARD] = OUT_OF_ORDER
+
+    with pytest.raises(SourceFailed):
+        await look(looking.asker, looking.state)
