@@ -18,7 +18,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="The same seed makes the same matches.")] = 1,
     truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the truth log here.")] = None,
     keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the data here.")] = None,
-    port: Annotated[int | None, typer.Option(help="The API's port; by default a free one.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The API's port; a free one when it is taken.")] = 8700,
     as_json: Json = False,
 ) -> None:
     """Watch simulated matches live; at the end account for every event."""

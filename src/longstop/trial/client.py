@@ -11,10 +11,10 @@ from msgspec import Struct
 from longstop.errors import UsageError
 
 TIMEOUT_SECONDS = 10.0
+OK = 200
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    status: int
     body: Any
     seconds: float
 
@@ -28,6 +28,7 @@ class Client:
         self._session: AsyncSession[Response] = AsyncSession(headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False)
 
     async def get(self, path: str) -> Answer:
+        """Return a good answer; anything else is one sentence."""
         return await self._ask("GET", path)
 
     async def post(self, path: str) -> Answer:
@@ -50,4 +51,6 @@ class Client:
         except CurlError as error:
             raise UsageError(f"{self._base_url} does not answer: {error}") from error
         seconds = time.perf_counter() - started
-        return Answer(status=response.status_code, body=msgspec.json.decode(response.content), seconds=seconds)
+        if response.status_code != OK:
+            raise UsageError(f"{self._base_url}{path} answered {response.status_code}: {response.text[:200]}")
+        return Answer(body=msgspec.json.decode(response.content), seconds=seconds)

@@ -29,7 +29,7 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
     seed: int
     truth: Path | None
     keep: Path | None
-    api_port: int | None
+    api_port: int
     is_quiet: bool
 
 
@@ -44,7 +44,8 @@ async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
     async with staged(stage_options) as stage:
         began = SystemClock().now()
         if not options.is_quiet:
-            console.print(greeting(stage))
+            # Long lines are left to the terminal: what it folds by itself can still be copied whole.
+            console.print(greeting(stage), soft_wrap=True)
         await wait_until_synced(stage, since=began)
         samples = Samples()
         await _watch(stage, samples, options, console)
@@ -71,7 +72,7 @@ async def _sample(stage: Stage, samples: Samples, live: Live | None) -> None:
     while True:
         entries = await list_matches(stage, samples)
         payloads: dict[str, Any] = {}
-        for entry in entries:
+        for entry in (each for each in entries if each["sync"]):
             answer = await stage.api.get(entry["url"])
             samples.api_seconds.append(answer.seconds)
             payloads[entry["match_id"]] = answer.body

@@ -19,7 +19,6 @@ from longstop.trial.client import Client
 #: Seconds within which everything must have answered once; a cold machine compiles a lot at its first start.
 START_WITHIN = 60.0
 STOP_WITHIN = 40.0
-PREFERRED_API_PORT = 8700
 
 _SOURCES = """\
 sources:
@@ -45,7 +44,8 @@ class StageOptions(Struct, frozen=True, kw_only=True):
     truth: Path | None = None
     #: Where the data stay; `None` uses a directory that goes with the stage.
     keep: Path | None = None
-    api_port: int | None = None
+    #: Taken when it is free; 0 takes any.
+    api_port: int = 0
     #: Settings of the product, by environment variable.
     settings: Mapping[str, str]
 
@@ -84,7 +84,7 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
         home = Path(stack.enter_context(TemporaryDirectory(prefix="longstop-")))
         data = options.keep or home / "data"
         truth = options.truth or home / "truth.jsonl"
-        simulator_port, api_port = _free_port(), options.api_port or _free_port(PREFERRED_API_PORT)
+        simulator_port, api_port = _free_port(), _free_port(options.api_port)
         sources = home / "sources.yaml"
         sources.write_text(_SOURCES.format(port=simulator_port))
         env = {

@@ -21,16 +21,14 @@ _STATUS_STYLES = {"live": "bold green", "break": "yellow", "upcoming": "cyan", "
 
 def greeting(stage: Stage) -> RenderableType:
     """Return how to try the API by hand, with lines that can be copied."""
-    curl = f'curl -s -H "Authorization: Bearer $TOKEN" {stage.api_url}/cricket-data/match-info/1'
-    return Group(
-        Text.assemble(("API        ", "dim"), stage.api_url, ("   health: ", "dim"), f"{stage.api_url}/health"),
-        Text.assemble(
-            ("simulator  ", "dim"), stage.simulator_url, ("   status: ", "dim"), f"{stage.simulator_url}/_sim/status"
-        ),
-        Text.assemble(("data       ", "dim"), str(stage.data)),
-        Text("try it:", style="dim"),
-        Text(f"  TOKEN={stage.token}", overflow="fold"),
-        Text(f"  {curl}", overflow="fold"),
+    return Text(
+        f"""API        {stage.api_url}   health: {stage.api_url}/health
+simulator  {stage.simulator_url}   status: {stage.simulator_url}/_sim/status
+data       {stage.data}
+try it:
+  TOKEN={stage.token}
+  curl -s -H "Authorization: Bearer $TOKEN" {stage.api_url}/cricket-data/match-info/1
+"""
     )
 
 

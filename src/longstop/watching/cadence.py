@@ -40,7 +40,9 @@ def is_due(record: MonitoringRecord, now: datetime, cadence: Cadence) -> bool:
     """Return whether it is time for the next look."""
     if record.last_poll_at is None:
         return True
-    return now - record.last_poll_at >= timedelta(seconds=interval(record, now, cadence))
+    age = now - record.last_poll_at
+    # A clock that was set back must not put a match to sleep.
+    return age < timedelta(0) or age >= timedelta(seconds=interval(record, now, cadence))
 
 
 def listing_interval(records: Iterable[MonitoringRecord], now: datetime, cadence: Cadence) -> float:

@@ -125,11 +125,12 @@ class Scheduler:
         now = self._clock.now()
         for key, watcher in list(self._watchers.items()):
             row = watcher.state.row
-            if watcher.is_lost:
-                del self._watchers[key]
-            elif not watcher.is_looking and may_be_archived(row.phase, row.completed_at, now):
+            if not watcher.is_looking and may_be_archived(row.phase, row.completed_at, now):
                 await watcher.archive()
+            if watcher.state.row.phase is Phase.ARCHIVED:
                 self._archived.add(key)
+                del self._watchers[key]
+            elif watcher.is_lost:
                 del self._watchers[key]
 
     def _urgency(self, watcher: Watcher) -> tuple[int, float]:

@@ -83,7 +83,12 @@ class Watcher:
     async def archive(self) -> None:
         """Put the match away; it is kept and served, but nobody looks at it any more."""
         before = self.state
-        self.state = await self._road.archive(self.state)
+        try:
+            self.state = await self._road.archive(self.state)
+        except EpochLost as error:
+            self.is_lost = True
+            self._note_failure(error)
+            return
         self._tell_changes(before, self.state)
         self._show()
 

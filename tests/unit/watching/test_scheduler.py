@@ -1,0 +1,378 @@
+"""One source's loop, in virtual time, on a small site."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from longstop.errors import StorageError
+from longstop.fetching.base import FetchRequest, Page
+from longstop.model.match import MatchStatus, Phase
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.run import Road
+from longstop.sources.crex import CrexSource
+from longstop.storage.base import HotRow
+from longstop.telemetry.bus import Bus
+from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
+from longstop.watching.cadence import Cadence
+from longstop.watching.ownership import take_over
+from longstop.watching.scheduler import Scheduler
+from tests.builders import CREX_CONFIG
+from tests.crex_site import OUT_OF_ORDER, Site, SiteMatch
+from tests.memory import MemoryHot, MemorySink, MemoryStore
+
+LIST = "getLiveMatches"
+DAY = 24 * 3600.0
+
+
+class CountingFetcher(ScriptedFetcher):
+    """A scripted fetcher that knows how many requests were in flight at once, in all and for each match."""
+
+    def __init__(self, site: Site, delay_seconds: float) -> None:
+        super().__init__(site, delay_seconds=delay_seconds)
+        self._in_flight = 0
+        self.most_in_flight = 0
+
+    async def fetch(self, request: FetchRequest) -> Page:
+        if LIST in request.url:
+            return await super().fetch(request)
+        self._in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self._in_flight)
+        try:
+            return await super().fetch(request)
+        finally:
+            self._in_flight -= 1
+
+
+class Running:
+    """A scheduler with everything around it."""
+
+    def __init__(self, *matches: SiteMatch, delay_seconds: float = 0.01, slots: int = 4) -> None:
+        self.site = Site(*matches)
+        self.fetcher = CountingFetcher(self.site, delay_seconds)
+        self.store = MemoryStore()
+        self.hot = MemoryHot()
+        self.sink = MemorySink()
+        self._slots = slots
+        self.scheduler: Scheduler
+
+    async def run(self, seconds: float) -> None:
+        """Let the loop run for so long, then stop it."""
+        task = asyncio.create_task(self.start())
+        await asyncio.sleep(seconds)
+        await self.stop(task)
+
+    async def start(self) -> None:
+        bus, clock = Bus([self.sink]), VirtualClock()
+        asker = Asker(CrexSource(CREX_CONFIG), self.fetcher)
+        self.scheduler = Scheduler(
+            "crex",
+            asker=asker,
+            road=Road(asker=asker, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
+            store=self.store,
+            hot=self.hot,
+            bus=bus,
+            clock=clock,
+            cadence=Cadence(),
+            slots=asyncio.Semaphore(self._slots),
+            node="node-a",
+        )
+        for state in await take_over(self.store, "node-a"):
+            self.scheduler.adopt(state)
+        await self.scheduler.run()
+
+    async def stop(self, task: asyncio.Task[None]) -> None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+
+    def row(self, key: str) -> HotRow:
+        return next(row for row in self.hot.rows.values() if row.record.ref.source_id == key)
+
+    def age(self, key: str, now: float) -> float:
+        polled = self.row(key).record.last_poll_at
+        assert polled is not None
+        return now - (polled - START).total_seconds()
+
+
+def match(key: str, *values: str) -> SiteMatch:
+    found = SiteMatch(key=key)
+    found.bowl(*values)
+    return found
+
+
+def script(running: Running, *acts: tuple[float, Callable[[], object]], until: float) -> None:
+    """Run the loop in virtual time and do each act at its second."""
+
+    async def play() -> None:
+        task = asyncio.create_task(running.start())
+        now = 0.0
+        for at, act in acts:
+            await asyncio.sleep(at - now)
+            now = at
+            act()
+        await asyncio.sleep(until - now)
+        await running.stop(task)
+
+    run_virtual(play())
+
+
+def run(coroutine: Coroutine[Any, Any, None]) -> None:
+    run_virtual(coroutine)
+
+
+def test_a_listed_match_is_found_read_and_served() -> None:
+    running = Running(match("M1", "1", "4"))
+
+    run(running.run(1))
+
+    assert (running.row("M1").record.phase, running.row("M1").sequence) == (Phase.ACTIVE, 1)
+    assert len(running.sink.named("match.discovered")) == len(running.sink.named("match.claimed")) == 1
+
+
+def test_an_unchanged_list_keeps_matches_young_with_one_request_for_all() -> None:
+    running = Running(*(match(f"M{number}", "1") for number in range(1, 6)))
+
+    def forget() -> None:
+        running.site.asked.clear()
+
+    script(running, (4.0, forget), until=31.0)
+
+    assert set(running.site.asked) == {LIST}
+    assert running.site.count(LIST) == 11
+    assert len(running.store.updates) == 5
+    assert all(running.age(f"M{number}", 31.0) < 2.6 for number in range(1, 6))
+
+
+def test_only_the_match_whose_line_changed_is_looked_at() -> None:
+    one, two = match("M1", "1"), match("M2", "1")
+    running = Running(one, two)
+
+    def bowl() -> None:
+        running.fetcher.requests.clear()
+        two.bowl("6")
+
+    script(running, (4.0, bowl), until=8.0)
+
+    looked = {request.url for request in running.fetcher.requests if "getSV3" in request.url}
+    assert looked == {"https://api.test/api/v3/getSV3?key=M2"}
+    assert len(running.store.updates) == 3
+
+
+def test_a_match_is_looked_at_once_at_a_time_however_slow_the_site_is() -> None:
+    running = Running(match("M1", "1"), delay_seconds=6.0)
+
+    run(running.run(60))
+
+    assert running.fetcher.most_in_flight == 1
+
+
+def test_no_more_looks_are_in_flight_than_there_are_slots() -> None:
+    running = Running(*(match(f"M{number}", "1") for number in range(12)), delay_seconds=1.0, slots=3)
+
+    run(running.run(60))
+
+    assert running.fetcher.most_in_flight == 3
+    assert len(running.hot.rows) == 12
+
+
+@pytest.mark.req("FLD-5")
+@pytest.mark.parametrize("answer", [OUT_OF_ORDER, b"<html>", b"[]", b'{"M1": 1}'], ids=["503", "html", "list", "junk"])
+def test_a_listing_that_fails_changes_nothing_and_is_no_empty_one(answer: Any) -> None:
+    running = Running(match("M1", "1"))
+
+    def fail() -> None:
+        running.site.faults[LIST] = answer
+        running.site.asked.clear()
+
+    script(running, (4.0, fail), until=30.0)
+
+    assert set(running.site.asked) == {LIST}
+    assert len(running.sink.named("listing.failed")) >= 10
+    assert running.row("M1").record.phase is Phase.ACTIVE
+    assert running.age("M1", 30.0) > 26
+
+
+def test_the_loop_goes_on_when_the_listing_is_back() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+
+    def mend() -> None:
+        running.site.faults.clear()
+        one.bowl("4")
+
+    script(running, (4.0, lambda: running.site.faults.update({LIST: OUT_OF_ORDER})), (20.0, mend), until=25.0)
+
+    assert len(running.store.history[1]) == 2
+    assert running.age("M1", 25.0) < 3
+
+
+@pytest.mark.req("FLD-5")
+def test_a_match_missing_from_the_list_is_looked_at_itself_and_not_finished() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+
+    def hide() -> None:
+        one.is_listed = False
+        running.site.asked.clear()
+
+    script(running, (4.0, hide), (10.0, lambda: one.bowl("4")), until=30.0)
+
+    assert running.site.count("getSV3") >= 9
+    assert len(running.store.history[1]) == 2
+    assert (running.row("M1").record.phase, running.row("M1").record.status) == (Phase.ACTIVE, MatchStatus.LIVE)
+
+
+def test_a_missing_match_that_is_gone_altogether_fails_and_is_not_finished() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+
+    def hide() -> None:
+        one.is_listed = False
+        running.site.faults |= {"getSV3": OUT_OF_ORDER, "getBallFeeds": OUT_OF_ORDER}
+
+    script(running, (4.0, hide), until=30.0)
+
+    record = running.row("M1").record
+    assert record.phase is Phase.ACTIVE
+    assert record.consecutive_failures >= 9
+    assert record.consecutive_failures == record.total_failures == len(running.sink.named("poll.failed"))
+
+
+def test_a_bug_in_one_match_does_not_stop_the_others() -> None:
+    bad, good = match("M1", "1"), match("M2", "1")
+
+    def stumble() -> dict[str, Any]:
+        raise KeyError("a bug")
+
+    bad.state = stumble  # type: ignore[method-assign]
+    running = Running(bad, good)
+
+    script(running, (4.0, lambda: good.bowl("4")), until=10.0)
+
+    assert len(running.sink.named("task.failed")) >= 3
+    assert len(running.store.history[2]) == 2
+
+
+def test_a_bug_in_the_loop_itself_is_shown_and_the_loop_goes_on() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+    turns = iter(range(100))
+
+    def stumble(resource: str) -> None:
+        if resource == LIST and next(turns) == 1:
+            raise KeyError("a bug")
+
+    running.site.before_answer = stumble
+    script(running, (4.0, lambda: one.bowl("4")), until=10.0)
+
+    assert len(running.sink.named("task.failed")) == 1
+    assert len(running.store.history[1]) == 2
+
+
+@pytest.mark.req("MON-1")
+def test_a_match_is_put_away_after_a_day_and_then_ignored_though_it_is_still_listed() -> None:
+    one = match("M1", "1")
+    one.headline = "Reds won by 3 runs"
+    running = Running(one)
+
+    script(running, until=DAY + 300)
+    assert running.row("M1").record.phase is Phase.ARCHIVED
+    running.site.asked.clear()
+    run(running.run(200))
+
+    assert set(running.site.asked) == {LIST}
+    assert running.store.rows[1].phase is Phase.ARCHIVED
+
+
+def test_a_match_is_not_put_away_before_its_day_is_over() -> None:
+    one = match("M1", "1")
+    one.headline = "Reds won by 3 runs"
+    running = Running(one)
+
+    run(running.run(DAY - 300))
+
+    assert running.row("M1").record.phase is Phase.COMPLETED
+
+
+def test_the_list_is_asked_often_in_play_and_seldom_after_it() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+
+    def finish() -> None:
+        one.headline = "Reds won by 3 runs"
+
+    script(running, (10.0, finish), (70.0, running.site.asked.clear), until=670.0)
+
+    assert running.site.count(LIST) == 10
+
+
+@pytest.mark.req("MON-2")
+def test_live_matches_go_first() -> None:
+    done, live = match("M1", "1"), match("M2", "1")
+    done.headline = "Reds won by 3 runs"
+    running = Running(done, live, slots=1)
+
+    def change_both() -> None:
+        running.fetcher.requests.clear()
+        done.headline = "Reds won by 4 runs"
+        live.bowl("1")
+
+    # The list is asked every 2.5 s for the live match; both changes fall between two of its answers.
+    script(running, (11.0, change_both), until=14.0)
+
+    looked = [request.url[-2:] for request in running.fetcher.requests if "getSV3" in request.url]
+    assert looked[0] == "M2"
+    assert "M1" in looked
+
+
+def test_a_match_that_another_node_took_is_let_go() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+
+    async def play() -> None:
+        task = asyncio.create_task(running.start())
+        await asyncio.sleep(4)
+        await running.store.claim(1, "node-b")
+        one.is_listed = False
+        one.bowl("4")
+        await asyncio.sleep(6)
+        running.site.asked.clear()
+        await asyncio.sleep(100)
+        await running.stop(task)
+
+    run(play())
+
+    assert set(running.site.asked) == {LIST}
+    assert len(running.store.history[1]) == 1
+
+
+def test_a_restart_goes_on_with_what_is_stored_even_if_the_list_is_silent() -> None:
+    one = match("M1", *["1"] * 20)
+    running = Running(one)
+    run(running.run(5))
+    one.bowl(*["2"] * 9)
+    one.is_listed = False
+
+    run(running.run(10))
+
+    balls = [stored.event for stored in running.store.history[1] if stored.event.key.nth]
+    assert len(balls) == 29
+    assert {event.rev for event in balls} == {1}
+    assert running.store.rows[1].epoch == 2
+
+
+def test_a_store_that_fails_once_costs_one_look() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+
+    def fail() -> None:
+        running.store.next_failure = StorageError("the disk is full")
+        one.bowl("4")
+
+    script(running, (4.0, fail), until=12.0)
+
+    assert len(running.store.history[1]) == 2
+    record = running.row("M1").record
+    assert (record.total_failures, record.consecutive_failures) == (1, 0)

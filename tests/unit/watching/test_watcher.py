@@ -1,0 +1,218 @@
+"""Watching one match: what each outcome of a look leaves behind."""
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from longstop.errors import StorageError
+from longstop.model.match import MatchStatus, Phase, SyncState
+from longstop.sources.base import Board, Listing
+from longstop.telemetry.bus import Bus
+from longstop.watching.watcher import Watcher
+from tests.builders import NOW
+from tests.crex_site import OUT_OF_ORDER
+from tests.memory import MemoryHot
+from tests.unit.pipeline.looking import Looking
+
+
+class Watching(Looking):
+    """A match with its watcher."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hot = MemoryHot()
+        self.watcher: Watcher
+
+    async def begin(self, *values: str) -> None:
+        self.match.bowl(*values)
+        self.watcher = Watcher(
+            await self.start(),
+            road=self.road,
+            hot=self.hot,
+            bus=Bus([self.sink]),
+            clock=self.clock,
+            scraper_id="node-a",
+        )
+
+    async def entry(self) -> Board:
+        listing: Listing = await self.asker.listing()
+        return listing.boards[0]
+
+
+async def test_a_good_look_shows_the_snapshot_and_its_age() -> None:
+    watching = Watching()
+    await watching.begin("1")
+
+    await watching.watcher.look()
+
+    row = watching.hot.rows[1]
+    assert (row.record.last_poll_at, row.record.total_polls, row.sequence) == (NOW, 1, 1)
+    assert row.payload == watching.store.snapshots[1].payload
+    assert not watching.watcher.is_looking
+
+
+async def test_the_age_counts_from_the_question_and_not_from_the_answer() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    watching.site.before_answer = lambda _resource: watching.clock.advance(1)
+
+    await watching.watcher.look()
+
+    assert watching.watcher.record.last_poll_at == NOW
+
+
+@pytest.mark.req("FLD-5")
+async def test_an_unchanged_line_only_makes_the_match_younger() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    await watching.watcher.look()
+    asked = list(watching.site.asked)
+    assert not watching.watcher.needs_look(await watching.entry())
+
+    watching.watcher.accept(NOW + timedelta(seconds=5))
+
+    assert watching.hot.rows[1].record.last_poll_at == NOW + timedelta(seconds=5)
+    assert (watching.site.asked, len(watching.store.updates)) == ([*asked, "getLiveMatches"], 1)
+
+
+async def test_a_match_needs_a_look_until_it_was_seen_once() -> None:
+    watching = Watching()
+    await watching.begin("1")
+
+    assert watching.watcher.needs_look(await watching.entry())
+
+
+async def test_a_changed_line_needs_a_look() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    await watching.watcher.look()
+    watching.match.bowl("4")
+
+    assert watching.watcher.needs_look(await watching.entry())
+
+
+async def test_a_step_back_needs_a_second_look_even_if_the_line_stays() -> None:
+    watching = Watching()
+    await watching.begin("1", "4")
+    await watching.watcher.look()
+    watching.match.balls[0].value = "0"
+    await watching.watcher.look()
+    assert watching.watcher.needs_look(await watching.entry())
+
+    await watching.watcher.look()
+
+    assert not watching.watcher.needs_look(await watching.entry())
+    assert watching.stored_balls() == watching.true_balls()
+
+
+async def test_a_failed_look_counts_and_changes_nothing_else() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    await watching.watcher.look()
+    before = watching.watcher.state
+    watching.clock.advance(10)
+    watching.site.faults["getBallFeeds"] = OUT_OF_ORDER
+
+    await watching.watcher.look()
+    await watching.watcher.look()
+
+    record = watching.hot.rows[1].record
+    assert (record.consecutive_failures, record.total_failures, record.total_polls) == (2, 2, 1)
+    assert (record.last_poll_at, watching.watcher.state) == (NOW, before)
+    assert record.last_error is not None
+    assert record.last_error.startswith("SourceFailed: crex POST")
+    assert len(watching.sink.named("poll.failed")) == 2
+
+
+async def test_a_good_look_ends_a_row_of_failures_but_not_their_sum() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    watching.site.faults["getSV3"] = b"<html>"
+    await watching.watcher.look()
+    watching.site.faults.clear()
+
+    await watching.watcher.look()
+
+    record = watching.watcher.record
+    assert (record.consecutive_failures, record.total_failures, record.last_error) == (0, 1, None)
+
+
+async def test_a_store_that_fails_is_a_failed_look_and_the_next_one_loses_nothing() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    watching.store.next_failure = StorageError("the disk is full")
+
+    await watching.watcher.look()
+    assert watching.watcher.record.consecutive_failures == 1
+    await watching.watcher.look()
+
+    assert watching.stored_balls() == watching.true_balls()
+
+
+async def test_a_bug_is_shown_with_its_trace_and_does_not_come_out() -> None:
+    watching = Watching()
+    await watching.begin("1")
+
+    def stumble(_resource: str) -> None:
+        raise KeyError("a bug")
+
+    watching.site.before_answer = stumble
+    await watching.watcher.look()
+
+    [failure] = watching.sink.named("task.failed")
+    assert "KeyError" in msgspec.structs.asdict(failure)["stack_trace"]
+    assert not watching.watcher.is_looking
+
+
+async def test_a_watcher_whose_match_was_taken_says_so() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    await watching.store.claim(1, "node-b")
+
+    await watching.watcher.look()
+
+    assert watching.watcher.is_lost
+    assert watching.store.history == {}
+
+
+async def test_what_a_look_changed_is_told() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    await watching.watcher.look()
+    watching.match.extra_runs = 1
+    await watching.watcher.look()
+    await watching.watcher.look()
+    watching.match.extra_runs = 0
+    await watching.watcher.look()
+
+    names = [event.name for event in watching.sink.events if event.name != "update.stored"]
+    assert names == ["match.moved", "match.in_sync", "finding.opened", "finding.closed"]
+
+
+@pytest.mark.req("MON-1")
+async def test_a_finished_match_can_be_put_away() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    watching.match.headline = "No result"
+    await watching.watcher.look()
+    await watching.watcher.look()
+
+    await watching.watcher.archive()
+
+    record = watching.hot.rows[1].record
+    assert (record.phase, record.status, record.sync) == (Phase.ARCHIVED, MatchStatus.COMPLETED, SyncState.IN_SYNC)
+
+
+async def test_a_match_that_was_taken_cannot_be_put_away_and_is_lost() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    watching.match.headline = "No result"
+    await watching.watcher.look()
+    await watching.watcher.look()
+    await watching.store.claim(1, "node-b")
+
+    await watching.watcher.archive()
+
+    assert watching.watcher.is_lost
+    assert watching.store.rows[1].phase is Phase.COMPLETED
