@@ -15,7 +15,7 @@ from rich.text import Text
 from longstop.cli.options import Data, Json, existing_data, settings_for
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.model.cricket import Delivery, InningsSummary, OverSummary, Result
+from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, OverSummary, Result
 from longstop.model.event import StoredEvent
 from longstop.model.match import MatchRef
 from longstop.settings import Settings
@@ -149,6 +149,8 @@ def _describe(stored: StoredEvent) -> str:
         case Delivery(label=label, runs=runs, wickets=wickets):
             fallen = "".join(f", {wicket.player_out} {wicket.kind}" for wicket in wickets)
             return f"{label}: {runs.total}{fallen}"
+        case InferredBalls() as unseen:
+            return f"not shown: {unseen.balls} balls, {unseen.runs} runs, {unseen.wickets} wickets"
         case OverSummary(runs=over_runs, score=score):
             return f"over: {over_runs} runs, {score.runs}/{score.wickets}"
         case InningsSummary(runs=total, wickets=gone, overs=overs):

@@ -90,6 +90,17 @@ class OverSummary(Struct, frozen=True, kw_only=True, tag="over", tag_field="kind
     runs: Count
     score: Score
     bowler: str | None = None
+    #: Legal balls; umpires miscount. `None` when the source does not say.
+    balls: Count | None = None
+
+
+class InferredBalls(Struct, frozen=True, kw_only=True, tag="inferred", tag_field="kind"):
+    """What an over gave beyond the balls that were shown: known as a sum, never as balls."""
+
+    runs: Count
+    wickets: Count
+    #: Legal balls that nobody saw.
+    balls: Count
 
 
 class InningsSummary(Struct, frozen=True, kw_only=True, tag="innings", tag_field="kind"):

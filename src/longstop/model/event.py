@@ -9,15 +9,17 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
-from longstop.model.cricket import Delivery, InningsSummary, OverSummary, Result
+from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, OverSummary, Result
 
-Content = Delivery | OverSummary | InningsSummary | Result
+Content = Delivery | InferredBalls | OverSummary | InningsSummary | Result
 
 
 class EventKind(StrEnum):
     """The kinds of row; a wicket or boundary is inside its delivery, not beside it."""
 
     DELIVERY = "delivery"
+    #: The part of an over that no window showed.
+    INFERRED = "inferred"
     OVER = "over"
     INNINGS = "innings"
     RESULT = "result"
@@ -47,8 +49,8 @@ class EventKey(Struct, frozen=True, order=True):
         match self.kind:
             case EventKind.DELIVERY:
                 return f"delivery:{self.innings}:{self.over}:{self.nth}"
-            case EventKind.OVER:
-                return f"over:{self.innings}:{self.over}"
+            case EventKind.OVER | EventKind.INFERRED:
+                return f"{self.kind}:{self.innings}:{self.over}"
             case EventKind.INNINGS:
                 return f"innings:{self.innings}"
             case EventKind.RESULT:
@@ -99,8 +101,10 @@ def order_of_play(event: Event) -> tuple[float, float, int, int]:
     match key.kind:
         case EventKind.DELIVERY:
             return (key.innings, key.over, 0, event.position or 0)
-        case EventKind.OVER:
+        case EventKind.INFERRED:
             return (key.innings, key.over, 1, 0)
+        case EventKind.OVER:
+            return (key.innings, key.over, 2, 0)
         case EventKind.INNINGS:
             return (key.innings, inf, 0, 0)
         case EventKind.RESULT:

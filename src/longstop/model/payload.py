@@ -76,8 +76,11 @@ class TargetV1(_Part):
     overs: OversV1
 
 
+LastEventKind = Literal["runs", "wicket", "over_complete", "innings_complete", "result"]
+
+
 class LastEventV1(_Part):
-    type: Literal["runs", "wicket", "over_complete", "innings_complete", "result"]
+    type: LastEventKind
     key: str
     description: str
 

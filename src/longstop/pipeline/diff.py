@@ -14,7 +14,8 @@ from longstop.model.cricket import Delivery, InningsSummary, OverSummary
 from longstop.model.event import Content, Event, EventKey, EventKind, Op, content_hash, order_of_play
 from longstop.pipeline.assemble import SeenEvent, Sighting
 from longstop.pipeline.milestones import NO_MILESTONES, Milestones
-from longstop.pipeline.timeline import Held, New, Shown, Slot, Vanished, lay_out
+from longstop.pipeline.slots import Held, New, Shown, Slot, Vanished
+from longstop.pipeline.timeline import lay_out
 
 #: More events gone at once than an over holds is not a scorer's correction but a broken feed.
 MAX_VANISHED = 8
@@ -42,6 +43,7 @@ class _Builder:
         self.events: list[Event] = []
         self.suspects: set[str] = set()
         self._confirmed = confirmed
+        self._taken = set(known)
         self._used: dict[tuple[int, int], int] = {}
         for key in known:
             if key.kind is EventKind.DELIVERY:
@@ -56,9 +58,16 @@ class _Builder:
         return False
 
     def allot(self, seen: SeenEvent) -> EventKey:
+        """Return a key that was never used: the source's own number where it has one and it is free, else the next."""
         place = (seen.innings, seen.over)
-        self._used[place] = self._used.get(place, 0) + 1
-        return EventKey(EventKind.DELIVERY, *place, self._used[place])
+        last = self._used.get(place, 0)
+        nth = seen.nth or 0
+        if not nth or EventKey(EventKind.DELIVERY, *place, nth) in self._taken:
+            nth = last + 1
+        self._used[place] = max(last, nth)
+        key = EventKey(EventKind.DELIVERY, *place, nth)
+        self._taken.add(key)
+        return key
 
     def put(self, key: EventKey, content: Content, source_event_id: str, position: int | None = None) -> None:
         """Add an insert or an update, or nothing when nothing changed."""
@@ -202,7 +211,7 @@ def _wants_two_looks(old: Event | None, seen: SeenEvent) -> bool:
 
 def _diff_milestones(builder: _Builder, milestones: Milestones) -> None:
     for seen in milestones.reached:
-        key = EventKey(seen.kind, seen.innings)
+        key = EventKey(seen.kind, seen.innings, seen.over)
         old = builder.known.get(key)
         is_doubtful = _wants_two_looks(old, seen)
         if not is_doubtful or builder.may_step_back(key, content_hash(seen.content, None)):

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from longstop.model.cricket import Delivery
+from longstop.model.cricket import Delivery, InferredBalls
 from longstop.model.event import EventKind
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.tally import Difference
@@ -22,9 +22,15 @@ def _mismatches(differences: Mapping[int, Difference]) -> Iterable[Finding]:
 
 
 def _gaps(state: MatchState) -> Iterable[Finding]:
+    unseen = {f"{event.key.innings}:{event.key.over}": event.content for event in state.live(EventKind.INFERRED)}
+    for place, content in unseen.items():
+        if isinstance(content, InferredBalls):
+            detail = f"not shown: {content.balls} balls, {content.runs} runs, {content.wickets} wickets"
+            yield Finding(kind=FindingKind.GAP, place=place, detail=detail)
     deliveries = [event for event in state.live(EventKind.DELIVERY) if isinstance(event.content, Delivery)]
     for innings, events in groupby(deliveries, key=lambda event: event.key.innings):
-        yield from gaps(innings, [event.content for event in events if isinstance(event.content, Delivery)])
+        found = gaps(innings, [event.content for event in events if isinstance(event.content, Delivery)])
+        yield from (finding for finding in found if finding.place not in unseen)
 
 
 def gaps(innings: int, deliveries: Sequence[Delivery]) -> Iterable[Finding]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from longstop.model.cricket import Delivery, InningsScore, InningsSummary, Overs, OverSummary, Result
-from longstop.model.event import Event, EventKey, EventKind
+from longstop.model.cricket import Delivery, InferredBalls, InningsScore, InningsSummary, Overs, OverSummary, Result
+from longstop.model.event import Content, Event, EventKey, EventKind
 from longstop.model.match import MatchStatus
 from longstop.model.payload import (
     SCHEMA_VERSION,
@@ -11,6 +11,7 @@ from longstop.model.payload import (
     BowlerV1,
     CricketMatchV1,
     InningsV1,
+    LastEventKind,
     LastEventV1,
     MetadataV1,
     OversV1,
@@ -73,8 +74,10 @@ def normalise(state: MatchState, board: Board) -> CricketMatchV1:
 
 def _team_keys(state: MatchState, board: Board) -> list[str]:
     """Return both sides, the one that batted first in front, so that the order does not turn with the innings."""
-    batted = list(dict.fromkeys(sides(state.newest_innings, board, state.scorecard).values()))
-    return [key for key in dict.fromkeys([*batted, *sorted((board.batting, board.bowling))]) if key][:2]
+    batted = sorted(sides(state.newest_innings, board, state.scorecard).items())
+    return [
+        key for key in dict.fromkeys([*(team for _, team in batted), *sorted((board.batting, board.bowling))]) if key
+    ][:2]
 
 
 def _teams(state: MatchState, board: Board) -> TeamsV1 | None:
@@ -192,16 +195,21 @@ def _last_event(state: MatchState) -> LastEventV1 | None:
 
 
 def _described(event: Event) -> LastEventV1:
-    match event.content:
+    kind, text = _in_words(event.content)
+    return LastEventV1(type=kind, key=str(event.key), description=text)
+
+
+def _in_words(content: Content) -> tuple[LastEventKind, str]:
+    match content:
         case Delivery(wickets=(wicket, *_)):
-            return LastEventV1(type="wicket", key=str(event.key), description=f"{wicket.player_out} {wicket.kind}")
+            return "wicket", f"{wicket.player_out} {wicket.kind}"
         case Delivery(runs=runs):
-            return LastEventV1(type="runs", key=str(event.key), description=str(runs.total))
+            return "runs", str(runs.total)
+        case InferredBalls(runs=unseen):
+            return "runs", f"{unseen} not shown"
         case OverSummary(runs=over_runs, score=score):
-            text = f"{over_runs} runs, {score.runs}/{score.wickets}"
-            return LastEventV1(type="over_complete", key=str(event.key), description=text)
+            return "over_complete", f"{over_runs} runs, {score.runs}/{score.wickets}"
         case InningsSummary(runs=total, wickets=fallen, overs=overs):
-            text = f"{total}/{fallen} in {overs} overs"
-            return LastEventV1(type="innings_complete", key=str(event.key), description=text)
+            return "innings_complete", f"{total}/{fallen} in {overs} overs"
         case Result(text=text):
-            return LastEventV1(type="result", key=str(event.key), description=text)
+            return "result", text

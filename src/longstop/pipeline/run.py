@@ -9,28 +9,23 @@ normalise   the payload that is served                                          
 keep        one transaction; only when it is durable does the update count              storage
 """
 
-from collections.abc import Mapping
 from datetime import datetime
 
-import msgspec
 from msgspec import Struct
 
 from longstop.clock import Clock
 from longstop.errors import SourceError, belonging_to
 from longstop.model.cricket import Delivery
-from longstop.model.event import Event
-from longstop.model.match import MatchStatus, Phase, SyncState, move
+from longstop.model.match import MatchStatus, Phase, move
 from longstop.model.snapshot import Provenance, canonical, checksum
-from longstop.pipeline import findings
 from longstop.pipeline.ask import Asker
-from longstop.pipeline.diff import diff
-from longstop.pipeline.milestones import milestones
+from longstop.pipeline.compared import Compared, compared
 from longstop.pipeline.normalise import normalise, status_of, title_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.validate import validate_scorecard
 from longstop.pipeline.walk import Look, look
 from longstop.sources.base import Board, Names, Scorecard
-from longstop.storage.base import Finding, MatchStore, MatchUpdate, Receipt, SnapshotDraft
+from longstop.storage.base import MatchStore, MatchUpdate, Receipt, SnapshotDraft
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ResourceFailed
 
@@ -60,11 +55,12 @@ class Road:
         """Take one look and store what it changed; raise a `SourceError` and change nothing when it fails."""
         ref = state.row.ref
         with belonging_to(ref.source, f"look at {ref.source_id}"):
-            seen = await look(self._asker, state)
+            asker = self._asker.keeping()
+            seen = await look(asker, state)
             seen_at = self._clock.now()
-            scorecard = await self._scorecard(state, seen)
-            names = await self._names(state, seen)
-            after = _compared(state, seen, scorecard, names)
+            scorecard = await self._scorecard(asker, state, seen)
+            names = await self._names(asker, state, seen)
+            after = compared(state, seen, scorecard, names)
 
         update = self._draft(state, after, seen.board, seen_at)
         if update is None:
@@ -92,26 +88,26 @@ class Road:
         )
         return state.after(await self._store.save_update(update))
 
-    async def _scorecard(self, state: MatchState, seen: Look) -> Scorecard | None:
+    async def _scorecard(self, asker: Asker, state: MatchState, seen: Look) -> Scorecard | None:
         """Return the scorecard, read afresh whenever the whole list was; it is a check, so its failure is no stop."""
-        if not seen.sighting.is_whole:
+        if not seen.is_exhausted:
             return state.scorecard
         try:
-            scorecard = await self._asker.scorecard(state.row.ref.source_id)
+            scorecard = await asker.scorecard(state.row.ref.source_id)
             validate_scorecard(scorecard, seen.board)
         except SourceError as error:
             self._note_failure(state, "scorecard", error)
             return state.scorecard
         return scorecard
 
-    async def _names(self, state: MatchState, seen: Look) -> Names:
+    async def _names(self, asker: Asker, state: MatchState, seen: Look) -> Names:
         """Return names for keys that have none yet; sites know them late, so their lack is no stop either."""
         players = tuple(sorted(_player_keys(seen) - state.players.keys()))
         teams = tuple(sorted({key for key in (seen.board.batting, seen.board.bowling) if key} - state.teams.keys()))
         if not (players or teams):
             return Names(players={}, teams={})
         try:
-            return await self._asker.names(players, teams)
+            return await asker.names(players, teams)
         except SourceError as error:
             self._note_failure(state, "names", error)
             return Names(players={}, teams={})
@@ -127,7 +123,7 @@ class Road:
             )
         )
 
-    def _draft(self, state: MatchState, after: "_Compared", board: Board, seen_at: datetime) -> MatchUpdate | None:
+    def _draft(self, state: MatchState, after: Compared, board: Board, seen_at: datetime) -> MatchUpdate | None:
         """Return the update to store, or `None` when everything is as stored already."""
         status = status_of(after.state, board)
         payload = canonical(normalise(after.state, board).model_dump(mode="json", exclude_unset=True))
@@ -170,71 +166,8 @@ class Road:
         )
 
 
-class _Compared(Struct, frozen=True, kw_only=True):
-    """A look compared with the base: the state as it will be, and what to store for it."""
-
-    #: Events in it are not stored yet; the caller stores them first.
-    state: MatchState
-    events: tuple[Event, ...]
-    findings: tuple[Finding, ...]
-    players: dict[str, str]
-    teams: dict[str, str]
-
-
-def _compared(state: MatchState, seen: Look, scorecard: Scorecard | None, names: Names) -> _Compared:
-    settled = {innings for innings, difference in seen.differences.items() if not difference}
-    found = diff(
-        state.events,
-        seen.sighting,
-        milestones(state.events, seen.newest_innings, seen.board, scorecard),
-        confirmed=state.suspects,
-        settled=settled | _off_the_board(seen),
-    )
-    after = msgspec.structs.replace(
-        state,
-        events={**state.events, **{event.key: event for event in found.events}},
-        board=seen.board,
-        scorecard=scorecard,
-        players={**state.players, **names.players},
-        teams={**state.teams, **names.teams},
-        differences={innings: difference for innings, difference in seen.differences.items() if difference},
-    )
-    wrong = findings.find(after, seen.differences)
-    open_now = findings.confirmed(wrong, state.suspects, state.findings)
-    doubts = frozenset(findings.token(finding) for finding in wrong if finding not in open_now)
-    return _Compared(
-        state=msgspec.structs.replace(
-            after,
-            suspects=found.suspects | doubts,
-            findings=open_now,
-            sync=_sync(state.sync, seen, is_in_doubt=bool(found.suspects | doubts)),
-        ),
-        events=found.events,
-        findings=open_now,
-        players=_learnt(names.players, state.players),
-        teams=_learnt(names.teams, state.teams),
-    )
-
-
-def _off_the_board(seen: Look) -> set[int]:
-    """Return innings that no scoreboard shows any more: there the whole list has the word."""
-    return {event.innings for event in seen.sighting.events} - set(seen.differences)
-
-
-def _sync(before: SyncState, seen: Look, *, is_in_doubt: bool) -> SyncState:
-    """Return IN_SYNC once the whole list was compared, no step back awaits its second look, and totals agree or their
-    disagreement is on record."""
-    if before is SyncState.IN_SYNC:
-        return before
-    return SyncState.IN_SYNC if seen.sighting.is_whole and not is_in_doubt else SyncState.RECOVERING
-
-
 def _phase(before: Phase, status: MatchStatus) -> Phase:
     return move(before, Phase.COMPLETED if status is MatchStatus.COMPLETED else Phase.ACTIVE)
-
-
-def _learnt(names: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
-    return {key: name for key, name in names.items() if known.get(key) != name}
 
 
 def _player_keys(seen: Look) -> set[str]:

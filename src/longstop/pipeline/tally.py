@@ -1,10 +1,10 @@
 """Adding up: what the events of an innings come to, and whether a scoreboard says the same."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
-from longstop.model.cricket import Delivery, Dismissal, InningsScore, Overs
+from longstop.model.cricket import Delivery, Dismissal, InferredBalls, InningsScore, Overs
 
 BALLS_PER_OVER = 6
 
@@ -34,12 +34,18 @@ class Difference(Struct, frozen=True):
         return f"the scoreboard shows {self.runs:+d} runs, {self.wickets:+d} wickets, {self.balls:+d} balls"
 
 
-def tally(deliveries: Sequence[Delivery], ended_overs: Collection[int]) -> Tally:
-    """Add up deliveries in the order of play; `ended_overs` are those the source has summed up."""
+def tally(
+    deliveries: Sequence[Delivery], ended_overs: Collection[int], unseen: Mapping[int, InferredBalls] | None = None
+) -> Tally:
+    """Add up deliveries in the order of play; `ended_overs` are those the source has summed up.
+
+    `unseen` is what overs gave beyond the balls that were shown.
+    """
+    sums = (unseen or {}).values()
     fallen = [wicket.kind for delivery in deliveries for wicket in delivery.wickets]
     return Tally(
-        runs=sum(delivery.runs.total for delivery in deliveries),
-        wickets=sum(kind is not Dismissal.RETIRED for kind in fallen),
+        runs=sum(delivery.runs.total for delivery in deliveries) + sum(each.runs for each in sums),
+        wickets=sum(kind is not Dismissal.RETIRED for kind in fallen) + sum(each.wickets for each in sums),
         retired=sum(kind is Dismissal.RETIRED for kind in fallen),
         overs=_overs(deliveries, ended_overs),
     )

@@ -3,47 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 
-from msgspec import Struct
-
 from longstop.model.cricket import Delivery
 from longstop.model.event import Event, EventKey, EventKind
 from longstop.pipeline.assemble import SeenEvent, Sighting
-
-
-class Held(Struct, frozen=True):
-    """A place that this look did not reach: what we hold stands."""
-
-    known: Event
-
-
-class Shown(Struct, frozen=True):
-    """A place that we hold and see; `known` is void when the source once took it away and brings it back."""
-
-    known: Event
-    seen: SeenEvent
-
-
-class New(Struct, frozen=True):
-    """A place that we see for the first time."""
-
-    seen: SeenEvent
-
-
-class Vanished(Struct, frozen=True):
-    """A place that we hold, and that the source should show and does not."""
-
-    known: Event
-    #: Whether it is at the very end of the line, where a feed that lags looks the same.
-    is_tail: bool
-
-
-Slot = Held | Shown | New | Vanished
+from longstop.pipeline.slots import Held, New, Shown, Slot, Vanished
+from longstop.pipeline.window import lay_out_window
 
 
 def lay_out(known: Mapping[EventKey, Event], sighting: Sighting, innings: int) -> tuple[Slot, ...]:
     """Return the line of an innings' deliveries."""
     mine = {key: event for key, event in known.items() if key.kind is EventKind.DELIVERY and key.innings == innings}
     seen = [event for event in sighting.events if event.kind is EventKind.DELIVERY and event.innings == innings]
+    if sighting.window_from is not None:
+        return lay_out_window(mine, seen, sighting.window_from, innings)
     live = sorted((event for event in mine.values() if event.is_live), key=lambda event: event.position or 0)
     # Void ones too: an event that comes back is the old one, not a new one.
     by_id = {event.source_event_id: event for event in mine.values()}

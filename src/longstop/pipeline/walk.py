@@ -13,8 +13,9 @@ from longstop.errors import ImpossibleObservation
 from longstop.model.event import EventKey, EventKind
 from longstop.model.match import Phase, SyncState
 from longstop.pipeline.ask import Asker
-from longstop.pipeline.assemble import Sighting, assemble
+from longstop.pipeline.assemble import Sighting, assemble, assemble_window
 from longstop.pipeline.diff import suspected
+from longstop.pipeline.inferred import inferred
 from longstop.pipeline.milestones import pair_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.tally import Difference, compare, tally
@@ -43,6 +44,8 @@ class Look(Struct, frozen=True, kw_only=True):
     differences: Mapping[int, Difference]
     #: The latest innings with a delivery, known or seen.
     newest_innings: int
+    #: Whether the list was read to its end, be that the beginning of the match or only of a window.
+    is_exhausted: bool
 
 
 def depth_for(state: MatchState, board: Board) -> Depth:
@@ -73,23 +76,26 @@ class _Walk:
         self._source_id = state.row.ref.source_id
         self._items: dict[int, FeedItem] = {}
         self._oldest: str | None = None
-        self._is_whole = False
+        self._is_exhausted = False
+        #: Set for a list that shows its newest items only.
+        self._window: FeedPage | None = None
         self._pages = 0
         self.board: Board
 
     async def look_again(self) -> None:
         """Read from the newest item down to where this look has been already, then the scoreboard."""
+        self._asker.forget()
         is_first = self._pages == 0
         before: str | None = None
         while True:
             page = await self._page(before)
             has_met = any(item.id in self._items for item in page.items)
-            self._items.update((item.id, item) for item in page.items)
+            self._take(page)
             before = page.next_before
             if is_first or has_met or before is None:
                 break
         if is_first:
-            self._oldest, self._is_whole = before, before is None
+            self._oldest, self._is_exhausted = before, before is None
         self.board = await self._asker.board(self._source_id)
         validate_board(self._state, self.board)
 
@@ -97,9 +103,13 @@ class _Walk:
         page = await self._page(self._oldest)
         if page.next_before is not None and page.next_before == self._oldest:
             raise ImpossibleObservation("the event list does not move on")
-        self._items.update((item.id, item) for item in page.items)
+        self._take(page)
         self._oldest = page.next_before
-        self._is_whole = page.next_before is None
+        self._is_exhausted = page.next_before is None
+
+    def _take(self, page: FeedPage) -> None:
+        self._items.update((item.id, item) for item in page.items)
+        self._window = page if page.is_window else None
 
     async def _page(self, before: str | None) -> FeedPage:
         self._pages += 1
@@ -108,13 +118,17 @@ class _Walk:
         return await self._asker.feed(self._source_id, before)
 
     def so_far(self) -> Look:
-        sighting = assemble(self._items.values(), is_whole=self._is_whole)
+        if self._window is not None:
+            sighting = assemble_window(self._items.values(), self._window.detached)
+        else:
+            sighting = assemble(self._items.values(), is_whole=self._is_exhausted)
         newest = max([self._state.newest_innings, *(event.innings for event in sighting.events)])
         return Look(
             board=self.board,
             sighting=sighting,
             differences=_differences(self._state, sighting, self.board, newest),
             newest_innings=newest,
+            is_exhausted=self._is_exhausted,
         )
 
 
@@ -126,12 +140,12 @@ async def look(asker: Asker, state: MatchState) -> Look:
     has_asked_twice = False
     while True:
         seen = walk.so_far()
-        reached = seen.sighting.is_whole or _reaches(seen.sighting, state, depth)
+        reached = seen.is_exhausted or _reaches(seen.sighting, state, depth)
         agrees = not _news(seen.differences, state.differences)
         if reached and not agrees and not has_asked_twice:
             has_asked_twice = True
             await walk.look_again()
-        elif seen.sighting.is_whole or (reached and agrees):
+        elif seen.is_exhausted or (reached and agrees):
             break
         else:
             await walk.further()
@@ -163,7 +177,8 @@ def _differences(state: MatchState, sighting: Sighting, board: Board, newest: in
         if shown is None or shown.is_blank:
             continue
         deliveries = proposed(lay_out(state.events, sighting, innings))
-        found[innings] = compare(tally(deliveries, _ended_overs(state, sighting, innings)), shown)
+        ours = tally(deliveries, _ended_overs(state, sighting, innings), inferred(state.events, sighting, innings))
+        found[innings] = compare(ours, shown)
     return found
 
 

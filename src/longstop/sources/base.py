@@ -90,6 +90,8 @@ class BallItem(Struct, frozen=True, kw_only=True):
     id: int
     innings: int
     over: int
+    #: Its number among the deliveries of the over, from 1, where the source numbers them.
+    nth: int | None = None
     delivery: Delivery
 
 
@@ -109,6 +111,8 @@ class OverItem(Struct, frozen=True, kw_only=True):
     innings: int
     over: int
     summary: OverSummary
+    #: The source's id of it; `None` stands for `id`.
+    source_event_id: str | None = None
 
 
 FeedItem = BallItem | WicketItem | OverItem
@@ -120,6 +124,10 @@ class FeedPage(Struct, frozen=True, kw_only=True):
     items: tuple[FeedItem, ...]
     #: What to ask `before` for the next page; `None` when this was the end.
     next_before: str | None
+    #: Whether the end of the list is not the beginning of the match: only the newest items are shown.
+    is_window: bool = False
+    #: Items shown apart from the list; of what lies between them and it nothing is said.
+    detached: tuple[FeedItem, ...] = ()
 
 
 class ScorecardInnings(Struct, frozen=True, kw_only=True):

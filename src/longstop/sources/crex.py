@@ -9,14 +9,14 @@ names' answer, super overs, `tg` (target), and the texts of results. The simulat
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from unicodedata import normalize
 from urllib.parse import quote
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from longstop.errors import LayoutChanged, MalformedBody, ParseError, WrongMatch, belonging_to
+from longstop.errors import LayoutChanged, ParseError, WrongMatch, belonging_to
 from longstop.fetching.base import FetchRequest
 from longstop.model.cricket import (
     Delivery,
@@ -25,7 +25,6 @@ from longstop.model.cricket import (
     Overs,
     OverSummary,
     Result,
-    ResultKind,
     Runs,
     Score,
     Target,
@@ -50,6 +49,8 @@ from longstop.sources.base import (
     SourceConfig,
     WicketItem,
 )
+from longstop.sources.decode import decode
+from longstop.sources.results import result_in
 
 BALLS_PER_OVER = 6
 
@@ -63,17 +64,6 @@ _COUNT = re.compile(r"\d{1,4}", re.ASCII)
 
 #: `B` is a code while the ball is live (`4`, `wd`, `w`, `o`, `^2` = caught, not two runs), else a text.
 _CODE = re.compile(r"\^?\d{0,2}(wd|nb\d?|lb|b|p|w|o|B|e|bc|u|no|ba|cd|f|fh|ruka)?(\+.*)?")
-
-#: In order: a tie decided by a super over also says "won by", and so does a toss.
-_RESULTS: tuple[tuple[re.Pattern[str], ResultKind], ...] = (
-    (re.compile(r"^match tied\b", re.IGNORECASE), ResultKind.TIE),
-    (re.compile(r"^(match )?drawn?\b", re.IGNORECASE), ResultKind.DRAW),
-    (re.compile(r"^no result\b", re.IGNORECASE), ResultKind.NO_RESULT),
-    (re.compile(r"^(match )?abandoned\b", re.IGNORECASE), ResultKind.ABANDONED),
-    (re.compile(r"^(match )?cancell?ed\b", re.IGNORECASE), ResultKind.CANCELLED),
-    (re.compile(r"\b(walkover|conceded)\b", re.IGNORECASE), ResultKind.WALKOVER),
-    (re.compile(r"(?<!toss )\bwon by\b", re.IGNORECASE), ResultKind.WON),
-)
 
 _INNINGS_OVER = re.compile(r"^(innings break|super over)\b", re.IGNORECASE)
 
@@ -128,7 +118,7 @@ class CrexSource:
                 case Resource.LIST:
                     return _read_listing(body)
                 case Resource.LIVE:
-                    return _to_board(ask.source_id, _decode(body, _State))
+                    return _to_board(ask.source_id, decode(body, _State))
                 case Resource.SCORECARD:
                     return _read_scorecard(body)
                 case Resource.BALLS:
@@ -209,28 +199,15 @@ class _NameTable(Struct, frozen=True):
     t: list[_Name]
 
 
-Shape = TypeVar("Shape")
-
-
-def _decode(body: bytes, shape: type[Shape]) -> Shape:
-    try:
-        return msgspec.json.decode(body, type=shape)
-    except msgspec.ValidationError as error:
-        raise LayoutChanged(f"the body has another shape: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        start = body[:40].decode("utf-8", "replace")
-        raise MalformedBody(f"the body is no readable JSON ({error}); it starts {start!r}") from error
-
-
 def _read_listing(body: bytes) -> Listing:
-    entries = _decode(body, dict[str, msgspec.Raw])
+    entries = decode(body, dict[str, msgspec.Raw])
     boards: list[Board] = []
     unreadable: list[str] = []
     for key, raw in entries.items():
         try:
             if not SOURCE_ID.fullmatch(key):
                 raise LayoutChanged(f"{key[:80]!r} is no match key")
-            boards.append(_to_board(key, _decode(bytes(raw), _State)))
+            boards.append(_to_board(key, decode(bytes(raw), _State)))
         except ParseError:
             unreadable.append(key[:80])
     if unreadable and not boards:
@@ -241,13 +218,13 @@ def _read_listing(body: bytes) -> Listing:
 def _read_scorecard(body: bytes) -> Scorecard:
     innings = [
         ScorecardInnings(number=number, team=item.c, score=_card_score(item.d))
-        for number, item in enumerate(_decode(body, list[_CardInnings]), start=1)
+        for number, item in enumerate(decode(body, list[_CardInnings]), start=1)
     ]
     return Scorecard(innings=tuple(innings))
 
 
 def _read_names(body: bytes) -> Names:
-    table = _decode(body, _NameTable)
+    table = decode(body, _NameTable)
     return Names(players=_named(table.p), teams=_named(table.t))
 
 
@@ -266,7 +243,7 @@ def _to_board(source_id: str, state: _State) -> Board:
     if second is not None and second.is_blank:
         second = None
     headline = "" if _CODE.fullmatch(state.B) else state.B.strip()
-    result = _result(headline)
+    result = result_in(headline)
     return Board(
         source_id=source_id,
         status=_status(state.B, headline, first, result),
@@ -295,13 +272,6 @@ def _status(raw: str, headline: str, first: InningsScore | None, result: Result 
     if not raw and (first is None or first.is_blank):
         return MatchStatus.UPCOMING
     return MatchStatus.LIVE
-
-
-def _result(headline: str) -> Result | None:
-    for pattern, outcome in _RESULTS:
-        if pattern.search(headline):
-            return Result(outcome=outcome, text=headline)
-    return None
 
 
 def _innings_score(field: str, text: str) -> InningsScore | None:
@@ -345,13 +315,13 @@ def _bowler(state: _State) -> Bowler | None:
 
 
 def _read_feed(source_id: str, body: bytes) -> FeedPage:
-    raw = _decode(body, list[msgspec.Raw])
-    heads = [_decode(bytes(item), _Head) for item in raw]
+    raw = decode(body, list[msgspec.Raw])
+    heads = [decode(bytes(item), _Head) for item in raw]
     for head in heads:
         if source_id and head.mfkey is not UNSET and head.mfkey != source_id:
             raise WrongMatch(f"the feed is of match {head.mfkey[:20]!r}")
     items = tuple(
-        _READERS[head.type](_decode(bytes(item), _Item))
+        _READERS[head.type](decode(bytes(item), _Item))
         for head, item in zip(heads, raw, strict=True)
         if head.type in _READERS
     )

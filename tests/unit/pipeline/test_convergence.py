@@ -90,7 +90,7 @@ async def converge(first: list[str], steps: list[tuple[str, float, str]]) -> Loo
     return looking
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(first=FIRST, steps=st.lists(STEP, max_size=25))
 def test_any_sequence_of_edits_ends_in_what_the_source_shows(
     first: list[str], steps: list[tuple[str, float, str]]

@@ -31,7 +31,7 @@ CREATE TABLE event_versions (
     key TEXT NOT NULL,
     rev INTEGER NOT NULL CHECK (rev >= 1),
     seq INTEGER NOT NULL CHECK (seq >= 1),
-    kind TEXT NOT NULL CHECK (kind IN ('delivery', 'over', 'innings', 'result')),
+    kind TEXT NOT NULL CHECK (kind IN ('delivery', 'inferred', 'over', 'innings', 'result')),
     innings INTEGER NOT NULL,
     over INTEGER NOT NULL,
     nth INTEGER NOT NULL,

@@ -1,0 +1,104 @@
+"""A look laid against what we hold. Pure: the decision of `run.py`, without its asking and storing."""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from longstop.model.event import Event, EventKey, EventKind
+from longstop.model.match import SyncState
+from longstop.pipeline import findings
+from longstop.pipeline.assemble import SeenEvent, Sighting
+from longstop.pipeline.diff import diff
+from longstop.pipeline.inferred import inferred
+from longstop.pipeline.milestones import Milestones, milestones
+from longstop.pipeline.state import MatchState
+from longstop.pipeline.walk import Look
+from longstop.sources.base import Names, Scorecard
+from longstop.storage.base import Finding
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """A look compared with the base: the state as it will be, and what to store for it."""
+
+    #: Events in it are not stored yet; the caller stores them first.
+    state: MatchState
+    events: tuple[Event, ...]
+    findings: tuple[Finding, ...]
+    players: dict[str, str]
+    teams: dict[str, str]
+
+
+def compared(state: MatchState, seen: Look, scorecard: Scorecard | None, names: Names) -> Compared:
+    """Compare a look with what we hold: what is new, what is wrong, and the state once that is stored."""
+    settled = {innings for innings, difference in seen.differences.items() if not difference}
+    found = diff(
+        state.events,
+        seen.sighting,
+        _with_inferred(
+            milestones(state.events, seen.newest_innings, seen.board, scorecard), state.events, seen.sighting
+        ),
+        confirmed=state.suspects,
+        settled=settled | _off_the_board(seen),
+    )
+    after = msgspec.structs.replace(
+        state,
+        events={**state.events, **{event.key: event for event in found.events}},
+        board=seen.board,
+        scorecard=scorecard,
+        players={**state.players, **names.players},
+        teams={**state.teams, **names.teams},
+        differences={innings: difference for innings, difference in seen.differences.items() if difference},
+    )
+    wrong = findings.find(after, seen.differences)
+    open_now = findings.confirmed(wrong, state.suspects, state.findings)
+    doubts = frozenset(findings.token(finding) for finding in wrong if finding not in open_now)
+    return Compared(
+        state=msgspec.structs.replace(
+            after,
+            suspects=found.suspects | doubts,
+            findings=open_now,
+            sync=_sync(state.sync, seen, is_in_doubt=bool(found.suspects | doubts)),
+        ),
+        events=found.events,
+        findings=open_now,
+        players=_learnt(names.players, state.players),
+        teams=_learnt(names.teams, state.teams),
+    )
+
+
+def _with_inferred(reached: Milestones, known: Mapping[EventKey, Event], sighting: Sighting) -> Milestones:
+    """Add what a window did not show, as sums, and take back the sums whose balls have turned up."""
+    if not sighting.is_window:
+        return reached
+    sums = [
+        SeenEvent(
+            kind=EventKind.INFERRED,
+            innings=innings,
+            over=over,
+            source_event_id=f"inferred-{innings}-{over}",
+            content=content,
+        )
+        for innings in sorted({event.innings for event in sighting.events})
+        for over, content in inferred(known, sighting, innings).items()
+    ]
+    places = {(each.innings, each.over) for each in sums}
+    gone = [key for key in known if key.kind is EventKind.INFERRED and (key.innings, key.over) not in places]
+    return Milestones(reached=(*reached.reached, *sums), withdrawn=(*reached.withdrawn, *gone))
+
+
+def _off_the_board(seen: Look) -> set[int]:
+    """Return innings that no scoreboard shows any more: there the whole list has the word."""
+    return {event.innings for event in seen.sighting.events} - set(seen.differences)
+
+
+def _sync(before: SyncState, seen: Look, *, is_in_doubt: bool) -> SyncState:
+    """Return IN_SYNC once the whole list was compared, no step back awaits its second look, and totals agree or their
+    disagreement is on record."""
+    if before is SyncState.IN_SYNC:
+        return before
+    return SyncState.IN_SYNC if seen.is_exhausted and not is_in_doubt else SyncState.RECOVERING
+
+
+def _learnt(names: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    return {key: name for key, name in names.items() if known.get(key) != name}

@@ -1,0 +1,85 @@
+"""Ends of innings and results, as the scoreboard implies them."""
+
+import pytest
+
+from longstop.model.cricket import InningsSummary, Overs, Result, ResultKind
+from longstop.model.event import EventKey, EventKind
+from longstop.pipeline.milestones import milestones, pair_of, score_of, sides
+from longstop.sources.base import Scorecard, ScorecardInnings
+from tests.builders import board, event, fold, score
+
+CARD = Scorecard(
+    innings=(
+        ScorecardInnings(number=1, team="T1", score=score("50/3 10.0")),
+        ScorecardInnings(number=2, team="T2", score=score("40/9 9.0")),
+    )
+)
+CLOSED = InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0))
+INNINGS_1 = EventKey(EventKind.INNINGS, 1)
+RESULT = EventKey(EventKind.RESULT)
+BREAK = board(headline="Innings Break", is_innings_over=True, first=score("50/3 10.0"))
+
+
+@pytest.mark.parametrize(("newest", "pair"), [(0, (1, 2)), (1, (1, 2)), (2, (1, 2)), (3, (3, 4)), (4, (3, 4))])
+def test_a_super_over_is_a_new_pair(newest: int, pair: tuple[int, int]) -> None:
+    assert pair_of(newest) == pair
+
+
+def test_a_score_comes_from_the_board_while_it_shows_it_and_then_from_the_card() -> None:
+    shown = board(first=score("51/3 10.1"), second=score("0/0 0.0"))
+
+    assert score_of(1, 1, shown, CARD) == score("51/3 10.1")
+    assert score_of(2, 1, shown, CARD) == score("40/9 9.0")
+    assert score_of(1, 3, shown, CARD) == score("50/3 10.0")
+    assert score_of(1, 3, shown, None) is None
+
+
+def test_sides_are_known_from_play_and_not_from_a_break() -> None:
+    assert sides(1, board(), None) == {1: "T1"}
+    assert sides(2, board(batting="T2", bowling="T1"), None) == {2: "T2", 1: "T1"}
+    assert sides(1, BREAK, None) == {}
+    assert sides(1, BREAK, CARD) == {1: "T1", 2: "T2"}
+
+
+def test_a_break_closes_the_innings_with_the_boards_total() -> None:
+    [reached] = milestones({}, 1, BREAK, CARD).reached
+
+    assert (reached.kind, reached.innings, reached.content) == (EventKind.INNINGS, 1, CLOSED)
+
+
+def test_play_closes_the_innings_before() -> None:
+    playing = board(batting="T2", bowling="T1", first=score("50/3 10.0"), second=score("1/0 0.1"))
+
+    assert [each.content for each in milestones({}, 2, playing, None).reached] == [CLOSED]
+
+
+def test_an_innings_under_way_is_not_closed() -> None:
+    assert milestones({}, 1, board(first=score("50/3 10.0")), CARD).reached == ()
+
+
+def test_a_closed_innings_stays_closed_while_no_further_ball_of_it_is_shown() -> None:
+    known = fold(event("innings:1", "innings-1", CLOSED))
+    waiting = board(batting="T2", bowling="T1", first=score("50/3 10.0"), second=None)
+
+    found = milestones(known, 1, waiting, None)
+
+    assert [each.content for each in found.reached] == [CLOSED]
+    assert INNINGS_1 not in found.withdrawn
+
+
+def test_a_closed_innings_that_goes_on_is_withdrawn() -> None:
+    known = fold(event("innings:1", "innings-1", CLOSED))
+
+    found = milestones(known, 1, board(first=score("54/3 10.1")), None)
+
+    assert (found.reached, INNINGS_1 in found.withdrawn) == ((), True)
+
+
+def test_a_result_is_reached_and_its_lack_withdraws_it() -> None:
+    result = Result(outcome=ResultKind.NO_RESULT, text="No result")
+
+    with_result = milestones({}, 0, board(result=result, is_innings_over=True), None)
+    without = milestones({}, 0, board(), None)
+
+    assert [each.content for each in with_result.reached] == [result]
+    assert (RESULT in with_result.withdrawn, RESULT in without.withdrawn) == (False, True)
