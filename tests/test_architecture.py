@@ -28,7 +28,7 @@ NOT_PURE = ("sources.registry", "pipeline.run", "pipeline.walk")
 #: Concrete things behind a seam: only those who put the program together may know them.
 IMPLEMENTATIONS = ("storage.sqlite", "hot.sqlite", "fetching.http", "api.server", "simulator", "simulator.*")
 #: Those who put the program together.
-ASSEMBLERS = ("app", "app.*", "cli", "cli.*", "__main__")
+ASSEMBLERS = ("app", "app.*", "cli", "cli.*", "trial", "trial.*", "__main__")
 #: What the simulator may know of the product; it must be able to contradict everything else.
 SIMULATOR_MAY_KNOW = ("", "model", "model.*", "clock", "errors", "simulator", "simulator.*")
 ENVIRONMENT_READERS = ("settings", *ASSEMBLERS)

@@ -11,9 +11,9 @@ from longstop.pipeline import findings
 from longstop.pipeline.assemble import SeenEvent, Sighting
 from longstop.pipeline.diff import diff
 from longstop.pipeline.inferred import inferred
+from longstop.pipeline.looking import Look
 from longstop.pipeline.milestones import Milestones, milestones
 from longstop.pipeline.state import MatchState
-from longstop.pipeline.walk import Look
 from longstop.sources.base import Names, Scorecard
 from longstop.storage.base import Finding
 

@@ -27,7 +27,8 @@ def score_of(innings: int, newest: int, board: Board, scorecard: Scorecard | Non
         if shown is not None and not shown.is_blank:
             return shown
     for item in scorecard.innings if scorecard else ():
-        if item.number == innings:
+        # A played innings of zeros is a site's filler, here as on the scoreboard.
+        if item.number == innings and not item.score.is_blank:
             return item.score
     return None
 

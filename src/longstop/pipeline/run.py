@@ -20,10 +20,11 @@ from longstop.model.match import MatchStatus, Phase, move
 from longstop.model.snapshot import Provenance, canonical, checksum
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.compared import Compared, compared
+from longstop.pipeline.looking import Look
 from longstop.pipeline.normalise import normalise, status_of, title_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.validate import validate_scorecard
-from longstop.pipeline.walk import Look, look
+from longstop.pipeline.walk import look
 from longstop.sources.base import Board, Names, Scorecard
 from longstop.storage.base import MatchStore, MatchUpdate, Receipt, SnapshotDraft
 from longstop.telemetry.bus import Bus

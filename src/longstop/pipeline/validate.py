@@ -6,7 +6,7 @@ from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.model.cricket import InningsScore
 from longstop.pipeline.assemble import Sighting
 from longstop.pipeline.state import MatchState
-from longstop.sources.base import Board, Scorecard
+from longstop.sources.base import Board, FeedPage, Scorecard
 
 MAX_WICKETS = 10
 #: Overs a side, by the format's name; others are not checked.
@@ -22,6 +22,14 @@ def validate_board(state: MatchState, board: Board) -> None:
     for score in _scores(board):
         _check_wickets(score)
         _check_overs(score.overs.over, board.match_format)
+
+
+def validate_page(state: MatchState, page: FeedPage) -> None:
+    """Raise when a page writes one team's name beside the other's key: sites have exchanged the keys of two teams."""
+    owners = {name: key for key, name in state.teams.items()}
+    for key, name in page.teams.items():
+        if owners.get(name, key) != key:
+            raise WrongMatch(f"the page calls team {key!r} {name!r}, which is the name of {owners[name]!r}")
 
 
 def validate_sighting(sighting: Sighting, board: Board) -> None:

@@ -7,64 +7,21 @@ are two requests, so a ball may fall between them: before a disagreement is beli
 
 from collections.abc import Mapping
 
-from msgspec import Struct
-
 from longstop.errors import ImpossibleObservation
 from longstop.model.event import EventKey, EventKind
-from longstop.model.match import Phase, SyncState
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.assemble import Sighting, assemble, assemble_window
-from longstop.pipeline.diff import suspected
 from longstop.pipeline.inferred import inferred
+from longstop.pipeline.looking import Depth, Look, depth_for
 from longstop.pipeline.milestones import pair_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.tally import Difference, compare, tally
 from longstop.pipeline.timeline import lay_out, proposed
-from longstop.pipeline.validate import validate_board, validate_sighting
+from longstop.pipeline.validate import validate_board, validate_page, validate_sighting
 from longstop.sources.base import Board, FeedItem, FeedPage
 
 #: A Test match of five days fills about 300 pages.
 MAX_PAGES = 600
-
-
-class Depth(Struct, frozen=True, kw_only=True):
-    """How far back to walk."""
-
-    is_whole: bool = False
-    #: The (innings, over) to read again from its first ball.
-    back_to: tuple[int, int] | None = None
-
-
-class Look(Struct, frozen=True, kw_only=True):
-    """What one look brought."""
-
-    board: Board
-    sighting: Sighting
-    #: How far scoreboard and events disagree, by innings, if everything shown is taken at its word.
-    differences: Mapping[int, Difference]
-    #: The latest innings with a delivery, known or seen.
-    newest_innings: int
-    #: Whether the list was read to its end, be that the beginning of the match or only of a window.
-    is_exhausted: bool
-
-
-def depth_for(state: MatchState, board: Board) -> Depth:
-    """Return how far to walk, given what the scoreboard shows since we last looked."""
-    last = state.board
-    is_finishing = board.result is not None and state.row.phase is not Phase.COMPLETED
-    if last is None or state.sync is not SyncState.IN_SYNC or is_finishing:
-        return Depth(is_whole=True)
-    if (board.batting, board.is_innings_over) != (last.batting, last.is_innings_over):
-        return Depth(is_whole=True)
-    doubted = [(key.innings, key.over) for key in suspected(state.suspects)]
-    return Depth(back_to=min([*_ended_since(state, last, board), *doubted], default=None))
-
-
-def _ended_since(state: MatchState, last: Board, board: Board) -> list[tuple[int, int]]:
-    before, after = (shown.second or shown.first for shown in (last, board))
-    if before and after and after.overs.over > before.overs.over:
-        return [(state.newest_innings, before.overs.over)]
-    return []
 
 
 class _Walk:
@@ -107,6 +64,10 @@ class _Walk:
         self._oldest = page.next_before
         self._is_exhausted = page.next_before is None
 
+    async def to_the_beginning(self) -> None:
+        while not self._is_exhausted:
+            await self.further()
+
     def _take(self, page: FeedPage) -> None:
         self._items.update((item.id, item) for item in page.items)
         self._window = page if page.is_window else None
@@ -115,7 +76,9 @@ class _Walk:
         self._pages += 1
         if self._pages > MAX_PAGES:
             raise ImpossibleObservation(f"the event list has more than {MAX_PAGES} pages")
-        return await self._asker.feed(self._source_id, before)
+        page = await self._asker.feed(self._source_id, before)
+        validate_page(self._state, page)
+        return page
 
     def so_far(self) -> Look:
         if self._window is not None:
@@ -137,10 +100,12 @@ async def look(asker: Asker, state: MatchState) -> Look:
     walk = _Walk(asker, state)
     await walk.look_again()
     depth = depth_for(state, walk.board)
+    if depth.is_whole:
+        await walk.to_the_beginning()
     has_asked_twice = False
     while True:
         seen = walk.so_far()
-        reached = seen.is_exhausted or _reaches(seen.sighting, state, depth)
+        reached = seen.is_exhausted or _reaches(seen, state, depth)
         agrees = not _news(seen.differences, state.differences)
         if reached and not agrees and not has_asked_twice:
             has_asked_twice = True
@@ -153,9 +118,12 @@ async def look(asker: Asker, state: MatchState) -> Look:
     return seen
 
 
-def _reaches(sighting: Sighting, state: MatchState, depth: Depth) -> bool:
+def _reaches(seen: Look, state: MatchState, depth: Depth) -> bool:
     """Return whether the walk has met what we hold, and gone back as far as it was told to."""
-    if depth.is_whole or sighting.orphans:
+    sighting = seen.sighting
+    # An innings may begin unannounced: the side that follows on bats on. Then the one before it has ended.
+    is_new_innings = seen.newest_innings != state.newest_innings
+    if depth.is_whole or sighting.orphans or is_new_innings:
         return False
     held = {event.source_event_id for event in state.live(EventKind.DELIVERY)}
     oldest = next((event for event in sighting.events if event.kind is EventKind.DELIVERY), None)

@@ -128,6 +128,8 @@ class FeedPage(Struct, frozen=True, kw_only=True):
     is_window: bool = False
     #: Items shown apart from the list; of what lies between them and it nothing is said.
     detached: tuple[FeedItem, ...] = ()
+    #: Keys of teams with the names that the page writes beside them, as far as it does.
+    teams: Mapping[str, str] = {}
 
 
 class ScorecardInnings(Struct, frozen=True, kw_only=True):

@@ -174,14 +174,16 @@ class _Item(_Head, frozen=True):
     on: _Small | UnsetType = UNSET
     o: str | _Small | UnsetType = UNSET
     b: str | UnsetType = UNSET
-    fv: int = 0
+    fv: int | UnsetType = UNSET
     s: str | UnsetType = UNSET
-    bf: str | None = None
-    pf: str | None = None
+    bf: str | None | UnsetType = UNSET
+    pf: str | None | UnsetType = UNSET
     player: str | UnsetType = UNSET
-    pf_out: str | None = None
+    pf_out: str | None | UnsetType = UNSET
     dismissal: _Small | UnsetType = UNSET
     runs: _Small | UnsetType = UNSET
+    team: str | None = None
+    tfkey: str | None = None
 
 
 class _CardInnings(Struct, frozen=True):
@@ -230,7 +232,7 @@ def _read_names(body: bytes) -> Names:
 
 def _named(names: list[_Name]) -> dict[str, str]:
     """Keep what has a name; a key without one stays unresolved and is asked for again."""
-    return {item.f_key: normalize("NFC", item.n.strip()) for item in names if item.n and item.n.strip()}
+    return {item.f_key: _tidy(item.n) for item in names if item.n and item.n.strip()}
 
 
 # --- the scoreboard -------------------------------------------------------------------------------------------------
@@ -320,12 +322,12 @@ def _read_feed(source_id: str, body: bytes) -> FeedPage:
     for head in heads:
         if source_id and head.mfkey is not UNSET and head.mfkey != source_id:
             raise WrongMatch(f"the feed is of match {head.mfkey[:20]!r}")
-    items = tuple(
-        _READERS[head.type](decode(bytes(item), _Item))
-        for head, item in zip(heads, raw, strict=True)
-        if head.type in _READERS
+    items = [decode(bytes(item), _Item) for head, item in zip(heads, raw, strict=True) if head.type in _READERS]
+    return FeedPage(
+        items=tuple(_READERS[item.type](item) for item in items),
+        next_before=str(heads[-1].id) if heads else None,
+        teams={item.tfkey: _tidy(item.team) for item in items if item.tfkey and item.team},
     )
-    return FeedPage(items=items, next_before=str(heads[-1].id) if heads else None)
 
 
 def _to_ball(item: _Item) -> BallItem:
@@ -336,17 +338,17 @@ def _to_ball(item: _Item) -> BallItem:
     delivery = Delivery(
         label=label,
         runs=read_ball_value(_text(item, "b", item.b)),
-        boundary=_BOUNDARIES.get(item.fv),
-        batter=item.pf or None,
-        bowler=item.bf or None,
+        boundary=_BOUNDARIES.get(_whole(item, "fv", item.fv)),
+        batter=_key(item, "pf", item.pf),
+        bowler=_key(item, "bf", item.bf),
     )
     return BallItem(id=item.id, innings=_innings(item), over=over, delivery=delivery)
 
 
 def _to_wicket(item: _Item) -> WicketItem:
     kind = _DISMISSALS.get(_whole(item, "dismissal", item.dismissal), Dismissal.OTHER)
-    name = normalize("NFC", _text(item, "player", item.player).strip())
-    wicket = Wicket(kind=kind, player_out=name, player_key=item.pf_out or None)
+    name = _tidy(_text(item, "player", item.player))
+    wicket = Wicket(kind=kind, player_out=name, player_key=_key(item, "pf_out", item.pf_out))
     label = Overs(*_numbers(_LABEL, _text(item, "o", item.o), "o"))
     return WicketItem(id=item.id, innings=_innings(item), label=label, wicket=wicket)
 
@@ -354,7 +356,9 @@ def _to_wicket(item: _Item) -> WicketItem:
 def _to_over(item: _Item) -> OverItem:
     runs, wickets = _numbers(_SCORE_AFTER, _text(item, "s", item.s), "s")
     summary = OverSummary(
-        runs=_whole(item, "runs", item.runs), score=Score(runs=runs, wickets=wickets), bowler=item.bf or None
+        runs=_whole(item, "runs", item.runs),
+        score=Score(runs=runs, wickets=wickets),
+        bowler=_key(item, "bf", item.bf),
     )
     return OverItem(id=item.id, innings=_innings(item), over=_whole(item, "on", item.on), summary=summary)
 
@@ -411,6 +415,17 @@ def _text(item: _Item, field: str, value: str | int | UnsetType) -> str:
     if not isinstance(value, str):
         raise LayoutChanged(f"item {item.id} of type {item.type!r} has no text {field!r}")
     return value
+
+
+def _key(item: _Item, field: str, value: str | None | UnsetType) -> str | None:
+    """Return a key, or `None` where the site left it empty; a field that is gone altogether is another layout."""
+    if value is UNSET:
+        raise LayoutChanged(f"item {item.id} of type {item.type!r} has no key {field!r}")
+    return value or None
+
+
+def _tidy(name: str) -> str:
+    return normalize("NFC", name.strip())
 
 
 def _whole(item: _Item, field: str, value: int | UnsetType) -> int:

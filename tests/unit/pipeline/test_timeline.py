@@ -1,6 +1,7 @@
 """What we hold and what we see, laid beside each other."""
 
-from longstop.pipeline.timeline import Held, New, Shown, Slot, Vanished, lay_out, proposed
+from longstop.pipeline.slots import Held, New, Shown, Slot, Vanished
+from longstop.pipeline.timeline import lay_out, proposed
 from tests.builders import delivery, event, fold, seen, sighting
 
 A, B, C = (event(f"delivery:1:0:{nth}", str(nth * 10), delivery(f"0.{nth}", nth)) for nth in (1, 2, 3))

@@ -3,10 +3,12 @@
 import pytest
 
 from longstop.errors import ImpossibleObservation, SourceFailed, WrongMatch
-from longstop.model.cricket import Dismissal
+from longstop.model.cricket import Dismissal, InningsSummary, Overs
+from longstop.model.event import EventKind
 from longstop.model.match import Phase, SyncState
+from longstop.pipeline.looking import Depth, depth_for
 from longstop.pipeline.tally import Difference
-from longstop.pipeline.walk import Depth, depth_for, look
+from longstop.pipeline.walk import look
 from longstop.sources.base import Board
 from tests.builders import board, event, fold, match_row, match_state, score
 from tests.crex_site import OUT_OF_ORDER
@@ -95,6 +97,23 @@ async def test_thirty_balls_between_two_looks_are_all_there_in_order() -> None:
 
     assert looking.stored_balls() == looking.true_balls()
     assert looking.site.count(FEED) == 4
+
+
+async def test_an_innings_that_begins_unannounced_is_read_whole_with_the_one_before_it() -> None:
+    """The side that follows on bats twice running: when the break was missed, nothing else on the board has turned."""
+    looking = await watching(*["1"] * 61)
+    looking.match.bowl(*["1"] * 61, innings=2)
+    await looking.look(2)
+    looking.match.bowl("4", innings=2)
+    looking.match.bowl("2", innings=3)
+    looking.match.sides = looking.match.sides[::-1]
+
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
+    closed = {each.key.innings: each.content for each in looking.stored(EventKind.INNINGS)}
+    assert isinstance(closed[2], InningsSummary)
+    assert (closed[2].runs, closed[2].overs) == (65, Overs(10, 2))
 
 
 async def test_a_mismatch_walks_on_until_the_totals_agree() -> None:

@@ -68,7 +68,7 @@ def refusal(*entries: object) -> list[str]:
 def test_the_shipped_sites_are_all_disabled_and_ask_for_permission() -> None:
     sources = load_sources(SHIPPED)
 
-    assert [source.domain_id for source in sources] == ["crex"]
+    assert [source.domain_id for source in sources] == ["crex", "espncricinfo"]
     assert all(not source.enabled and source.permission is None for source in sources)
     assert not any(source.allow_private_addresses for source in sources)
 

@@ -1,0 +1,192 @@
+"""espncricinfo: one page, everything inside it, and only the last twenty balls."""
+
+import msgspec
+import pytest
+
+from longstop.errors import LayoutChanged, MalformedBody, SourceError, WrongMatch
+from longstop.model.cricket import Dismissal, InningsScore, Overs, ResultKind, Runs
+from longstop.model.match import MatchStatus
+from longstop.sources.base import (
+    Ask,
+    BallItem,
+    Board,
+    FeedPage,
+    Listing,
+    Names,
+    OverItem,
+    Resource,
+    Scorecard,
+    SourceConfig,
+)
+from longstop.sources.espncricinfo import EspncricinfoSource
+from tests.builders import CREX_CONFIG
+from tests.espn_page import ball, innings, list_page, match, match_page, over
+
+CONFIG: SourceConfig = msgspec.structs.replace(
+    CREX_CONFIG, domain_id="espncricinfo", metadata={"site_url": "https://site.test"}
+)
+SOURCE = EspncricinfoSource(CONFIG)
+
+
+def read(resource: Resource, body: bytes, source_id: str = "77") -> object:
+    return SOURCE.parse(Ask(resource=resource, source_id=source_id), body)
+
+
+def board_of(body: bytes) -> Board:
+    board = read(Resource.LIVE, body)
+    assert isinstance(board, Board)
+    return board
+
+
+def feed_of(body: bytes) -> FeedPage:
+    feed = read(Resource.BALLS, body)
+    assert isinstance(feed, FeedPage)
+    return feed
+
+
+def test_all_that_is_asked_of_a_match_is_one_page() -> None:
+    asks = [Ask(resource=resource, source_id="77") for resource in Resource if resource is not Resource.LIST]
+
+    urls = {SOURCE.request(ask).url for ask in asks}
+
+    assert urls == {"https://site.test/series/series-0/match-77/full-scorecard"}
+
+
+def test_a_board_has_the_scores_of_the_pair_that_is_played() -> None:
+    body = match_page([innings(1, 176, 6, 20), innings(2, 43, 1, 4.3, target=177)], [])
+
+    board = board_of(body)
+
+    assert board.first == InningsScore(runs=176, wickets=6, overs=Overs(20, 0))
+    assert board.second == InningsScore(runs=43, wickets=1, overs=Overs(4, 3))
+    assert (board.batting, board.bowling) == ("502", "501")
+    assert board.target is not None
+    assert board.target.runs == 177
+
+
+@pytest.mark.req("FLD-1")
+@pytest.mark.parametrize("status", ["Stumps", "Lunch", "Tea", "Drinks", "Rain", "Innings break", "Bad light"])
+def test_a_break_is_no_end(status: str) -> None:
+    board = board_of(match_page([innings(1, 9, 0, 1.2)], [], status=status))
+
+    assert board.status is MatchStatus.BREAK
+    assert board.headline == status
+    assert board.result is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({"status": "RESULT", "statusText": "Ashford won by 17 runs"}, ResultKind.WON),
+        ({"status": "RESULT", "statusText": "Match tied (Bexley won the Super Over)"}, ResultKind.TIE),
+        ({"status": "RESULT", "statusText": "Match drawn"}, ResultKind.DRAW),
+        ({"status": "No result", "statusText": "No result"}, ResultKind.NO_RESULT),
+        ({"status": "Abandoned", "statusText": "Match abandoned without a ball bowled"}, ResultKind.ABANDONED),
+    ],
+)
+def test_a_result_is_read_from_its_words(changes: dict[str, str], outcome: ResultKind) -> None:
+    board = board_of(match_page([innings(1, 9, 0, 1.2)], [], state="POST", stage="FINISHED", **changes))
+
+    assert board.status is MatchStatus.COMPLETED
+    assert board.result is not None
+    assert board.result.outcome is outcome
+
+
+@pytest.mark.req("FLD-2")
+def test_over_and_ball_are_read_from_digits_and_the_number_of_the_delivery_is_its_own() -> None:
+    """16.08 is the eighth delivery of over 16, whose label 16.6 says that six of them were legal."""
+    body = match_page([innings(1, 9, 0, 16.6)], [ball(8, "16.6", 8), ball(7, "16.5", 7, wides=1)])
+
+    eighth, seventh = feed_of(body).items
+
+    assert isinstance(eighth, BallItem)
+    assert isinstance(seventh, BallItem)
+    assert (eighth.over, eighth.nth, eighth.delivery.label) == (16, 8, Overs(16, 6))
+    assert (seventh.nth, seventh.delivery.runs) == (7, Runs(wides=1))
+
+
+def test_a_wicket_names_the_player_and_how() -> None:
+    fallen = {"isWicket": True, "outPlayerId": 11, "dismissalType": 3, "dismissalText": {"short": "lbw"}}
+    body = match_page([innings(1, 0, 1, 0.1)], [ball(1, "0.1", 1) | fallen])
+
+    [item] = feed_of(body).items
+
+    assert isinstance(item, BallItem)
+    [wicket] = item.delivery.wickets
+    assert (wicket.kind, wicket.player_out, wicket.player_key) == (Dismissal.LBW, "A Batter", "11")
+
+
+def test_the_list_is_a_window_and_overs_and_first_balls_are_shown_apart() -> None:
+    first = over(1, 4, 4) | {"balls": [ball(1, "0.1", 1, 4)]}
+    body = match_page([innings(1, 9, 0, 2.1, first, over(2, 5, 9))], [ball(13, "2.1", 1)])
+
+    feed = feed_of(body)
+
+    assert feed.is_window
+    assert feed.next_before is None
+    assert [item.id for item in feed.items] == [13]
+    ends = [item for item in feed.detached if isinstance(item, OverItem)]
+    assert [(item.over, item.summary.runs, item.summary.balls) for item in ends] == [(0, 4, 6), (1, 5, 6)]
+    assert [item.id for item in feed.detached if isinstance(item, BallItem)] == [1]
+
+
+def test_an_over_that_goes_on_is_not_summed_up() -> None:
+    body = match_page([innings(1, 4, 0, 0.3, over(1, 4, 4, balls=3, isComplete=False))], [])
+
+    assert feed_of(body).detached == ()
+
+
+def test_listing_and_page_agree_on_what_has_changed() -> None:
+    listing = read(Resource.LIST, list_page(match(), match(object_id=78, liveOvers=1.03)), source_id="")
+
+    assert isinstance(listing, Listing)
+    assert listing.boards[0].fingerprint == board_of(match_page([innings(1, 9, 0, 1.2)], [])).fingerprint
+    assert listing.boards[1].fingerprint != listing.boards[0].fingerprint
+    assert [board.source_id for board in listing.boards] == ["77", "78"]
+
+
+def test_scorecard_and_names_come_from_the_same_page() -> None:
+    body = match_page([innings(1, 9, 0, 1.2)], [])
+
+    card, names = read(Resource.SCORECARD, body), read(Resource.NAMES, body)
+
+    assert isinstance(card, Scorecard)
+    assert [(item.number, item.team, item.score.runs) for item in card.innings] == [(1, "501", 9)]
+    assert isinstance(names, Names)
+    assert names.players == {"11": "A Batter", "22": "B Bowler"}
+    assert names.teams == {"501": "Ashford", "502": "Bexley"}
+
+
+def test_a_page_of_another_match_is_refused() -> None:
+    with pytest.raises(WrongMatch, match="match 77"):
+        read(Resource.LIVE, match_page([innings(1, 9, 0, 1.2)], []), source_id="99")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>Access denied</html>",
+        b'<script id="__NEXT_DATA__" type="application/json">{"props": </script>',
+        b'<script id="__NEXT_DATA__" type="application/json">' + b"[" * 100_000 + b"</script>",
+        b"\xff\xfe",
+    ],
+)
+def test_a_page_without_readable_state_is_malformed_and_says_where(body: bytes) -> None:
+    with pytest.raises(SourceError) as caught:
+        read(Resource.LIVE, body)
+
+    assert isinstance(caught.value, MalformedBody | LayoutChanged)
+    assert caught.value.source == "espncricinfo"
+    assert caught.value.request == "live 77"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"state": "BAFFLED"}, {"objectId": "77"}, {"teams": None}, {"liveOvers": -1}],
+)
+def test_a_changed_field_is_a_changed_layout(changes: dict[str, object]) -> None:
+    body = match_page([innings(1, 9, 0, 1.2)], [], **changes)
+
+    with pytest.raises(LayoutChanged):
+        read(Resource.LIVE, body)
