@@ -14,6 +14,7 @@ from longstop.testing import Answer
 from tests.builders import body
 
 PAGE_SIZE = 10
+RETIRED = 7
 #: Room between two balls for an inserted one, their wickets and an over's end.
 ID_STEP = 100
 
@@ -79,7 +80,7 @@ class SiteMatch:
         last = max([0, *(ball.id for ball in self.balls), *self.ends.values()])
         ball = SiteBall(id=(last // ID_STEP + 1) * ID_STEP, innings=innings, over=over, value=value)
         self.balls.append(ball)
-        if sum(each.is_legal for each in mine if each.over == over) + ball.is_legal == 6:
+        if sum(each.is_legal for each in mine if each.over == over) + ball.is_legal >= 6:
             self.ends[innings, over] = ball.id + ID_STEP - 1
         return ball
 
@@ -152,7 +153,7 @@ class SiteMatch:
         if not mine:
             return 0, 0, 0, 0
         runs = sum(map(_runs, mine)) + self.extra_runs
-        wickets = sum(len(ball.outs) for ball in mine)
+        wickets = sum(how != RETIRED for ball in mine for how, _, _ in ball.outs)
         over = mine[-1].over
         if (innings, over) in self.ends:
             return runs, wickets, over + 1, 0

@@ -63,7 +63,7 @@ def write_match(path: Path) -> int:
         over(2, "B Three", "A Nine", [ball("B Three", "A Nine", extras={"noballs": 2})]),
     ]
     shoot_out = [over(0, "A One", "B Nine", []), over(0, "B One", "A Nine", [])]
-    match = {
+    match: dict[str, Any] = {
         "meta": {"data_version": "1.1.0", "created": "2026-01-01", "revision": 1},
         "info": {
             "balls_per_over": 6,
@@ -82,4 +82,4 @@ def write_match(path: Path) -> int:
         ],
     }
     path.write_text(json.dumps(match))
-    return sum(len(each["deliveries"]) for innings in match["innings"] for each in innings["overs"])  # type: ignore[index]
+    return sum(len(each["deliveries"]) for innings in match["innings"] for each in innings["overs"])

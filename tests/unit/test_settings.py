@@ -71,6 +71,9 @@ def test_every_variable_reaches_its_leaf() -> None:
         "FETCH_MAX_BODY_BYTES": "2048",
         "TOKEN_TTL_HOURS": "1",
         "LONGSTOP_SETTLED_SECONDS": "2",
+        "ENABLE_PROMETHEUS_METRICS": "false",
+        "PROMETHEUS_HOST": "localhost",
+        "PROMETHEUS_PORT": "9091",
     }
 
     settings = load_settings(environ, {})
@@ -81,6 +84,7 @@ def test_every_variable_reaches_its_leaf() -> None:
     assert settings.scraper.lifecycle.model_dump() == {"polling_interval": 0.5, "discovery_interval": 30}
     assert settings.scraper.fetching.model_dump() == {"concurrency_cap": 8, "timeout": 3, "max_body_bytes": 2048}
     assert settings.scraper.monitoring.logging.level is Severity.WARN
+    assert settings.scraper.monitoring.prometheus.model_dump() == {"enabled": False, "host": "localhost", "port": 9091}
     assert settings.supervision.settled_after == 2
     assert set(environ) == {leaf.variable for leaf in leaves()}
 
@@ -92,6 +96,7 @@ def test_every_variable_reaches_its_leaf() -> None:
         ({"LONGSTOP_API_PORT": ""}, "LONGSTOP_API_PORT is '': write a whole number from 0 to 65535"),
         ({"POLLING_INTERVAL_SECONDS": "nan"}, "POLLING_INTERVAL_SECONDS is 'nan': write a number from 0.1 to 60"),
         ({"POLLING_INTERVAL_SECONDS": "soon"}, "POLLING_INTERVAL_SECONDS is 'soon': write a number from 0.1 to 60"),
+        ({"ENABLE_PROMETHEUS_METRICS": "perhaps"}, "ENABLE_PROMETHEUS_METRICS is 'perhaps': write true or false"),
         ({"LOG_LEVEL": "loud"}, "LOG_LEVEL is 'loud': write one of DEBUG, INFO, WARN, ERROR, CRITICAL"),
         ({"LONGSTOP_DATA": " "}, "LONGSTOP_DATA is ' ': write a path"),
         (

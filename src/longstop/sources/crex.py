@@ -176,10 +176,10 @@ class _Item(_Head, frozen=True):
     b: str | UnsetType = UNSET
     fv: int | UnsetType = UNSET
     s: str | UnsetType = UNSET
-    bf: str | None | UnsetType = UNSET
-    pf: str | None | UnsetType = UNSET
+    bf: str | UnsetType | None = UNSET
+    pf: str | UnsetType | None = UNSET
     player: str | UnsetType = UNSET
-    pf_out: str | None | UnsetType = UNSET
+    pf_out: str | UnsetType | None = UNSET
     dismissal: _Small | UnsetType = UNSET
     runs: _Small | UnsetType = UNSET
     team: str | None = None
@@ -417,7 +417,7 @@ def _text(item: _Item, field: str, value: str | int | UnsetType) -> str:
     return value
 
 
-def _key(item: _Item, field: str, value: str | None | UnsetType) -> str | None:
+def _key(item: _Item, field: str, value: str | UnsetType | None) -> str | None:
     """Return a key, or `None` where the site left it empty; a field that is gone altogether is another layout."""
     if value is UNSET:
         raise LayoutChanged(f"item {item.id} of type {item.type!r} has no key {field!r}")

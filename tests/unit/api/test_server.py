@@ -6,7 +6,10 @@ async def test_the_openapi_document_describes_every_route_with_its_answers(stran
 
     assert sorted(document["paths"]) == [
         "/cricket-data/match-info/{match_id}",
+        "/cricket-data/match-info/{match_id}/delta",
         "/cricket-data/match-info/{match_id}/events",
+        "/cricket-data/match-info/{match_id}/findings",
+        "/cricket-data/match-info/{match_id}/history",
         "/cricket-data/matches",
         "/health",
         "/live",

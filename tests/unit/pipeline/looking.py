@@ -66,7 +66,7 @@ class Looking:
         ]
 
     def true_balls(self) -> list[Ball]:
-        kinds = {1: Dismissal.BOWLED, 2: Dismissal.CAUGHT}
+        kinds = {1: Dismissal.BOWLED, 2: Dismissal.CAUGHT, 7: Dismissal.RETIRED}
         return [
             (
                 ball.innings,

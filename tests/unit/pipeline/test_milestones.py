@@ -34,6 +34,12 @@ def test_a_score_comes_from_the_board_while_it_shows_it_and_then_from_the_card()
     assert score_of(1, 3, shown, None) is None
 
 
+def test_a_zero_filled_innings_of_the_card_is_no_score_either() -> None:
+    zeros = Scorecard(innings=(ScorecardInnings(number=1, team="T1", score=score("0/0 0.0")),))
+
+    assert score_of(1, 3, board(), zeros) is None
+
+
 def test_sides_are_known_from_play_and_not_from_a_break() -> None:
     assert sides(1, board(), None) == {1: "T1"}
     assert sides(2, board(batting="T2", bowling="T1"), None) == {2: "T2", 1: "T1"}

@@ -3,8 +3,8 @@
 import pytest
 
 from longstop.errors import ImpossibleObservation, WrongMatch
-from longstop.pipeline.validate import validate_board, validate_scorecard, validate_sighting
-from longstop.sources.base import Scorecard, ScorecardInnings
+from longstop.pipeline.validate import validate_board, validate_page, validate_scorecard, validate_sighting
+from longstop.sources.base import FeedPage, Scorecard, ScorecardInnings
 from tests.builders import board, delivery, match_state, score, seen, sighting
 
 STATE = match_state(board=board())
@@ -27,6 +27,18 @@ def test_after_a_restart_the_stored_teams_are_known() -> None:
 
     with pytest.raises(WrongMatch):
         validate_board(state, board(batting="T8", bowling="T9"))
+
+
+@pytest.mark.parametrize("teams", [{}, {"T1": "Reds"}, {"T1": "Reds Women"}, {"T9": "Greens"}])
+def test_a_page_may_call_the_teams_by_their_names_and_by_unknown_ones(teams: dict[str, str]) -> None:
+    validate_page(match_state(teams={"T1": "Reds", "T2": "Blues"}), FeedPage(items=(), next_before=None, teams=teams))
+
+
+def test_a_page_that_calls_a_team_by_the_name_of_the_other_has_their_keys_exchanged() -> None:
+    state = match_state(teams={"T1": "Reds", "T2": "Blues"})
+
+    with pytest.raises(WrongMatch, match="'T2' 'Reds', which is the name of 'T1'"):
+        validate_page(state, FeedPage(items=(), next_before=None, teams={"T2": "Reds"}))
 
 
 @pytest.mark.req("JOB-6")

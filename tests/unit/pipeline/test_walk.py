@@ -11,7 +11,7 @@ from longstop.pipeline.tally import Difference
 from longstop.pipeline.walk import look
 from longstop.sources.base import Board
 from tests.builders import board, event, fold, match_row, match_state, score
-from tests.crex_site import OUT_OF_ORDER
+from tests.crex_site import OUT_OF_ORDER, RETIRED
 from tests.unit.pipeline.looking import Looking
 
 FEED = "getBallFeeds"
@@ -202,6 +202,16 @@ async def test_a_wicket_split_from_its_ball_by_a_page_border_is_joined() -> None
 
     assert looking.stored_balls() == looking.true_balls()
     assert (Dismissal.CAUGHT, "Cat Out") in looking.stored_balls()[3][3]
+
+
+async def test_a_wicket_beyond_whose_ball_nothing_calls_for_a_walk_is_joined_too() -> None:
+    looking = await watching("1", "1", *["wd"] * 9)
+    looking.match.balls[1].outs = [(RETIRED, "Cat Out", "C1")]
+    assert looking.match.feed(None)[-1]["type"] == "w"
+
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
 
 
 async def test_a_renumbered_ball_at_the_page_border_is_not_taken_for_a_new_one() -> None:

@@ -1,6 +1,8 @@
 """The recorded bodies beside the project, where they are present."""
 
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,3 +29,34 @@ def shape(value: Any) -> Any:
     if isinstance(value, list):
         return [shape(value[0])] if value else []
     return type(value).__name__
+
+
+def recorded_next_data(name: str) -> Any:
+    """Return the data of a recorded page: what stands at `props.appPageProps.data.data`."""
+    return next_data((_FOLDER / name).read_bytes())["data"]
+
+
+def next_data(page: bytes) -> Any:
+    """Return what a page's script holds at `props.appPageProps.data`, found as plainly as can be."""
+    script = re.search(rb'<script id="__NEXT_DATA__" type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert script is not None
+    return msgspec.json.decode(script[1])["props"]["appPageProps"]["data"]
+
+
+def disagreements(ours: Any, recorded: list[Any], path: str = "") -> Iterator[str]:
+    """Yield where a value has a key or type that none of the recorded ones has; numbers are one type."""
+    if isinstance(ours, dict):
+        seen = [value for value in recorded if isinstance(value, dict)]
+        for key, value in ours.items():
+            there = [other[key] for other in seen if key in other]
+            yield from disagreements(value, there, f"{path}.{key}") if there else [f"{path}.{key} is not recorded"]
+    elif isinstance(ours, list):
+        items = [item for value in recorded if isinstance(value, list) for item in value]
+        for item in ours if items else ():
+            yield from disagreements(item, items, f"{path}[]")
+    elif _type(ours) not in {_type(value) for value in recorded}:
+        yield f"{path} is {_type(ours)}"
+
+
+def _type(value: Any) -> str:
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__

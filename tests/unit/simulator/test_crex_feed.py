@@ -6,8 +6,9 @@ from longstop.model.cricket import Dismissal, Overs
 from longstop.simulator.board import Board
 from longstop.simulator.crex_feed import feed_page
 from longstop.simulator.game import Out
+from longstop.simulator.kinds import script_for
+from longstop.simulator.limited import play_t20
 from longstop.simulator.script import PublishBall, Remark
-from longstop.simulator.t20 import play_t20, script_t20
 from tests.unit.simulator.games import CAUGHT, ball, board_at, small_script
 from tests.unit.simulator.recorded import needs_recorded, recorded_json, shape
 
@@ -25,7 +26,7 @@ def walk(board: Board) -> list[dict[str, Any]]:
 def whole_t20() -> Board:
     game = play_t20(1, 1)
     board = Board(game)
-    for step in script_t20(game, 1):
+    for step in script_for(game, 1):
         board.apply(step)
     return board
 

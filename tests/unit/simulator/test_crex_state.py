@@ -3,8 +3,9 @@ from typing import Any
 
 from longstop.simulator.board import Board
 from longstop.simulator.crex_state import list_entry, live_state
+from longstop.simulator.kinds import script_for
+from longstop.simulator.limited import play_t20
 from longstop.simulator.script import PublishBall
-from longstop.simulator.t20 import play_t20, script_t20
 from tests.unit.simulator.games import NOON, board_at, small_script
 from tests.unit.simulator.recorded import needs_recorded, recorded_json, shape
 
@@ -18,7 +19,7 @@ def long_board(overs: int) -> Board:
     """Return a whole T20 board, stopped inside the given over of the first innings."""
     game = play_t20(1, 0)
     board = Board(game)
-    for step in script_t20(game, 1):
+    for step in script_for(game, 1):
         if isinstance(step, PublishBall) and step.label.over == overs and step.label.ball == 4:
             break
         board.apply(step)
@@ -49,7 +50,7 @@ def test_the_second_innings_has_a_target_and_the_other_side_batting() -> None:
 def test_a_super_over_shows_its_own_pair_of_innings() -> None:
     game = next(game for game in (play_t20(1, index) for index in range(100)) if len(game.innings) == 4)
     board = Board(game)
-    for step in script_t20(game, 1):
+    for step in script_for(game, 1):
         board.apply(step)
         if isinstance(step, PublishBall) and step.innings == 3:
             break

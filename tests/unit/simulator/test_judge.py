@@ -5,7 +5,8 @@ import pytest
 
 from longstop.simulator.board import Board
 from longstop.simulator.judge import Verdict, judge
-from longstop.simulator.t20 import play_t20, script_t20
+from longstop.simulator.kinds import script_for
+from longstop.simulator.limited import play_t20
 from longstop.simulator.truth import TruthLine
 from tests.unit.simulator.games import board_at, lines_of, small_script
 
@@ -82,7 +83,7 @@ def test_a_perfect_store_is_found_perfect() -> None:
 def test_a_whole_t20_with_its_corrections_is_found_perfect() -> None:
     game = play_t20(1, 2)
     board = Board(game)
-    lines = lines_of((change for step in script_t20(game, 1) for change in board.apply(step)), game.key)
+    lines = lines_of((change for step in script_for(game, 1) for change in board.apply(step)), game.key)
 
     assert counts(judge(lines, {game.key: perfect(lines)})) == (0, 0, 0)
 
@@ -205,7 +206,7 @@ def test_an_altered_summary_is_lost_and_a_ghost(kind: str, change: dict[str, Any
 def test_only_the_first_findings_are_put_into_words() -> None:
     game = play_t20(1, 0)
     board = Board(game)
-    lines = lines_of(change for step in script_t20(game, 1) for change in board.apply(step))
+    lines = lines_of(change for step in script_for(game, 1) for change in board.apply(step))
 
     verdict = judge(lines, {})
 

@@ -4,6 +4,7 @@ from random import Random
 
 from longstop.simulator.board import Board
 from longstop.simulator.game import Game
+from longstop.simulator.limited import play_t20
 from longstop.simulator.mistakes import with_mistakes
 from longstop.simulator.script import (
     LIVE_PACE,
@@ -13,7 +14,6 @@ from longstop.simulator.script import (
     WithdrawBall,
     narrate,
 )
-from longstop.simulator.t20 import play_t20
 
 
 @cache

@@ -3,6 +3,7 @@ from random import Random
 
 from msgspec.structs import replace
 
+from longstop.simulator.limited import play_t20
 from longstop.simulator.script import (
     LIVE_PACE,
     EndInnings,
@@ -11,7 +12,6 @@ from longstop.simulator.script import (
     PublishBall,
     narrate,
 )
-from longstop.simulator.t20 import play_t20
 from tests.unit.simulator.games import small_game, small_script
 
 

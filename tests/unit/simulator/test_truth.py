@@ -7,7 +7,8 @@ import pytest
 from longstop.errors import UsageError
 from longstop.simulator.board import Board
 from longstop.simulator.game import Game
-from longstop.simulator.t20 import play_t20, script_t20
+from longstop.simulator.kinds import script_for
+from longstop.simulator.limited import play_t20
 from longstop.simulator.truth import TruthFile, TruthLine, read_truth
 from tests.unit.simulator.games import board_at, lines_of, small_script
 
@@ -86,7 +87,7 @@ def test_lines_fold_to_the_final_truth() -> None:
     for index in range(30):
         game = play_t20(8, index)
         board = Board(game)
-        changes = [change for step in script_t20(game, 8) for change in board.apply(step)]
+        changes = [change for step in script_for(game, 8) for change in board.apply(step)]
 
         live = fold(lines_of(changes))
 

@@ -468,7 +468,7 @@ def test_a_ball_of_another_shape_is_refused(change: dict[str, object]) -> None:
         feed({**BALL, **change})
 
 
-@pytest.mark.parametrize("missing", ["o", "on", "b", "inning"])
+@pytest.mark.parametrize("missing", ["o", "on", "b", "inning", "bf", "pf", "fv"])
 def test_a_ball_without_a_field_of_the_contract_is_refused(missing: str) -> None:
     with pytest.raises(LayoutChanged):
         feed({name: value for name, value in BALL.items() if name != missing})
@@ -594,6 +594,18 @@ def test_a_field_of_another_type_or_size_is_a_changed_layout(change: dict[str, o
 def test_a_feed_number_of_another_type_or_size_is_a_changed_layout(change: dict[str, object]) -> None:
     with pytest.raises(LayoutChanged):
         feed({**BALL, **change})
+
+
+def test_an_empty_key_is_nobody() -> None:
+    [ball] = feed({**BALL, "bf": "", "pf": None}).items
+
+    assert isinstance(ball, BallItem)
+    assert (ball.delivery.bowler, ball.delivery.batter) == (None, None)
+
+
+def test_a_page_says_which_name_it_writes_beside_which_team_key() -> None:
+    assert feed(BALL, {**OVER, "tfkey": "T1", "team": " Reds "}).teams == {"T1": "Reds"}
+    assert feed(BALL).teams == {}
 
 
 def test_one_spoilt_item_does_not_let_half_a_page_through() -> None:

@@ -177,6 +177,29 @@ def test_no_more_looks_are_in_flight_than_there_are_slots() -> None:
     assert len(running.hot.rows) == 12
 
 
+def test_the_looks_that_wait_for_a_slot_can_be_counted() -> None:
+    running = Running(*(match(f"M{number}", "1") for number in range(5)), delay_seconds=1.0, slots=2)
+    waited: list[int] = []
+
+    def count() -> None:
+        waited.append(len(running.scheduler.waiting))
+
+    script(running, (2.0, count), (60.0, count), until=61.0)
+
+    assert waited == [3, 0]
+    assert len(running.scheduler.records) == 5
+
+
+def test_the_open_findings_of_all_matches_are_told_together() -> None:
+    one, two = match("M1", "1"), match("M2", "1")
+    one.extra_runs = two.extra_runs = 1
+    running = Running(one, two)
+
+    run(running.run(10))
+
+    assert [finding.kind for finding in running.scheduler.findings] == ["mismatch", "mismatch"]
+
+
 @pytest.mark.req("FLD-5")
 @pytest.mark.parametrize("answer", [OUT_OF_ORDER, b"<html>", b"[]", b'{"M1": 1}'], ids=["503", "html", "list", "junk"])
 def test_a_listing_that_fails_changes_nothing_and_is_no_empty_one(answer: Any) -> None:

@@ -4,8 +4,9 @@ from functools import cache
 from longstop.model.cricket import Dismissal, ResultKind
 from longstop.simulator.board import Board
 from longstop.simulator.game import Ball, Game
+from longstop.simulator.kinds import script_for
+from longstop.simulator.limited import play_t20
 from longstop.simulator.script import EndMatch, PublishBall, Step, WithdrawBall
-from longstop.simulator.t20 import play_t20, script_t20
 
 SEED = 11
 MATCHES = 200
@@ -24,7 +25,7 @@ def test_the_same_seed_gives_the_same_match_and_script() -> None:
     game, again = play_t20(3, 5), play_t20(3, 5)
 
     assert game == again
-    assert script_t20(game, 3) == script_t20(again, 3)
+    assert script_for(game, 3) == script_for(again, 3)
     assert play_t20(4, 5) != game
 
 
@@ -107,7 +108,7 @@ def test_results_say_what_the_innings_say() -> None:
 def test_what_is_published_in_the_end_is_the_truth() -> None:
     for game in games():
         board = Board(game)
-        for step in script_t20(game, SEED):
+        for step in script_for(game, SEED):
             board.apply(step)
         for number, innings in enumerate(game.innings, start=1):
             assert [posted.ball for posted in board.balls(number)] == list(innings.balls)
@@ -117,7 +118,7 @@ def test_what_is_published_in_the_end_is_the_truth() -> None:
 
 def test_scripts_run_forward_and_end_with_the_result() -> None:
     for game in games():
-        script = script_t20(game, SEED)
+        script = script_for(game, SEED)
         moments = [step.at for step in script]
 
         assert moments == sorted(moments)
@@ -133,7 +134,7 @@ def test_one_to_three_balls_in_a_hundred_are_published_wrong_first() -> None:
 
 def _is_corrected(game: Game) -> int:
     """Count the balls with a version that is not the truth, a ghost, or a place that was empty for a while."""
-    script = script_t20(game, SEED)
+    script = script_for(game, SEED)
     final = {step.id: step.ball for step in script if isinstance(step, PublishBall)}
     wrong = {step.id for step in script if isinstance(step, PublishBall) and _differs(step, final)}
     ghosts = {step.id for step in script if isinstance(step, WithdrawBall)}

@@ -1,0 +1,122 @@
+"""The check-up on this real machine: real sockets, real locks, the real command."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from longstop.doctor.checkup import examine
+from longstop.doctor.measure import clocks_apart, free_bytes, listener_on, lock_holder, open_files_limit, user_agent
+from longstop.storage.directory import DataDirectory
+
+ROOT = Path(__file__).parents[2]
+SOURCES = str(ROOT / "config" / "sources.yaml")
+
+
+def run_doctor(tmp_path: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "longstop", "doctor", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "LONGSTOP_SOURCES": SOURCES, "LONGSTOP_API_PORT": "0", "PROMETHEUS_PORT": "0", **environ},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+
+def test_the_fetcher_speaks_like_a_browser_to_a_server_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+
+    said, reason = user_agent()
+
+    assert reason == ""
+    assert said is not None
+    assert "Chrome/" in said
+
+
+def test_who_listens_on_a_port_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        holder = listener_on("127.0.0.1", port)
+    free = listener_on("127.0.0.1", port)
+
+    assert holder is not None
+    assert holder.pid == os.getpid()
+    assert free is None
+
+
+def test_an_address_that_is_not_ours_is_told_as_such() -> None:
+    holder = listener_on("203.0.113.1", 8700)
+
+    assert holder is not None
+    assert "203.0.113.1 cannot be had" in str(holder)
+
+
+def test_the_holder_of_a_data_directory_is_named_without_touching_its_lock(tmp_path: Path) -> None:
+    directory = DataDirectory.open(tmp_path / "data")
+    lock = directory.path / "scraper.lock"
+
+    before = lock_holder(lock)
+    with directory.lock():
+        during = lock_holder(lock)
+    after = lock_holder(lock)
+
+    assert (before, after) == (None, None)
+    assert during is not None
+    assert during.pid == os.getpid()
+
+
+def test_what_is_measured_has_a_plausible_size(tmp_path: Path) -> None:
+    before, after = clocks_apart(0.01)
+
+    assert after.monotonic - before.monotonic >= 0.01
+    assert free_bytes(tmp_path) > 0
+    assert open_files_limit() > 0
+
+
+def test_the_check_up_looks_at_everything_once_and_makes_nothing(tmp_path: Path) -> None:
+    environ = {"LONGSTOP_SOURCES": SOURCES, "LONGSTOP_DATA": str(tmp_path / "data")}
+
+    names = [check.name for check in examine(environ)]
+    without_metrics = [check.name for check in examine(environ | {"ENABLE_PROMETHEUS_METRICS": "false"})]
+
+    assert len(set(names)) == len(names)
+    assert {"Python", "SQLite", "fetching", "clock", "memory", "open files", "disk space", "API port"} <= set(names)
+    assert set(names) - set(without_metrics) == {"metrics port"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_ends_with_0_on_a_machine_that_can_run_longstop(tmp_path: Path) -> None:
+    people, programs = run_doctor(tmp_path), run_doctor(tmp_path, "--json")
+
+    assert people.returncode == 0, people.stdout
+    assert "Everything that Longstop needs is there." in people.stdout
+    document = json.loads(programs.stdout)
+    assert document["ok"] is True
+    assert {"name", "verdict", "found", "advice", "is_needed"} == set(document["checks"][0])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_ends_with_1_and_says_what_to_do_when_something_is_in_the_way(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        run = run_doctor(tmp_path, "--json", LONGSTOP_API_PORT=str(taken.getsockname()[1]))
+
+    wrong = [check for check in json.loads(run.stdout)["checks"] if check["verdict"] == "wrong"]
+    assert run.returncode == 1
+    assert [check["name"] for check in wrong] == ["API port"]
+    assert f"pid {os.getpid()}" in wrong[0]["found"]
+    assert "LONGSTOP_API_PORT" in wrong[0]["advice"]
+
+
+def test_wrong_settings_are_a_finding_and_no_end_of_the_check_up(tmp_path: Path) -> None:
+    run = run_doctor(tmp_path, "--json", LONGSTOP_API_PORT="x")
+
+    checks = {check["name"]: check for check in json.loads(run.stdout)["checks"]}
+    assert run.returncode == 1
+    assert "LONGSTOP_API_PORT is 'x'" in checks["settings"]["advice"]
+    assert checks["memory"]["verdict"] == "ok"

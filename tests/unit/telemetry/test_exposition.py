@@ -1,0 +1,136 @@
+"""The text that a collector reads: parsed by the official client, and by promtool where it is there."""
+
+import shutil
+import subprocess
+import time
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from longstop.telemetry.events import PollFailed, PollSucceeded, UpdateStored
+from longstop.telemetry.exposition import expose
+from longstop.telemetry.metrics import Metrics, Watched
+from tests.readers import NOW, a_record
+
+#: As the seeds have them; what was added since begins with `longstop_`.
+PROMISED = {
+    "active_scrapers_count": set(),
+    "data_staleness_seconds": {"match_id"},
+    "scraper_data_staleness_seconds": set(),
+    "scraper_errors": {"match_id", "error_type"},
+    "scraper_freshness_seconds": set(),
+    "scraper_memory_bytes": {"node"},
+    "scraper_queue_depth": {"priority"},
+    "scraper_scrape_duration_seconds": {"domain"},
+    "scraper_scrapes": {"domain", "status"},
+    "scraper_update_latency_seconds": {"match_id"},
+    "scraper_updates": {"match_id"},
+    "longstop_events_stored": {"op"},
+    "longstop_listing_failed": {"source"},
+    "longstop_open_findings": {"kind"},
+}
+
+
+def a_text(matches: int = 3, error_type: str = "FetchTimeout") -> bytes:
+    metrics = Metrics()
+    for number in range(matches):
+        ref = f"crex_M{number}"
+        metrics.take(UpdateStored(match_id=1, ref=ref, inserted=1, updated=0, voided=0, seq=1, latency_ms=120))
+        metrics.take(PollFailed(match_id=1, ref=ref, error_type=error_type, error_message="secret?token=1"))
+        metrics.take(PollSucceeded(match_id=1, ref=ref, seconds=0.2))
+    records = [a_record(number, polled=number + 1) for number in range(matches)]
+    metrics.sample(records, NOW)
+    watched = Watched(node="node-1", records=records, waiting=records[:1], findings=["gap"], rss_bytes=64_000_000)
+    return expose(metrics.read(watched, NOW))
+
+
+def samples(text: bytes) -> dict[tuple[str, str], float]:
+    """Return the values by name and labels, as the official client reads them."""
+    return {
+        (sample.name, ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+
+
+@pytest.mark.req("FR-015")
+def test_every_promised_metric_is_there_with_its_labels() -> None:
+    families = {family.name: family for family in text_string_to_metric_families(a_text().decode())}
+
+    assert families.keys() == PROMISED.keys()
+    for name, labels in PROMISED.items():
+        told = {label for sample in families[name].samples for label in sample.labels} - {"le", "quantile"}
+        assert told == (labels if families[name].samples else set()), name
+        assert families[name].documentation
+
+
+@pytest.mark.req("FR-015")
+def test_values_arrive_as_they_were_counted() -> None:
+    told = samples(a_text())
+
+    assert told["active_scrapers_count", ""] == 1
+    assert told["scraper_memory_bytes", "node=node-1"] == 64_000_000
+    assert told["scraper_errors_total", "error_type=FetchTimeout,match_id=crex_M1"] == 1
+    assert told["scraper_updates_total", "match_id=crex_M2"] == 1
+    assert told["scraper_update_latency_seconds_bucket", "le=0.5,match_id=crex_M1"] == 1
+    assert told["scraper_update_latency_seconds_sum", "match_id=crex_M1"] == 0.12
+    assert told["data_staleness_seconds", "match_id=crex_M2"] == 3
+    assert told["scraper_freshness_seconds_bucket", "le=2.5"] == 2
+    assert told["scraper_freshness_seconds_count", ""] == 3
+    assert told["scraper_queue_depth", "priority=live"] == 1
+    assert told["scraper_scrapes_total", "domain=crex,status=failure"] == 3
+    assert told["longstop_open_findings", "kind=gap"] == 1
+    assert told["longstop_open_findings", "kind=mismatch"] == 0
+    assert told["longstop_events_stored_total", "op=insert"] == 3
+
+
+@pytest.mark.req("FR-015")
+def test_the_summary_tells_the_quantiles_of_the_latest_ages() -> None:
+    told = samples(a_text(matches=100))
+
+    assert told["scraper_data_staleness_seconds", "quantile=0.5"] == 50
+    assert told["scraper_data_staleness_seconds", "quantile=0.95"] == 95
+    assert told["scraper_data_staleness_seconds", "quantile=0.99"] == 99
+    assert told["scraper_data_staleness_seconds_count", ""] == 100
+    assert told["scraper_data_staleness_seconds_sum", ""] == 5050
+
+
+def test_with_nothing_in_play_no_quantile_is_made_up() -> None:
+    told = samples(a_text(matches=0))
+
+    assert not [name for name, labels in told if "quantile" in labels]
+    assert told["scraper_data_staleness_seconds_count", ""] == 0
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\nb", "a\\b", 'x"} 1\nevil{a="', "é\u202e"])
+def test_a_strange_name_stays_inside_its_label(name: str) -> None:
+    told = samples(a_text(matches=1, error_type=name))
+
+    assert told["scraper_errors_total", f"error_type={name},match_id=crex_M0"] == 1
+    assert not [each for each, _ in told if each == "evil"]
+
+
+def test_what_an_error_said_is_not_told() -> None:
+    assert b"secret" not in a_text()
+
+
+def test_the_most_matches_there_can_be_are_written_quickly() -> None:
+    began = time.process_time()
+
+    text = a_text(matches=2_000)
+
+    assert text.count(b"\n") > 20_000
+    assert time.process_time() - began < 1.5
+
+
+@pytest.mark.req("FR-015")
+def test_promtool_minds_nothing_but_the_one_name_that_was_asked_for() -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not here: it comes with the Debian package prometheus")
+
+    said = subprocess.run([promtool, "check", "metrics"], input=a_text(), capture_output=True, timeout=30, check=False)
+
+    assert said.stderr.decode().splitlines() == [
+        'active_scrapers_count non-histogram and non-summary metrics should not have "_count" suffix'
+    ]

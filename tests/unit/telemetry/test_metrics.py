@@ -1,0 +1,169 @@
+"""The metrics sink: what is heard is counted, for as long as a match is watched, under a bound."""
+
+from longstop.model.match import MatchStatus
+from longstop.telemetry.events import (
+    ListingFailed,
+    ListingRead,
+    MatchClaimed,
+    PollFailed,
+    PollSucceeded,
+    ProcessStopped,
+    Telemetry,
+    UpdateStored,
+)
+from longstop.telemetry.metrics import MAX_ERROR_TYPES, OTHER, MatchReading, Metrics, Reading, Watched
+from tests.readers import NOW, a_record
+
+
+def heard(*events: Telemetry, max_matches: int = 10) -> Metrics:
+    metrics = Metrics(max_matches=max_matches)
+    for event in events:
+        metrics.take(event)
+    return metrics
+
+
+def read(metrics: Metrics, **watched: object) -> Reading:
+    taken = {"node": "node-1", "records": [], "waiting": [], "findings": [], "rss_bytes": 1} | watched
+    return metrics.read(Watched(**taken), NOW)  # type: ignore[arg-type]
+
+
+def of_match(reading: Reading, name: str) -> MatchReading:
+    return next(match for match in reading.matches if match.match_id == name)
+
+
+def claimed(ref: str) -> MatchClaimed:
+    return MatchClaimed(match_id=1, ref=ref, epoch=1)
+
+
+def stored(ref: str = "crex_M1", latency_ms: int | None = 200) -> UpdateStored:
+    return UpdateStored(match_id=1, ref=ref, inserted=3, updated=1, voided=0, seq=4, latency_ms=latency_ms)
+
+
+def failed(ref: str = "crex_M1", error_type: str = "FetchTimeout") -> PollFailed:
+    return PollFailed(match_id=1, ref=ref, error_type=error_type, error_message="too slow")
+
+
+def succeeded(ref: str = "crex_M1", seconds: float = 0.3) -> PollSucceeded:
+    return PollSucceeded(match_id=1, ref=ref, seconds=seconds)
+
+
+def test_updates_are_counted_by_match_with_what_they_stored() -> None:
+    reading = read(heard(stored(), stored(), stored("crex_M2")))
+
+    assert of_match(reading, "crex_M1").updates == 2
+    assert of_match(reading, "crex_M2").updates == 1
+    assert reading.events_stored == {"insert": 9, "update": 3, "void": 0}
+
+
+def test_a_latency_counts_below_every_bound_that_it_does_not_exceed() -> None:
+    latency = of_match(read(heard(stored(latency_ms=100), stored(latency_ms=101), stored(latency_ms=9000))), "crex_M1")
+
+    assert latency.latency.not_above() == [("0.1", 1), ("0.5", 2), ("1", 2), ("2", 2), ("5", 2), ("+Inf", 3)]
+    assert round(latency.latency.total, 3) == 9.201
+
+
+def test_an_update_without_a_new_payload_has_no_latency_rather_than_zero() -> None:
+    reading = of_match(read(heard(stored(latency_ms=None))), "crex_M1")
+
+    assert (reading.updates, reading.latency.count) == (1, 0)
+
+
+def test_failures_are_counted_by_kind_and_looks_by_site() -> None:
+    reading = read(
+        heard(
+            failed(),
+            failed(),
+            failed(error_type="LayoutChanged"),
+            succeeded(),
+            ListingRead(source="crex", matches=1, changed=1, unreadable=0),
+            ListingFailed(source="crex", error_type="FetchTimeout", error_message="too slow"),
+            ListingFailed(source="other", error_type="FetchTimeout", error_message="too slow"),
+        )
+    )
+
+    assert of_match(reading, "crex_M1").errors == {"FetchTimeout": 2, "LayoutChanged": 1}
+    assert reading.scrapes == {("crex", "failure"): 4, ("crex", "success"): 2, ("other", "failure"): 1}
+    assert reading.listings_failed == {"crex": 1, "other": 1}
+    assert reading.durations["crex"].count == 1
+
+
+def test_what_is_no_matter_of_metrics_is_ignored() -> None:
+    assert read(heard(ProcessStopped(process="api", pid=7))) == read(Metrics())
+
+
+def test_the_ages_of_matches_in_play_are_told_as_of_now_and_no_others() -> None:
+    records = [
+        a_record(1, polled=2.5),
+        a_record(2, polled=4, status=MatchStatus.BREAK),
+        a_record(3, polled=400, status=MatchStatus.COMPLETED),
+        a_record(4, polled=900, status=MatchStatus.UPCOMING),
+        a_record(5, polled=None),
+        a_record(6, polled=-3),
+    ]
+    metrics = heard(*(claimed(f"crex_M{number}") for number in range(1, 7)))
+
+    assert read(metrics, records=records).staleness == {"crex_M1": 2.5, "crex_M2": 4, "crex_M6": 0}
+
+
+def test_each_sample_adds_the_age_of_every_match_in_play() -> None:
+    metrics = Metrics()
+
+    for _ in range(3):
+        metrics.sample([a_record(1, polled=2), a_record(2, polled=20)], NOW)
+
+    reading = read(metrics)
+    assert dict(reading.freshness.not_above()) == {"1": 0, "2.5": 3, "5": 3, "10": 3, "30": 6, "60": 6, "+Inf": 6}
+    assert (reading.freshness.total, reading.ages) == (66, (2, 20))
+
+
+def test_a_match_that_is_watched_no_more_leaves_no_series_behind() -> None:
+    metrics = heard(stored("crex_M1"), failed("crex_M2"))
+
+    metrics.sample([a_record(1)], NOW)
+
+    assert [match.match_id for match in read(metrics).matches] == ["crex_M1"]
+
+
+def test_ten_thousand_matches_make_no_more_series_than_the_bound() -> None:
+    metrics = heard(*(failed(f"crex_M{number}") for number in range(10_000)), max_matches=2_000)
+    records = [a_record(number, polled=number / 100) for number in range(10_000)]
+
+    reading = read(metrics, records=records)
+
+    assert len(reading.matches) == 2_001
+    assert of_match(reading, OTHER).errors == {"FetchTimeout": 8_000}
+    assert len(reading.staleness) == 2_001
+    assert reading.staleness[OTHER] == 99.99
+
+
+def test_a_place_that_became_free_is_given_to_the_next_match() -> None:
+    metrics = heard(claimed("crex_M1"), claimed("crex_M2"), max_matches=2)
+
+    metrics.sample([a_record(2)], NOW)
+    metrics.take(stored("crex_M3"))
+
+    assert of_match(read(metrics), "crex_M3").updates == 1
+
+
+def test_a_match_has_a_bounded_number_of_error_types() -> None:
+    metrics = heard(*(failed(error_type=f"Strange{number}") for number in range(100)))
+
+    errors = of_match(read(metrics), "crex_M1").errors
+
+    assert len(errors) == MAX_ERROR_TYPES + 1
+    assert sum(errors.values()) == 100
+
+
+def test_long_and_broken_names_are_cut_and_mended() -> None:
+    reading = read(heard(failed(error_type="x" * 5000 + "\ud800"), failed(error_type="\ud800")))
+
+    assert set(of_match(reading, "crex_M1").errors) == {"x" * 100, "?"}
+
+
+def test_waiting_looks_and_findings_are_counted_by_kind() -> None:
+    waiting = [a_record(1), a_record(2, status=MatchStatus.BREAK), a_record(3, status=MatchStatus.COMPLETED)]
+
+    reading = read(Metrics(), waiting=waiting, findings=["gap", "gap", "mismatch"])
+
+    assert reading.waiting == {"live": 2, "imminent": 0, "completed": 1, "upcoming": 0}
+    assert reading.open_findings == {"gap": 2, "mismatch": 1}
