@@ -70,7 +70,7 @@ def default_of(leaf: Leaf) -> str:
     value: object = Settings()
     for part in leaf.path:
         value = getattr(value, part)
-    return str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def telemetry_names() -> list[str]:

@@ -30,6 +30,7 @@ PARENT_FD_VARIABLE = "LONGSTOP_PARENT_FD"
 #: Where recorded bodies of real sites are; read by tests.
 RECORDED_VARIABLE = "LONGSTOP_RECORDED"
 
+_HOST_PATTERN = r"^[A-Za-z0-9.:-]+$"
 _HOST = Wanted("a host name or address such as 127.0.0.1")
 
 
@@ -63,7 +64,19 @@ class Logging(Group):
     """The least severity that is written."""
 
 
+class Prometheus(Group):
+    enabled: Annotated[bool, Env("ENABLE_PROMETHEUS_METRICS")] = True
+    """Whether the scraper serves metrics."""
+
+    host: Annotated[str, Field(pattern=_HOST_PATTERN), _HOST, Env("PROMETHEUS_HOST")] = "127.0.0.1"
+    """The address of the metrics; the default is reached from this machine only."""
+
+    port: Annotated[Whole, Field(ge=0, le=65535), Env("PROMETHEUS_PORT")] = 9090
+    """The port of the metrics; 0 takes any free one, and the log says which."""
+
+
 class Monitoring(Group):
+    prometheus: Prometheus = Prometheus()
     logging: Logging = Logging()
 
 
@@ -79,7 +92,7 @@ class Scraper(Group):
 
 
 class Api(Group):
-    host: Annotated[str, Field(pattern=r"^[A-Za-z0-9.:-]+$"), _HOST, Env("LONGSTOP_API_HOST")] = "127.0.0.1"
+    host: Annotated[str, Field(pattern=_HOST_PATTERN), _HOST, Env("LONGSTOP_API_HOST")] = "127.0.0.1"
     """The address to listen on; the default is reached from this machine only."""
 
     port: Annotated[Whole, Field(ge=0, le=65535), Env("LONGSTOP_API_PORT")] = 8700

@@ -265,9 +265,9 @@ async def test_the_truth_log_is_written_while_nobody_asks(tmp_path: Path) -> Non
 
 
 async def test_serve_tells_its_port_and_runs_until_it_is_cancelled() -> None:
-    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    serving = asyncio.create_task(serve(SimulatorOptions(matches=1), clock=SystemClock(), ready=port.set_result))
-    async with asyncio.timeout(10), client_of(await port) as client:
+    ready: asyncio.Future[RunningSimulator] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(serve(SimulatorOptions(matches=1), clock=SystemClock(), ready=ready.set_result))
+    async with asyncio.timeout(10), client_of((await ready).port) as client:
         answer = await client.ask("GET", LIST)
     serving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -275,7 +275,9 @@ async def test_serve_tells_its_port_and_runs_until_it_is_cancelled() -> None:
 
     assert answer.status == 200
     with pytest.raises(ConnectionRefusedError):
-        await asyncio.open_connection("127.0.0.1", port.result())
+        await asyncio.open_connection("127.0.0.1", ready.result().port)
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", ready.result().espn_port)
 
 
 @pytest.mark.parametrize(
@@ -283,6 +285,7 @@ async def test_serve_tells_its_port_and_runs_until_it_is_cancelled() -> None:
     [
         (SimulatorOptions(matches=0), "there is nothing to simulate"),
         (SimulatorOptions(speed=0), "the speed must be greater than 0"),
+        (SimulatorOptions(sites="cricbuzz"), "'cricbuzz' is no choice of sites"),
         (SimulatorOptions(matches=100_000), "keys for 1166 matches"),
     ],
 )
@@ -296,3 +299,35 @@ async def test_a_port_in_use_is_a_sentence(simulator: RunningSimulator) -> None:
     with pytest.raises(UsageError, match=rf"port {simulator.port} of 127\.0\.0\.1 cannot be used"):
         async with running_simulator(SimulatorOptions(matches=1, port=simulator.port)):
             raise AssertionError("it started")
+
+
+ESPN_LIST = "/live-cricket-score"
+
+
+def matches_in(page: bytes) -> int:
+    return page.count(b'"objectId":14')
+
+
+@pytest.mark.parametrize(("sites", "on_crex", "on_espn"), [("crex", 2, 0), ("espncricinfo", 0, 2), ("both", 2, 2)])
+async def test_each_site_shows_the_matches_that_are_on_it(sites: str, on_crex: int, on_espn: int) -> None:
+    async with running_simulator(SimulatorOptions(matches=2, sites=sites)) as running:
+        async with client_of(running.port) as crex, client_of(running.espn_port) as espn:
+            listing = await crex.ask("GET", LIST)
+            page = await espn.ask("GET", ESPN_LIST)
+
+    assert len(listing.json()) == on_crex
+    assert (page.status, matches_in(page.body)) == (200, on_espn)
+
+
+async def test_both_sites_have_the_same_control_and_the_same_faults() -> None:
+    async with running_simulator(SimulatorOptions(matches=2, sites="both")) as running:
+        async with client_of(running.port) as crex, client_of(running.espn_port) as espn:
+            status = (await espn.ask("GET", "/_sim/status")).json()
+            wet, dry = (match["espn_id"] for match in status["matches"])
+            await crex.ask("POST", "/_sim/faults", {"kind": "status", "match": status["matches"][0]["key"]})
+
+            spoilt = await espn.ask("GET", f"/series/a-1/b-{wet}/full-scorecard")
+            good = await espn.ask("GET", f"/series/a-1/b-{dry}/full-scorecard")
+
+    assert (spoilt.status, good.status) == (503, 200)
+    assert running.espn_url == f"http://127.0.0.1:{running.espn_port}"

@@ -49,6 +49,23 @@ _METADATA = {
     "phase": "active",
     "open_findings": 0,
 }
+_SNAPSHOT = {
+    "sequence": 17,
+    "checksum": "9f2c…",
+    "created_at": "2026-11-12T10:30:40.002Z",
+    "scraper_id": "node-1",
+    "update_latency_ms": 12,
+    "data_source": "scraper",
+    "provenance": {"*": {"source": "crex", "confidence": 1.0, "at": "2026-11-12T10:30:40.002Z"}},
+    "payload": {"matchId": 1, "status": "live"},
+}
+_FINDING = {
+    "kind": "gap",
+    "place": "1:14",
+    "detail": "missing: ball 3, 4",
+    "opened_at": "2026-11-12T10:30:40.002Z",
+    "closed_at": None,
+}
 _HEALTH = {
     "status": "healthy",
     "reasons": [],
@@ -123,6 +140,63 @@ EVENTS: dict[str, Any] = {
         ),
         422: _error("A parameter is wrong."),
         **_MATCH_ERRORS,
+        **_TOKEN_ERRORS,
+    },
+}
+
+HISTORY: dict[str, Any] = {
+    "summary": "The kept snapshots of a match, newest first",
+    "description": "At most the last five, each with its checksum and who said what. With `sequence`: that one alone.",
+    "tags": ["matches"],
+    "responses": {
+        200: _answer("The snapshots.", {"matchId": 1, "match_id": "crex_11HD", "snapshots": [_SNAPSHOT]}, _AGE_HEADERS),
+        422: _error("A parameter is wrong."),
+        **_MATCH_ERRORS,
+        404: _error("No such match, or this snapshot is not kept."),
+        **_TOKEN_ERRORS,
+    },
+}
+
+DELTA: dict[str, Any] = {
+    "summary": "What changed since a snapshot",
+    "description": (
+        "The top-level fields that differ from the snapshot with the sequence number `since`, and the names of those "
+        "that are gone under `_removed`. When that snapshot is not kept any more: `_diff_type` is `initial`, with the "
+        "whole payload. Go on with `since` set to `_metadata.sequence`."
+    ),
+    "tags": ["matches"],
+    "responses": {
+        200: _answer(
+            "The difference.",
+            {
+                "_diff_type": "update",
+                "_sequence_delta": 2,
+                "_removed": ["headline"],
+                "status": "live",
+                "_metadata": _METADATA,
+            },
+            _AGE_HEADERS,
+        ),
+        422: _error("A parameter is wrong."),
+        **_MATCH_ERRORS,
+        400: _error("This is no match id, or `since` is still to come."),
+        **_TOKEN_ERRORS,
+    },
+}
+
+FINDINGS: dict[str, Any] = {
+    "summary": "Gaps and mismatches of a match, open ones first",
+    "description": "What is missing or does not add up in what the source shows, until it is answered.",
+    "tags": ["matches"],
+    "responses": {
+        200: _answer(
+            "The findings.",
+            {"matchId": 1, "match_id": "crex_11HD", "open": 1, "total": 1, "findings": [_FINDING]},
+            _AGE_HEADERS,
+        ),
+        422: _error("A parameter is wrong."),
+        **_MATCH_ERRORS,
+        404: _error("No such match."),
         **_TOKEN_ERRORS,
     },
 }

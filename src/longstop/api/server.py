@@ -12,6 +12,8 @@ from fastapi import FastAPI
 from longstop import __version__
 from longstop.api.auth import TokenVerifier
 from longstop.api.guard import guard
+from longstop.api.history import HistoryRoutes
+from longstop.api.lookup import Lookup
 from longstop.api.matches import MatchRoutes
 from longstop.api.probes import Probes
 from longstop.clock import Clock
@@ -42,7 +44,9 @@ def build_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    MatchRoutes(reader=reader, hot=hot, verifier=verifier, clock=clock).add_to(app)
+    lookup = Lookup(reader=reader, hot=hot, verifier=verifier, clock=clock)
+    MatchRoutes(lookup).add_to(app)
+    HistoryRoutes(lookup).add_to(app)
     Probes(reader=reader, hot=hot, clock=clock, started_at=started_at).add_to(app)
     guard(app, bus or Bus())
     return app

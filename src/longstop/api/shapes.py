@@ -10,10 +10,17 @@ from longstop.api.view import MatchView, age_seconds
 from longstop.clock import to_iso
 from longstop.model.event import EventKey, EventKind, StoredEvent, order_of_play
 from longstop.model.match import MonitoringRecord, SyncState
-from longstop.storage.base import MatchRow
+from longstop.model.snapshot import Snapshot
+from longstop.storage.base import MatchRow, StoredFinding
 
 #: How many numbers of a key mean something: a result has none, a delivery has innings, over and nth.
-_KEY_DEPTH = {EventKind.RESULT: 0, EventKind.INNINGS: 1, EventKind.OVER: 2, EventKind.DELIVERY: 3}
+_KEY_DEPTH = {
+    EventKind.RESULT: 0,
+    EventKind.INNINGS: 1,
+    EventKind.OVER: 2,
+    EventKind.INFERRED: 2,
+    EventKind.DELIVERY: 3,
+}
 
 
 def match_path(match_id: int) -> str:
@@ -106,6 +113,52 @@ def events_page(match: MatchRow, events: Sequence[StoredEvent], next_after: int,
         "events": [event_entry(stored, match.ref.source) for stored in events],
         "next_after": next_after,
         "has_more": has_more,
+    }
+
+
+def history(match: MatchRow, kept: Sequence[Snapshot]) -> dict[str, Any]:
+    return {
+        "matchId": match.match_id,
+        "match_id": str(match.ref),
+        "snapshots": [snapshot_entry(snapshot) for snapshot in kept],
+    }
+
+
+def snapshot_entry(snapshot: Snapshot) -> dict[str, Any]:
+    """Return one snapshot; its payload keeps the bytes that the checksum is of."""
+    return {
+        "sequence": snapshot.sequence,
+        "checksum": snapshot.checksum,
+        "created_at": to_iso(snapshot.created_at),
+        "scraper_id": snapshot.scraper_id,
+        "update_latency_ms": snapshot.update_latency_ms,
+        "data_source": snapshot.data_source,
+        "provenance": {
+            field: {"source": said.source, "confidence": said.confidence, "at": to_iso(said.at)}
+            for field, said in snapshot.provenance.items()
+        },
+        "payload": msgspec.Raw(snapshot.payload),
+    }
+
+
+def findings(match: MatchRow, found: Sequence[StoredFinding], limit: int) -> dict[str, Any]:
+    """Return the first gaps and mismatches, and how many there are in all."""
+    return {
+        "matchId": match.match_id,
+        "match_id": str(match.ref),
+        "open": sum(stored.closed_at is None for stored in found),
+        "total": len(found),
+        "findings": [finding_entry(stored) for stored in found[:limit]],
+    }
+
+
+def finding_entry(stored: StoredFinding) -> dict[str, Any]:
+    return {
+        "kind": stored.finding.kind.value,
+        "place": stored.finding.place,
+        "detail": stored.finding.detail,
+        "opened_at": to_iso(stored.opened_at),
+        "closed_at": iso_or_none(stored.closed_at),
     }
 
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import psutil
 
 from longstop.app.common import life, make_bus, run_until_stopped
+from longstop.app.metrics import metrics_work, watching
 from longstop.clock import Clock, SystemClock
 from longstop.fetching.guards import FetchPolicy, guarded
 from longstop.fetching.http import HttpFetcher
@@ -21,6 +22,7 @@ from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite import SqliteMatchStore
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import HotViewFailed
+from longstop.telemetry.metrics import Metrics
 from longstop.telemetry.rate import ErrorRate
 from longstop.watching.cadence import Cadence
 from longstop.watching.ownership import take_over
@@ -33,8 +35,8 @@ BEAT_SECONDS = 1.0
 async def run_scraper(settings: Settings) -> None:
     """Watch the matches of all enabled sources until asked to stop."""
     clock = SystemClock()
-    errors = ErrorRate(clock)
-    bus = make_bus("scraper", settings, clock, errors)
+    errors, metrics = ErrorRate(clock), Metrics()
+    bus = make_bus("scraper", settings, clock, errors, metrics)
     configs = enabled_sources(settings.sources)
     directory = DataDirectory.open(settings.data)
     with directory.lock(), life(bus, "scraper"):
@@ -46,6 +48,13 @@ async def run_scraper(settings: Settings) -> None:
                         scheduler.adopt(state)
                 await run_until_stopped(
                     _beat(hot, errors, clock, directory.node_id),
+                    *metrics_work(
+                        settings.scraper.monitoring.prometheus,
+                        metrics,
+                        watching(schedulers.values(), directory.node_id),
+                        bus=bus,
+                        clock=clock,
+                    ),
                     *(scheduler.run() for scheduler in schedulers.values()),
                 )
 

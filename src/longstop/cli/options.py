@@ -14,6 +14,10 @@ Data = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table for people.")]
 
+Kinds = Annotated[
+    str, typer.Option(metavar="KINDS", help="Kinds of match, in turn, with commas: t20, t20-rain, odi, test.")
+]
+
 
 def settings_for(data: Path | None, **more: str) -> Settings:
     """Return the settings of the environment, changed by what the command line says."""

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from longstop.cli.options import Data, settings_for
+from longstop.cli.options import Data, Kinds, settings_for
 from longstop.clock import SystemClock
 
 # Libraries of one process are loaded by its verb alone: a scraper must be back within a second after a crash.
@@ -48,8 +48,11 @@ def api(
 
 def simulate(
     matches: Annotated[int, typer.Option(min=0, help="Invented matches.")] = 20,
+    kinds: Kinds = "t20",
     speed: Annotated[float, typer.Option(help="World seconds per real second.")] = 1.0,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8701,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port of crex; 0 takes a free one.")] = 8701,
+    espn_port: Annotated[int, typer.Option(min=0, max=65535, help="The port of espncricinfo; 0 takes a free one.")] = 0,
+    sites: Annotated[str, typer.Option(help="Where the matches are shown: crex, espncricinfo or both.")] = "crex",
     seed: Annotated[int, typer.Option(help="The same seed makes the same matches.")] = 1,
     truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write the truth log.")] = None,
     ball_gap: Annotated[float, typer.Option(help="World seconds between two balls of a replayed match.")] = 30.0,
@@ -58,11 +61,15 @@ def simulate(
     ] = None,
 ) -> None:
     """Serve simulated sites: the demo's, the tests' and yours while you write a source."""
-    from longstop.simulator.service import SimulatorOptions, serve
+    from longstop.simulator.kinds import read_kinds
+    from longstop.simulator.service import RunningSimulator, SimulatorOptions, serve
 
     options = SimulatorOptions(
         port=port,
+        espn_port=espn_port,
+        sites=sites,
         matches=matches,
+        kinds=read_kinds(kinds),
         speed=speed,
         seed=seed,
         truth=truth,
@@ -70,8 +77,9 @@ def simulate(
         ball_gap=ball_gap,
     )
 
-    def say_ready(chosen: int) -> None:
-        print(f"simulated crex on http://127.0.0.1:{chosen}", flush=True)
+    def say_ready(simulator: RunningSimulator) -> None:
+        print(f"simulated crex on {simulator.base_url}", flush=True)
+        print(f"simulated espncricinfo on {simulator.espn_url}", flush=True)
 
     async def run() -> None:
         serving = asyncio.ensure_future(serve(options, clock=SystemClock(), ready=say_ready))

@@ -8,12 +8,13 @@ import msgspec
 import typer
 from rich.console import Console
 
-from longstop.cli.options import Json
+from longstop.cli.options import Json, Kinds
 
 
 def demo(
     seconds: Annotated[float | None, typer.Option("--for", metavar="S", help="Stop after S seconds.")] = None,
     matches: Annotated[int, typer.Option(min=1, help="Simulated matches.")] = 20,
+    kinds: Kinds = "t20",
     speed: Annotated[float, typer.Option(help="The simulator's clock: world seconds per real second.")] = 10.0,
     seed: Annotated[int, typer.Option(help="The same seed makes the same matches.")] = 1,
     truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the truth log here.")] = None,
@@ -27,6 +28,7 @@ def demo(
     options = DemoOptions(
         seconds=seconds,
         matches=matches,
+        kinds=kinds,
         speed=speed,
         seed=seed,
         truth=truth,

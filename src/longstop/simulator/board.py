@@ -4,10 +4,9 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from longstop.model.cricket import InningsScore, Overs, Result, Score, Wicket
-from longstop.simulator.game import Ball, Game, Innings
+from longstop.simulator.game import Ball, Game, Innings, Target
 from longstop.simulator.script import (
     Announce,
     EndInnings,
@@ -15,6 +14,7 @@ from longstop.simulator.script import (
     EndOver,
     PublishBall,
     Remark,
+    Retarget,
     Step,
     WithdrawBall,
 )
@@ -49,15 +49,19 @@ class Board:
         self.balls_posted: dict[int, Posted] = {}
         self.overs_posted: dict[int, PostedOver] = {}
         self.remarks: dict[int, Remark] = {}
+        #: When each ball was first shown and last changed, in seconds from the match's start.
+        self.moments: dict[int, tuple[float, float]] = {}
         #: +1 for every step, so that whoever renders can keep what did not change.
         self.version = 0
         self._places: list[list[int]] = [[] for _ in game.innings]
+        self._over_places: dict[tuple[int, int], list[int]] = {}
         self._runs = [0 for _ in game.innings]
         self._wickets = [0 for _ in game.innings]
         self._over_ids: dict[tuple[int, int], int] = {}
         self._over_sums: dict[int, OverTruth] = {}
         self._closed: dict[int, InningsTruth] = {}
         self._begun = 0
+        self._targets: dict[int, Target] = {}
 
     @property
     def current(self) -> int:
@@ -71,6 +75,11 @@ class Board:
 
     def innings(self, number: int) -> Innings | None:
         return self.game.innings[number - 1] if number <= len(self.game.innings) else None
+
+    def target(self, number: int) -> Target | None:
+        """Return what is to get in an innings, as it stands now."""
+        innings = self.innings(number)
+        return self._targets.get(number, innings.target) if innings else None
 
     def score(self, number: int) -> InningsScore:
         """Return the score of an innings; zeros for one that has not begun."""
@@ -86,11 +95,15 @@ class Board:
         return [self.balls_posted[id_] for id_ in self._places[number - 1]] if self._begun else []
 
     def over_balls(self, number: int, over: int) -> list[Posted]:
-        return [posted for posted in self.balls(number) if posted.label.over == over]
+        return [self.balls_posted[id_] for id_ in self._over_places.get((number, over), ())]
 
     def over_end(self, number: int, over: int) -> PostedOver | None:
         id_ = self._over_ids.get((number, over))
         return None if id_ is None else self.overs_posted[id_]
+
+    def is_closed(self, number: int) -> bool:
+        """Return whether the site has said that an innings is over."""
+        return number in self._closed
 
     def apply(self, step: Step) -> list[Change]:
         self.version += 1
@@ -108,6 +121,8 @@ class Board:
                 return self._end_match(step.result)
             case Announce():
                 self._say(step.text)
+            case Retarget():
+                self._targets[step.innings] = step.target
             case Remark():
                 self.remarks[step.id] = step
         return []
@@ -116,17 +131,17 @@ class Board:
         known = self.balls_posted.get(step.id)
         if known and known.ball == step.ball:
             return []
-        places = self._places[step.innings - 1]
+        self.moments[step.id] = (self.moments[step.id][0] if known else step.at, step.at)
         if known is None:
             self._begun = max(self._begun, step.innings)
-            insort(places, step.id)
-        posted = Posted(id=step.id, innings=step.innings, label=step.label, ball=step.ball, score="")
-        self.balls_posted[step.id] = posted
-        self._count(step.innings, step.ball, 1)
-        if known:
+            insort(self._places[step.innings - 1], step.id)
+            insort(self._over_places.setdefault((step.innings, step.label.over), []), step.id)
+        else:
             self._count(step.innings, known.ball, -1)
-        score = known.score if known else _slash(self.score(step.innings))
-        self.balls_posted[step.id] = replace(posted, score=score)
+        self._count(step.innings, step.ball, 1)
+        score = known.score if known else f"{self._runs[step.innings - 1]}/{self._wickets[step.innings - 1]}"
+        posted = Posted(id=step.id, innings=step.innings, label=step.label, ball=step.ball, score=score)
+        self.balls_posted[step.id] = posted
         if self._is_news(step, is_new=known is None):
             self.headline, self.is_break = ball_code(step.ball), False
         change = Change(
@@ -142,8 +157,8 @@ class Board:
 
     def _withdraw(self, step: WithdrawBall) -> list[Change]:
         posted = self.balls_posted.pop(step.id)
-        places = self._places[posted.innings - 1]
-        del places[bisect_left(places, step.id)]
+        for places in (self._places[posted.innings - 1], self._over_places[posted.innings, posted.label.over]):
+            del places[bisect_left(places, step.id)]
         self._count(posted.innings, posted.ball, -1)
         void = Change(op="void", kind="delivery", id=str(step.id), content=None)
         return [void, *self._follow(posted.innings, posted.label.over)]
@@ -226,7 +241,3 @@ class Board:
         score = self.score(number)
         team = self.game.innings[number - 1].batting.key
         return InningsTruth(innings=number, team=team, runs=score.runs, wickets=score.wickets, overs=str(score.overs))
-
-
-def _slash(score: InningsScore) -> str:
-    return f"{score.runs}/{score.wickets}"

@@ -1,5 +1,6 @@
 """The simulator's own paths under `/_sim/`: look at the world, stop it, and set faults."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -8,6 +9,7 @@ import msgspec
 from longstop.clock import to_iso
 from longstop.errors import UsageError
 from longstop.simulator.board import Board
+from longstop.simulator.espncricinfo_ids import match_number
 from longstop.simulator.faults import FaultBook, FaultRule, read_faults
 from longstop.simulator.http import Request, Response, failure, to_json
 from longstop.simulator.world import World
@@ -16,9 +18,10 @@ PREFIX = "/_sim/"
 
 
 class Control:
-    def __init__(self, world: World, faults: FaultBook) -> None:
+    def __init__(self, world: World, faults: FaultBook, requests: Mapping[str, int]) -> None:
         self._world = world
         self._faults = faults
+        self._requests = requests
 
     def answer(self, request: Request, now: datetime) -> Response:
         match request.method, request.path.removeprefix(PREFIX):
@@ -36,6 +39,7 @@ class Control:
             "now": to_iso(now),
             "world_seconds": self._world.seconds,
             "is_frozen": self._world.is_frozen,
+            "requests": dict(self._requests),
             "matches": [_summary(board) for board in self._world.boards.values()],
         }
 
@@ -62,6 +66,7 @@ class Control:
 def _summary(board: Board) -> dict[str, Any]:
     return {
         "key": board.game.key,
+        "espn_id": match_number(board.game.key),
         "title": board.game.title,
         "phase": _phase(board),
         "balls": len(board.balls_posted),

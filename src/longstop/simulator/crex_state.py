@@ -41,8 +41,8 @@ def list_entry(board: Board, start_at: datetime, tick: int) -> dict[str, Any]:
         "R": odds(board.game.key, tick)["R"],
         "st": "1",
     }
-    if innings and innings.target:
-        entry["tg"] = f"{innings.target.runs}({innings.target.overs}"
+    if target := board.target(number):
+        entry["tg"] = f"{target.runs}({target.overs}"
     return entry
 
 

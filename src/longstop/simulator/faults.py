@@ -28,6 +28,28 @@ class FaultKind(StrEnum):
     STATUS = "status"
     #: A page for people, with 200, where JSON should be.
     HTML = "html"
+    #: A page that wants a person to prove to be one, with 200.
+    CHALLENGE = "challenge"
+    #: The first answer since the rule began, again and again.
+    FROZEN = "frozen"
+    #: What the site showed `seconds` world seconds ago, as from a cache.
+    OLDER = "older"
+    #: The body comes byte by byte, with `seconds` between two.
+    DRIP = "drip"
+    #: A few hundred kilobytes on the wire, 200 megabytes once decompressed.
+    BOMB = "bomb"
+    #: `field` has another name, wherever it stands.
+    RENAMED = "renamed"
+    #: The site no longer knows the path.
+    MOVED = "moved"
+    #: The keys of the two teams are exchanged in state, feed and scorecard; their names are not.
+    SWAPPED = "swapped"
+    #: Every innings of state, list and scorecard is 0/0, played or not.
+    ZEROED = "zeroed"
+    #: The table of names knows nobody yet.
+    NAMELESS = "nameless"
+    #: The match, or every match, is missing from the list.
+    UNLISTED = "unlisted"
 
 
 class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,10 +64,13 @@ class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     share: Annotated[float, Meta(ge=0, le=1)] = 1.0
     #: How long the rule holds; `None` is until it is taken away.
     valid_seconds: _Seconds | None = None
+    #: For `latency`, `older` and `drip`.
     seconds: _Seconds = 0.0
     jitter_seconds: _Seconds = 0.0
     status: Annotated[int, Meta(ge=400, le=599)] = 503
     retry_after_seconds: Annotated[int, Meta(ge=0)] | None = None
+    #: For `renamed`.
+    field: str = ""
 
 
 class FaultRule(Struct, frozen=True, kw_only=True):
@@ -58,7 +83,8 @@ class FaultRule(Struct, frozen=True, kw_only=True):
     def applies_to(self, request: Request, now: datetime) -> bool:
         return (
             request.path.startswith(self.fault.path)
-            and self.fault.match in (None, request.match_key)
+            # The list speaks of all matches, so a rule about one of them holds there.
+            and (self.fault.kind is FaultKind.UNLISTED or self.fault.match in (None, request.match_key))
             and (self.until is None or now < self.until)
         )
 
@@ -67,16 +93,21 @@ class Choice(Struct, frozen=True, kw_only=True):
     """What is done to one answer: it may come late, and it may be spoilt."""
 
     delay_seconds: float = 0.0
-    fault: Fault | None = None
+    #: Of faults that spoil an answer, the first that struck.
+    rule: FaultRule | None = None
+
+    @property
+    def fault(self) -> Fault | None:
+        return self.rule.fault if self.rule else None
 
 
 def choose(rules: Sequence[FaultRule], request: Request, now: datetime, dice: Random) -> Choice:
     """Return what befalls this request: delays add up, and of the other faults the first one wins."""
-    struck = [rule.fault for rule in rules if rule.applies_to(request, now) and dice.random() < rule.fault.share]
-    late = [fault for fault in struck if fault.kind is FaultKind.LATENCY]
+    struck = [rule for rule in rules if rule.applies_to(request, now) and dice.random() < rule.fault.share]
+    late = [rule.fault for rule in struck if rule.fault.kind is FaultKind.LATENCY]
     return Choice(
         delay_seconds=sum(fault.seconds + dice.uniform(0, fault.jitter_seconds) for fault in late),
-        fault=next((fault for fault in struck if fault.kind is not FaultKind.LATENCY), None),
+        rule=next((rule for rule in struck if rule.fault.kind is not FaultKind.LATENCY), None),
     )
 
 

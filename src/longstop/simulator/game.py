@@ -15,14 +15,16 @@ class Player(Struct, frozen=True, kw_only=True):
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """A team with its players in batting order."""
+    """A team with its eleven in batting order."""
 
     key: str
     name: str
     players: tuple[Player, ...]
+    #: In no eleven; one of them may come in for a player who is concussed, or as an impact player.
+    substitutes: tuple[Player, ...] = ()
 
 
-class Out(Struct, frozen=True, kw_only=True):
+class Out(Struct, frozen=True, kw_only=True, gc=False):
     """A batter gone."""
 
     kind: Dismissal
@@ -31,7 +33,7 @@ class Out(Struct, frozen=True, kw_only=True):
     counts: bool = True
 
 
-class Ball(Struct, frozen=True, kw_only=True):
+class Ball(Struct, frozen=True, kw_only=True, gc=False):
     """One delivery; players are keys."""
 
     batter: str
@@ -43,10 +45,10 @@ class Ball(Struct, frozen=True, kw_only=True):
 
     @property
     def wickets(self) -> int:
-        return sum(out.counts for out in self.outs)
+        return sum(out.counts for out in self.outs) if self.outs else 0
 
 
-class Over(Struct, frozen=True, kw_only=True):
+class Over(Struct, frozen=True, kw_only=True, gc=False):
     #: From 0.
     number: int
     balls: tuple[Ball, ...]
@@ -57,22 +59,43 @@ class Over(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """What the side batting second needs, and in how many overs."""
+    """What the side batting last needs, and in how many overs."""
 
     runs: int
     overs: Overs
+
+
+class Pause(Struct, frozen=True, kw_only=True):
+    """A break inside an innings: drinks, rain, a night."""
+
+    #: How many deliveries of the innings lie before it.
+    after: int
+    text: str
+    seconds: float
+    #: The target from then on, when time was lost.
+    target: Target | None = None
 
 
 class Innings(Struct, frozen=True, kw_only=True):
     batting: Side
     bowling: Side
     overs: tuple[Over, ...]
+    #: As it was set before the first ball.
     target: Target | None = None
+    pauses: tuple[Pause, ...] = ()
     is_super_over: bool = False
+    is_declared: bool = False
+    #: How much longer than usual the break after it is: a meal, a night.
+    rest_seconds: float = 0.0
 
     @property
     def balls(self) -> Iterable[Ball]:
         return (ball for over in self.overs for ball in over.balls)
+
+    @property
+    def final_target(self) -> Target | None:
+        """Return the target as it was last revised."""
+        return next((pause.target for pause in reversed(self.pauses) if pause.target), self.target)
 
     @property
     def runs(self) -> int:
@@ -89,7 +112,7 @@ class Game(Struct, frozen=True, kw_only=True):
     key: str
     #: The match's number in its series.
     number: int
-    #: "T20" or "ODI".
+    #: "T20", "ODI" or "TEST".
     match_format: str
     #: The side that bats first stands first.
     sides: tuple[Side, Side]
@@ -103,10 +126,11 @@ class Game(Struct, frozen=True, kw_only=True):
     @property
     def names(self) -> dict[str, str]:
         """Return the players' names by key."""
-        return {player.key: player.name for side in self.sides for player in side.players}
+        return {player.key: player.name for side in self.sides for player in (*side.players, *side.substitutes)}
 
 
-def won_by(winner: str, *, runs: int = 0, wickets: int = 0) -> str:
+def won_by(winner: str, *, runs: int = 0, wickets: int = 0, by_an_innings: bool = False) -> str:
     """Say who won and by how much, as a site does."""
     count, unit = (runs, "run") if runs else (wickets, "wicket")
-    return f"{winner} won by {count} {unit}{'' if count == 1 else 's'}"
+    innings = "an innings and " if by_an_innings else ""
+    return f"{winner} won by {innings}{count} {unit}{'' if count == 1 else 's'}"

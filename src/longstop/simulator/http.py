@@ -1,6 +1,7 @@
 """HTTP as far as the simulator needs it: what is asked, what is answered, and how both look on the wire."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -9,7 +10,11 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct, field
 
+from longstop.simulator.espncricinfo_ids import match_key_of
+
 _MAX_BODY_BYTES = 1_000_000
+#: A match's number as it stands in the addresses of espncricinfo.
+_IN_PATH = re.compile(r"-(\d{1,12})/full-scorecard$")
 
 
 class BadRequest(Exception):
@@ -25,7 +30,9 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def match_key(self) -> str | None:
-        """Return which match is meant, by the query or by the posted JSON."""
+        """Return which match is meant, by the path, by the query or by the posted JSON."""
+        if named := _IN_PATH.search(self.path):
+            return match_key_of(int(named[1]))
         if "key" in self.query or not self.body:
             return self.query.get("key")
         try:

@@ -6,19 +6,28 @@ from typing import Any
 
 from msgspec import Struct
 
+from longstop.simulator.espncricinfo_ids import SITE as ESPNCRICINFO
+from longstop.simulator.espncricinfo_truth import as_espncricinfo
 from longstop.simulator.truth import TruthLine
 
+CREX = "crex"
+#: The kind of a record that sums up balls which nobody saw.
+INFERRED = "inferred"
 #: How many findings are put into words.
 MAX_DETAILS = 20
 
 _RUN_KINDS = ("batter", "wides", "noballs", "byes", "legbyes", "penalty")
 
+#: Overs that the product says it does not know whole, as (innings, over).
+_Gaps = frozenset[tuple[int, int]]
+#: One version of an event, as the API gives it.
+_Version = Mapping[str, Any]
 #: A content in one comparable spelling, whichever side it comes from.
 _Spelling = tuple[Any, ...]
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What the comparison found; the three last counts are 0 when all is well."""
+    """What the comparison found; `lost`, `duplicated` and `ghost` are 0 when all is well."""
 
     matches: int
     events_truth: int
@@ -26,6 +35,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     lost: int
     duplicated: int
     ghost: int
+    #: Deliveries that are wrong or missing inside a gap that the product has declared.
+    declared: int
     details: tuple[str, ...]
 
 
@@ -59,54 +70,102 @@ class _Truth:
         return positions
 
 
-def judge(truth: Iterable[TruthLine], events: Mapping[str, Sequence[Mapping[str, Any]]]) -> Verdict:
-    """Compare: `events` holds, for every match key, all event versions in the order of their sequence numbers."""
+def judge(
+    truth: Iterable[TruthLine],
+    events: Mapping[str, Sequence[_Version]],
+    *,
+    declared: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    sites: Iterable[str] | None = None,
+) -> Verdict:
+    """Compare what was published with what is served.
+
+    `events` holds, for every match by its site's id, all event versions in the order of their sequence numbers;
+    `declared`, by the same ids, the findings that the product has admitted. Every match must be there as each of
+    `sites` shows it; without them, as each site that an event names as its source.
+    """
+    shown_at = tuple(sites if sites is not None else _sources(events))
     published: dict[str, _Truth] = {}
     for line in truth:
-        published.setdefault(line.match, _Truth()).take(line)
+        for site in shown_at:
+            seen = as_espncricinfo(line) if site == ESPNCRICINFO else line
+            published.setdefault(seen.match, _Truth()).take(seen)
     findings: list[_Finding] = []
     for match in sorted(published.keys() | events.keys()):
-        findings += _compare(match, published.get(match, _Truth()), events.get(match, ()))
+        admitted = (declared or {}).get(match, ())
+        findings += _compare(match, published.get(match, _Truth()), events.get(match, ()), admitted)
     counts = Counter(finding.kind for finding in findings)
     return Verdict(
         matches=len(published),
         events_truth=sum(len(told.live) for told in published.values()),
-        events_stored=sum(len(_live(versions)) for versions in events.values()),
+        events_stored=sum(len(_live(versions)[0]) for versions in events.values()),
         lost=counts["lost"],
         duplicated=counts["duplicated"],
         ghost=counts["ghost"],
-        details=tuple(finding.sentence for finding in findings[:MAX_DETAILS]),
+        declared=counts["declared"],
+        details=tuple(finding.sentence for finding in findings if finding.kind != "declared")[:MAX_DETAILS],
     )
 
 
-def _compare(match: str, told: _Truth, versions: Sequence[Mapping[str, Any]]) -> Iterator[_Finding]:
-    live = _live(versions)
-    yield from _lost(match, told, live)
+def _sources(events: Mapping[str, Sequence[_Version]]) -> list[str]:
+    return sorted({str(versions[0].get("source", CREX)) for versions in events.values() if versions}) or [CREX]
+
+
+def _compare(
+    match: str, told: _Truth, versions: Sequence[_Version], admitted: Iterable[Mapping[str, Any]]
+) -> Iterator[_Finding]:
+    live, inferred = _live(versions)
+    gaps = _gaps(admitted) | {_over_of(version) for version in inferred}
+    yield from _lost(match, told, live, gaps)
     yield from _duplicated(match, live, versions)
-    yield from _ghosts(match, told, live, versions)
+    yield from _ghosts(match, told, live, [version for version in versions if version["kind"] != INFERRED], gaps)
+    yield from _wrong_sums(match, told, live, inferred)
 
 
-def _live(versions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the current version of every key that is not void."""
+def _gaps(admitted: Iterable[Mapping[str, Any]]) -> _Gaps:
+    places = (str(finding["place"]).partition(":") for finding in admitted if finding["kind"] == "gap")
+    return frozenset((int(innings), int(over)) for innings, _, over in places if over)
+
+
+def _live(versions: Sequence[_Version]) -> tuple[list[_Version], list[_Version]]:
+    """Return the current version of every key that is not void: events that were seen, and sums of unseen balls."""
     latest = {str(version["key"]): version for version in versions}
-    return [version for version in latest.values() if version["op"] != "void"]
+    standing = [version for version in latest.values() if version["op"] != "void"]
+    seen = [version for version in standing if version["kind"] != INFERRED]
+    return seen, [version for version in standing if version["kind"] == INFERRED]
 
 
-def _lost(match: str, told: _Truth, live: list[Mapping[str, Any]]) -> Iterator[_Finding]:
-    positions = told.positions()
+def _lost(match: str, told: _Truth, live: list[_Version], gaps: _Gaps) -> Iterator[_Finding]:
     stored = {str(version["source_event_id"]): version for version in live}
+    misplaced = dict(_misplaced(told, stored, gaps))
     for id_, line in told.live.items():
         version = stored.get(id_)
+        is_declared = line.kind == "delivery" and _over_of(line.content) in gaps
         if version is None:
-            yield _Finding("lost", f"{match}: {_name(line)} is not stored")
+            yield _Finding("declared" if is_declared else "lost", f"{match}: {_name(line)} is not stored")
         elif _spell_stored(version) != _spell_truth(line):
-            yield _Finding("lost", f"{match}: {_name(line)} reads {_spell_stored(version)}, not {_spell_truth(line)}")
-        elif line.kind == "delivery" and version["position"] != positions[id_]:
-            sentence = f"{match}: {_name(line)} has position {version['position']}, not {positions[id_]}"
-            yield _Finding("lost", sentence)
+            sentence = f"{match}: {_name(line)} reads {_spell_stored(version)}, not {_spell_truth(line)}"
+            yield _Finding("declared" if is_declared else "lost", sentence)
+        elif id_ in misplaced:
+            yield _Finding("lost", f"{match}: {_name(line)} has position {version['position']}, {misplaced[id_]}")
 
 
-def _duplicated(match: str, live: list[Mapping[str, Any]], versions: Sequence[Mapping[str, Any]]) -> Iterator[_Finding]:
+def _misplaced(told: _Truth, stored: Mapping[str, _Version], gaps: _Gaps) -> Iterator[tuple[str, str]]:
+    """Yield the deliveries out of their place; in an innings with a gap, only their order can be asked for."""
+    has_gap = {innings for innings, _ in gaps}
+    reached: dict[int, int] = {}
+    for id_, position in told.positions().items():
+        version = stored.get(id_)
+        if version is None:
+            continue
+        innings, actual = version["innings"], version["position"]
+        if innings not in has_gap and actual != position:
+            yield id_, f"not {position}"
+        elif innings in has_gap and actual <= reached.get(innings, 0):
+            yield id_, "which an earlier one has passed"
+        reached[innings] = max(actual, reached.get(innings, 0))
+
+
+def _duplicated(match: str, live: list[_Version], versions: Sequence[_Version]) -> Iterator[_Finding]:
     ids = Counter(str(version["source_event_id"]) for version in live)
     places = Counter((version["innings"], version["position"]) for version in live if version["kind"] == "delivery")
     seqs = Counter(version["seq"] for version in versions)
@@ -117,17 +176,40 @@ def _duplicated(match: str, live: list[Mapping[str, Any]], versions: Sequence[Ma
 
 
 def _ghosts(
-    match: str, told: _Truth, live: list[Mapping[str, Any]], versions: Sequence[Mapping[str, Any]]
+    match: str, told: _Truth, live: list[_Version], versions: Sequence[_Version], gaps: _Gaps
 ) -> Iterator[_Finding]:
     unknown = {version["source_event_id"]: version for version in live if version["source_event_id"] not in told.live}
-    for version in unknown.values():
-        yield _Finding("ghost", f"{match}: {version['key']} is stored, and the source does not show it")
+    for id_, version in unknown.items():
+        # A ball that was taken back where nobody could see it is part of what a gap admits.
+        is_declared = id_ in told.shown and _over_of(version) in gaps
+        sentence = f"{match}: {version['key']} is stored, and the source does not show it"
+        yield _Finding("declared" if is_declared else "ghost", sentence)
     for version in versions:
         id_ = version["source_event_id"]
         if version["op"] == "void" or id_ in unknown:
             continue
         if _spell_stored(version) not in told.shown.get(id_, ()):
             yield _Finding("ghost", f"{match}: {version['key']} once read {_spell_stored(version)}, never published")
+
+
+def _wrong_sums(match: str, told: _Truth, live: list[_Version], inferred: list[_Version]) -> Iterator[_Finding]:
+    """Yield the sums of unseen balls that do not make up, with the balls seen, what the over gave."""
+    given: Counter[tuple[int, int]] = Counter()
+    for line in told.live.values():
+        if line.kind == "delivery":
+            given[_over_of(line.content)] += sum(line.content["runs"].values())
+    for version in live:
+        if version["kind"] == "delivery":
+            given[_over_of(version)] -= sum(version["data"]["runs"].values())
+    for version in inferred:
+        missing = given[_over_of(version)]
+        if version["data"]["runs"] != missing:
+            sentence = f"{match}: {version['key']} stands for {version['data']['runs']} runs, not {missing}"
+            yield _Finding("ghost", sentence)
+
+
+def _over_of(place: Mapping[str, Any]) -> tuple[int, int]:
+    return place["innings"], place["over"]
 
 
 def _name(line: TruthLine) -> str:
@@ -139,7 +221,7 @@ def _spell_truth(line: TruthLine) -> _Spelling:
     return _spell(line.kind, line.content, label=line.content.get("label"), overs=line.content.get("overs"))
 
 
-def _spell_stored(version: Mapping[str, Any]) -> _Spelling:
+def _spell_stored(version: _Version) -> _Spelling:
     data = version["data"]
     place = {"innings": version["innings"], "over": version["over"]}
     return _spell(

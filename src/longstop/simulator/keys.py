@@ -30,37 +30,52 @@ _LAST = (
 #: A name that would be markup on a careless page.
 MARKUP_NAME = "<b>O'Hara</b>"
 PLAYERS_PER_SIDE = 11
+SUBSTITUTES_PER_SIDE = 3
+_SQUAD = PLAYERS_PER_SIDE + SUBSTITUTES_PER_SIDE
+_NAMES = tuple(f"{first} {last}" for first in _FIRST for last in _LAST)
 
 
 def match_key(index: int) -> str:
     """Return the key of the world's match number `index`: four characters, none twice."""
-    return _base36(_KEYS + index * _STRIDE % _KEYS)
+    return base36(_KEYS + index * _STRIDE % _KEYS)
 
 
 def match_keys(index: int) -> list[str]:
     """Return the keys that match number `index` may give to its teams and players; no other match has them."""
     first = index * KEYS_PER_MATCH
-    return [_base36((first + nth) * _STRIDE % _KEYS) for nth in range(KEYS_PER_MATCH)]
+    return [base36((first + nth) * _STRIDE % _KEYS) for nth in range(KEYS_PER_MATCH)]
+
+
+def invent_name(dice: Random) -> str:
+    return dice.choice(_NAMES)
+
+
+def invent_places(dice: Random) -> tuple[str, str]:
+    """Return two places that are not the same."""
+    first, second = dice.sample(_PLACES, 2)
+    return first, second
 
 
 def invent_sides(index: int, dice: Random) -> tuple[Side, Side]:
-    """Return two teams of eleven; no two of the twenty-two share a name."""
+    """Return two teams of eleven and their substitutes; no two of them all share a name."""
     keys = iter(match_keys(index))
-    names = dice.sample([f"{first} {last}" for first in _FIRST for last in _LAST], 2 * PLAYERS_PER_SIDE)
+    names = dice.sample(_NAMES, 2 * _SQUAD)
     names[dice.randrange(len(names))] = MARKUP_NAME
-    places = dice.sample(_PLACES, 2)
+    places = invent_places(dice)
     first, second = (
-        Side(
-            key=next(keys),
-            name=f"{place} {dice.choice(_NICKNAMES)}",
-            players=tuple(Player(key=next(keys), name=name) for name in names[start : start + PLAYERS_PER_SIDE]),
-        )
-        for place, start in zip(places, (0, PLAYERS_PER_SIDE), strict=True)
+        _side(next(keys), f"{place} {dice.choice(_NICKNAMES)}", [Player(key=next(keys), name=name) for name in squad])
+        for place, squad in zip(places, (names[:_SQUAD], names[_SQUAD:]), strict=True)
     )
     return first, second
 
 
-def _base36(number: int) -> str:
+def _side(key: str, name: str, squad: list[Player]) -> Side:
+    eleven, others = squad[:PLAYERS_PER_SIDE], squad[PLAYERS_PER_SIDE:]
+    return Side(key=key, name=name, players=tuple(eleven), substitutes=tuple(others))
+
+
+def base36(number: int) -> str:
+    """Return a number with the digits of keys."""
     text = ""
     while number or not text:
         number, digit = divmod(number, 36)

@@ -3,7 +3,9 @@
 Labels stay true throughout: what changes whether a ball was legal is mended before the next ball is bowled.
 """
 
+from bisect import bisect
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from random import Random
 
 from msgspec import Struct
@@ -11,7 +13,7 @@ from msgspec.structs import replace
 
 from longstop.model.cricket import Dismissal, Runs
 from longstop.simulator.game import Ball, Out
-from longstop.simulator.script import GHOST_ID, EndInnings, EndMatch, PublishBall, Script, Step, WithdrawBall
+from longstop.simulator.script import GHOST_ID, Announce, EndInnings, PublishBall, Script, Step, WithdrawBall
 
 #: The share of balls that are first published wrong.
 MISTAKE_SHARE = 0.016
@@ -24,7 +26,7 @@ class _Place(Struct, frozen=True, kw_only=True):
 
     #: The ball as first published, and a second time when a wicket follows.
     steps: tuple[PublishBall, ...]
-    #: The next ball of the same over; `None` for the last one.
+    #: The next ball of the same over; `None` for the last one, and when a break comes between.
     next_in_over: PublishBall | None
     #: When its over's last ball is published.
     over_until: float
@@ -45,14 +47,13 @@ _Mistake = Callable[[_Place, Random], list[Step] | None]
 
 def with_mistakes(script: Script, dice: Random, share: float = MISTAKE_SHARE) -> Script:
     """Return the script with wrong first publications and their corrections; it ends in the same state."""
-    steps: list[Step] = [step for step in script if not isinstance(step, PublishBall)]
-    for place in _places(script):
-        steps += (_make_mistake(place, dice) if dice.random() < share else None) or place.steps
-    return tuple(sorted(steps, key=_order))
-
-
-def _order(step: Step) -> tuple[float, bool]:
-    return step.at, isinstance(step, EndMatch)
+    *before, end = script
+    steps: list[Step] = [step for step in before if not isinstance(step, PublishBall)]
+    ground = _Ground(script)
+    for nth, right in enumerate(ground.balls):
+        steps += (_make_mistake(ground.place(nth), dice) if dice.random() < share else None) or right
+    # Whatever is mended at the last moment is mended before the result.
+    return (*sorted(steps, key=attrgetter("at")), end)
 
 
 def _make_mistake(place: _Place, dice: Random) -> list[Step] | None:
@@ -179,26 +180,33 @@ def _before(until: float, place: _Place, dice: Random) -> float:
     return dice.uniform(place.final.at, until)
 
 
-def _places(script: Script) -> list[_Place]:
-    """Return every ball of a faultless script with what surrounds it."""
-    balls = _grouped(script)
-    innings_ends = {step.innings: step.at for step in script if isinstance(step, EndInnings)}
-    match_until = script[-1].at
-    over_ends = {_over_of(steps[0]): steps[0].at for steps in balls}
-    places = []
-    for nth, steps in enumerate(balls):
-        follower = balls[nth + 1][0] if nth + 1 < len(balls) else None
-        same_over = follower is not None and _over_of(follower) == _over_of(steps[0])
-        places.append(
-            _Place(
-                steps=steps,
-                next_in_over=follower if same_over else None,
-                over_until=over_ends[_over_of(steps[0])],
-                innings_until=innings_ends.get(steps[0].innings, match_until),
-                match_until=match_until,
-            )
+class _Ground:
+    """A faultless script, seen ball by ball."""
+
+    def __init__(self, script: Script) -> None:
+        #: Each ball's steps, in the order of play.
+        self.balls = _grouped(script)
+        self._innings_ends = {step.innings: step.at for step in script if isinstance(step, EndInnings)}
+        self._over_ends = {_over_of(steps[0]): steps[0].at for steps in self.balls}
+        self._breaks = [step.at for step in script if isinstance(step, Announce)]
+        self._until = script[-1].at
+
+    def place(self, nth: int) -> _Place:
+        """Return a ball with what surrounds it."""
+        steps = self.balls[nth]
+        over = _over_of(steps[0])
+        follower = self.balls[nth + 1][0] if nth + 1 < len(self.balls) else None
+        has_next = follower is not None and _over_of(follower) == over and not self._has_break(steps[0], follower)
+        return _Place(
+            steps=steps,
+            next_in_over=follower if has_next else None,
+            over_until=self._over_ends[over],
+            innings_until=self._innings_ends.get(steps[0].innings, self._until),
+            match_until=self._until,
         )
-    return places
+
+    def _has_break(self, ball: PublishBall, follower: PublishBall) -> bool:
+        return bisect(self._breaks, ball.at) != bisect(self._breaks, follower.at)
 
 
 def _over_of(step: PublishBall) -> tuple[int, int]:
@@ -209,5 +217,5 @@ def _grouped(script: Script) -> list[tuple[PublishBall, ...]]:
     groups: dict[int, tuple[PublishBall, ...]] = {}
     for step in script:
         if isinstance(step, PublishBall):
-            groups[step.id] = (*groups.get(step.id, ()), step)
+            groups[step.id] = (*groups[step.id], step) if step.id in groups else (step,)
     return list(groups.values())

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from longstop.model.cricket import Overs, Result
-from longstop.simulator.game import BALLS_PER_OVER, Ball, Game, Innings, Over
+from longstop.simulator.game import BALLS_PER_OVER, Ball, Game, Innings, Over, Pause, Target
 
 #: Ids are milliseconds, like the site's; they follow the place in the match, not the moment of publication.
 FIRST_ID = 1_770_000_000_000
@@ -18,13 +18,13 @@ OVER_ID = 12_000
 REMARK_ID = 15_000
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class Step(Struct, frozen=True, kw_only=True, gc=False):
     """The base: when it is published, in seconds from the match's start."""
 
     at: float
 
 
-class PublishBall(Step, frozen=True, kw_only=True):
+class PublishBall(Step, frozen=True, kw_only=True, gc=False):
     """The delivery of this id now reads so; the first such step inserts it, later ones correct it."""
 
     id: int
@@ -34,33 +34,40 @@ class PublishBall(Step, frozen=True, kw_only=True):
     ball: Ball
 
 
-class WithdrawBall(Step, frozen=True, kw_only=True):
+class WithdrawBall(Step, frozen=True, kw_only=True, gc=False):
     """The delivery of this id was never bowled."""
 
     id: int
 
 
-class EndOver(Step, frozen=True, kw_only=True):
+class EndOver(Step, frozen=True, kw_only=True, gc=False):
     id: int
     innings: int
     #: From 0.
     over: int
 
 
-class EndInnings(Step, frozen=True, kw_only=True):
+class EndInnings(Step, frozen=True, kw_only=True, gc=False):
     """The innings is closed, and the site says what comes now."""
 
     innings: int
     text: str
 
 
-class Announce(Step, frozen=True, kw_only=True):
-    """The site shows a text in place of the last ball: drinks, rain."""
+class Announce(Step, frozen=True, kw_only=True, gc=False):
+    """The site shows a text in place of the last ball: drinks, rain, stumps."""
 
     text: str
 
 
-class Remark(Step, frozen=True, kw_only=True):
+class Retarget(Step, frozen=True, kw_only=True, gc=False):
+    """The target of the innings is another one now."""
+
+    innings: int
+    target: Target
+
+
+class Remark(Step, frozen=True, kw_only=True, gc=False):
     """A line of prose in the feed; no event."""
 
     id: int
@@ -68,7 +75,7 @@ class Remark(Step, frozen=True, kw_only=True):
     text: str
 
 
-class EndMatch(Step, frozen=True, kw_only=True):
+class EndMatch(Step, frozen=True, kw_only=True, gc=False):
     """The result; an innings still open is closed with it."""
 
     result: Result
@@ -132,6 +139,8 @@ class _Narrator:
         self._dice = dice
         self._at = 0.0
         self._id = FIRST_ID + game.number * ID_STEP * 1_000
+        self._bowled = 0
+        self._pauses: list[Pause] = []
 
     def steps(self) -> Iterator[Step]:
         last = len(self._game.innings)
@@ -139,7 +148,7 @@ class _Narrator:
             yield from self._innings(number, innings)
             if number < last:
                 yield EndInnings(at=self._after(self._pace.settling), innings=number, text=self._break_text(number))
-                self._at += self._pace.innings_break
+                self._at += self._pace.innings_break + innings.rest_seconds
         yield EndMatch(at=self._after(self._pace.to_result), result=self._game.result)
 
     def _break_text(self, number: int) -> str:
@@ -148,6 +157,8 @@ class _Narrator:
         return "Super Over" if opens_super_over else "Innings Break"
 
     def _innings(self, number: int, innings: Innings) -> Iterator[Step]:
+        self._bowled, self._pauses = 0, list(innings.pauses)
+        yield from self._pause(number)
         for over in innings.overs:
             yield from self._over(number, over)
             is_last = over is innings.overs[-1]
@@ -155,37 +166,40 @@ class _Narrator:
                 yield EndOver(
                     at=self._after(self._pace.settling), id=self._id + OVER_ID, innings=number, over=over.number
                 )
-            if not is_last:
-                yield from self._between_overs(number, over)
+            if not is_last and over.number % 4 == 1:
+                text = f"{over.number + 1} overs gone, and the field is changing."
+                yield Remark(at=self._at, id=self._id + REMARK_ID, innings=number, text=text)
+            yield from self._pause(number)
 
     def _over(self, number: int, over: Over) -> Iterator[Step]:
-        legal = 0
+        legal, last = 0, len(over.balls) - 1
         for nth, ball in enumerate(over.balls):
             self._id += ID_STEP
+            self._bowled += 1
             self._after(self._gap_before(over, nth))
-            step = PublishBall(
-                at=self._at,
-                id=self._id,
-                innings=number,
-                label=Overs(over.number, legal + 1),
-                ball=replace(ball, outs=()),
-            )
+            label = Overs(over.number, legal + 1)
+            first = replace(ball, outs=()) if ball.outs else ball
+            step = PublishBall(at=self._at, id=self._id, innings=number, label=label, ball=first)
             yield step
             if ball.outs:
                 yield replace(step, at=self._after(self._pace.wicket_delay), ball=ball)
             legal += ball.runs.is_legal
+            if nth < last:
+                yield from self._pause(number)
+
+    def _pause(self, number: int) -> Iterator[Step]:
+        """Tell the breaks that come now, and let their time pass."""
+        while self._pauses and self._pauses[0].after <= self._bowled:
+            pause = self._pauses.pop(0)
+            yield Announce(at=self._after(self._pace.settling), text=pause.text)
+            self._at += pause.seconds
+            if pause.target:
+                yield Retarget(at=self._at, innings=number, target=pause.target)
 
     def _gap_before(self, over: Over, nth: int) -> tuple[float, float]:
         if nth == 0:
             return self._pace.over if over.number else self._pace.ball
         return self._pace.after_wicket if over.balls[nth - 1].outs else self._pace.ball
-
-    def _between_overs(self, number: int, over: Over) -> Iterator[Step]:
-        if over.number % 4 == 1:
-            text = f"{over.number + 1} overs gone, and the field is changing."
-            yield Remark(at=self._at, id=self._id + REMARK_ID, innings=number, text=text)
-        if over.number in (9, 24) and self._dice.random() < 0.5:
-            yield Announce(at=self._after(self._pace.settling), text=self._dice.choice(("Drinks", "Drinks", "Rain")))
 
     def _after(self, gap: tuple[float, float]) -> float:
         self._at += self._dice.uniform(*gap)

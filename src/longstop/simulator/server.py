@@ -3,6 +3,8 @@
 import asyncio
 import socket
 import struct
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 
 from longstop.clock import Clock
@@ -10,24 +12,28 @@ from longstop.simulator.control import PREFIX, Control
 from longstop.simulator.crex_site import CrexSite
 from longstop.simulator.faults import Choice, Fault, FaultBook, FaultKind
 from longstop.simulator.http import BadRequest, Request, Response, failure, read_request
+from longstop.simulator.spoiling import Site, Spoiler
 from longstop.simulator.world import World
 
 #: An idle connection is closed after so many seconds.
 _IDLE_SECONDS = 75
 #: Linger "on" for no time at all: closing sends a reset.
 _NO_LINGER = struct.pack("ii", 1, 0)
-_CHALLENGE = b"<!doctype html><html><head><title>One moment</title></head><body>Checking your browser.</body></html>"
 
 
 class SimulatorServer:
     """Serves the site and its control paths on one port."""
 
-    def __init__(self, world: World, faults: FaultBook, clock: Clock) -> None:
+    def __init__(
+        self, world: World, faults: FaultBook, clock: Clock, make_site: Callable[[World], Site] = CrexSite
+    ) -> None:
         self._world = world
         self._faults = faults
         self._clock = clock
-        self._site = CrexSite(world)
-        self._control = Control(world, faults)
+        self._spoiler = Spoiler(world, make_site)
+        #: Requests to the site, by path.
+        self._requests: Counter[str] = Counter()
+        self._control = Control(world, faults, self._requests)
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -74,6 +80,7 @@ class SimulatorServer:
         self._world.advance(now)
         if request.path.startswith(PREFIX):
             return await _send(self._control.answer(request, now), request, writer)
+        self._requests[request.path] += 1
         choice = self._faults.choose(request, now)
         if choice.delay_seconds:
             await asyncio.sleep(choice.delay_seconds)
@@ -81,19 +88,18 @@ class SimulatorServer:
 
     async def _send_spoilt(self, choice: Choice, request: Request, writer: asyncio.StreamWriter) -> bool:
         match choice.fault:
-            case None:
-                return await _send(self._site.answer(request), request, writer)
+            case Fault(kind=FaultKind.DROP):
+                pass
             case Fault(kind=FaultKind.RESET):
                 _reset(writer)
             case Fault(kind=FaultKind.TRUNCATED):
-                whole = self._site.answer(request)
+                whole = self._spoiler.answer(request)
                 encoded = whole.encode(keeps_alive=False)
                 writer.write(encoded[: len(encoded) - len(whole.body) // 2 - 1])
-            case Fault(kind=FaultKind.STATUS) as fault:
-                return await _send(_refusal(fault), request, writer)
-            case Fault(kind=FaultKind.HTML):
-                page = Response(body=_CHALLENGE, content_type="text/html; charset=utf-8")
-                return await _send(page, request, writer)
+            case Fault(kind=FaultKind.DRIP) as fault:
+                await _drip(self._spoiler.answer(request), writer, fault.seconds)
+            case _:
+                return await _send(self._spoiler.answer(request, choice.rule), request, writer)
         return False
 
 
@@ -103,11 +109,14 @@ async def _send(response: Response, request: Request, writer: asyncio.StreamWrit
     return request.keeps_alive
 
 
-def _refusal(fault: Fault) -> Response:
-    refused = failure(fault.status, "Request refused")
-    if fault.retry_after_seconds is None:
-        return refused
-    return Response(status=refused.status, body=refused.body, headers={"Retry-After": str(fault.retry_after_seconds)})
+async def _drip(response: Response, writer: asyncio.StreamWriter, pause_seconds: float) -> None:
+    encoded = response.encode(keeps_alive=False)
+    head = len(encoded) - len(response.body)
+    writer.write(encoded[:head])
+    for byte in response.body:
+        writer.write(bytes((byte,)))
+        await writer.drain()
+        await asyncio.sleep(pause_seconds)
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

@@ -2,28 +2,42 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from longstop.clock import Clock, SystemClock
 from longstop.errors import UsageError
+from longstop.simulator.crex_site import CrexSite
+from longstop.simulator.espncricinfo_ids import SITE as ESPNCRICINFO
+from longstop.simulator.espncricinfo_site import EspncricinfoSite
 from longstop.simulator.faults import FaultBook
+from longstop.simulator.kinds import DEFAULT_KINDS
 from longstop.simulator.plan import plan_world
 from longstop.simulator.server import SimulatorServer
+from longstop.simulator.spoiling import Site
 from longstop.simulator.truth import TruthFile, TruthLine
 from longstop.simulator.world import World
 
 #: The truth log is this far behind at most, in real seconds, when nobody asks for anything.
 _BEAT_SECONDS = 0.05
+#: Which sites show the matches, by the word for it.
+SITES = {"crex": ("crex",), ESPNCRICINFO: (ESPNCRICINFO,), "both": ("crex", ESPNCRICINFO)}
 
 
 class SimulatorOptions(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
-    #: 0 takes a free one.
+    #: Of the crex site; 0 takes a free one.
     port: int = 0
+    #: Of the espncricinfo site; 0 takes a free one.
+    espn_port: int = 0
+    #: `crex`, `espncricinfo` or `both`: a site that is not named is there, and shows no match.
+    sites: str = "crex"
     matches: int = 20
+    #: Which kinds of match are invented, in turn.
+    kinds: tuple[str, ...] = DEFAULT_KINDS
     #: World seconds per real second.
     speed: float = 1.0
     seed: int = 1
@@ -38,6 +52,8 @@ class SimulatorOptions(Struct, frozen=True, kw_only=True):
 class RunningSimulator(Struct, frozen=True, kw_only=True):
     base_url: str
     port: int
+    espn_url: str
+    espn_port: int
     world: World
     faults: FaultBook
 
@@ -48,43 +64,69 @@ async def running_simulator(
 ) -> AsyncIterator[RunningSimulator]:
     """Serve a world while the block runs."""
     clock = clock or SystemClock()
-    with ExitStack() as stack:
+    async with AsyncExitStack() as stack:
         record = stack.enter_context(TruthFile(options.truth)).write if options.truth else _forget
         world = _build_world(options, clock, record)
         faults = FaultBook(options.seed)
-        server = SimulatorServer(world, faults, clock)
-        port = await _listen(server, options)
-        beat = asyncio.create_task(_beat(world, clock), name="simulator beat")
-        try:
-            yield RunningSimulator(base_url=f"http://{options.host}:{port}", port=port, world=world, faults=faults)
-        finally:
-            beat.cancel()
-            await asyncio.gather(beat, return_exceptions=True)
-            await server.aclose()
+        ports = []
+        for (name, make_site), wished in zip(_makers(clock).items(), (options.port, options.espn_port), strict=True):
+            is_shown = name in SITES[options.sites]
+            server = SimulatorServer(world, faults, clock, make_site if is_shown else partial(_empty, make_site))
+            stack.push_async_callback(server.aclose)
+            ports.append(await _listen(server, options.host, wished))
+        stack.push_async_callback(_end, asyncio.create_task(_beat(world, clock), name="simulator beat"))
+        crex_url, espn_url = (f"http://{options.host}:{port}" for port in ports)
+        yield RunningSimulator(
+            base_url=crex_url, port=ports[0], espn_url=espn_url, espn_port=ports[1], world=world, faults=faults
+        )
 
 
-async def serve(options: SimulatorOptions, *, clock: Clock, ready: Callable[[int], None] | None = None) -> None:
-    """Serve until cancelled; `ready` is told the port."""
+async def serve(
+    options: SimulatorOptions, *, clock: Clock, ready: Callable[[RunningSimulator], None] | None = None
+) -> None:
+    """Serve until cancelled; `ready` is told where."""
     async with running_simulator(options, clock=clock) as simulator:
         if ready:
-            ready(simulator.port)
+            ready(simulator)
         await asyncio.Event().wait()
 
 
+def _makers(clock: Clock) -> dict[str, Callable[[World], Site]]:
+    return {"crex": CrexSite, ESPNCRICINFO: partial(EspncricinfoSite, clock=clock)}
+
+
+def _empty(make_site: Callable[[World], Site], world: World) -> Site:
+    """Return a site that nobody has told of the world's matches."""
+    return make_site(World([], started_at=world.now, speed=1.0, record=_forget))
+
+
 def _build_world(options: SimulatorOptions, clock: Clock, record: Callable[[Iterable[TruthLine]], None]) -> World:
+    if options.sites not in SITES:
+        raise UsageError(f"{options.sites[:40]!r} is no choice of sites: write one of {', '.join(SITES)}")
     if options.speed <= 0:
         raise UsageError("the speed must be greater than 0; 1 is real time")
     if not options.matches and not options.files:
         raise UsageError("there is nothing to simulate: ask for at least one match or give a file")
-    plans = plan_world(seed=options.seed, matches=options.matches, files=options.files, ball_gap=options.ball_gap)
+    plans = plan_world(
+        seed=options.seed,
+        matches=options.matches,
+        kinds=options.kinds,
+        files=options.files,
+        ball_gap=options.ball_gap,
+    )
     return World(plans, started_at=clock.now(), speed=options.speed, record=record)
 
 
-async def _listen(server: SimulatorServer, options: SimulatorOptions) -> int:
+async def _listen(server: SimulatorServer, host: str, port: int) -> int:
     try:
-        return await server.start(options.host, options.port)
+        return await server.start(host, port)
     except OSError as error:
-        raise UsageError(f"port {options.port} of {options.host} cannot be used: {error.strerror}") from error
+        raise UsageError(f"port {port} of {host} cannot be used: {error.strerror}") from error
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _beat(world: World, clock: Clock) -> None:

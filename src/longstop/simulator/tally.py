@@ -10,7 +10,7 @@ from longstop.simulator.game import BALLS_PER_OVER, Ball, Out
 _BOWLERS_WICKETS = (Dismissal.BOWLED, Dismissal.CAUGHT, Dismissal.LBW, Dismissal.STUMPED, Dismissal.HIT_WICKET)
 
 
-class Posted(Struct, frozen=True, kw_only=True):
+class Posted(Struct, frozen=True, kw_only=True, gc=False):
     """A ball as the site shows it now."""
 
     id: int
@@ -67,7 +67,8 @@ def batting_figures(balls: Sequence[Posted]) -> dict[str, BatterFigures]:
     runs = legal = 0
     for ball in (posted.ball for posted in balls):
         for key in (ball.batter, ball.non_striker):
-            figures.setdefault(key, BatterFigures(position=len(figures) + 1))
+            # Who retired hurt may be back.
+            figures.setdefault(key, BatterFigures(position=len(figures) + 1)).out = None
         _bat(figures[ball.batter], ball)
         runs += ball.runs.total
         legal += ball.runs.is_legal

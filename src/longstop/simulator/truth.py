@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,11 +13,16 @@ from msgspec import Struct
 from longstop.clock import from_iso, to_iso
 from longstop.errors import UsageError
 from longstop.model.cricket import Runs, Score, Wicket
+from longstop.simulator.espncricinfo_ids import ball_number, over_name
+from longstop.simulator.football import FootballContent
 
+_ENCODER = msgspec.json.Encoder()
+#: All that a world holds at its beginning has one moment.
+_to_iso = lru_cache(maxsize=16)(to_iso)
 _FRAME = ("at", "match", "op", "kind", "id")
 
 
-class DeliveryTruth(Struct, frozen=True, kw_only=True):
+class DeliveryTruth(Struct, frozen=True, kw_only=True, gc=False):
     innings: int
     over: int
     label: str
@@ -27,7 +33,7 @@ class DeliveryTruth(Struct, frozen=True, kw_only=True):
     wickets: tuple[Wicket, ...]
 
 
-class OverTruth(Struct, frozen=True, kw_only=True):
+class OverTruth(Struct, frozen=True, kw_only=True, gc=False):
     innings: int
     over: int
     runs: int
@@ -35,7 +41,7 @@ class OverTruth(Struct, frozen=True, kw_only=True):
     bowler: str
 
 
-class InningsTruth(Struct, frozen=True, kw_only=True):
+class InningsTruth(Struct, frozen=True, kw_only=True, gc=False):
     innings: int
     team: str
     runs: int
@@ -43,15 +49,15 @@ class InningsTruth(Struct, frozen=True, kw_only=True):
     overs: str
 
 
-class ResultTruth(Struct, frozen=True, kw_only=True):
+class ResultTruth(Struct, frozen=True, kw_only=True, gc=False):
     outcome: str
     text: str
 
 
-Content = DeliveryTruth | OverTruth | InningsTruth | ResultTruth
+Content = DeliveryTruth | OverTruth | InningsTruth | ResultTruth | FootballContent
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class Change(Struct, frozen=True, kw_only=True, gc=False):
     """One published change of one match."""
 
     op: str
@@ -69,17 +75,39 @@ class TruthLine(Struct, frozen=True, kw_only=True):
     op: str
     kind: str
     id: str
+    #: What espncricinfo calls the event; `None` where that site has no name for it.
+    espn_id: str | None = None
     content: dict[str, Any]
 
     def encode(self) -> bytes:
-        frame = {"at": to_iso(self.at), "match": self.match, "op": self.op, "kind": self.kind, "id": self.id}
-        return msgspec.json.encode({**frame, **self.content}) + b"\n"
+        frame = {"at": _to_iso(self.at), "match": self.match, "op": self.op, "kind": self.kind, "id": self.id}
+        other = {} if self.espn_id is None else {"espn_id": self.espn_id}
+        return msgspec.json.encode({**frame, **other, **self.content}) + b"\n"
 
 
 def to_line(at: datetime, match: str, change: Change) -> TruthLine:
     # By way of JSON, so that a line is the same whether it was just made or read from the log.
-    content = msgspec.json.decode(msgspec.json.encode(change.content)) if change.content else {}
-    return TruthLine(at=at, match=match, op=change.op, kind=change.kind, id=change.id, content=content)
+    content = msgspec.json.decode(_ENCODER.encode(change.content)) if change.content else {}
+    return TruthLine(
+        at=at,
+        match=match,
+        op=change.op,
+        kind=change.kind,
+        id=change.id,
+        espn_id=_espn_id(change.kind, change.id, content),
+        content=content,
+    )
+
+
+def _espn_id(kind: str, id_: str, content: dict[str, Any]) -> str | None:
+    match kind:
+        case "delivery":
+            return str(ball_number(int(id_)))
+        case "over" if content:
+            return over_name(content["innings"], content["over"])
+        case "innings" | "result":
+            return id_
+    return None
 
 
 class TruthFile:
@@ -117,4 +145,5 @@ def read_truth(path: Path) -> Iterator[TruthLine]:
 def decode_line(raw: bytes) -> TruthLine:
     fields: dict[str, Any] = msgspec.json.decode(raw)
     at, match, op, kind, id_ = (fields.pop(name) for name in _FRAME)
-    return TruthLine(at=from_iso(at), match=match, op=op, kind=kind, id=id_, content=fields)
+    espn_id = fields.pop("espn_id", None)
+    return TruthLine(at=from_iso(at), match=match, op=op, kind=kind, id=id_, espn_id=espn_id, content=fields)

@@ -55,11 +55,20 @@ class World:
     def tick(self) -> int:
         return int(self.seconds // _TICK_SECONDS)
 
+    @property
+    def now(self) -> datetime:
+        """The wall clock's moment up to which everything is published."""
+        return self._wall(self.seconds)
+
     def advance(self, now: datetime) -> None:
         """Publish everything that is due at this moment."""
         if self.is_frozen:
             return
-        self.seconds = max(self.seconds, (now - self._started_at).total_seconds() * self._speed)
+        self.advance_to((now - self._started_at).total_seconds() * self._speed)
+
+    def advance_to(self, seconds: float) -> None:
+        """Publish everything that is due at this world second; time never runs back."""
+        self.seconds = max(self.seconds, seconds)
         lines: list[TruthLine] = []
         while self._due and self._due[0][0] <= self.seconds:
             lines += self._publish_next()
@@ -71,9 +80,18 @@ class World:
         self.advance(now)
         self.is_frozen = True
 
+    def twin(self) -> "World":
+        """Return the same world at its very beginning; nobody records what it publishes."""
+        plans = list(self._plans.values())
+        return World(plans, started_at=self._started_at, speed=self._speed, record=lambda _lines: None)
+
     def start_at(self, key: str) -> datetime:
         """Return when a match starts on the wall clock."""
         return self._wall(self._plans[key].starts_at)
+
+    def moment(self, key: str, seconds: float) -> datetime:
+        """Return the wall clock's moment for so many world seconds after a match's start."""
+        return self._wall(self._plans[key].starts_at + seconds)
 
     def player_name(self, key: str) -> str | None:
         """Return a player's name, unless the site does not know it yet."""
@@ -85,11 +103,17 @@ class World:
         return self._teams.get(key)
 
     def _publish_next(self) -> list[TruthLine]:
+        """Publish the next step; of a match in play when the world begins, all that lies before that."""
         due, key, nth = heappop(self._due)
         plan = self._plans[key]
-        changes = self.boards[key].apply(plan.script[nth])
-        if nth + 1 < len(plan.script):
-            heappush(self._due, (plan.starts_at + plan.script[nth + 1].at, key, nth + 1))
+        board, script = self.boards[key], plan.script
+        changes = board.apply(script[nth])
+        nth += 1
+        while nth < len(script) and plan.starts_at + script[nth].at <= 0:
+            changes += board.apply(script[nth])
+            nth += 1
+        if nth < len(script):
+            heappush(self._due, (plan.starts_at + script[nth].at, key, nth))
         # What happened before the world began is first seen when it begins.
         at = self._wall(max(0.0, due))
         return [to_line(at, key, change) for change in changes]

@@ -55,6 +55,17 @@ _DISMISSALS = {
     "retired out": Dismissal.RETIRED,
     "obstructing the field": Dismissal.OBSTRUCTING,
 }
+#: For the first overs, whose balls have no words; 5, 8 and 11 were not recorded.
+_NUMBERED = {
+    1: Dismissal.CAUGHT,
+    2: Dismissal.BOWLED,
+    3: Dismissal.LBW,
+    4: Dismissal.RUN_OUT,
+    5: Dismissal.STUMPED,
+    6: Dismissal.HIT_WICKET,
+    8: Dismissal.OBSTRUCTING,
+    11: Dismissal.RETIRED,
+}
 
 
 class EspncricinfoSource:
@@ -146,6 +157,7 @@ class _Ball(Struct, frozen=True):
     batsmanPlayerId: _Id | None = None
     bowlerPlayerId: _Id | None = None
     outPlayerId: _Id | None = None
+    dismissalType: int | None = None
     dismissalText: "_DismissalText | None" = None
 
 
@@ -365,8 +377,12 @@ def _wickets(ball: _Ball, names: dict[str, str]) -> Iterator[Wicket]:
     if ball.isWicket:
         key = _key(ball.outPlayerId)
         words = (ball.dismissalText.short if ball.dismissalText else None) or ""
-        kind = _DISMISSALS.get(words.lower(), Dismissal.OTHER)
-        yield Wicket(kind=kind, player_out=names.get(key or "", key or "unknown"), player_key=key)
+        numbered = _NUMBERED.get(ball.dismissalType or 0, Dismissal.OTHER)
+        yield Wicket(
+            kind=_DISMISSALS.get(words.lower(), numbered),
+            player_out=names.get(key or "", key or "unknown"),
+            player_key=key,
+        )
 
 
 def _first_overs(content: _Content, names: dict[str, str]) -> Iterator[BallItem]:

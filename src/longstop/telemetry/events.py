@@ -103,7 +103,18 @@ class UpdateStored(Telemetry, frozen=True, kw_only=True):
     updated: int
     voided: int
     seq: int
-    latency_ms: int
+    #: `None` when the payload was the one already stored.
+    latency_ms: int | None
+
+
+class PollSucceeded(Telemetry, frozen=True, kw_only=True):
+    """One look at one match was good, whether or not it brought anything new."""
+
+    name = "poll.succeeded"
+    severity = Severity.DEBUG
+    match_id: int
+    ref: str
+    seconds: float
 
 
 class PollFailed(Telemetry, frozen=True, kw_only=True):
@@ -156,6 +167,22 @@ class ResourceFailed(Telemetry, frozen=True, kw_only=True):
     resource: str
     error_type: str
     error_message: str
+
+
+class MetricsServed(Telemetry, frozen=True, kw_only=True):
+    name = "metrics.served"
+    host: str
+    port: int
+
+
+class MetricsUnserved(Telemetry, frozen=True, kw_only=True):
+    """The metrics' port cannot be had; the watching goes on without it, and the port is asked for again later."""
+
+    name = "metrics.unserved"
+    severity = Severity.WARN
+    host: str
+    port: int
+    reason: str
 
 
 class HotViewFailed(Telemetry, frozen=True, kw_only=True):

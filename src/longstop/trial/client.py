@@ -31,8 +31,11 @@ class Client:
         """Return a good answer; anything else is one sentence."""
         return await self._ask("GET", path)
 
-    async def post(self, path: str) -> Answer:
-        return await self._ask("POST", path)
+    async def post(self, path: str, body: bytes | None = None) -> Answer:
+        return await self._ask("POST", path, body)
+
+    async def delete(self, path: str) -> Answer:
+        return await self._ask("DELETE", path)
 
     async def answers(self, path: str) -> bool:
         """Return whether the server is there and says 200."""
@@ -44,10 +47,10 @@ class Client:
     async def aclose(self) -> None:
         await self._session.close()
 
-    async def _ask(self, method: str, path: str) -> Answer:
+    async def _ask(self, method: str, path: str, body: bytes | None = None) -> Answer:
         started = time.perf_counter()
         try:
-            response = await self._session.request(method, self._base_url + path)  # type: ignore[arg-type]
+            response = await self._session.request(method, self._base_url + path, data=body)  # type: ignore[arg-type]
         except CurlError as error:
             raise UsageError(f"{self._base_url} does not answer: {error}") from error
         seconds = time.perf_counter() - started

@@ -10,11 +10,10 @@ from rich.console import Console
 from rich.live import Live
 
 from longstop.clock import SystemClock
-from longstop.simulator.judge import judge
-from longstop.simulator.truth import read_truth
+from longstop.trial.account import account
 from longstop.trial.report import DemoReport
-from longstop.trial.sample import Samples, all_events, list_matches, percentile
-from longstop.trial.settle import final_sync, wait_until_synced
+from longstop.trial.sample import Samples, list_matches, percentile
+from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
 from longstop.trial.table import greeting, summary, table
 
@@ -25,6 +24,8 @@ MEGABYTE = 1_000_000
 class DemoOptions(Struct, frozen=True, kw_only=True):
     seconds: float | None
     matches: int
+    #: With commas, as `longstop simulate` takes them.
+    kinds: str
     speed: float
     seed: int
     truth: Path | None
@@ -35,7 +36,10 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
 
 async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
     """Run until the time is over or Ctrl-C, then stop the world and account for every event."""
-    simulate = ("--matches", str(options.matches), "--speed", str(options.speed), "--seed", str(options.seed))
+    simulate = (
+        *("--matches", str(options.matches), "--kinds", options.kinds),
+        *("--speed", str(options.speed), "--seed", str(options.seed)),
+    )
     stage_options = StageOptions(
         simulate=simulate, truth=options.truth, keep=options.keep, api_port=options.api_port, settings={}
     )
@@ -83,13 +87,10 @@ async def _sample(stage: Stage, samples: Samples, live: Live | None) -> None:
 
 
 async def _account(stage: Stage, samples: Samples) -> DemoReport:
-    await final_sync(stage)
-    entries = await list_matches(stage)
-    stored = {entry["match_id"].partition("_")[2]: await all_events(stage, entry["matchId"]) for entry in entries}
-    verdict = judge(read_truth(stage.truth), stored)
+    verdict = await account(stage)
     p95 = percentile(samples.api_seconds, 0.95)
     return DemoReport(
-        matches=len(entries),
+        matches=verdict.matches,
         events_truth=verdict.events_truth,
         events_stored=verdict.events_stored,
         lost=verdict.lost,

@@ -65,7 +65,11 @@ class Stage:
 
     def scraper(self) -> psutil.Process | None:
         """Return the scraper's process; `None` while it is between two lives."""
-        return next((child for child in self._children() if "scraper" in _cmdline(child)), None)
+        return self.process("scraper")
+
+    def process(self, verb: str) -> psutil.Process | None:
+        """Return the child that runs a verb; `None` while it is between two lives."""
+        return next((child for child in self._children() if verb in _cmdline(child)), None)
 
     def rss_bytes(self) -> int:
         """Return the memory of supervisor, scraper and API together."""
@@ -89,6 +93,7 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
         sources.write_text(_SOURCES.format(port=simulator_port))
         env = {
             **os.environ,
+            "ENABLE_PROMETHEUS_METRICS": "false",  # several stages may stand on one machine, and there is one port
             **options.settings,
             "LONGSTOP_DATA": str(data),
             "LONGSTOP_SOURCES": str(sources),
@@ -157,6 +162,18 @@ async def _wait_until_ready(stage: Stage, processes: Mapping[Path, Process]) -> 
     except TimeoutError as error:
         said = "; ".join(_last_line(log) for log in processes)
         raise UsageError(f"it did not come up within {START_WITHIN:g} s: {said}") from error
+
+
+def survivors(data: Path) -> int:
+    """Return how many processes of a stage are left over; they carry its data directory in their environment."""
+    return sum(_data_of(process) == str(data) for process in psutil.process_iter())
+
+
+def _data_of(process: psutil.Process) -> str | None:
+    with suppress(psutil.Error):
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return process.environ().get("LONGSTOP_DATA")
+    return None
 
 
 def _last_line(log: Path) -> str:

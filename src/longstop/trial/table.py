@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
@@ -34,11 +35,13 @@ try it:
 
 def table(entries: Sequence[dict[str, Any]], payloads: Mapping[str, Any]) -> RenderableType:
     """Return the live table: what is played, the score, and how old it is."""
-    rows = Table(expand=True, pad_edge=False)
-    rows.add_column("id", justify="right", no_wrap=True)
-    for name in ("match", "score", "last", "status"):
-        rows.add_column(name, no_wrap=True, overflow="ellipsis")
-    rows.add_column("age", justify="right", no_wrap=True)
+    rows = Table(expand=True, box=SIMPLE_HEAD, pad_edge=False)
+    # Narrow terminals shorten the texts; number, status and age are what the table is for, and stay whole.
+    rows.add_column("id", justify="right", no_wrap=True, min_width=2)
+    for name, ratio in (("match", 5), ("score", 4), ("last", 3)):
+        rows.add_column(name, no_wrap=True, overflow="ellipsis", ratio=ratio)
+    rows.add_column("status", no_wrap=True, min_width=9)
+    rows.add_column("age", justify="right", no_wrap=True, min_width=6)
     shown = sorted(entries, key=lambda entry: (_RANK.get(entry["status"], 9), entry["matchId"]))
     for entry in shown[:MAX_ROWS]:
         rows.add_row(*_cells(entry, payloads.get(entry["match_id"], {})))

@@ -2,15 +2,16 @@
 
 import asyncio
 import traceback
+from datetime import timedelta
 
 from longstop.clock import Clock
 from longstop.errors import LongstopError
-from longstop.model.match import MatchRef, Phase, Priority, priority_of
+from longstop.model.match import MatchRef, MonitoringRecord, Phase, Priority, priority_of
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
 from longstop.pipeline.state import MatchState
 from longstop.sources.base import Board
-from longstop.storage.base import HotWriter, MatchStore
+from longstop.storage.base import Finding, HotWriter, MatchStore
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ListingFailed, ListingRead, MatchClaimed, MatchDiscovered, TaskFailed
 from longstop.watching.cadence import Cadence, is_due, listing_interval, may_be_archived
@@ -48,6 +49,8 @@ class Scheduler:
         self._slots = slots
         self._node = node
         self._watchers: dict[str, Watcher] = {}
+        #: Those whose look waits for a slot.
+        self._waiting: set[Watcher] = set()
         #: Matches that a site goes on listing after we are done with them.
         self._archived: set[str] = set()
 
@@ -61,6 +64,21 @@ class Scheduler:
         self._bus.emit(MatchClaimed(match_id=row.match_id, ref=str(row.ref), epoch=row.epoch))
         return watcher
 
+    @property
+    def records(self) -> list[MonitoringRecord]:
+        """Return how the watching of each match goes."""
+        return [watcher.record for watcher in self._watchers.values()]
+
+    @property
+    def waiting(self) -> list[MonitoringRecord]:
+        """Return the matches whose look waits for a slot."""
+        return [watcher.record for watcher in self._waiting]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Return what is open in all matches together."""
+        return [finding for watcher in self._watchers.values() for finding in watcher.state.findings]
+
     async def run(self) -> None:
         """Go on until cancelled; nothing that a site does ends this loop."""
         async with asyncio.TaskGroup() as looks:
@@ -72,8 +90,7 @@ class Scheduler:
                     self._tell_listing_failed(error)
                 except Exception as error:  # a bug here must not stop the watching; it is shown with its trace
                     self._tell_bug(error)
-                records = [watcher.record for watcher in self._watchers.values()]
-                pause = listing_interval(records, self._clock.now(), self._cadence)
+                pause = listing_interval(self.records, self._clock.now(), self._cadence)
                 await asyncio.sleep(max(0.0, started + pause - self._clock.monotonic()))
 
     async def _tick(self, looks: asyncio.TaskGroup) -> None:
@@ -101,11 +118,13 @@ class Scheduler:
         for watcher in sorted(due, key=self._urgency):
             if not watcher.is_looking:
                 watcher.is_looking = True
+                self._waiting.add(watcher)
                 looks.create_task(self._look(watcher), name=f"look at {watcher.state.row.ref}")
         await self._let_go()
 
     async def _look(self, watcher: Watcher) -> None:
         async with self._slots:
+            self._waiting.remove(watcher)
             await watcher.look()
 
     async def _discover(self, board: Board) -> Watcher | None:
@@ -118,7 +137,9 @@ class Scheduler:
         return self.adopt(await take(self._store, row.match_id, self._node))
 
     def _is_due(self, watcher: Watcher) -> bool:
-        return is_due(watcher.record, self._clock.now(), self._cadence)
+        # Looks begin with a tick: one that falls due before the next tick would otherwise wait for the one after it.
+        soon = self._clock.now() + timedelta(seconds=self._cadence.live / 2)
+        return is_due(watcher.record, soon, self._cadence)
 
     async def _let_go(self) -> None:
         """Drop the matches that another node has taken, and archive those that have been over for a day."""

@@ -18,6 +18,7 @@ from longstop.telemetry.events import (
     MatchInSync,
     MatchMoved,
     PollFailed,
+    PollSucceeded,
     TaskFailed,
     UpdateStored,
 )
@@ -64,7 +65,7 @@ class Watcher:
     async def look(self) -> None:
         """Take one look; store what changed; note how it went."""
         self.is_looking = True
-        started_at = self._clock.now()
+        started_at, began = self._clock.now(), self._clock.monotonic()
         try:
             outcome = await self._road.run(self.state)
         except EpochLost as error:
@@ -76,7 +77,7 @@ class Watcher:
             self._note_failure(error)
             self._bus.emit(_bug(self._name, error))
         else:
-            self._note_success(outcome, started_at)
+            self._note_success(outcome, started_at, self._clock.monotonic() - began)
         finally:
             self.is_looking = False
 
@@ -113,11 +114,13 @@ class Watcher:
     def _name(self) -> str:
         return f"watch {self.state.row.ref}"
 
-    def _note_success(self, outcome: Outcome, started_at: datetime) -> None:
+    def _note_success(self, outcome: Outcome, started_at: datetime, seconds: float) -> None:
         before, self.state = self.state, outcome.state
         if outcome.receipt is not None:
             self._tell_stored(outcome.receipt)
         self._tell_changes(before, self.state)
+        row = self.state.row
+        self._bus.emit(PollSucceeded(match_id=row.match_id, ref=str(row.ref), seconds=round(seconds, 3)))
         self._consecutive_failures = 0
         self._last_error = None
         self.accept(started_at)
@@ -147,7 +150,7 @@ class Watcher:
                 updated=ops.count("update"),
                 voided=ops.count("void"),
                 seq=receipt.match.seq,
-                latency_ms=receipt.snapshot.update_latency_ms if receipt.snapshot else 0,
+                latency_ms=receipt.snapshot.update_latency_ms if receipt.snapshot else None,
             )
         )
 

@@ -69,7 +69,7 @@ def test_balls_are_counted_by_their_labels_so_that_a_missing_one_shows() -> None
 
 
 def test_batters_are_out_not_out_or_yet_to_bat() -> None:
-    (shown,) = innings_at(75)
+    (shown,) = innings_at(65)
     gone, other, *rest = shown["inningBatsmen"]
 
     assert (gone["isOut"], gone["dismissalType"], gone["dismissalText"]["short"]) == (True, 1, "caught")

@@ -1,9 +1,12 @@
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 
 from longstop.simulator.board import Board
+from longstop.simulator.espncricinfo_ids import match_number
+from longstop.simulator.espncricinfo_truth import as_espncricinfo
 from longstop.simulator.judge import Verdict, judge
 from longstop.simulator.kinds import script_for
 from longstop.simulator.limited import play_t20
@@ -212,3 +215,109 @@ def test_only_the_first_findings_are_put_into_words() -> None:
 
     assert verdict.lost > 200
     assert len(verdict.details) == 20
+
+
+ESPN = "espncricinfo"
+ESPN_MATCH = str(match_number("11AB"))
+
+
+def espn_events() -> Events:
+    """Return what the API would serve of a store that read every line from espncricinfo."""
+    return [{**event, "source": ESPN} for event in perfect([as_espncricinfo(line) for line in small_lines()])]
+
+
+def without_over(events: Events, innings: int, over: int) -> Events:
+    """Return the events without the deliveries of an over, and the others moved up."""
+    place = (innings, over)
+    kept = [event for event in events if event["kind"] != "delivery" or (event["innings"], event["over"]) != place]
+    return _with_positions(kept)
+
+
+def gap(place: str) -> dict[str, Any]:
+    return {"kind": "gap", "place": place, "detail": "not shown"}
+
+
+def test_a_store_that_read_the_other_site_is_compared_by_its_numbers() -> None:
+    verdict = judge(small_lines(), {ESPN_MATCH: espn_events()})
+
+    assert counts(verdict) == (0, 0, 0), verdict.details
+    assert (verdict.matches, verdict.events_truth, verdict.declared) == (1, 21, 0)
+
+
+def test_a_match_read_from_both_sites_is_judged_at_both() -> None:
+    events = espn_events()
+    events.remove(delivery(events, -1))
+
+    verdict = judge(small_lines(), {"11AB": perfect(small_lines()), ESPN_MATCH: events})
+
+    assert counts(verdict) == (1, 0, 0)
+    assert verdict.events_truth == 42
+
+
+def test_a_site_that_should_have_been_read_and_was_not_is_lost_whole() -> None:
+    verdict = judge(small_lines(), {"11AB": perfect(small_lines())}, sites=("crex", ESPN))
+
+    assert (verdict.matches, verdict.lost) == (2, 21)
+
+
+def test_deliveries_missing_inside_a_declared_gap_are_declared_not_lost() -> None:
+    events = without_over(espn_events(), 1, 1)
+
+    silent = judge(small_lines(), {ESPN_MATCH: events})
+    honest = judge(small_lines(), {ESPN_MATCH: events}, declared={ESPN_MATCH: [gap("1:1")]})
+
+    assert (silent.lost, silent.declared) == (6, 0)
+    assert (*counts(honest), honest.declared, honest.details) == (0, 0, 0, 6, ())
+
+
+@pytest.mark.parametrize("finding", [gap("1:0"), gap("2:1"), gap("1"), {"kind": "mismatch", "place": "1:1"}])
+def test_a_gap_elsewhere_excuses_nothing(finding: dict[str, Any]) -> None:
+    events = without_over(espn_events(), 1, 1)
+
+    assert judge(small_lines(), {ESPN_MATCH: events}, declared={ESPN_MATCH: [finding]}).lost == 6
+
+
+def test_an_over_is_never_excused_by_a_gap() -> None:
+    events = [event for event in espn_events() if event["source_event_id"] != "over-1-1"]
+
+    assert judge(small_lines(), {ESPN_MATCH: events}, declared={ESPN_MATCH: [gap("1:1")]}).lost == 1
+
+
+def test_positions_behind_a_gap_must_still_be_in_order() -> None:
+    events = without_over(espn_events(), 1, 1)
+    first, second = delivery(events, 0), delivery(events, 1)
+    first["position"], second["position"] = second["position"], first["position"]
+
+    assert counts(judge(small_lines(), {ESPN_MATCH: events}, declared={ESPN_MATCH: [gap("1:1")]})) == (1, 0, 0)
+
+
+def test_an_invented_delivery_inside_a_gap_stays_a_ghost() -> None:
+    events = without_over(espn_events(), 1, 1)
+    events.append({**delivery(events, 0), "over": 1, "seq": 999, "key": "x", "source_event_id": "1", "position": 99})
+
+    assert counts(judge(small_lines(), {ESPN_MATCH: events}, declared={ESPN_MATCH: [gap("1:1")]})) == (0, 0, 1)
+
+
+def test_a_ball_taken_back_unseen_inside_a_gap_is_declared() -> None:
+    lines = small_lines()
+    taken_back = next(line for line in lines if line.kind == "delivery" and line.content["over"] == 1)
+    lines.append(msgspec.structs.replace(taken_back, op="void", content={}))
+
+    silent = judge(lines, {ESPN_MATCH: espn_events()})
+    honest = judge(lines, {ESPN_MATCH: espn_events()}, declared={ESPN_MATCH: [gap("1:1")]})
+
+    assert silent.ghost == 1
+    assert (honest.ghost, honest.declared) == (0, 1)
+
+
+@pytest.mark.parametrize(("runs", "ghosts"), [(6, 0), (5, 1), (0, 1)])
+def test_a_sum_of_unseen_balls_declares_its_over_and_must_be_right(runs: int, ghosts: int) -> None:
+    events = without_over(espn_events(), 1, 1)
+    inferred = {"kind": "inferred", "key": "inferred:1:1", "source_event_id": "inferred-1-1", "position": None}
+    data = {"runs": runs, "wickets": 0, "balls": 6}
+    events.append({**inferred, "seq": 999, "op": "insert", "innings": 1, "over": 1, "data": data, "source": ESPN})
+
+    verdict = judge(small_lines(), {ESPN_MATCH: events})
+
+    assert (*counts(verdict), verdict.declared) == (0, 0, ghosts, 6)
+    assert verdict.events_stored == 15

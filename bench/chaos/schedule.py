@@ -1,0 +1,82 @@
+"""What goes wrong when: a pure function of the seed and the length, so that every run can be had again."""
+
+from collections.abc import Iterator
+from random import Random
+
+from msgspec import Struct
+
+from longstop.simulator.faults import Fault, FaultKind
+
+LIST = "/api/v3/getLiveMatches"
+STATE = "/api/v3/getSV3"
+CARD = "/api/v3/getSC4"
+FEED = "/commentary/v1/getBallFeeds"
+NAMES = "/mapping/getHomeMapData"
+PATHS = (LIST, STATE, CARD, FEED, NAMES)
+
+#: Seconds between two kills, and between two new faults.
+KILL_GAP = (4.0, 9.0)
+FAULT_GAP = (0.8, 2.0)
+#: How long a fault holds; a scoreboard that lies for many polls is no hiccup but another suite.
+FAULT_SECONDS = (0.5, 4.0)
+#: One kill of so many hits the API instead of the scraper.
+API_KILL_EVERY = 5
+
+_FIELDS = ("a", "B", "j", "b", "o", "on", "inning", "type", "id", "s", "runs", "fv", "bf", "pf", "c", "d", "f_key")
+
+
+class Act(Struct, frozen=True, kw_only=True):
+    """One thing that goes wrong, so many seconds after the beginning: a process is killed, or a fault begins."""
+
+    at: float
+    kill: str | None = None
+    fault: Fault | None = None
+
+
+def schedule(seed: int, seconds: float) -> tuple[Act, ...]:
+    """Return the acts in the order of time."""
+    return tuple(sorted([*_kills(seed, seconds), *_faults(seed, seconds)], key=lambda act: act.at))
+
+
+def _kills(seed: int, seconds: float) -> Iterator[Act]:
+    dice = Random(f"kills {seed}")
+    at, nth = dice.uniform(*KILL_GAP) / 2, 1
+    while at < seconds:
+        yield Act(at=round(at, 3), kill="scraper" if nth % API_KILL_EVERY else "api")
+        at, nth = at + dice.uniform(*KILL_GAP), nth + 1
+
+
+def _faults(seed: int, seconds: float) -> Iterator[Act]:
+    """Yield faults so that every kind has had its turn before one comes again."""
+    dice = Random(f"faults {seed}")
+    at, waiting = dice.uniform(*FAULT_GAP), list[FaultKind]()
+    while at < seconds:
+        if not waiting:
+            waiting = dice.sample(list(FaultKind), len(FaultKind))
+        yield Act(at=round(at, 3), fault=_fault(waiting.pop(), dice))
+        at += dice.uniform(*FAULT_GAP)
+
+
+def _fault(kind: FaultKind, dice: Random) -> Fault:
+    return Fault(
+        kind=kind,
+        path=dice.choice(("/", *PATHS)) if kind is not FaultKind.UNLISTED else LIST,
+        share=round(dice.choice((1.0, dice.uniform(0.1, 0.9))), 2),
+        valid_seconds=round(dice.uniform(*FAULT_SECONDS), 2),
+        seconds=_seconds(kind, dice),
+        jitter_seconds=round(dice.uniform(0, 0.5), 2) if kind is FaultKind.LATENCY else 0.0,
+        status=dice.choice((403, 404, 429, 500, 502, 503)) if kind is FaultKind.STATUS else 503,
+        field=dice.choice(_FIELDS) if kind is FaultKind.RENAMED else "",
+    )
+
+
+def _seconds(kind: FaultKind, dice: Random) -> float:
+    match kind:
+        case FaultKind.LATENCY:
+            return round(dice.uniform(0.05, 1.0), 2)
+        case FaultKind.OLDER:
+            return float(dice.choice((60, 300, 1800)))
+        case FaultKind.DRIP:
+            return 0.05
+        case _:
+            return 0.0

@@ -1,0 +1,51 @@
+"""The frame of every suite: progress on stderr, one JSON line on stdout, an exit code that says the same."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from longstop.errors import LongstopError
+
+_BEGAN = time.monotonic()
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """How a suite came out. What a key of `figures` means is written in docs/benchmarks.md, once for all suites."""
+
+    suite: str
+    is_ok: bool
+    figures: Mapping[str, Any]
+    #: What is wrong, in words.
+    details: Sequence[str] = ()
+
+    def encode(self) -> str:
+        details = {"details": self.details} if self.details else {}
+        return msgspec.json.encode({"suite": self.suite, "ok": self.is_ok, **self.figures, **details}).decode()
+
+
+def say(sentence: str) -> None:
+    """Tell whoever watches how far the suite is."""
+    print(f"{time.monotonic() - _BEGAN:6.1f} s  {sentence}", file=sys.stderr, flush=True)
+
+
+def run(name: str, suite: Awaitable[Report]) -> int:
+    """Run a suite to its end, print its line, and return the exit code; a suite that cannot run is not ok either."""
+
+    async def until_done() -> Report:
+        return await suite
+
+    try:
+        report = asyncio.run(until_done())
+    except LongstopError as error:
+        report = Report(suite=name, is_ok=False, figures={}, details=[str(error)])
+    print(report.encode(), flush=True)
+    return 0 if report.is_ok else 1
+
+
+def rounded(value: float | None, digits: int = 3) -> float | None:
+    return None if value is None else round(value, digits)

@@ -1,0 +1,118 @@
+"""`live`: how fresh a thousand matches are on this machine, and what that costs.
+
+List-driven: one request for the list every 2.5 s says which matches need a closer look. Direct: the list has lost all
+matches (the simulator's fault `unlisted`), so that every match is asked by itself every 2.5 s.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any
+
+import msgspec
+import psutil
+
+from bench.frame import Report, rounded, say
+from bench.serving import Serving, served_delays
+from longstop.clock import SystemClock
+from longstop.simulator.faults import Fault, FaultKind
+from longstop.trial.account import account
+from longstop.trial.sample import Samples, list_matches, percentile
+from longstop.trial.settle import wait_until_synced
+from longstop.trial.stage import Stage, StageOptions, staged
+
+LISTED_MATCHES = 1000
+DIRECT_MATCHES = 300
+#: SPEC 11: the share of matches' ages, and of events' ways to the API, that must stay below.
+FRESH_SECONDS = 5.0
+SERVED_SECONDS = 6.0
+#: Matches whose events are followed closely, and how often each of them is asked.
+FOLLOWED = 100
+FOLLOW_EVERY = 0.5
+SETTLE_WITHIN = 300.0
+MEGABYTE = 1_000_000
+
+
+async def live(*, is_quick: bool) -> Report:
+    seconds = 30.0 if is_quick else 300.0
+    listed, details = await _measure(LISTED_MATCHES, seconds, is_direct=False)
+    direct, more = await _measure(DIRECT_MATCHES, seconds, is_direct=True)
+    is_ok = _is_good(listed) and _is_good(direct)
+    return Report(suite="live", is_ok=is_ok, figures={**listed, "direct": direct}, details=(*details, *more))
+
+
+def _is_good(figures: dict[str, Any]) -> bool:
+    return (
+        not any(figures[name] for name in ("lost", "duplicated", "ghost"))
+        and (figures["freshness_p99_s"] or FRESH_SECONDS) < FRESH_SECONDS
+        and (figures["published_to_served_p99_s"] or SERVED_SECONDS) < SERVED_SECONDS
+    )
+
+
+async def _measure(matches: int, seconds: float, *, is_direct: bool) -> tuple[dict[str, Any], Sequence[str]]:
+    say(f"starting {matches} matches at real speed, {'asked one by one' if is_direct else 'by the list'}")
+    with TemporaryDirectory(prefix="longstop-bench-") as home:
+        options = StageOptions(simulate=("--matches", str(matches)), keep=Path(home) / "data", settings={})
+        async with staged(options) as stage:
+            began = monotonic()
+            await wait_until_synced(stage, since=SystemClock().now(), within=SETTLE_WITHIN)
+            in_sync_s = monotonic() - began
+            say(f"in sync after {in_sync_s:.1f} s")
+            if is_direct:
+                fault = Fault(kind=FaultKind.UNLISTED, path="/api/v3/getLiveMatches")
+                await stage.simulator.post("/_sim/faults", msgspec.json.encode(fault))
+            figures = await _watch(stage, seconds)
+            await stage.simulator.delete("/_sim/faults")
+            say("measured; now every event is accounted for")
+            verdict = await account(stage, within=SETTLE_WITHIN)
+    accounted = {"lost": verdict.lost, "duplicated": verdict.duplicated, "ghost": verdict.ghost}
+    return {"matches": verdict.matches, "in_sync_s": rounded(in_sync_s, 1), **figures, **accounted}, verdict.details
+
+
+async def _watch(stage: Stage, seconds: float) -> dict[str, Any]:
+    samples, serving = Samples(), Serving(stage)
+    await serving.begin(FOLLOWED)
+    requests, cpu, began = await _requests(stage), _cpu_seconds(stage), monotonic()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
+            group.create_task(_sample(stage, samples))
+            group.create_task(serving.follow(FOLLOW_EVERY))
+    elapsed = monotonic() - began
+    delays = served_delays(stage.truth, serving.first_seen)
+    return {
+        "freshness_p50_s": rounded(percentile(samples.ages, 0.50)),
+        "freshness_p99_s": rounded(percentile(samples.ages, 0.99)),
+        "published_to_served_p50_s": rounded(percentile(delays, 0.50)),
+        "published_to_served_p99_s": rounded(percentile(delays, 0.99)),
+        "events_followed": len(delays),
+        "requests_per_s": rounded((await _requests(stage) - requests) / elapsed, 1),
+        "cpu_share": rounded((_cpu_seconds(stage) - cpu) / elapsed, 2),
+        "rss_mb": round(samples.peak_rss_bytes / MEGABYTE, 1),
+        "api_p95_ms": rounded((percentile(samples.api_seconds, 0.95) or 0.0) * 1000, 1),
+    }
+
+
+async def _sample(stage: Stage, samples: Samples) -> None:
+    while True:
+        await samples.take(stage, await list_matches(stage, samples))
+        await asyncio.sleep(1.0)
+
+
+async def _requests(stage: Stage) -> int:
+    counted: dict[str, int] = (await stage.simulator.get("/_sim/status")).body["requests"]
+    return sum(counted.values())
+
+
+def _cpu_seconds(stage: Stage) -> float:
+    """Return the processor time of scraper and API so far."""
+    spent = 0.0
+    for verb in ("scraper", "api"):
+        process = stage.process(verb)
+        with suppress(psutil.Error):
+            if process is not None:
+                times = process.cpu_times()
+                spent += times.user + times.system
+    return spent

@@ -1,0 +1,82 @@
+"""What every data route needs first: whether the bearer may ask, which match is meant, and how old it is."""
+
+import re
+from typing import Annotated
+
+from fastapi import Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException
+
+from longstop.api import shapes
+from longstop.api.auth import Permission, TokenVerifier
+from longstop.api.view import MatchView, from_hot, from_store
+from longstop.clock import Clock
+from longstop.errors import UsageError
+from longstop.model.match import MatchRef
+from longstop.storage.base import HotReader, MatchReader, MatchRow
+
+#: What fits SQLite's integers, written without leading zeros.
+_NUMBER = re.compile(r"[1-9][0-9]{0,17}")
+REVALIDATE = {"Cache-Control": "no-cache"}
+
+_bearer_scheme = HTTPBearer(auto_error=False, description="A token from `longstop token`.")
+Scheme = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer_scheme)]
+
+
+class Lookup:
+    """Finds things for the routes, in the readers it was given.
+
+    The reads run on the loop: each takes well under a millisecond and never waits for a writer, while a hop to a
+    thread and back costs more than the read.
+    """
+
+    def __init__(self, *, reader: MatchReader, hot: HotReader, verifier: TokenVerifier, clock: Clock) -> None:
+        self.reader = reader
+        self.hot = hot
+        self.clock = clock
+        self._verifier = verifier
+
+    async def permit(self, request: Request, _documented: Scheme) -> None:
+        self.require(Permission.READ, request)
+
+    def require(self, permission: Permission, request: Request) -> None:
+        bearer = self._verifier.verify(request.headers.get("authorization"), self.clock.now())
+        if bearer is None:
+            raise HTTPException(401, "A valid Bearer token is needed here.", {"WWW-Authenticate": "Bearer"})
+        if permission not in bearer.permissions:
+            raise HTTPException(403, f"This token does not carry the permission {permission}.")
+
+    def match(self, text: str) -> MatchRow:
+        """Return the match that a path names, or raise what the client is told."""
+        match = self._look_up(text)
+        if match is None:
+            raise HTTPException(404, f"No match {text} is known.")
+        return match
+
+    def view(self, match: MatchRow) -> MatchView | None:
+        """Return what is known of a match; `None` while it was never read."""
+        row = self.hot.row(match.match_id)
+        live = from_hot(match, row) if row else None
+        if live is not None:
+            return live
+        snapshots = self.reader.snapshots(match.match_id)
+        return from_store(match, snapshots[0], row.record if row else None) if snapshots else None
+
+    def headers(self, match: MatchRow) -> dict[str, str]:
+        """Return the headers of an answer about a match: its age, and that it is to be asked again."""
+        return shapes.age_headers(self.view(match), self.clock.now()) | REVALIDATE
+
+    def open_findings(self, match: MatchRow) -> int:
+        return sum(stored.closed_at is None for stored in self.reader.findings(match.match_id))
+
+    def _look_up(self, text: str) -> MatchRow | None:
+        if _NUMBER.fullmatch(text):
+            return self.reader.match(int(text))
+        try:
+            return self.reader.find(MatchRef.parse(text))
+        except UsageError as error:
+            raise HTTPException(400, str(error)) from error
+
+
+def not_read_yet(match: MatchRow) -> HTTPException:
+    return HTTPException(404, f"Match {match.ref} was discovered and has not been read yet.")

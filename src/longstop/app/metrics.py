@@ -1,0 +1,84 @@
+"""The scraper's metrics: what is watched is sampled once a second, and written out when somebody asks."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+
+import psutil
+from msgspec import Struct
+
+from longstop.clock import Clock
+from longstop.settings import Prometheus
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.metrics import Metrics, Reading, Watched
+from longstop.telemetry.serving import serve_metrics
+from longstop.watching.scheduler import Scheduler
+
+SAMPLE_SECONDS = 1.0
+#: A page is given again for this long, so that many collectors cost no more than one.
+PAGE_KEPT_SECONDS = 1.0
+
+Watching = Callable[[], Watched]
+
+
+def metrics_work(
+    settings: Prometheus, metrics: Metrics, watching: Watching, *, bus: Bus, clock: Clock
+) -> list[Coroutine[None, None, None]]:
+    """Return what has to run beside the schedulers; nothing when the metrics are switched off."""
+    if not settings.enabled:
+        return []
+    pages = Pages(metrics, watching, clock)
+    return [_sample(metrics, watching, clock), serve_metrics(settings.host, settings.port, pages.newest, bus)]
+
+
+def watching(schedulers: Iterable[Scheduler], node: str) -> Watching:
+    """Return a look at the schedulers that changes nothing. It belongs on their loop."""
+    process = psutil.Process()
+
+    def take() -> Watched:
+        return Watched(
+            node=node,
+            records=[record for scheduler in schedulers for record in scheduler.records],
+            waiting=[record for scheduler in schedulers for record in scheduler.waiting],
+            findings=[finding.kind for scheduler in schedulers for finding in scheduler.findings],
+            rss_bytes=process.memory_info().rss,
+        )
+
+    return take
+
+
+class _Page(Struct, frozen=True):
+    text: bytes
+    taken_at: float
+
+
+class Pages:
+    """Makes the page of metrics: the reading on the loop, which takes a moment, the text in a thread."""
+
+    def __init__(self, metrics: Metrics, watching: Watching, clock: Clock) -> None:
+        self._metrics = metrics
+        self._watching = watching
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._kept: _Page | None = None
+
+    async def newest(self) -> bytes:
+        """Return a page that is at most a second old."""
+        async with self._turn:
+            now = self._clock.monotonic()
+            if self._kept is None or now - self._kept.taken_at >= PAGE_KEPT_SECONDS:
+                reading = self._metrics.read(self._watching(), self._clock.now())
+                self._kept = _Page(await asyncio.to_thread(_expose, reading), now)
+            return self._kept.text
+
+
+def _expose(reading: Reading) -> bytes:
+    # Loaded by the first who asks: a scraper must be back within a second after a crash.
+    from longstop.telemetry.exposition import expose
+
+    return expose(reading)
+
+
+async def _sample(metrics: Metrics, watching: Watching, clock: Clock) -> None:
+    while True:
+        metrics.sample(watching().records, clock.now())
+        await asyncio.sleep(SAMPLE_SECONDS)

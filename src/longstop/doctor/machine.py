@@ -1,0 +1,108 @@
+"""Checks of the machine: what was measured goes in, a verdict comes out."""
+
+from msgspec import Struct
+
+from longstop.doctor.base import Check, Verdict, judged
+
+OLDEST_PYTHON = (3, 11)
+#: The wall clock cannot be before the day on which this was written.
+EARLIEST_SECONDS = 1_793_491_200.0  # 2026-11-01
+#: How far wall clock and monotonic clock may part within the moment of measuring.
+MAX_DRIFT_SECONDS = 0.05
+LEAST_MEMORY_BYTES = 500_000_000
+LEAST_SPACE_BYTES = 1_000_000_000
+#: Files, logs, pipes and the store; connections come on top.
+FILES_BESIDE_CONNECTIONS = 200
+
+
+class Moment(Struct, frozen=True):
+    """What both clocks showed at once."""
+
+    wall: float
+    monotonic: float
+
+
+class Program(Struct, frozen=True):
+    """A program that tests use."""
+
+    name: str
+    package: str
+    used_for: str
+
+
+PROGRAMS = (
+    Program("openssl", "openssl", "certificates in tests of fetching"),
+    Program("strace", "strace", "kills at exact moments in tests of the store"),
+    Program("promtool", "prometheus", "a second opinion on the metrics in tests"),
+)
+
+
+def check_python(version: tuple[int, int, int]) -> Check:
+    found = ".".join(map(str, version))
+    return judged("Python", found, "install Python 3.11 or newer", is_good=version >= OLDEST_PYTHON)
+
+
+def check_sqlite(version: str | None, is_safe: bool) -> Check:
+    if version is None:
+        return Check(
+            name="SQLite", verdict=Verdict.MISSING, found="apsw cannot be loaded", advice="run pip install apsw"
+        )
+    advice = "it can damage a file that several processes use: run pip install --upgrade apsw"
+    return judged("SQLite", f"{version}, bundled with apsw", advice, is_good=is_safe)
+
+
+def check_fetching(user_agent: str | None, reason: str) -> Check:
+    """Judge what a server on this machine was told by the fetcher's library."""
+    advice = "run pip install --force-reinstall curl-cffi; it needs a Linux with glibc"
+    if user_agent is None:
+        return Check(name="fetching", verdict=Verdict.MISSING, found=reason, advice=advice)
+    found = "curl_cffi speaks like a browser" if "Chrome/" in user_agent else f"curl_cffi says {user_agent[:60]!r}"
+    return judged("fetching", found, advice, is_good="Chrome/" in user_agent)
+
+
+def check_clock(before: Moment, after: Moment) -> Check:
+    drift = (after.wall - before.wall) - (after.monotonic - before.monotonic)
+    if before.wall < EARLIEST_SECONDS:
+        return judged("clock", "it shows a day long past", "set it, and keep it right with chrony", is_good=False)
+    return judged(
+        "clock",
+        f"wall and monotonic clock agree to {abs(drift) * 1000:.0f} ms",
+        "something sets the wall clock by leaps: keep it right with chrony",
+        is_good=abs(drift) <= MAX_DRIFT_SECONDS,
+    )
+
+
+def check_memory(available_bytes: int) -> Check:
+    return judged(
+        "memory",
+        f"{available_bytes / 1e6:,.0f} MB available",
+        f"free {LEAST_MEMORY_BYTES / 1e6:,.0f} MB: end other programs, or take a larger machine",
+        is_good=available_bytes >= LEAST_MEMORY_BYTES,
+    )
+
+
+def check_open_files(limit: int, concurrency_cap: int) -> Check:
+    needed = FILES_BESIDE_CONNECTIONS + 2 * concurrency_cap
+    found = f"{limit} may be open at once, {needed} are needed"
+    return judged("open files", found, f"run ulimit -n {needed} before the start", is_good=limit >= needed)
+
+
+def check_space(place: str, free_bytes: int) -> Check:
+    return judged(
+        "disk space",
+        f"{free_bytes / 1e9:,.1f} GB free at {place}",
+        f"free {LEAST_SPACE_BYTES / 1e9:,.0f} GB, or choose another directory with LONGSTOP_DATA",
+        is_good=free_bytes >= LEAST_SPACE_BYTES,
+    )
+
+
+def check_program(program: Program, path: str | None) -> Check:
+    if path is not None:
+        return Check(name=program.name, verdict=Verdict.OK, found=path, is_needed=False)
+    return Check(
+        name=program.name,
+        verdict=Verdict.MISSING,
+        found=f"for {program.used_for}",
+        advice=f"run sudo apt-get install {program.package}",
+        is_needed=False,
+    )

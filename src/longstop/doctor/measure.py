@@ -1,0 +1,129 @@
+"""What a check needs to know, asked of the machine. Nothing here changes anything, or asks another machine."""
+
+import errno
+import os
+import resource
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from longstop.doctor.machine import Moment
+from longstop.doctor.place import Holder
+
+_ANSWER_WITHIN = 5.0
+_LOCKS = Path("/proc/locks")
+
+
+def clocks() -> Moment:
+    return Moment(time.time(), time.monotonic())
+
+
+def clocks_apart(seconds: float = 0.1) -> tuple[Moment, Moment]:
+    """Return what the clocks show now and a little later."""
+    before = clocks()
+    time.sleep(seconds)
+    return before, clocks()
+
+
+def sqlite() -> tuple[str | None, bool]:
+    """Return the version of the SQLite that our store uses and whether it is safe; `None` if it cannot be loaded."""
+    try:
+        import apsw
+
+        from longstop.storage.connection import is_safe_sqlite
+    except ImportError:
+        return None, False
+    version = apsw.sqlite_lib_version()
+    return version, is_safe_sqlite(version)
+
+
+def user_agent() -> tuple[str | None, str]:
+    """Return how our fetching introduces itself to a server on this machine; else the reason why it does not."""
+    try:
+        from curl_cffi import CurlOpt
+        from curl_cffi.requests import Session
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(_ANSWER_WITHIN)
+            threading.Thread(target=_say_what_you_hear, args=(listener,), daemon=True).start()
+            with Session(impersonate="chrome", trust_env=False, curl_options={CurlOpt.PROXY: ""}) as session:
+                answer = session.get(f"http://127.0.0.1:{listener.getsockname()[1]}/", timeout=_ANSWER_WITHIN)
+            return str(answer.text), ""
+    except Exception as error:  # whatever a broken library raises, it is the finding
+        return None, f"curl_cffi fails: {error}"
+
+
+def listener_on(host: str, port: int) -> Holder | None:
+    """Return who listens where we want to; `None` when nobody does."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            return Holder(f"nobody, and yet {host} cannot be had: {error.strerror}", None, is_ours=False)
+        return next(_listeners(port), Holder("a process of another user", None, is_ours=False))
+    return None
+
+
+def lock_holder(lock: Path) -> Holder | None:
+    """Return who holds a lock file. The kernel is asked: trying the lock could make a starting scraper stumble."""
+    with suppress(OSError):
+        inode = lock.stat().st_ino
+        for line in _LOCKS.read_text(encoding="ascii").splitlines():
+            # 12: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF
+            words = line.split()
+            if words[1:2] == ["FLOCK"] and words[5].endswith(f":{inode}"):
+                return _holder(int(words[4]))
+    return None
+
+
+def _listeners(port: int) -> Iterator[Holder]:
+    with suppress(psutil.Error):
+        for connection in psutil.net_connections(kind="tcp"):
+            if _is_on(connection.laddr, port) and connection.status == psutil.CONN_LISTEN and connection.pid:
+                yield _holder(connection.pid)
+
+
+def _is_on(address: tuple[Any, ...], port: int) -> bool:
+    return bool(address) and address[1] == port
+
+
+def _holder(pid: int) -> Holder:
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        is_ours = any(Path(word).name == "longstop" for word in process.cmdline())
+        return Holder("longstop" if is_ours else process.name(), pid, is_ours)
+    return Holder("a process", pid, is_ours=False)
+
+
+def _say_what_you_hear(listener: socket.socket) -> None:
+    """Answer one request with its own user agent."""
+    with suppress(OSError):
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(_ANSWER_WITHIN)
+            heard = b""
+            while b"\r\n\r\n" not in heard and (more := connection.recv(65536)):
+                heard += more
+            names = [line for line in heard.split(b"\r\n") if line.lower().startswith(b"user-agent:")]
+            said = names[0].partition(b":")[2].strip() if names else b""
+            connection.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said))
+
+
+def open_files_limit() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return soft if soft != resource.RLIM_INFINITY else 2**31
+
+
+def free_bytes(path: Path) -> int:
+    """Return what we may still write there."""
+    status = os.statvfs(path)
+    return status.f_bavail * status.f_frsize

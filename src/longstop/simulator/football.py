@@ -1,0 +1,180 @@
+"""The nouns of a football match as its truth tells them. Sides are `home` and `away`, players are keys."""
+
+from msgspec import Struct
+
+HOME, AWAY = "home", "away"
+SIDES = (HOME, AWAY)
+
+
+class FootballPlayer(Struct, frozen=True, kw_only=True):
+    key: str
+    name: str
+    shirt: int
+    #: G, D, M or F.
+    position: str
+
+
+class Team(Struct, frozen=True, kw_only=True):
+    key: str
+    name: str
+    #: As in 4-3-3; the goalkeeper is not counted.
+    formation: str
+    eleven: tuple[FootballPlayer, ...]
+    bench: tuple[FootballPlayer, ...]
+
+
+class StatusTruth(Struct, frozen=True, kw_only=True):
+    """Where the match stands; one row that changes."""
+
+    status: str
+    #: How much later than first planned it starts.
+    shift_seconds: float
+
+
+class LineupTruth(Struct, frozen=True, kw_only=True):
+    """Who plays: a guess until it is confirmed."""
+
+    side: str
+    is_confirmed: bool
+    formation: str
+    eleven: tuple[str, ...]
+    bench: tuple[str, ...]
+
+
+class GoalTruth(Struct, frozen=True, kw_only=True):
+    #: The side that the goal counts for, also when a player of the other one scored it.
+    side: str
+    minute: int
+    added: int
+    scorer: str
+    assist: str | None
+    #: `regular`, `penalty` or `own goal`.
+    how: str
+    #: The score after it.
+    home: int
+    away: int
+
+
+class CardTruth(Struct, frozen=True, kw_only=True):
+    side: str
+    minute: int
+    added: int
+    player: str
+    #: `yellow`, `second yellow` or `red`.
+    card: str
+
+
+class SubstitutionTruth(Struct, frozen=True, kw_only=True):
+    side: str
+    minute: int
+    added: int
+    player_in: str
+    player_out: str
+    is_injury: bool
+
+
+class VarTruth(Struct, frozen=True, kw_only=True):
+    side: str
+    minute: int
+    added: int
+    #: `goal not awarded`, `goal awarded`, `card upgrade` or `penalty awarded`.
+    decision: str
+    player: str
+
+
+class PeriodTruth(Struct, frozen=True, kw_only=True):
+    """A part of the match that has ended."""
+
+    #: `HT`, `FT`, `ET HT` or `AET`.
+    period: str
+    minute: int
+    #: How many minutes were added to it.
+    added: int
+    home: int
+    away: int
+
+
+class KickTruth(Struct, frozen=True, kw_only=True):
+    """One kick of a shoot-out."""
+
+    side: str
+    #: From 1, both sides counted together.
+    sequence: int
+    player: str
+    is_scored: bool
+    #: The shoot-out's score after it.
+    home: int
+    away: int
+
+
+class FootballResultTruth(Struct, frozen=True, kw_only=True):
+    #: `home`, `away`, `draw` or `abandoned`.
+    outcome: str
+    #: How it ended: `FT`, `AET`, `AP` (after penalties) or `abandoned`.
+    after: str
+    home: int
+    away: int
+    #: The shoot-out's score; `None` when there was none.
+    home_penalties: int | None = None
+    away_penalties: int | None = None
+
+
+FootballContent = (
+    StatusTruth
+    | LineupTruth
+    | GoalTruth
+    | CardTruth
+    | SubstitutionTruth
+    | VarTruth
+    | PeriodTruth
+    | KickTruth
+    | FootballResultTruth
+)
+
+KIND_NAMES: dict[type, str] = {
+    StatusTruth: "status",
+    LineupTruth: "lineup",
+    GoalTruth: "goal",
+    CardTruth: "card",
+    SubstitutionTruth: "substitution",
+    VarTruth: "var",
+    PeriodTruth: "period",
+    KickTruth: "kick",
+    FootballResultTruth: "result",
+}
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """Something that happened, and how it was judged in the end."""
+
+    #: Seconds from the kick-off as first planned.
+    at: float
+    id: str
+    #: The last word; `None` when it was taken back.
+    content: FootballContent | None
+    #: What was shown before the last word, and when that came.
+    shown_first: FootballContent | None = None
+    settled_at: float = 0.0
+
+
+class FootballMatch(Struct, frozen=True, kw_only=True):
+    """A whole match: everything that happened, in its order."""
+
+    key: str
+    home: Team
+    away: Team
+    #: Whether a draw is not enough.
+    is_cup: bool
+    entries: tuple[Entry, ...]
+
+    @property
+    def truth(self) -> dict[str, FootballContent]:
+        """Return what is so in the end, by id."""
+        final: dict[str, FootballContent] = {}
+        for entry in self.entries:
+            if entry.content is not None:
+                final[entry.id] = entry.content
+        return final
+
+    def team(self, side: str) -> Team:
+        return self.home if side == HOME else self.away
