@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from longstop.app.metrics import Pages
+from longstop.app.metrics import Pages, metrics_work
+from longstop.settings import Prometheus
 from longstop.telemetry import serving
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import MetricsServed, Telemetry
@@ -192,6 +193,24 @@ async def test_many_collectors_cost_one_reading_a_second() -> None:
 
     assert len(set(texts)) == 1
     assert len(taken) == 2
+
+
+async def test_a_bug_in_the_sampling_is_told_and_ends_nothing() -> None:
+    sink = Heard()
+
+    def watching() -> Watched:
+        raise KeyError("a bug")
+
+    work = metrics_work(Prometheus(port=0), Metrics(), watching, bus=Bus([sink]), clock=ManualClock())
+    tasks = [asyncio.create_task(each) for each in work]
+    await sink.port()
+    ended = [task for task in tasks if task.done()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+    assert not ended
+    assert len(sink.named("task.failed")) == 1
 
 
 @asynccontextmanager

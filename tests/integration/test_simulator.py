@@ -310,24 +310,30 @@ def matches_in(page: bytes) -> int:
 
 @pytest.mark.parametrize(("sites", "on_crex", "on_espn"), [("crex", 2, 0), ("espncricinfo", 0, 2), ("both", 2, 2)])
 async def test_each_site_shows_the_matches_that_are_on_it(sites: str, on_crex: int, on_espn: int) -> None:
-    async with running_simulator(SimulatorOptions(matches=2, sites=sites)) as running:
-        async with client_of(running.port) as crex, client_of(running.espn_port) as espn:
-            listing = await crex.ask("GET", LIST)
-            page = await espn.ask("GET", ESPN_LIST)
+    async with (
+        running_simulator(SimulatorOptions(matches=2, sites=sites)) as running,
+        client_of(running.port) as crex,
+        client_of(running.espn_port) as espn,
+    ):
+        listing = await crex.ask("GET", LIST)
+        page = await espn.ask("GET", ESPN_LIST)
 
     assert len(listing.json()) == on_crex
     assert (page.status, matches_in(page.body)) == (200, on_espn)
 
 
 async def test_both_sites_have_the_same_control_and_the_same_faults() -> None:
-    async with running_simulator(SimulatorOptions(matches=2, sites="both")) as running:
-        async with client_of(running.port) as crex, client_of(running.espn_port) as espn:
-            status = (await espn.ask("GET", "/_sim/status")).json()
-            wet, dry = (match["espn_id"] for match in status["matches"])
-            await crex.ask("POST", "/_sim/faults", {"kind": "status", "match": status["matches"][0]["key"]})
+    async with (
+        running_simulator(SimulatorOptions(matches=2, sites="both")) as running,
+        client_of(running.port) as crex,
+        client_of(running.espn_port) as espn,
+    ):
+        status = (await espn.ask("GET", "/_sim/status")).json()
+        wet, dry = (match["espn_id"] for match in status["matches"])
+        await crex.ask("POST", "/_sim/faults", {"kind": "status", "match": status["matches"][0]["key"]})
 
-            spoilt = await espn.ask("GET", f"/series/a-1/b-{wet}/full-scorecard")
-            good = await espn.ask("GET", f"/series/a-1/b-{dry}/full-scorecard")
+        spoilt = await espn.ask("GET", f"/series/a-1/b-{wet}/full-scorecard")
+        good = await espn.ask("GET", f"/series/a-1/b-{dry}/full-scorecard")
 
     assert (spoilt.status, good.status) == (503, 200)
     assert running.espn_url == f"http://127.0.0.1:{running.espn_port}"

@@ -9,6 +9,7 @@ from msgspec import Struct
 from longstop.clock import Clock
 from longstop.settings import Prometheus
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import TaskFailed
 from longstop.telemetry.metrics import Metrics, Reading, Watched
 from longstop.telemetry.serving import serve_metrics
 from longstop.watching.scheduler import Scheduler
@@ -27,7 +28,7 @@ def metrics_work(
     if not settings.enabled:
         return []
     pages = Pages(metrics, watching, clock)
-    return [_sample(metrics, watching, clock), serve_metrics(settings.host, settings.port, pages.newest, bus)]
+    return [_sample(metrics, watching, bus, clock), serve_metrics(settings.host, settings.port, pages.newest, bus)]
 
 
 def watching(schedulers: Iterable[Scheduler], node: str) -> Watching:
@@ -78,7 +79,10 @@ def _expose(reading: Reading) -> bytes:
     return expose(reading)
 
 
-async def _sample(metrics: Metrics, watching: Watching, clock: Clock) -> None:
+async def _sample(metrics: Metrics, watching: Watching, bus: Bus, clock: Clock) -> None:
     while True:
-        metrics.sample(watching().records, clock.now())
+        try:
+            metrics.sample(watching().records, clock.now())
+        except Exception as error:  # a bug in the metrics must neither end the watching nor be silent
+            bus.emit(TaskFailed.by(error, task="metrics"))
         await asyncio.sleep(SAMPLE_SECONDS)

@@ -35,8 +35,8 @@ BEAT_SECONDS = 1.0
 async def run_scraper(settings: Settings) -> None:
     """Watch the matches of all enabled sources until asked to stop."""
     clock = SystemClock()
-    errors, metrics = ErrorRate(clock), Metrics()
-    bus = make_bus("scraper", settings, clock, errors, metrics)
+    errors, metrics, prometheus = ErrorRate(clock), Metrics(), settings.scraper.monitoring.prometheus
+    bus = make_bus("scraper", settings, clock, errors, *([metrics] if prometheus.enabled else []))
     configs = enabled_sources(settings.sources)
     directory = DataDirectory.open(settings.data)
     with directory.lock(), life(bus, "scraper"):
@@ -49,7 +49,7 @@ async def run_scraper(settings: Settings) -> None:
                 await run_until_stopped(
                     _beat(hot, errors, clock, directory.node_id),
                     *metrics_work(
-                        settings.scraper.monitoring.prometheus,
+                        prometheus,
                         metrics,
                         watching(schedulers.values(), directory.node_id),
                         bus=bus,

@@ -60,7 +60,7 @@ def invent_sides(index: int, dice: Random) -> tuple[Side, Side]:
     """Return two teams of eleven and their substitutes; no two of them all share a name."""
     keys = iter(match_keys(index))
     names = dice.sample(_NAMES, 2 * _SQUAD)
-    names[dice.randrange(len(names))] = MARKUP_NAME
+    names[dice.randrange(PLAYERS_PER_SIDE)] = MARKUP_NAME
     places = invent_places(dice)
     first, second = (
         _side(next(keys), f"{place} {dice.choice(_NICKNAMES)}", [Player(key=next(keys), name=name) for name in squad])

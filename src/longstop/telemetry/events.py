@@ -1,7 +1,8 @@
 """Telemetry events: frozen facts with a name that logs, metrics and tests share."""
 
 from enum import StrEnum
-from typing import ClassVar
+from traceback import format_exception
+from typing import ClassVar, Self
 
 from msgspec import Struct
 
@@ -155,6 +156,16 @@ class TaskFailed(Telemetry, frozen=True, kw_only=True):
     error_type: str
     error_message: str
     stack_trace: str
+
+    @classmethod
+    def by(cls, error: Exception, *, task: str) -> Self:
+        """Return what is told about an error that nobody expected."""
+        return cls(
+            task=task,
+            error_type=type(error).__name__,
+            error_message=str(error),
+            stack_trace="".join(format_exception(error)),
+        )
 
 
 class ResourceFailed(Telemetry, frozen=True, kw_only=True):

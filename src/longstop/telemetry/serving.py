@@ -1,7 +1,6 @@
 """A page for whoever collects metrics: one path over plain HTTP, small enough to run beside the watching."""
 
 import asyncio
-import traceback
 from collections.abc import Awaitable, Callable
 
 from longstop.telemetry.bus import Bus
@@ -88,7 +87,7 @@ class _Desk:
         try:
             return _http("200 OK", await self._page())
         except Exception as error:  # a bug in the metrics must neither end the watching nor be silent
-            self._bus.emit(_bug(error))
+            self._bus.emit(TaskFailed.by(error, task="metrics"))
             return _http("500 Internal Server Error", b"Something went wrong here; it has been recorded.\n")
 
 
@@ -98,12 +97,3 @@ def _http(status: str, body: bytes, more: str = "") -> bytes:
         f"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n{more}Connection: close\r\n\r\n"
     )
     return head.encode() + body
-
-
-def _bug(error: Exception) -> TaskFailed:
-    return TaskFailed(
-        task="metrics",
-        error_type=type(error).__name__,
-        error_message=str(error),
-        stack_trace="".join(traceback.format_exception(error)),
-    )

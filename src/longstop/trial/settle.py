@@ -9,6 +9,7 @@ from longstop.trial.sample import list_matches
 from longstop.trial.stage import Stage
 
 SETTLE_WITHIN = 60.0
+LOOK_SECONDS_PER_MATCH = 0.001
 
 
 async def final_sync(stage: Stage, *, within: float = SETTLE_WITHIN) -> None:
@@ -29,7 +30,8 @@ async def wait_until_synced(stage: Stage, *, since: datetime, within: float = SE
     try:
         async with asyncio.timeout(within):
             while waiting:
-                await asyncio.sleep(0.1)
+                # Looking costs the API as much as it lists, and must not slow down what is waited for.
+                await asyncio.sleep(0.1 + len(wanted) * LOOK_SECONDS_PER_MATCH)
                 synced = {entry["match_id"] for entry in await list_matches(stage) if _is_synced(entry, since)}
                 waiting = wanted - synced
     except TimeoutError as error:

@@ -1,7 +1,6 @@
 """One source's loop: ask the listing, sort it out, look closer where something changed."""
 
 import asyncio
-import traceback
 from datetime import timedelta
 
 from longstop.clock import Clock
@@ -89,7 +88,7 @@ class Scheduler:
                 except LongstopError as error:
                     self._tell_listing_failed(error)
                 except Exception as error:  # a bug here must not stop the watching; it is shown with its trace
-                    self._tell_bug(error)
+                    self._bus.emit(TaskFailed.by(error, task=f"scheduler {self._source}"))
                 pause = listing_interval(self.records, self._clock.now(), self._cadence)
                 await asyncio.sleep(max(0.0, started + pause - self._clock.monotonic()))
 
@@ -163,13 +162,3 @@ class Scheduler:
 
     def _tell_listing_failed(self, error: LongstopError) -> None:
         self._bus.emit(ListingFailed(source=self._source, error_type=type(error).__name__, error_message=str(error)))
-
-    def _tell_bug(self, error: Exception) -> None:
-        self._bus.emit(
-            TaskFailed(
-                task=f"scheduler {self._source}",
-                error_type=type(error).__name__,
-                error_message=str(error),
-                stack_trace="".join(traceback.format_exception(error)),
-            )
-        )

@@ -1,6 +1,5 @@
 """Watching one match: what is held, how it goes, and one look at a time."""
 
-import traceback
 from collections.abc import Callable
 from datetime import datetime
 
@@ -75,7 +74,7 @@ class Watcher:
             self._note_failure(error)
         except Exception as error:  # a bug in one match's look must not end the watching of the others
             self._note_failure(error)
-            self._bus.emit(_bug(self._name, error))
+            self._bus.emit(TaskFailed.by(error, task=self._name))
         else:
             self._note_success(outcome, started_at, self._clock.monotonic() - began)
         finally:
@@ -187,12 +186,3 @@ class Watcher:
                 scraper_id=self._scraper_id,
             )
         )
-
-
-def _bug(task: str, error: Exception) -> TaskFailed:
-    return TaskFailed(
-        task=task,
-        error_type=type(error).__name__,
-        error_message=str(error),
-        stack_trace="".join(traceback.format_exception(error)),
-    )

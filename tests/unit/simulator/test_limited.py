@@ -3,7 +3,7 @@ from functools import cache
 
 from longstop.model.cricket import Dismissal, ResultKind
 from longstop.simulator.board import Board
-from longstop.simulator.game import Ball, Game
+from longstop.simulator.game import Ball, Game, Innings
 from longstop.simulator.kinds import script_for
 from longstop.simulator.limited import play_t20
 from longstop.simulator.script import EndMatch, PublishBall, Step, WithdrawBall
@@ -35,8 +35,8 @@ def test_innings_obey_the_laws() -> None:
             most_overs, most_wickets = (1, 2) if innings.is_super_over else (20, 10)
             assert 1 <= len(innings.overs) <= most_overs
             assert innings.wickets <= most_wickets
-            assert all(over.legal_balls == 6 for over in innings.overs[:-1])
-            assert innings.overs[-1].legal_balls <= 6
+            assert all(over.legal_balls in (5, 6, 7) for over in innings.overs[:-1])
+            assert innings.overs[-1].legal_balls <= 7
             assert [over.number for over in innings.overs] == list(range(len(innings.overs)))
 
 
@@ -63,7 +63,48 @@ def test_nobody_bats_after_being_out() -> None:
             gone: set[str] = set()
             for ball in innings.balls:
                 assert not gone & {ball.batter, ball.non_striker}
-                gone |= {out.player for out in ball.outs}
+                gone |= {out.player for out in ball.outs if out.counts}
+
+
+def test_an_umpire_miscounts_now_and_then_but_never_the_last_over() -> None:
+    overs = [over for game in games() for innings in game.innings for over in innings.overs[:-1]]
+    wrong = [over.legal_balls for over in overs if over.legal_balls != 6]
+
+    assert set(wrong) == {5, 7}
+    assert len(wrong) < len(overs) / 100
+    assert all(
+        innings.overs[19].legal_balls <= 6
+        for game in games()
+        for innings in game.innings[:2]
+        if len(innings.overs) == 20
+    )
+
+
+def test_who_retired_hurt_may_come_back() -> None:
+    assert any(_comes_back(innings) for game in games() for innings in game.innings)
+
+
+def _comes_back(innings: Innings) -> bool:
+    hurt: set[str] = set()
+    for ball in innings.balls:
+        if hurt & {ball.batter, ball.non_striker}:
+            return True
+        hurt |= {out.player for out in ball.outs if not out.counts}
+    return False
+
+
+def test_a_substitute_plays_in_no_innings_with_the_player_he_came_for() -> None:
+    """An impact player or a concussion substitute makes a twelfth; there are never twelve in one innings."""
+    has_substitutes = 0
+    for game in games():
+        for innings in game.innings:
+            eleven = {player.key for player in innings.bowling.players}
+            bowlers = {ball.bowler for ball in innings.balls}
+            has_substitutes += not bowlers <= eleven
+            assert bowlers <= eleven | {player.key for player in innings.bowling.substitutes}
+            assert len({ball.batter for ball in innings.balls}) <= 12
+
+    assert has_substitutes
 
 
 def test_every_dismissal_and_every_extra_occurs() -> None:

@@ -1,0 +1,228 @@
+"""Two sites that show a truth: one lists every ball, the other its newest ones only."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from longstop.errors import FetchError
+from longstop.fetching.base import FetchRequest
+from longstop.model.cricket import Dismissal, InningsScore, Wicket
+from longstop.sources.base import Source
+from longstop.sources.crex import CrexSource
+from longstop.sources.espncricinfo import EspncricinfoSource
+from longstop.testing import Answer
+from tests import espn_page
+from tests.builders import CREX_CONFIG, body
+from tests.model.truth import Ball, People, Truth
+
+PAGE_SIZE = 10
+WINDOW = 20
+BREAK = "Innings Break"
+RESULT = "Reds won by 10 runs"
+
+
+class Site(Protocol):
+    """Whoever renders a truth in a wire shape."""
+
+    source: Source
+    source_id: str
+    people: People
+    #: Whether an over's summary says how many balls it had.
+    counts_balls: bool
+
+    def render(self, resource: str, request: FetchRequest, truth: Truth) -> bytes: ...
+
+
+class Front:
+    """What stands between a site and its readers: it can serve old copies, fail, and be slower than the play."""
+
+    def __init__(self, site: Site, truth: Truth) -> None:
+        self.site = site
+        self.truth = truth
+        #: Says which truth a resource is answered from; `None` is the present one.
+        self.choose: Callable[[str], Truth | None] = lambda _resource: None
+        #: Called before each answer; may change the truth, and may raise.
+        self.before_answer: Callable[[str], FetchError | None] = lambda _resource: None
+        #: Told of every truth of which something is shown.
+        self.on_shown: Callable[[Truth], None] = lambda _truth: None
+
+    def behave(self) -> None:
+        self.choose = lambda _resource: None
+        self.before_answer = lambda _resource: None
+
+    def __call__(self, request: FetchRequest) -> Answer:
+        resource = urlsplit(request.url).path.rpartition("/")[2]
+        error = self.before_answer(resource)
+        if error is not None:
+            return error
+        shown = self.choose(resource) or self.truth
+        self.on_shown(shown)
+        return self.site.render(resource, request, shown)
+
+
+class CrexSite:
+    """Every ball from the first on, ten items a page, newest first."""
+
+    source_id = "M1"
+    counts_balls = False
+    people = People(
+        batter="A1",
+        bowler="B1",
+        out=Wicket(kind=Dismissal.CAUGHT, player_out="Cat Out", player_key="C1"),
+        sides=("T1", "T2"),
+    )
+    _names = {"A1": "Ann Alpha", "A2": "Amy Alpha", "B1": "Bea Beta", "C1": "Cat Out", "T1": "Reds", "T2": "Blues"}
+
+    def __init__(self) -> None:
+        self.source = CrexSource(CREX_CONFIG)
+        #: How many of the newest items the feed does not show yet.
+        self.lag = 0
+
+    def render(self, resource: str, request: FetchRequest, truth: Truth) -> bytes:
+        match resource:
+            case "getSV3":
+                return body(self._state(truth))
+            case "getSC4":
+                return body(self._scorecard(truth))
+            case "getBallFeeds":
+                return body(self._page(request, truth))
+            case _:
+                return body(self._found(request))
+
+    def _state(self, truth: Truth) -> dict[str, Any]:
+        board = truth.board()
+        newest = max(board, default=1)
+        first = newest - 1 + newest % 2
+        batting, bowling = self.people.sides if newest % 2 else self.people.sides[::-1]
+        return {
+            "a": f"{batting}.{bowling}",
+            "B": truth.headline or "B",
+            "j": _crex_score(board.get(first)),
+            "k": _crex_score(board.get(first + 1)),
+            "fo": "TEST",
+            "mt": 1_772_892_000_000,
+        }
+
+    def _scorecard(self, truth: Truth) -> list[dict[str, str]]:
+        return [
+            {
+                "c": self.people.sides[(number - 1) % 2],
+                "d": f"{score.runs}/{score.wickets}({score.overs.over * 6 + score.overs.ball}",
+            }
+            for number, score in truth.board().items()
+        ]
+
+    def _page(self, request: FetchRequest, truth: Truth) -> list[dict[str, Any]]:
+        before = msgspec.json.decode(request.body or b"")["lastDocId"]
+        items = sorted(self._items(truth), key=lambda item: item["id"], reverse=True)[self.lag :]
+        return [item for item in items if before is None or item["id"] < int(before)][:PAGE_SIZE]
+
+    def _items(self, truth: Truth) -> list[dict[str, Any]]:
+        shown = truth.deliveries()
+        items = []
+        for ball in truth.balls:
+            place = {"mfkey": self.source_id, "inning": ball.innings - 1, "on": ball.over}
+            label = {"o": str(shown[ball.id].label)}
+            fv = {4: 8, 6: 4}.get(shown[ball.id].boundary or 0, 2)
+            items.append(
+                {**place, **label, "type": "b", "id": ball.id, "b": ball.value, "fv": fv, "bf": "B1", "pf": "A1"}
+            )
+            if ball.is_out:
+                out = {"player": "Cat Out", "pf_out": "C1", "dismissal": 2, "fv": 64}
+                items.append({**place, **label, **out, "type": "w", "id": ball.id + 1})
+        for (innings, over), summary in truth.summaries(counts_balls=False).items():
+            after = f"{summary.score.runs}/{summary.score.wickets}"
+            place = {"mfkey": self.source_id, "inning": innings - 1, "on": over, "o": over + 1}
+            id_ = truth.ends[innings, over]
+            items.append({**place, "type": "o", "id": id_, "runs": summary.runs, "s": after, "bf": "B1"})
+        return items
+
+    def _found(self, request: FetchRequest) -> dict[str, Any]:
+        asked = msgspec.json.decode(request.body or b"")
+        return {part: [{"f_key": key, "n": self._names[key]} for key in asked[part]] for part in ("p", "t")}
+
+
+def _crex_score(score: InningsScore | None) -> str:
+    return f"{score.runs}/{score.wickets}({score.overs}" if score else "0/0(0.0"
+
+
+class WindowSite:
+    """One page with every over's sum and the last twenty balls; the first over of an innings only at times."""
+
+    source_id = "77"
+    counts_balls = True
+    people = People(
+        batter="11",
+        bowler="22",
+        out=Wicket(kind=Dismissal.CAUGHT, player_out="A Batter", player_key="11"),
+        sides=("501", "502"),
+    )
+
+    def __init__(self) -> None:
+        metadata = {"site_url": "https://site.test"}
+        config = msgspec.structs.replace(CREX_CONFIG, domain_id="espncricinfo", metadata=metadata)
+        self.source = EspncricinfoSource(config)
+        self.is_first_over_shown = False
+
+    def render(self, resource: str, request: FetchRequest, truth: Truth) -> bytes:
+        balls = self._balls(truth)
+        recent = [balls[ball.id] for ball in reversed(self.window(truth))]
+        return espn_page.match_page(
+            [self._innings(truth, number, score, balls) for number, score in truth.board().items()],
+            recent,
+            object_id=int(self.source_id),
+            format="TEST",
+            **_espn_status(truth.headline),
+        )
+
+    def window(self, truth: Truth) -> list[Ball]:
+        return truth.balls[-WINDOW:]
+
+    def shown(self, truth: Truth) -> list[Ball]:
+        """Return the balls that the page shows, wherever on it."""
+        recent = {ball.id for ball in self.window(truth)}
+        first = {ball.id for ball in truth.balls if self.is_first_over_shown and _is_in_first_over(ball, truth)}
+        return [ball for ball in truth.balls if ball.id in recent | first]
+
+    def _balls(self, truth: Truth) -> dict[int, dict[str, Any]]:
+        """Return the balls by id; the site numbers those of an over afresh whenever one comes or goes."""
+        contents = truth.deliveries()
+        counted: dict[tuple[int, int], int] = {}
+        found = {}
+        for ball in truth.balls:
+            counted[ball.place] = nth = counted.get(ball.place, 0) + 1
+            runs = ball.runs
+            out = {"isWicket": True, "outPlayerId": 11, "dismissalText": {"short": "caught"}} if ball.is_out else {}
+            extras = {"wides": runs.wides, "noballs": runs.noballs, "byes": runs.byes, "legbyes": runs.legbyes}
+            label = str(contents[ball.id].label)
+            found[ball.id] = espn_page.ball(
+                ball.id, label, nth, runs.batter, innings=ball.innings, **{**extras, **out}
+            )
+        return found
+
+    def _innings(
+        self, truth: Truth, number: int, score: InningsScore, balls: dict[int, dict[str, Any]]
+    ) -> dict[str, Any]:
+        overs, bowled = [], 0
+        summaries = truth.summaries(counts_balls=True)
+        for (innings, over), summary in sorted(summaries.items()):
+            if innings == number:
+                bowled += summary.balls or 0
+                shown = [balls[ball.id] for ball in truth.balls if ball.place == (number, 0)]
+                known = espn_page.over(
+                    over + 1, summary.runs, summary.score.runs, summary.score.wickets, totalBalls=bowled
+                )
+                overs.append({**known, "balls": shown} if over == 0 and self.is_first_over_shown else known)
+        return espn_page.innings(number, score.runs, score.wickets, float(str(score.overs)), *overs)
+
+
+def _is_in_first_over(ball: Ball, truth: Truth) -> bool:
+    return ball.over == 0 and ball.place in truth.ends
+
+
+def _espn_status(headline: str) -> dict[str, Any]:
+    if headline == RESULT:
+        return {"state": "POST", "status": "Result", "statusText": RESULT}
+    return {"state": "LIVE", "status": headline or "Live"}
