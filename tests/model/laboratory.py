@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Coroutine
+from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -132,12 +133,14 @@ class Laboratory:
         return looking.record.consecutive_failures == 0
 
     def check(self) -> None:
-        """Compare the files with everything that was ever acknowledged."""
-        reader = SqliteMatchReader(self._path)
-        try:
+        """Take into the ledger what is new in the files."""
+        with closing(SqliteMatchReader(self._path)) as reader:
             self.ledger.read(reader, self.match_id, self.owner.state.row.epoch)
-        finally:
-            reader.close()
+
+    def recount(self) -> None:
+        """Compare the files with everything that was ever read from them."""
+        with closing(SqliteMatchReader(self._path)) as reader:
+            self.ledger.recount(reader, self.match_id)
 
     # --- ending and beginning ---
 
@@ -149,6 +152,7 @@ class Laboratory:
         self.store.inner = self.run(SqliteMatchStore.open(self._path))
         self.owner = self._new_owner()
         self.check()
+        self.recount()
 
     def stop_and_start(self) -> None:
         """End the process in order, and start it again."""

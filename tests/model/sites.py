@@ -197,9 +197,7 @@ class WindowSite:
             out = {"isWicket": True, "outPlayerId": 11, "dismissalText": {"short": "caught"}} if ball.is_out else {}
             extras = {"wides": runs.wides, "noballs": runs.noballs, "byes": runs.byes, "legbyes": runs.legbyes}
             label = str(contents[ball.id].label)
-            found[ball.id] = espn_page.ball(
-                ball.id, label, nth, runs.batter, innings=ball.innings, **{**extras, **out}
-            )
+            found[ball.id] = espn_page.ball(ball.id, label, nth, runs.batter, innings=ball.innings, **{**extras, **out})
         return found
 
     def _innings(

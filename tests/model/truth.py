@@ -160,7 +160,7 @@ class Truth:
     def board(self) -> dict[int, InningsScore]:
         """Return what the scoreboard shows."""
         return {
-            innings: msgspec.structs.replace(score, runs=score.runs + self.extra_runs)
+            innings: msgspec.structs.replace(score, runs=max(0, score.runs + self.extra_runs))
             for innings, score in self.figures().items()
         }
 

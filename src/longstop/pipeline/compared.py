@@ -5,14 +5,15 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from longstop.model.event import Event, EventKey, EventKind
+from longstop.model.cricket import InferredBalls
+from longstop.model.event import Event, EventKind
 from longstop.model.match import SyncState
 from longstop.pipeline import findings
-from longstop.pipeline.assemble import SeenEvent, Sighting
+from longstop.pipeline.assemble import SeenEvent
 from longstop.pipeline.diff import diff
 from longstop.pipeline.inferred import inferred
 from longstop.pipeline.looking import Look
-from longstop.pipeline.milestones import Milestones, milestones
+from longstop.pipeline.milestones import Milestones, milestones, score_of
 from longstop.pipeline.state import MatchState
 from longstop.sources.base import Names, Scorecard
 from longstop.storage.base import Finding
@@ -35,9 +36,7 @@ def compared(state: MatchState, seen: Look, scorecard: Scorecard | None, names: 
     found = diff(
         state.events,
         seen.sighting,
-        _with_inferred(
-            milestones(state.events, seen.newest_innings, seen.board, scorecard), state.events, seen.sighting
-        ),
+        _with_inferred(milestones(state.events, seen.newest_innings, seen.board, scorecard), state, seen, scorecard),
         confirmed=state.suspects,
         settled=settled | _off_the_board(seen),
     )
@@ -67,24 +66,23 @@ def compared(state: MatchState, seen: Look, scorecard: Scorecard | None, names: 
     )
 
 
-def _with_inferred(reached: Milestones, known: Mapping[EventKey, Event], sighting: Sighting) -> Milestones:
+def _with_inferred(reached: Milestones, state: MatchState, seen: Look, scorecard: Scorecard | None) -> Milestones:
     """Add what a window did not show, as sums, and take back the sums whose balls have turned up."""
-    if not sighting.is_window:
+    if not seen.sighting.is_window:
         return reached
-    sums = [
-        SeenEvent(
-            kind=EventKind.INFERRED,
-            innings=innings,
-            over=over,
-            source_event_id=f"inferred-{innings}-{over}",
-            content=content,
-        )
-        for innings in sorted({event.innings for event in sighting.events})
-        for over, content in inferred(known, sighting, innings).items()
-    ]
+    sums: list[SeenEvent] = []
+    for innings in sorted({event.innings for event in seen.sighting.events}):
+        score = score_of(innings, seen.newest_innings, seen.board, scorecard)
+        unseen = inferred(state.events, seen.sighting, innings, score)
+        sums += [_sum_of(innings, over, content) for over, content in unseen.items()]
     places = {(each.innings, each.over) for each in sums}
-    gone = [key for key in known if key.kind is EventKind.INFERRED and (key.innings, key.over) not in places]
+    gone = [key for key in state.events if key.kind is EventKind.INFERRED and (key.innings, key.over) not in places]
     return Milestones(reached=(*reached.reached, *sums), withdrawn=(*reached.withdrawn, *gone))
+
+
+def _sum_of(innings: int, over: int, content: InferredBalls) -> SeenEvent:
+    name = f"inferred-{innings}-{over}"
+    return SeenEvent(kind=EventKind.INFERRED, innings=innings, over=over, source_event_id=name, content=content)
 
 
 def _off_the_board(seen: Look) -> set[int]:

@@ -6,17 +6,21 @@ for balls; when the balls turn up after all, the record is withdrawn.
 
 from collections.abc import Mapping, Sequence
 
-from longstop.model.cricket import Delivery, Dismissal, InferredBalls, OverSummary
+from longstop.model.cricket import Delivery, Dismissal, InferredBalls, InningsScore, OverSummary, Score
 from longstop.model.event import Event, EventKey, EventKind
 from longstop.pipeline.assemble import Sighting
 from longstop.pipeline.timeline import lay_out, proposed
 
 
-def inferred(known: Mapping[EventKey, Event], sighting: Sighting, innings: int) -> dict[int, InferredBalls]:
+def inferred(
+    known: Mapping[EventKey, Event], sighting: Sighting, innings: int, score: InningsScore | None
+) -> dict[int, InferredBalls]:
     """Return, by over, what an innings gave beyond the deliveries held and seen; nothing for a list that shows all."""
     if not sighting.is_window:
         return {}
     summaries = _summaries(known, sighting, innings)
+    if score is not None:
+        summaries |= _last_part(summaries, score)
     deliveries = proposed(lay_out(known, sighting, innings))
     found: dict[int, InferredBalls] = {}
     for over, summary in sorted(summaries.items()):
@@ -39,6 +43,17 @@ def _summaries(known: Mapping[EventKey, Event], sighting: Sighting, innings: int
         if event.kind is EventKind.OVER and event.innings == innings
     }
     return {over: content for over, content in (held | seen).items() if isinstance(content, OverSummary)}
+
+
+def _last_part(summaries: Mapping[int, OverSummary], score: InningsScore) -> dict[int, OverSummary]:
+    """Return the over that an innings ended in, or is in: nobody sums it up, but the total less the rest does."""
+    over, balls = score.overs.over, score.overs.ball
+    before = summaries.get(over - 1)
+    is_known = over in summaries or not balls or (before is None and over > 0)
+    if is_known or score.runs < (start := before.score.runs if before else 0):
+        return {}
+    total = Score(runs=score.runs, wickets=score.wickets)
+    return {over: OverSummary(runs=score.runs - start, score=total, balls=balls)}
 
 
 def _is_inside(sighting: Sighting, innings: int, over: int) -> bool:

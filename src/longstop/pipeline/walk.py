@@ -145,7 +145,9 @@ def _differences(state: MatchState, sighting: Sighting, board: Board, newest: in
         if shown is None or shown.is_blank:
             continue
         deliveries = proposed(lay_out(state.events, sighting, innings))
-        ours = tally(deliveries, _ended_overs(state, sighting, innings), inferred(state.events, sighting, innings))
+        ours = tally(
+            deliveries, _ended_overs(state, sighting, innings), inferred(state.events, sighting, innings, shown)
+        )
         found[innings] = compare(ours, shown)
     return found
 

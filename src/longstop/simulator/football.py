@@ -77,7 +77,7 @@ class VarTruth(Struct, frozen=True, kw_only=True):
     side: str
     minute: int
     added: int
-    #: `goal not awarded`, `goal awarded`, `card upgrade` or `penalty awarded`.
+    #: `goal not awarded`, `goal awarded` or `card upgrade`.
     decision: str
     player: str
 

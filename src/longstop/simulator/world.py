@@ -69,11 +69,8 @@ class World:
     def advance_to(self, seconds: float) -> None:
         """Publish everything that is due at this world second; time never runs back."""
         self.seconds = max(self.seconds, seconds)
-        lines: list[TruthLine] = []
         while self._due and self._due[0][0] <= self.seconds:
-            lines += self._publish_next()
-        if lines:
-            self._record(lines)
+            self._record(self._publish_next())
 
     def freeze(self, now: datetime) -> None:
         """Stop time for good; what is published stays as it is."""

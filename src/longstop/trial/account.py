@@ -1,5 +1,7 @@
 """The account at a trial's end: every event that the truth log has against every event that the API serves."""
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from longstop.simulator.judge import Verdict, judge
@@ -13,5 +15,13 @@ async def account(stage: Stage, *, within: float = SETTLE_WITHIN) -> Verdict:
     """Stop the world, let the product read it whole once more, and compare; `matches` are those that the API lists."""
     await final_sync(stage, within=within)
     entries = await list_matches(stage)
-    stored = {entry["match_id"].partition("_")[2]: await all_events(stage, entry["matchId"]) for entry in entries}
-    return replace(judge(read_truth(stage.truth), stored), matches=len(entries))
+    stored = {_name(entry): await all_events(stage, entry["matchId"]) for entry in entries}
+    declared = {_name(entry): (await stage.api.get(f"{entry['url']}/findings")).body["findings"] for entry in entries}
+    verdict = judge(read_truth(stage.truth), stored, declared=declared, sites=stage.sites)
+    return replace(verdict, matches=len(entries))
+
+
+def _name(entry: dict[str, Any]) -> str:
+    """Return what the site calls a match."""
+    name: str = entry["match_id"].partition("_")[2]
+    return name

@@ -11,21 +11,25 @@ from longstop.trial.stage import Stage
 SETTLE_WITHIN = 60.0
 LOOK_SECONDS_PER_MATCH = 0.001
 
+#: What the simulator's status calls a match on each of its sites.
+_NAMES = {"crex": "key", "espncricinfo": "espn_id"}
+
 
 async def final_sync(stage: Stage, *, within: float = SETTLE_WITHIN) -> None:
     """Stop the world, and let a fresh scraper compare everything with it: a start is always a full sync."""
     await stage.simulator.post("/_sim/freeze")
-    stopped_at = SystemClock().now()
     scraper = stage.scraper()
     if scraper is not None:
         scraper.terminate()
-    await wait_until_synced(stage, since=stopped_at, within=within)
+        # Only looks of the next one count: the old one may have seen no reason to read anything whole again.
+        await asyncio.to_thread(scraper.wait, within)
+    await wait_until_synced(stage, since=SystemClock().now(), within=within)
 
 
 async def wait_until_synced(stage: Stage, *, since: datetime, within: float = SETTLE_WITHIN) -> None:
     """Wait until every match of the world is known and in sync by a look younger than `since`."""
     status = await stage.simulator.get("/_sim/status")
-    wanted = {f"crex_{match['key']}" for match in status.body["matches"]}
+    wanted = {f"{site}_{match[_NAMES[site]]}" for match in status.body["matches"] for site in stage.sites}
     waiting = wanted
     try:
         async with asyncio.timeout(within):

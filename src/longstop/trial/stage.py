@@ -20,27 +20,27 @@ from longstop.trial.client import Client
 START_WITHIN = 60.0
 STOP_WITHIN = 40.0
 
-_SOURCES = """\
-sources:
-  - domain_id: crex
+_SOURCE = """\
+  - domain_id: {name}
     enabled: true
-    precedence_weight: 100
-    adapter_class: crex
+    precedence_weight: {weight}
+    adapter_class: {name}
     hosts: ["127.0.0.1:{port}"]
     allow_private_addresses: true
     permission: our own simulator
-    metadata:
-      api_url: http://127.0.0.1:{port}
-      content_url: http://127.0.0.1:{port}
-      names_url: http://127.0.0.1:{port}
+    metadata: {{{urls}}}
 """
+#: The sites that the simulator can show: how much they weigh, and what their addresses are called.
+_SITES = {"crex": (100, ("api_url", "content_url", "names_url")), "espncricinfo": (80, ("site_url",))}
 
 
 class StageOptions(Struct, frozen=True, kw_only=True):
     """What to put on the stage."""
 
-    #: Arguments of `longstop simulate`, without its port and truth log.
+    #: Arguments of `longstop simulate`, without its ports, sites and truth log.
     simulate: tuple[str, ...]
+    #: Where the matches are shown and read; one match on two sites is two matches until they are joined.
+    sites: tuple[str, ...] = ("crex",)
     truth: Path | None = None
     #: Where the data stay; `None` uses a directory that goes with the stage.
     keep: Path | None = None
@@ -53,8 +53,19 @@ class StageOptions(Struct, frozen=True, kw_only=True):
 class Stage:
     """Everything that runs, and how to reach it."""
 
-    def __init__(self, *, data: Path, truth: Path, api_url: str, simulator_url: str, token: str, up: Process) -> None:
+    def __init__(
+        self,
+        *,
+        data: Path,
+        truth: Path,
+        api_url: str,
+        simulator_url: str,
+        token: str,
+        up: Process,
+        sites: tuple[str, ...],
+    ) -> None:
         self.data = data
+        self.sites = sites
         self.truth = truth
         self.api_url = api_url
         self.token = token
@@ -88,9 +99,10 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
         home = Path(stack.enter_context(TemporaryDirectory(prefix="longstop-")))
         data = options.keep or home / "data"
         truth = options.truth or home / "truth.jsonl"
-        simulator_port, api_port = _free_port(), _free_port(options.api_port)
+        api_port = _free_port(options.api_port)
+        ports = {"crex": _free_port(), "espncricinfo": _free_port()}
         sources = home / "sources.yaml"
-        sources.write_text(_SOURCES.format(port=simulator_port))
+        sources.write_text(_describe({site: ports[site] for site in options.sites}))
         env = {
             **os.environ,
             "ENABLE_PROMETHEUS_METRICS": "false",  # several stages may stand on one machine, and there is one port
@@ -99,7 +111,7 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
             "LONGSTOP_SOURCES": str(sources),
             "LONGSTOP_API_PORT": str(api_port),
         }
-        simulate = ("simulate", "--port", str(simulator_port), "--truth", str(truth), *options.simulate)
+        simulate = _simulate(options, ports, truth)
         simulator = await stack.enter_async_context(_process(simulate, env, home / "simulator.log"))
         token = await _token(env)
         up = await stack.enter_async_context(_process(("up",), env, home / "longstop.log"))
@@ -107,14 +119,31 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
             data=data,
             truth=truth,
             api_url=f"http://127.0.0.1:{api_port}",
-            simulator_url=f"http://127.0.0.1:{simulator_port}",
+            simulator_url=f"http://127.0.0.1:{ports[options.sites[0]]}",
             token=token,
             up=up,
+            sites=options.sites,
         )
         stack.push_async_callback(stage.api.aclose)
         stack.push_async_callback(stage.simulator.aclose)
         await _wait_until_ready(stage, {home / "simulator.log": simulator, home / "longstop.log": up})
         yield stage
+
+
+def _describe(ports: Mapping[str, int]) -> str:
+    """Return a file of sources that leads to the simulator."""
+    blocks = []
+    for name, port in ports.items():
+        weight, urls = _SITES[name]
+        addresses = ", ".join(f"{url}: 'http://127.0.0.1:{port}'" for url in urls)
+        blocks.append(_SOURCE.format(name=name, weight=weight, port=port, urls=addresses))
+    return "sources:\n" + "".join(blocks)
+
+
+def _simulate(options: StageOptions, ports: Mapping[str, int], truth: Path) -> tuple[str, ...]:
+    sites = "both" if len(options.sites) > 1 else options.sites[0]
+    where = ("--sites", sites, "--port", str(ports["crex"]), "--espn-port", str(ports["espncricinfo"]))
+    return ("simulate", *where, "--truth", str(truth), *options.simulate)
 
 
 @asynccontextmanager

@@ -28,20 +28,24 @@ class Site:
     def __init__(self) -> None:
         self.bowled = 0
         self.is_first_over_shown = False
+        #: Shown instead of what was bowled.
+        self.page: bytes | None = None
 
     def body(self) -> bytes:
-        shown = [self._ball(number) for number in range(self.bowled, max(0, self.bowled - WINDOW), -1)]
+        if self.page is not None:
+            return self.page
+        shown = [self.ball(number) for number in range(self.bowled, max(0, self.bowled - WINDOW), -1)]
         done, balls = divmod(self.bowled, 6)
         overs = [over(number, 6, number * 6) for number in range(1, done + 1)]
         if overs and self.is_first_over_shown:
-            overs[0]["balls"] = [self._ball(number) for number in range(1, 7)]
+            overs[0]["balls"] = [self.ball(number) for number in range(1, 7)]
         played = innings(1, self.bowled, 0, float(f"{done}.{balls}"), *overs)
         return match_page([played], shown, liveOvers=float(f"{done}.0{balls}"))
 
     @staticmethod
-    def _ball(number: int) -> dict[str, object]:
+    def ball(number: int, innings: int = 1) -> dict[str, object]:
         over_index, place = divmod(number - 1, 6)
-        return ball(1000 + number, f"{over_index}.{place + 1}", place + 1, 1)
+        return ball(innings * 1000 + number, f"{over_index}.{place + 1}", place + 1, 1, innings=innings)
 
 
 class Looking:
@@ -191,3 +195,20 @@ async def test_a_restart_declares_the_same_gaps_and_stores_nothing_anew(early: L
     assert len(early.store.history[1]) == before
     assert len(early.state.findings) == 3
     assert early.state.sync is SyncState.IN_SYNC
+
+
+async def test_the_over_in_which_an_innings_ended_unseen_is_summed_up_too() -> None:
+    """All out at 6.4, two balls after the last look: no over's end sums those up, but the total does."""
+    looking = Looking(bowled=38)
+    await looking.start()
+    await looking.look(times=2)
+    rest = [over(number, 6, number * 6) for number in range(1, 7)]
+    closed = innings(1, 40, 10, 6.4, *rest, over(7, 4, 40, 10, balls=4, isComplete=False), isCurrent=False)
+    chase = innings(2, 20, 0, 3.2, *(over(number, 6, number * 6) for number in range(1, 4)))
+    shown = [Site.ball(number, innings=2) for number in range(20, 0, -1)]
+
+    looking.site.page = match_page([closed, chase], shown, liveInning=2)
+    await looking.look(times=2)
+
+    assert looking.unseen[6] == InferredBalls(runs=2, wickets=10, balls=2)
+    assert (FindingKind.GAP, "1:6") in [(finding.kind, finding.place) for finding in looking.state.findings]

@@ -3,6 +3,8 @@ from typing import Any
 
 from longstop.simulator.board import Board
 from longstop.simulator.crex_state import list_entry, live_state
+from longstop.simulator.five_days import play_test
+from longstop.simulator.game import Game
 from longstop.simulator.kinds import script_for
 from longstop.simulator.limited import play_t20
 from longstop.simulator.script import PublishBall
@@ -45,6 +47,44 @@ def test_the_second_innings_has_a_target_and_the_other_side_batting() -> None:
     assert entry["tg"] == "21(2.0"
     assert entry["j"] == "20/1(2.0"
     assert entry["k"].startswith("4/0(0.1")
+
+
+def board_in(game: Game, innings: int) -> Board:
+    """Return the board with the first ball of an innings."""
+    board = Board(game)
+    for step in script_for(game, 1):
+        board.apply(step)
+        if isinstance(step, PublishBall) and step.innings == innings:
+            break
+    return board
+
+
+def follow_on() -> Game:
+    games = (play_test(1, index) for index in range(100))
+    return next(game for game in games if [game.sides.index(each.batting) for each in game.innings] == [0, 1, 1, 0])
+
+
+def test_a_side_that_follows_on_bats_on_in_a_new_pair_of_innings() -> None:
+    game = follow_on()
+    batting, bowling = game.sides[1].key, game.sides[0].key
+
+    second, third = (list_entry(board_in(game, innings), NOON, 0) for innings in (2, 3))
+
+    assert second["a"] == third["a"] == f"{batting}.{bowling}"
+    assert third["j"].endswith("(0.1")
+    assert third["k"] == "0/0(0.0"
+    assert third["fo"] == "TEST"
+
+
+def test_only_the_fourth_innings_of_a_test_has_a_target() -> None:
+    game = follow_on()
+
+    entries = [list_entry(board_in(game, innings), NOON, 0) for innings in (1, 2, 3, 4)]
+
+    target = game.innings[3].target
+    assert target is not None
+    assert ["tg" in entry for entry in entries] == [False, False, False, True]
+    assert entries[3]["tg"] == f"{target.runs}({target.overs}"
 
 
 def test_a_super_over_shows_its_own_pair_of_innings() -> None:

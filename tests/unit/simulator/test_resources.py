@@ -24,4 +24,4 @@ def test_with_equal_means_the_par_score_is_the_score() -> None:
 
 def test_with_less_to_spend_less_is_asked_and_with_more_more() -> None:
     assert par(160, 0.6, 0.5, 160) == 133
-    assert par(160, 0.5, 0.6, 160) == 176
+    assert par(160, 0.5, 0.75, 160) == 200

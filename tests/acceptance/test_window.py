@@ -1,0 +1,42 @@
+"""A source that shows its newest balls only, and a scraper that was away for longer than they last."""
+
+import asyncio
+
+import pytest
+
+from longstop.clock import SystemClock
+from longstop.trial.account import account
+from longstop.trial.settle import wait_until_synced
+from longstop.trial.stage import StageOptions, staged
+
+pytestmark = pytest.mark.timeout(120)
+
+#: World seconds per real second: twenty balls pass in about ten seconds.
+SPEED = "60"
+AWAY_SECONDS = 16
+
+
+@pytest.mark.req("NFR-009")
+async def test_what_a_window_no_longer_shows_is_declared_and_nothing_is_lost_silently() -> None:
+    options = StageOptions(
+        simulate=("--matches", "4", "--speed", SPEED, "--seed", "11"),
+        sites=("espncricinfo",),
+        settings={"POLLING_INTERVAL_SECONDS": "0.5"},
+    )
+    began = SystemClock().now()
+    async with staged(options) as stage:
+        await wait_until_synced(stage, since=began)
+        before = (await stage.api.get("/cricket-data/match-info/1/findings")).body["findings"]
+        scraper = stage.scraper()
+        assert scraper is not None
+
+        scraper.suspend()
+        await asyncio.sleep(AWAY_SECONDS)
+        scraper.resume()
+        verdict = await account(stage)
+        after = (await stage.api.get("/cricket-data/match-info/1/findings")).body["findings"]
+
+    assert (verdict.lost, verdict.duplicated, verdict.ghost) == (0, 0, 0), verdict.details
+    assert verdict.declared > 0
+    assert verdict.events_stored > 0
+    assert len(after) > len(before)

@@ -1,0 +1,62 @@
+"""The model of a site that lists every ball: whatever happens, what is stored becomes what it lists."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from longstop.model.event import EventKind
+from tests.model.laboratory import Laboratory
+from tests.model.machine import MOST_GONE, PLACE, Capture
+from tests.model.sites import CrexSite
+from tests.model.truth import ID_STEP
+
+
+class FullFeed(Capture):
+    """P2: whatever the event list still shows is stored exactly once, with its latest version."""
+
+    make_site = CrexSite
+
+    @rule(place=PLACE)
+    def renumbering(self, place: float) -> None:
+        ball = self._ball_at(place)
+        if self._gone(self.truth) < MOST_GONE:
+            self._keep_copy()
+            self.lab.ledger.removed.add(str(ball.id))
+            self.truth.renumber(ball)
+
+    @rule(items=st.integers(min_value=1, max_value=6))
+    def a_feed_that_lags_behind_its_board(self, items: int) -> None:
+        """The ledger sees a void where a ball was only late."""
+        self.look()
+        assert isinstance(self.lab.front.site, CrexSite)
+        self.lab.front.site.lag = items
+        for _ in range(3):
+            self.lab.look()
+        self.lab.front.site.lag = 0
+        self.look()
+
+    @rule()
+    def the_site_behaves_for_a_while(self) -> None:
+        self.truth.extra_runs = 0
+        for _ in range(3):
+            self.look()
+        self.check_understood(self.lab)
+
+    def check_after_look(self) -> None:
+        super().check_after_look()
+        held = {event.source_event_id for event in self.lab.ledger.live(EventKind.DELIVERY)}
+        bowled = {str(ball.id) for ball in self.truth.balls if ball.id % ID_STEP == 0}
+        assert bowled <= held, "every ball that was bowled before a look is stored after it"
+
+    def check_understood(self, lab: Laboratory) -> None:
+        assert lab.ledger.findings == (), "a site that is consistent leaves no question open"
+
+    def check_whole(self, lab: Laboratory) -> None:
+        super().check_whole(lab)
+        held = lab.ledger.live(EventKind.DELIVERY)
+        assert [(event.source_event_id, event.content) for event in held] == [
+            (str(id_), content) for id_, content in lab.truth.deliveries().items()
+        ]
+        assert {(event.key.innings, event.key.over): event.content for event in lab.ledger.live(EventKind.OVER)} == (
+            lab.truth.summaries(counts_balls=False)
+        )
+        assert lab.ledger.findings == ()
