@@ -1,6 +1,7 @@
 """Verbs that rehearse the whole with the simulator: demo, verify."""
 
 import asyncio
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +12,21 @@ from rich.console import Console
 from longstop.cli.options import Json, Kinds
 
 
+class DemoSite(StrEnum):
+    """The simulated sites that the demo can read."""
+
+    CREX = "crex"
+    ESPNCRICINFO = "espncricinfo"
+    BOTH = "both"
+
+
 def demo(
     seconds: Annotated[float | None, typer.Option("--for", metavar="S", help="Stop after S seconds.")] = None,
     matches: Annotated[int, typer.Option(min=1, help="Simulated matches.")] = 20,
     kinds: Kinds = "t20",
+    site: Annotated[DemoSite, typer.Option(help="Where to read them: a site that lists every ball, or a window.")] = (
+        DemoSite.CREX
+    ),
     speed: Annotated[float, typer.Option(help="The simulator's clock: world seconds per real second.")] = 10.0,
     seed: Annotated[int, typer.Option(help="The same seed makes the same matches.")] = 1,
     truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the truth log here.")] = None,
@@ -29,6 +41,7 @@ def demo(
         seconds=seconds,
         matches=matches,
         kinds=kinds,
+        sites=("crex", "espncricinfo") if site is DemoSite.BOTH else (site.value,),
         speed=speed,
         seed=seed,
         truth=truth,

@@ -28,6 +28,7 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
     kinds: str
     speed: float
     seed: int
+    sites: tuple[str, ...]
     truth: Path | None
     keep: Path | None
     api_port: int
@@ -41,7 +42,12 @@ async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
         *("--speed", str(options.speed), "--seed", str(options.seed)),
     )
     stage_options = StageOptions(
-        simulate=simulate, truth=options.truth, keep=options.keep, api_port=options.api_port, settings={}
+        simulate=simulate,
+        sites=options.sites,
+        truth=options.truth,
+        keep=options.keep,
+        api_port=options.api_port,
+        settings={},
     )
     if not options.is_quiet:
         console.print("starting simulator, scraper and API …")
@@ -96,6 +102,7 @@ async def _account(stage: Stage, samples: Samples) -> DemoReport:
         lost=verdict.lost,
         duplicated=verdict.duplicated,
         ghost=verdict.ghost,
+        declared=verdict.declared,
         freshness_p50_s=_rounded(percentile(samples.ages, 0.50)),
         freshness_p99_s=_rounded(percentile(samples.ages, 0.99)),
         rss_mb=round(samples.peak_rss_bytes / MEGABYTE, 1),

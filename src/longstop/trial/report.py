@@ -12,6 +12,8 @@ class DemoReport(Struct, frozen=True, kw_only=True):
     lost: int
     duplicated: int
     ghost: int
+    #: Deliveries that a source no longer showed when we came, and of which that is on record.
+    declared: int
     freshness_p50_s: float | None
     freshness_p99_s: float | None
     rss_mb: float

@@ -60,6 +60,7 @@ def summary(report: DemoReport) -> RenderableType:
     )
     measured = [
         f"{report.events_stored} of {report.events_truth} published events of {report.matches} matches are stored",
+        *([f"{report.declared} were no longer shown when we came: declared as gaps"] if report.declared else []),
         f"age of matches in play: p50 {_said(report.freshness_p50_s)} s, p99 {_said(report.freshness_p99_s)} s",
         f"API p95 {_said(report.api_p95_ms)} ms; supervisor, scraper and API {report.rss_mb:g} MB",
     ]
