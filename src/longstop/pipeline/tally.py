@@ -47,18 +47,20 @@ def tally(
         runs=sum(delivery.runs.total for delivery in deliveries) + sum(each.runs for each in sums),
         wickets=sum(kind is not Dismissal.RETIRED for kind in fallen) + sum(each.wickets for each in sums),
         retired=sum(kind is Dismissal.RETIRED for kind in fallen),
-        overs=_overs(deliveries, ended_overs),
+        overs=_overs(deliveries, ended_overs, unseen or {}),
     )
 
 
-def _overs(deliveries: Sequence[Delivery], ended_overs: Collection[int]) -> Overs:
-    if not deliveries:
+def _overs(deliveries: Sequence[Delivery], ended_overs: Collection[int], unseen: Mapping[int, InferredBalls]) -> Overs:
+    reached = {delivery.label.over for delivery in deliveries[-1:]} | set(ended_overs) | set(unseen)
+    last = max(reached, default=None)
+    if last is None:
         return Overs(0, 0)
-    last = deliveries[-1].label.over
     if last in ended_overs:
         # Umpires miscount: an over may end after five balls or seven.
         return Overs(last + 1, 0)
-    return Overs(last, sum(each.runs.is_legal for each in deliveries if each.label.over == last))
+    legal = sum(each.runs.is_legal for each in deliveries if each.label.over == last)
+    return Overs(last, legal + (unseen[last].balls if last in unseen else 0))
 
 
 def compare(ours: Tally, score: InningsScore) -> Difference:

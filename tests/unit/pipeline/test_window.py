@@ -212,3 +212,23 @@ async def test_the_over_in_which_an_innings_ended_unseen_is_summed_up_too() -> N
 
     assert looking.unseen[6] == InferredBalls(runs=2, wickets=10, balls=2)
     assert (FindingKind.GAP, "1:6") in [(finding.kind, finding.place) for finding in looking.state.findings]
+    assert all(not difference for difference in looking.state.differences.values())
+
+
+async def test_balls_behind_the_window_keep_their_order() -> None:
+    """The source numbers a late ball into its place; once the over is out of sight, our numbers must not undo that."""
+    looking = Looking(bowled=3)
+    await looking.start()
+    await looking.look()
+    balls = [Site.ball(number) for number in (3, 2, 1)]
+    balls[0] |= {"ballNumber": 4, "oversActual": 0.4}
+    late = Site.ball(7) | {"ballNumber": 3, "oversActual": 0.3, "overNumber": 1, "id": 1050}
+    looking.site.page = match_page([innings(1, 4, 0, 0.4)], [balls[0], late, balls[1], balls[2]])
+    await looking.look()
+    assert looking.shown == [1, 2, 50, 3]
+
+    rest = [Site.ball(number) for number in range(32, 12, -1)]
+    looking.site.page = match_page([innings(1, 33, 0, 5.2, *(over(n, 6, n * 6) for n in range(1, 6)))], rest)
+    await looking.look(times=2)
+
+    assert looking.shown[:4] == [1, 2, 50, 3]
