@@ -75,13 +75,14 @@ async def _measure(matches: int, seconds: float, *, is_direct: bool) -> tuple[di
 async def _watch(stage: Stage, seconds: float) -> dict[str, Any]:
     samples, serving = Samples(), Serving(stage)
     await serving.begin(FOLLOWED)
+    since = SystemClock().now()
     requests, cpu, began = await _requests(stage), _cpu_seconds(stage), monotonic()
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
             group.create_task(_sample(stage, samples))
             group.create_task(serving.follow(FOLLOW_EVERY))
     elapsed = monotonic() - began
-    delays = served_delays(stage.truth, serving.first_seen)
+    delays = served_delays(stage.truth, serving.first_seen, since=since)
     return {
         "freshness_p50_s": rounded(percentile(samples.ages, 0.50)),
         "freshness_p99_s": rounded(percentile(samples.ages, 0.99)),

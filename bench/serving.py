@@ -60,10 +60,10 @@ class Serving:
         return body
 
 
-def served_delays(truth: Path, first_seen: Mapping[EventId, datetime]) -> list[float]:
-    """Return for every followed event the seconds from its publication to its first sight."""
+def served_delays(truth: Path, first_seen: Mapping[EventId, datetime], *, since: datetime) -> list[float]:
+    """Return for every followed event that was published since then the seconds from there to its first sight."""
     published: dict[EventId, datetime] = {}
     for line in read_truth(truth):
-        if line.op == "insert":
+        if line.op == "insert" and line.at >= since:
             published.setdefault((line.match, line.id), line.at)
     return [(seen - published[event]).total_seconds() for event, seen in first_seen.items() if event in published]

@@ -43,6 +43,8 @@ class FullFeed(Capture):
 
     def check_after_look(self) -> None:
         super().check_after_look()
+        if self.lab.owner.state.suspects:
+            return
         held = {event.source_event_id for event in self.lab.ledger.live(EventKind.DELIVERY)}
         bowled = {str(ball.id) for ball in self.truth.balls if ball.id % ID_STEP == 0}
         assert bowled <= held, "every ball that was bowled before a look is stored after it"

@@ -14,7 +14,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.errors import SourceError, belonging_to
+from longstop.errors import EpochLost, SourceError, belonging_to
 from longstop.model.cricket import Delivery
 from longstop.model.match import MatchStatus, Phase, move
 from longstop.model.snapshot import Provenance, canonical, checksum
@@ -68,6 +68,14 @@ class Road:
             return Outcome(state=after.state, receipt=None)
         receipt = await self._store.save_update(update)
         return Outcome(state=after.state.after(receipt), receipt=receipt)
+
+    async def reload(self, state: MatchState) -> MatchState:
+        """Return the durable base of a match that is still ours: all that is left to go on from when a commit's outcome
+        is unknown."""
+        base = await self._store.load(state.row.match_id)
+        if base.match.epoch != state.row.epoch:
+            raise EpochLost(f"match {base.match.match_id} is at epoch {base.match.epoch}, owned by {base.match.owner}")
+        return MatchState.from_base(base)
 
     async def archive(self, state: MatchState) -> MatchState:
         """Store that a finished match needs no more looks."""

@@ -153,9 +153,24 @@ def _differences(state: MatchState, sighting: Sighting, board: Board, newest: in
 
 
 def _ended_overs(state: MatchState, sighting: Sighting, innings: int) -> set[int]:
-    held = {key.over for key, event in state.events.items() if _is_end(key, innings) and event.is_live}
+    """Return the overs that have ended: by the list, and where it does not reach, by what we hold.
+
+    A feed that lags shows neither an over's end nor its last balls. Were the end taken from what we hold, the scoreboard
+    would agree with a list that lacks them.
+    """
+    held = {
+        key.over
+        for key, event in state.events.items()
+        if _is_end(key, innings) and event.is_live and not _reaches_back_to(sighting, key)
+    }
     return held | {event.over for event in sighting.events if event.kind is EventKind.OVER and event.innings == innings}
 
 
 def _is_end(key: EventKey, innings: int) -> bool:
     return key.kind is EventKind.OVER and key.innings == innings
+
+
+def _reaches_back_to(sighting: Sighting, key: EventKey) -> bool:
+    if sighting.is_window:
+        return False
+    return sighting.is_whole or any((event.innings, event.over) <= (key.innings, key.over) for event in sighting.events)

@@ -53,6 +53,8 @@ class Board:
         self.moments: dict[int, tuple[float, float]] = {}
         #: +1 for every step, so that whoever renders can keep what did not change.
         self.version = 0
+        #: +1 when a ball of an over that has ended changes: only then do earlier ends read otherwise.
+        self.rewrites = 0
         self._places: list[list[int]] = [[] for _ in game.innings]
         self._over_places: dict[tuple[int, int], list[int]] = {}
         self._runs = [0 for _ in game.innings]
@@ -195,6 +197,7 @@ class Board:
         """Return what a changed ball changes beside itself: its over's sum, and its innings when that is closed."""
         changes: list[tuple[str, str, Content]] = []
         ended = self.over_end(number, over)
+        self.rewrites += ended is not None
         if ended and self._over_sums[ended.id] != self._over(ended):
             self._over_sums[ended.id] = self._over(ended)
             changes.append(("over", str(ended.id), self._over_sums[ended.id]))

@@ -23,11 +23,41 @@ _OVER_FLAG = 32
 _WICKET_FLAG = 64
 
 
-def feed_page(board: Board, before: int | None) -> list[dict[str, Any]]:
-    """Return the page of items older than `before`, or the newest one; an empty page is the end."""
-    ids = sorted(_ids(board))
-    end = len(ids) if before is None else bisect_left(ids, before)
-    return [_item(board, id_) for id_ in reversed(ids[max(0, end - PAGE_SIZE) : end])]
+class BallFeed:
+    """The feed of one match; what did not change is not rendered again: a Test match has hundreds of pages."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._ids: list[int] = []
+        self._version = -1
+        self._overs: dict[int, dict[str, Any]] = {}
+        self._rewrites = 0
+
+    def page(self, before: int | None) -> list[dict[str, Any]]:
+        """Return the page of items older than `before`, or the newest one; an empty page is the end."""
+        self._catch_up()
+        end = len(self._ids) if before is None else bisect_left(self._ids, before)
+        return [self._item(id_) for id_ in reversed(self._ids[max(0, end - PAGE_SIZE) : end])]
+
+    def _catch_up(self) -> None:
+        if self._version != self._board.version:
+            self._version = self._board.version
+            self._ids = sorted(_ids(self._board))
+        if self._rewrites != self._board.rewrites:
+            self._rewrites = self._board.rewrites
+            self._overs.clear()
+
+    def _item(self, id_: int) -> dict[str, Any]:
+        board = self._board
+        if id_ in board.balls_posted:
+            return _ball(board, board.balls_posted[id_])
+        if id_ in board.overs_posted:
+            if id_ not in self._overs:
+                self._overs[id_] = _over(board, board.overs_posted[id_])
+            return self._overs[id_]
+        if id_ in board.remarks:
+            return _remark(board, board.remarks[id_])
+        return _wicket(board, id_)
 
 
 def _ids(board: Board) -> Iterator[int]:
@@ -35,16 +65,6 @@ def _ids(board: Board) -> Iterator[int]:
     yield from board.remarks
     for posted in board.balls_posted.values():
         yield from range(posted.id, posted.id + 1 + len(posted.ball.outs))
-
-
-def _item(board: Board, id_: int) -> dict[str, Any]:
-    if id_ in board.balls_posted:
-        return _ball(board, board.balls_posted[id_])
-    if id_ in board.overs_posted:
-        return _over(board, board.overs_posted[id_])
-    if id_ in board.remarks:
-        return _remark(board, board.remarks[id_])
-    return _wicket(board, id_)
 
 
 def _ball(board: Board, posted: Posted) -> dict[str, Any]:

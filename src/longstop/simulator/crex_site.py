@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from longstop.simulator.board import Board
 from longstop.simulator.crex_card import scorecard
-from longstop.simulator.crex_feed import feed_page
+from longstop.simulator.crex_feed import BallFeed
 from longstop.simulator.crex_state import list_entry, live_state
 from longstop.simulator.http import Request, Response, failure, to_json
 from longstop.simulator.world import World
@@ -32,6 +32,7 @@ class CrexSite:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._feeds: dict[str, BallFeed] = {}
         self._entries: dict[str, tuple[tuple[int, int], msgspec.Raw]] = {}
         self._routes: dict[tuple[str, str], Callable[[Request], Response]] = {
             ("GET", "/api/v3/getLiveMatches"): self._live_matches,
@@ -78,7 +79,8 @@ class CrexSite:
         board = self._world.boards.get(ask.matchKey)
         if board is None:
             return failure(404, _NOT_VALID)
-        return to_json(feed_page(board, None if ask.lastDocId is None else int(ask.lastDocId)))
+        feed = self._feeds.get(ask.matchKey) or self._feeds.setdefault(ask.matchKey, BallFeed(board))
+        return to_json(feed.page(None if ask.lastDocId is None else int(ask.lastDocId)))
 
     def _names(self, request: Request) -> Response:
         try:

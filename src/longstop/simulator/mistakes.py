@@ -21,6 +21,10 @@ MISTAKE_SHARE = 0.016
 AFTER_INNINGS_SHARE = 0.15
 
 
+#: With more wickets down nobody is given out by mistake.
+_MOST_FALLEN = 7
+
+
 class _Place(Struct, frozen=True, kw_only=True):
     """A ball's steps and the moments around it."""
 
@@ -32,6 +36,9 @@ class _Place(Struct, frozen=True, kw_only=True):
     over_until: float
     innings_until: float
     match_until: float
+    #: How many wickets lie before it in the innings, and when the next one falls.
+    fallen: int
+    next_fall_at: float
 
     @property
     def first(self) -> PublishBall:
@@ -116,11 +123,12 @@ def _ghost(place: _Place, dice: Random) -> list[Step] | None:
 
 
 def _overturned_wicket(place: _Place, dice: Random) -> list[Step] | None:
-    if not place.final.ball.runs.is_legal:
+    """A wicket that was none; it is mended before the next one falls, so that no board ever shows eleven."""
+    if not place.final.ball.runs.is_legal or place.fallen > _MOST_FALLEN:
         return None
     kind = dice.choice((Dismissal.CAUGHT, Dismissal.LBW, Dismissal.BOWLED))
     given = replace(place.final.ball, outs=(Out(kind=kind, player=place.final.ball.batter),))
-    back = _mended(place, dice)
+    back = replace(place.final, at=min(_mending_at(place, dice), place.next_fall_at))
     return [place.first, replace(place.first, at=place.first.at + (back.at - place.first.at) * 0.3, ball=given), back]
 
 
@@ -190,19 +198,29 @@ class _Ground:
         self._over_ends = {_over_of(steps[0]): steps[0].at for steps in self.balls}
         self._breaks = [step.at for step in script if isinstance(step, Announce)]
         self._until = script[-1].at
+        self._falls: dict[int, list[float]] = {}
+        for steps in self.balls:
+            if steps[-1].ball.outs:
+                self._falls.setdefault(steps[0].innings, []).append(steps[0].at)
 
     def place(self, nth: int) -> _Place:
         """Return a ball with what surrounds it."""
         steps = self.balls[nth]
-        over = _over_of(steps[0])
+        first = steps[0]
+        over = _over_of(first)
+        falls = self._falls.get(first.innings, [])
+        fallen = bisect(falls, first.at)
+        innings_until = self._innings_ends.get(first.innings, self._until)
         follower = self.balls[nth + 1][0] if nth + 1 < len(self.balls) else None
-        has_next = follower is not None and _over_of(follower) == over and not self._has_break(steps[0], follower)
+        has_next = follower is not None and _over_of(follower) == over and not self._has_break(first, follower)
         return _Place(
             steps=steps,
             next_in_over=follower if has_next else None,
             over_until=self._over_ends[over],
-            innings_until=self._innings_ends.get(steps[0].innings, self._until),
+            innings_until=innings_until,
             match_until=self._until,
+            fallen=fallen,
+            next_fall_at=falls[fallen] if fallen < len(falls) else innings_until,
         )
 
     def _has_break(self, ball: PublishBall, follower: PublishBall) -> bool:

@@ -82,14 +82,17 @@ class Scheduler:
         """Go on until cancelled; nothing that a site does ends this loop."""
         async with asyncio.TaskGroup() as looks:
             while True:
-                started = self._clock.monotonic()
+                started, is_heard = self._clock.monotonic(), False
                 try:
                     await self._tick(looks)
+                    is_heard = True
                 except LongstopError as error:
                     self._tell_listing_failed(error)
                 except Exception as error:  # a bug here must not stop the watching; it is shown with its trace
                     self._bus.emit(TaskFailed.by(error, task=f"scheduler {self._source}"))
-                pause = listing_interval(self.records, self._clock.now(), self._cadence)
+                # Who has heard nothing knows of no match, and must not take that for a quiet day.
+                quiet = listing_interval(self.records, self._clock.now(), self._cadence)
+                pause = quiet if is_heard else min(quiet, self._cadence.live)
                 await asyncio.sleep(max(0.0, started + pause - self._clock.monotonic()))
 
     async def _tick(self, looks: asyncio.TaskGroup) -> None:

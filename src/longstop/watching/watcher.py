@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from longstop.clock import Clock
-from longstop.errors import EpochLost, LongstopError
+from longstop.errors import EpochLost, LongstopError, SourceError
 from longstop.model.match import MonitoringRecord, SyncState
 from longstop.pipeline.run import Outcome, Road
 from longstop.pipeline.state import MatchState
@@ -33,6 +33,8 @@ class Watcher:
         self.is_looking = False
         #: Whether another owner has taken the match; such a watcher is dropped.
         self.is_lost = False
+        #: Whether `state` is what is stored; a commit that was reported as failed may be durable all the same.
+        self._is_base_known = True
         self._road = road
         self._hot = hot
         self._bus = bus
@@ -49,7 +51,8 @@ class Watcher:
         """Return whether an unchanged line in the listing is not enough this time."""
         state = self.state
         return (
-            state.board is None
+            not self._is_base_known
+            or state.board is None
             or state.sync is not SyncState.IN_SYNC
             or bool(state.suspects)
             or board.fingerprint != state.board.fingerprint
@@ -66,19 +69,30 @@ class Watcher:
         self.is_looking = True
         started_at, began = self._clock.now(), self._clock.monotonic()
         try:
-            outcome = await self._road.run(self.state)
+            outcome = await self._road.run(await self._base())
         except EpochLost as error:
             self.is_lost = True
             self._note_failure(error)
+        except SourceError as error:
+            self._note_failure(error)
         except LongstopError as error:
+            self._is_base_known = False
             self._note_failure(error)
         except Exception as error:  # a bug in one match's look must not end the watching of the others
+            self._is_base_known = False
             self._note_failure(error)
             self._bus.emit(TaskFailed.by(error, task=self._name))
         else:
             self._note_success(outcome, started_at, self._clock.monotonic() - began)
         finally:
             self.is_looking = False
+
+    async def _base(self) -> MatchState:
+        """Return what the next look goes on from, read again where it is not known."""
+        if not self._is_base_known:
+            self.state = await self._road.reload(self.state)
+            self._is_base_known = True
+        return self.state
 
     async def archive(self) -> None:
         """Put the match away; it is kept and served, but nobody looks at it any more."""

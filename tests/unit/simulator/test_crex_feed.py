@@ -1,14 +1,16 @@
+from random import Random
 from typing import Any
 
 from msgspec.structs import replace
 
 from longstop.model.cricket import Dismissal, Overs
 from longstop.simulator.board import Board
-from longstop.simulator.crex_feed import feed_page
+from longstop.simulator.crex_feed import BallFeed
 from longstop.simulator.game import Out
 from longstop.simulator.kinds import script_for
 from longstop.simulator.limited import play_t20
-from longstop.simulator.script import PublishBall, Remark
+from longstop.simulator.mistakes import with_mistakes
+from longstop.simulator.script import LIVE_PACE, PublishBall, Remark, narrate
 from tests.unit.simulator.games import CAUGHT, ball, board_at, small_script
 from tests.unit.simulator.recorded import needs_recorded, recorded_json, shape
 
@@ -17,7 +19,8 @@ END = 10_000.0
 
 def walk(board: Board) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
-    while page := feed_page(board, items[-1]["id"] if items else None):
+    feed = BallFeed(board)
+    while page := feed.page(items[-1]["id"] if items else None):
         assert len(page) <= 10
         items += page
     return items
@@ -105,7 +108,7 @@ def test_a_remark_is_a_text_item() -> None:
     board, _ = board_at((), 0)
     board.apply(Remark(at=0, id=5, innings=1, text="The sun is out."))
 
-    (item,) = feed_page(board, None)
+    (item,) = BallFeed(board).page(None)
 
     assert (item["type"], item["c2"]) == ("t", "The sun is out.")
 
@@ -117,3 +120,17 @@ def test_items_have_the_keys_and_types_of_the_recorded_ones() -> None:
 
     assert ours["b"] == theirs["b"]
     assert ours["o"] == theirs["o"]
+
+
+def test_a_feed_that_is_kept_shows_what_a_fresh_one_shows_whatever_is_corrected() -> None:
+    game = play_t20(2, 0)
+    script = with_mistakes(narrate(game, LIVE_PACE, Random(1)), Random(1), share=0.3)
+    board = Board(game)
+    kept = BallFeed(board)
+    for nth, step in enumerate(script):
+        board.apply(step)
+        if nth % 7 == 0:
+            before = None
+            while page := kept.page(before):
+                assert page == BallFeed(board).page(before)
+                before = page[-1]["id"]

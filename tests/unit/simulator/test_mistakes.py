@@ -1,13 +1,16 @@
 from collections.abc import Callable
 from functools import cache
+from itertools import accumulate
 from random import Random
 
 from longstop.simulator.board import Board
+from longstop.simulator.five_days import play_test
 from longstop.simulator.game import Game
 from longstop.simulator.limited import play_t20
 from longstop.simulator.mistakes import with_mistakes
 from longstop.simulator.script import (
     LIVE_PACE,
+    Announce,
     EndInnings,
     PublishBall,
     Script,
@@ -46,6 +49,44 @@ def test_every_mistake_is_mended() -> None:
             board.apply(step)
         for number, innings in enumerate(game.innings, start=1):
             assert [posted.ball for posted in board.balls(number)] == list(innings.balls)
+
+
+def test_no_board_ever_shows_eleven_wickets() -> None:
+    most = 0
+    for game, script in scripts():
+        board = Board(game)
+        for step in script:
+            board.apply(step)
+            most = max(most, *(board.score(number).wickets for number in range(1, len(game.innings) + 1)))
+
+    assert most == 10
+
+
+def test_nothing_is_missed_or_invented_while_players_are_off_the_field() -> None:
+    """A break in the middle of an over: what is published in it was bowled before."""
+    game = next(game for index in range(50) if _has_break_in_over(game := play_test(2, index)))
+    plain = narrate(game, LIVE_PACE, Random(1))
+    breaks = [(step, plain[nth + 1].at) for nth, step in enumerate(plain) if isinstance(step, Announce)]
+    bowled_at: dict[int, float] = {}
+    for step in plain:
+        if isinstance(step, PublishBall):
+            bowled_at.setdefault(step.id, step.at)
+
+    for seed in range(10):
+        script = with_mistakes(plain, Random(seed), share=0.5)
+        firsts = {id_: steps[0].at for id_, steps in versions(script).items()}
+        for pause, until in breaks:
+            new = {id_ for id_, at in firsts.items() if pause.at < at < until}
+            assert all(bowled_at.get(id_, pause.at) < pause.at for id_ in new)
+            assert not any(id_ not in bowled_at for id_ in new)
+
+
+def _has_break_in_over(game: Game) -> bool:
+    for innings in game.innings:
+        ends = set(accumulate(len(over.balls) for over in innings.overs))
+        if any(pause.after not in ends for pause in innings.pauses):
+            return True
+    return False
 
 
 def test_values_go_wrong_and_come_back() -> None:

@@ -231,6 +231,30 @@ def test_the_loop_goes_on_when_the_listing_is_back() -> None:
     assert running.age("M1", 25.0) < 3
 
 
+def test_a_site_that_fails_at_the_start_is_asked_again_soon() -> None:
+    running = Running(match("M1", "1"))
+    running.site.faults[LIST] = OUT_OF_ORDER
+
+    script(running, (1.0, running.site.faults.clear), until=5.0)
+
+    assert len(running.store.history[1]) == 1
+
+
+@pytest.mark.req("FLD-5")
+def test_a_match_missing_from_the_list_is_asked_at_every_tick_though_its_look_had_to_wait() -> None:
+    matches = [match(key, "1") for key in ("M1", "M2", "M3")]
+    running = Running(*matches, delay_seconds=0.1, slots=1)
+
+    def hide() -> None:
+        for each in matches:
+            each.is_listed = False
+        running.site.asked.clear()
+
+    script(running, (4.0, hide), until=29.0)
+
+    assert running.site.count("getSV3") >= 27
+
+
 @pytest.mark.req("FLD-5")
 def test_a_match_missing_from_the_list_is_looked_at_itself_and_not_finished() -> None:
     one = match("M1", "1")
