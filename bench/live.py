@@ -5,7 +5,7 @@ matches (the simulator's fault `unlisted`), so that every match is asked by itse
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,9 +26,9 @@ from longstop.trial.stage import Stage, StageOptions, staged
 
 LISTED_MATCHES = 1000
 DIRECT_MATCHES = 300
-#: SPEC 11: the share of matches' ages, and of events' ways to the API, that must stay below.
-FRESH_SECONDS = 5.0
-SERVED_SECONDS = 6.0
+#: What 99 of 100 ages, and of 100 events' ways to the API, must stay below: the aim by the list, the floor without it.
+LISTED_LIMITS = {"freshness_p99_s": 5.0, "published_to_served_p99_s": 6.0}
+DIRECT_LIMITS = {"freshness_p99_s": 10.0, "published_to_served_p99_s": 12.0}
 #: Matches whose events are followed closely, and how often each of them is asked.
 FOLLOWED = 100
 FOLLOW_EVERY = 0.5
@@ -40,16 +40,14 @@ async def live(*, is_quick: bool) -> Report:
     seconds = 30.0 if is_quick else 300.0
     listed, details = await _measure(LISTED_MATCHES, seconds, is_direct=False)
     direct, more = await _measure(DIRECT_MATCHES, seconds, is_direct=True)
-    is_ok = _is_good(listed) and _is_good(direct)
+    is_ok = _is_good(listed, LISTED_LIMITS) and _is_good(direct, DIRECT_LIMITS)
     return Report(suite="live", is_ok=is_ok, figures={**listed, "direct": direct}, details=(*details, *more))
 
 
-def _is_good(figures: dict[str, Any]) -> bool:
-    return (
-        not any(figures[name] for name in ("lost", "duplicated", "ghost"))
-        and (figures["freshness_p99_s"] or FRESH_SECONDS) < FRESH_SECONDS
-        and (figures["published_to_served_p99_s"] or SERVED_SECONDS) < SERVED_SECONDS
-    )
+def _is_good(figures: dict[str, Any], limits: Mapping[str, float]) -> bool:
+    """Return whether nothing is lost or invented, and every limit was measured and kept."""
+    is_true = not any(figures[name] for name in ("lost", "duplicated", "ghost"))
+    return is_true and all(figures[name] is not None and figures[name] < limit for name, limit in limits.items())
 
 
 async def _measure(matches: int, seconds: float, *, is_direct: bool) -> tuple[dict[str, Any], Sequence[str]]:

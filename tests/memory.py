@@ -1,5 +1,6 @@
 """A store, a hot view and a sink in memory: they keep what they are given and show it to the test."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 import msgspec
@@ -153,6 +154,12 @@ class MemoryHot:
 
     def put(self, row: HotRow) -> None:
         self.rows[row.record.match_id] = row
+
+    def forget(self, match_id: int) -> None:
+        self.rows.pop(match_id, None)
+
+    def keep_only(self, match_ids: Collection[int]) -> None:
+        self.rows = {match_id: row for match_id, row in self.rows.items() if match_id in match_ids}
 
     def beat(self, beat: NodeBeat) -> None:
         self.beats.append(beat)

@@ -8,7 +8,16 @@ from longstop.model.cricket import Delivery, Overs, Runs
 from longstop.model.event import Event, EventKey, EventKind, Op, StoredEvent
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
 from longstop.model.snapshot import Snapshot, canonical, checksum
-from longstop.storage.base import HotReader, HotRow, MatchFilter, MatchReader, MatchRow, NodeBeat, StoredFinding
+from longstop.storage.base import (
+    MAX_MATCH_ID,
+    HotReader,
+    HotRow,
+    MatchFilter,
+    MatchReader,
+    MatchRow,
+    NodeBeat,
+    StoredFinding,
+)
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
 PAYLOAD = canonical({"matchId": 1, "title": "Reds v Blues — “final”", "innings": []})
@@ -89,9 +98,9 @@ class MemoryHot:
         self._check()
         return self.held.get(match_id)
 
-    def rows(self) -> Sequence[HotRow]:
+    def records(self, first: int = 1, last: int = MAX_MATCH_ID) -> Sequence[MonitoringRecord]:
         self._check()
-        return list(self.held.values())
+        return [row.record for match_id, row in sorted(self.held.items()) if first <= match_id <= last]
 
     def beats(self) -> Sequence[NodeBeat]:
         self._check()

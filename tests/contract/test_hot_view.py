@@ -50,6 +50,11 @@ def reader(hot: SqliteHot) -> Iterator[HotReader]:
     reader.close()
 
 
+def rows_of(reader: HotReader) -> list[HotRow | None]:
+    """Return every row, in the order of the ids."""
+    return [reader.row(record.match_id) for record in reader.records()]
+
+
 def hot_row(match_id: int = 1, **changes: Any) -> HotRow:
     record = MonitoringRecord(
         match_id=match_id,
@@ -79,7 +84,7 @@ def written(hot: SqliteHot, *rows: HotRow, beats: tuple[NodeBeat, ...] = ()) -> 
 
 def test_a_view_that_is_not_there_yet_is_empty(reader: HotReader) -> None:
     assert reader.row(1) is None
-    assert list(reader.rows()) == []
+    assert rows_of(reader) == []
     assert list(reader.beats()) == []
 
 
@@ -89,8 +94,15 @@ def test_rows_and_beats_come_back_exactly_as_they_were_put(hot: SqliteHot, reade
     written(hot, hot_row(3), blank, beats=(beat("node-b"), beat("node-a")))
 
     assert reader.row(3) == hot_row(3)
-    assert list(reader.rows()) == [blank, hot_row(3)]
+    assert rows_of(reader) == [blank, hot_row(3)]
     assert list(reader.beats()) == [beat("node-a"), beat("node-b")]
+
+
+def test_records_come_in_the_order_of_the_ids_and_within_bounds(hot: SqliteHot, reader: HotReader) -> None:
+    written(hot, *(hot_row(match_id) for match_id in (4, 1, 3, 2)))
+
+    assert [record.match_id for record in reader.records()] == [1, 2, 3, 4]
+    assert [record.match_id for record in reader.records(2, 3)] == [2, 3]
 
 
 def test_only_the_newest_row_of_a_match_counts(hot: SqliteHot, reader: HotReader) -> None:
@@ -98,7 +110,7 @@ def test_only_the_newest_row_of_a_match_counts(hot: SqliteHot, reader: HotReader
 
     written(hot, hot_row(), hot_row(sequence=5, checksum="c5", payload=b'{"a":2}'), newest)
 
-    assert list(reader.rows()) == [newest]
+    assert rows_of(reader) == [newest]
 
 
 def test_a_payload_that_came_back_shows_its_new_sequence_number(hot: SqliteHot, reader: HotReader) -> None:
@@ -114,5 +126,37 @@ def test_a_restarted_writer_goes_on_with_what_others_wrote(hot: SqliteHot, reade
 
     written(hot, hot_row(2), beats=(beat(seconds=5),))
 
-    assert list(reader.rows()) == [hot_row(1), hot_row(2)]
+    assert rows_of(reader) == [hot_row(1), hot_row(2)]
     assert list(reader.beats()) == [beat(seconds=5)]
+
+
+def test_a_forgotten_match_is_gone_and_may_come_back(hot: SqliteHot, reader: HotReader) -> None:
+    writer = hot.open_writer()
+    writer.put(hot_row(1))
+    writer.put(hot_row(2))
+    writer.close()
+
+    again = hot.open_writer()
+    again.forget(1)
+    again.close()
+    assert [record.match_id for record in reader.records()] == [2]
+    assert reader.row(1) is None
+    once_more = hot.open_writer()
+    once_more.put(hot_row(1))
+    once_more.close()
+
+    assert [record.match_id for record in reader.records()] == [1, 2]
+
+
+def test_only_the_named_matches_are_kept(hot: SqliteHot, reader: HotReader) -> None:
+    writer = hot.open_writer()
+    for number in (1, 2, 3):
+        writer.put(hot_row(number))
+    writer.close()
+
+    again = hot.open_writer()
+    again.put(hot_row(1))
+    again.keep_only({2})
+    again.close()
+
+    assert [record.match_id for record in reader.records()] == [2]

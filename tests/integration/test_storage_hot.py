@@ -16,7 +16,7 @@ from longstop.storage.base import HotRow
 from longstop.storage.connection import Synchronous, open_writable
 from longstop.storage.migrate import Database
 from tests.contract.stores import later
-from tests.contract.test_hot_view import beat, hot_row
+from tests.contract.test_hot_view import beat, hot_row, rows_of
 
 _PEER = """
 import sys
@@ -145,7 +145,7 @@ def test_a_damaged_view_is_made_anew(path: Path, content: bytes) -> None:
     writer.put(hot_row())
     writer.close()
 
-    assert list(reader.rows()) == [hot_row()]
+    assert rows_of(reader) == [hot_row()]
     reader.close()
 
 
@@ -162,7 +162,7 @@ def test_a_view_deleted_between_two_runs_is_filled_again_under_the_same_reader(p
     second.put(hot_row(2))
     second.close()
 
-    assert list(reader.rows()) == [hot_row(2)]
+    assert rows_of(reader) == [hot_row(2)]
     reader.close()
 
 
@@ -185,10 +185,10 @@ def test_a_failing_disk_is_told_once_and_nothing_is_lost_when_it_is_mended(
     writer.put(hot_row(1))
     writer.put(hot_row(2))
     assert eventually(lambda: len(reopened) > 4)
-    assert reader.rows() == []
+    assert rows_of(reader) == []
     blocker.execute("ROLLBACK")
 
-    assert eventually(lambda: list(reader.rows()) == [hot_row(1), hot_row(2)])
+    assert eventually(lambda: rows_of(reader) == [hot_row(1), hot_row(2)])
     assert len(failures) == 1
     writer.close()
     reader.close()

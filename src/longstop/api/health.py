@@ -1,6 +1,6 @@
 """Health: a pure grade and the document around it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -17,7 +17,10 @@ from longstop.storage.base import NodeBeat
 SILENT_AFTER = timedelta(seconds=15)
 #: A match in play should have been looked at within this long, also in a break.
 STALE_AFTER = timedelta(seconds=60)
+#: A quiet source is asked for its listing every minute by default; three of them missed are no accident.
+UNLISTED_AFTER = timedelta(seconds=180)
 MAX_ERRORS_A_MINUTE = 10
+_TOO_MANY = f"more than {MAX_ERRORS_A_MINUTE} errors a minute"
 _NAMED_MATCHES = 5
 _IN_PLAY = frozenset({MatchStatus.LIVE, MatchStatus.BREAK})
 
@@ -41,7 +44,8 @@ class Grade(Struct, frozen=True, kw_only=True):
 
 def heard(beats: Sequence[NodeBeat], now: datetime) -> list[NodeBeat]:
     """Return the scrapers that gave a sign of life lately."""
-    return [beat for beat in beats if now - beat.beat_at <= SILENT_AFTER]
+    # A beat from the future is of a clock that was set back: it says as little as an old one.
+    return [beat for beat in beats if abs(now - beat.beat_at) <= SILENT_AFTER]
 
 
 def grade(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: datetime) -> Grade:
@@ -49,12 +53,18 @@ def grade(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: d
     active = heard(beats, now)
     if not active:
         return _down(f"no scraper has been heard for {SILENT_AFTER.seconds} s")
-    if all(beat.errors_last_minute > MAX_ERRORS_A_MINUTE for beat in active):
-        return _down(f"every scraper has more than {MAX_ERRORS_A_MINUTE} errors a minute")
+    is_failing = all(beat.errors_last_minute > MAX_ERRORS_A_MINUTE for beat in active)
+    if is_failing and not any(_is_fresh(record, now) for record in records):
+        return _down(f"{_TOO_MANY}, and no match was read for {STALE_AFTER.seconds} s")
     in_play = [record for record in records if record.status in _IN_PLAY]
+    failing = [record for record in records if record.consecutive_failures] if is_failing else []
+    stale = [record for record in in_play if _is_stale(record, now)]
+    unsynced = [record for record in in_play if record.sync is not SyncState.IN_SYNC]
     reasons = (
-        *_complaint(f"older than {STALE_AFTER.seconds} s", [record for record in in_play if _is_stale(record, now)]),
-        *_complaint("not in sync", [record for record in in_play if record.sync is not SyncState.IN_SYNC]),
+        *_unread_listings(active, now),
+        *_complaint(_TOO_MANY, failing),
+        *_complaint(f"in play and older than {STALE_AFTER.seconds} s", stale),
+        *_complaint("in play and not in sync", unsynced),
     )
     return Grade(status=HealthStatus.DEGRADED if reasons else HealthStatus.HEALTHY, reasons=reasons)
 
@@ -67,6 +77,18 @@ def _down(reason: str) -> Grade:
     return Grade(status=HealthStatus.DOWN, reasons=(reason,))
 
 
+def _is_fresh(record: MonitoringRecord, now: datetime) -> bool:
+    return record.last_poll_at is not None and now - record.last_poll_at <= STALE_AFTER
+
+
+def _unread_listings(beats: Sequence[NodeBeat], now: datetime) -> Iterator[str]:
+    """Yield a sentence for each source that nobody has heard of: a listing that fails is not an idle night."""
+    for beat in beats:
+        for source, listed_at in sorted(beat.listed_at.items()):
+            if now - (listed_at or beat.started_at) > UNLISTED_AFTER:
+                yield f"the listing of {source} was not read for {UNLISTED_AFTER.seconds} s"
+
+
 def _is_stale(record: MonitoringRecord, now: datetime) -> bool:
     return record.last_poll_at is None or now - record.last_poll_at > STALE_AFTER
 
@@ -76,7 +98,7 @@ def _complaint(what: str, records: list[MonitoringRecord]) -> tuple[str, ...]:
         return ()
     named = ", ".join(str(record.ref) for record in records[:_NAMED_MATCHES])
     more = len(records) - _NAMED_MATCHES
-    return (f"in play and {what}: {named}" + (f" and {more} more" if more > 0 else ""),)
+    return (f"{what}: {named}" + (f" and {more} more" if more > 0 else ""),)
 
 
 def health_document(

@@ -1,6 +1,7 @@
 """What every data route needs first: whether the bearer may ask, which match is meant, and how old it is."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Request, Security
@@ -12,7 +13,7 @@ from longstop.api.auth import Permission, TokenVerifier
 from longstop.api.view import MatchView, from_hot, from_store
 from longstop.clock import Clock
 from longstop.errors import UsageError
-from longstop.model.match import MatchRef
+from longstop.model.match import MatchRef, MonitoringRecord
 from longstop.storage.base import HotReader, MatchReader, MatchRow
 
 #: What fits SQLite's integers, written without leading zeros.
@@ -52,6 +53,13 @@ class Lookup:
         if match is None:
             raise HTTPException(404, f"No match {text} is known.")
         return match
+
+    def records(self, page: Sequence[MatchRow]) -> dict[int, MonitoringRecord]:
+        """Return how the watching of these matches goes, by their ids; they stand in the order of those."""
+        if not page:
+            return {}
+        found = self.hot.records(page[0].match_id, page[-1].match_id)
+        return {record.match_id: record for record in found}
 
     def view(self, match: MatchRow) -> MatchView | None:
         """Return what is known of a match; `None` while it was never read."""

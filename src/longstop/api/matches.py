@@ -72,8 +72,8 @@ class MatchRoutes:
         found = self._lookup.reader.matches(wanted)
         page, more = found[:limit], len(found) > limit
         now = self._lookup.clock.now()
-        rows = [(match, self._lookup.hot.row(match.match_id)) for match in page]
-        entries = [shapes.match_entry(match, row.record if row else None, now) for match, row in rows]
+        records = self._lookup.records(page)
+        entries = [shapes.match_entry(match, records.get(match.match_id), now) for match in page]
         next_after = page[-1].match_id if more else None
         return json_response({"matches": entries, "next_after": next_after}, headers=REVALIDATE)
 

@@ -58,10 +58,10 @@ class Probes:
         now = self._clock.now()
         try:
             beats = self._hot.beats()
-            records = [row.record for row in self._hot.rows()]
+            records = self._hot.records()
             graded = grade(beats, records, now)
         except StorageError:
-            beats, records, graded = (), [], unreadable()
+            beats, records, graded = (), (), unreadable()
         document = health_document(graded, beats, records, started_at=self._started_at, now=now)
         status = 503 if graded.status is HealthStatus.DOWN else 200
         return _Kept(bytes(json_response(document).body), status, self._clock.monotonic())

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from longstop.model.match import MonitoringRecord, SyncState
+from longstop.model.match import MonitoringRecord, Phase, SyncState
 from longstop.model.snapshot import Snapshot
 from longstop.storage.base import HotRow, MatchRow
 
@@ -40,7 +40,8 @@ def from_hot(match: MatchRow, row: HotRow) -> MatchView | None:
 
 
 def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | None) -> MatchView:
-    """Return the stored view. Without a live record nobody vouches for it, so it is not called in sync."""
+    """Return the stored view. Without a live record nobody vouches for it, unless it is archived: that is settled."""
+    unwatched = SyncState.IN_SYNC if match.phase is Phase.ARCHIVED else SyncState.RECOVERING
     polled_at = record.last_poll_at if record else None
     return MatchView(
         match=match,
@@ -50,7 +51,7 @@ def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | N
         captured_at=snapshot.created_at,
         polled_at=polled_at or snapshot.created_at,
         scraper_id=snapshot.scraper_id,
-        sync=record.sync if record else SyncState.RECOVERING,
+        sync=record.sync if record else unwatched,
     )
 
 

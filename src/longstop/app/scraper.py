@@ -1,7 +1,7 @@
 """The scraper process: owns matches, looks at them, stores what changed."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import psutil
@@ -9,9 +9,11 @@ import psutil
 from longstop.app.common import life, make_bus, run_until_stopped
 from longstop.app.metrics import metrics_work, watching
 from longstop.clock import Clock, SystemClock
+from longstop.errors import StorageError
 from longstop.fetching.guards import FetchPolicy, guarded
 from longstop.fetching.http import HttpFetcher
 from longstop.hot.sqlite import SqliteHotWriter
+from longstop.model.match import MatchRef
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
 from longstop.settings import Settings
@@ -21,7 +23,7 @@ from longstop.storage.base import HotWriter, MatchStore, NodeBeat
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite import SqliteMatchStore
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import HotViewFailed
+from longstop.telemetry.events import HotViewFailed, StoreFailed
 from longstop.telemetry.metrics import Metrics
 from longstop.telemetry.rate import ErrorRate
 from longstop.watching.cadence import Cadence
@@ -43,11 +45,9 @@ async def run_scraper(settings: Settings) -> None:
         async with _open_store(directory) as store, _open_hot(directory, bus) as hot:
             workshop = _Workshop(settings, store=store, hot=hot, bus=bus, clock=clock, node=directory.node_id)
             async with workshop.schedulers(configs) as schedulers:
-                for state in await take_over(store, directory.node_id):
-                    if scheduler := schedulers.get(state.row.ref.source):
-                        scheduler.adopt(state)
+                await _adopt_all(schedulers, store, hot, bus, directory.node_id)
                 await run_until_stopped(
-                    _beat(hot, errors, clock, directory.node_id),
+                    _beat(hot, errors, clock, directory.node_id, schedulers),
                     *metrics_work(
                         prometheus,
                         metrics,
@@ -57,6 +57,22 @@ async def run_scraper(settings: Settings) -> None:
                     ),
                     *(scheduler.run() for scheduler in schedulers.values()),
                 )
+
+
+async def _adopt_all(
+    schedulers: Mapping[str, Scheduler], store: MatchStore, hot: HotWriter, bus: Bus, node: str
+) -> None:
+    """Go on with every match that is stored; one that cannot be read is told, and does not stop the others."""
+
+    def tell(ref: MatchRef, error: StorageError) -> None:
+        bus.emit(StoreFailed(ref=str(ref), error_type=type(error).__name__, error_message=str(error)))
+
+    adopted = set()
+    async for state in take_over(store, node, schedulers, tell):
+        schedulers[state.row.ref.source].adopt(state)
+        adopted.add(state.row.match_id)
+    # What is watched no more, since its source was switched off, must not look live for ever.
+    hot.keep_only(adopted)
 
 
 class _Workshop:
@@ -128,7 +144,9 @@ async def _open_hot(directory: DataDirectory, bus: Bus) -> AsyncIterator[SqliteH
         await asyncio.to_thread(hot.close)
 
 
-async def _beat(hot: HotWriter, errors: ErrorRate, clock: Clock, node: str) -> None:
+async def _beat(
+    hot: HotWriter, errors: ErrorRate, clock: Clock, node: str, schedulers: Mapping[str, Scheduler]
+) -> None:
     started_at = clock.now()
     process = psutil.Process()
     while True:
@@ -140,6 +158,7 @@ async def _beat(hot: HotWriter, errors: ErrorRate, clock: Clock, node: str) -> N
                 beat_at=clock.now(),
                 rss_bytes=process.memory_info().rss,
                 errors_last_minute=errors.last_minute(),
+                listed_at={source: scheduler.listed_at for source, scheduler in schedulers.items()},
             )
         )
         await asyncio.sleep(BEAT_SECONDS)

@@ -1,6 +1,6 @@
 """The hot view on SQLite: `hot.db`, written by the scraper a few times a second, read by the API."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -11,7 +11,7 @@ import msgspec
 
 from longstop.errors import StorageError, UnsafeSQLite
 from longstop.model.match import MonitoringRecord
-from longstop.storage.base import HotRow, NodeBeat
+from longstop.storage.base import MAX_MATCH_ID, HotRow, NodeBeat
 from longstop.storage.connection import Synchronous, open_writable, translated
 from longstop.storage.migrate import Database
 from longstop.storage.queries import Row, queries
@@ -22,6 +22,10 @@ _SQL = queries("hot/queries.sql")
 
 #: How long a row may wait for the others that are written with it.
 FLUSH_EVERY_SECONDS = 0.25
+
+
+#: A statement and what it is about.
+_Order = tuple[str, dict[str, Any]]
 
 
 class SqliteHotWriter:
@@ -44,6 +48,8 @@ class SqliteHotWriter:
         self._lock = Lock()
         self._rows: dict[int, HotRow] = {}
         self._beats: dict[str, NodeBeat] = {}
+        #: What to take out of the file before anything is put in, in the order of asking.
+        self._orders: list[_Order] = []
         #: What the file holds, without the payloads: their checksums say enough.
         self._written: dict[int, HotRow] = {}
         self._connection: apsw.Connection | None = _open(path)
@@ -55,6 +61,16 @@ class SqliteHotWriter:
     def put(self, row: HotRow) -> None:
         with self._lock:
             self._rows[row.record.match_id] = row
+
+    def forget(self, match_id: int) -> None:
+        with self._lock:
+            self._rows.pop(match_id, None)
+            self._orders.append(("forget", {"match_id": match_id}))
+
+    def keep_only(self, match_ids: Collection[int]) -> None:
+        with self._lock:
+            self._rows = {match_id: row for match_id, row in self._rows.items() if match_id in match_ids}
+            self._orders.append(("keep_only", {"match_ids": msgspec.json.encode(sorted(match_ids)).decode()}))
 
     def beat(self, beat: NodeBeat) -> None:
         with self._lock:
@@ -72,36 +88,43 @@ class SqliteHotWriter:
         self._drop_connection()
 
     def _flush(self) -> None:
-        taken, beats = self._take()
+        taken, beats, orders = self._take()
+        if orders:
+            # They may name what counts as written.
+            self._written.clear()
         changed = {match_id: row for match_id, row in taken.items() if self._written.get(match_id) != _bare(row)}
-        if not changed and not beats:
+        if not changed and not beats and not orders:
             return
         try:
             with translated(self._path):
-                self._write(changed, beats)
+                self._write(changed, beats, orders)
         except StorageError as error:
-            self._give_back(taken, beats)
+            self._give_back(taken, beats, orders)
             self._complain(error)
         else:
             self._written.update((match_id, _bare(row)) for match_id, row in changed.items())
             self._is_failing = False
 
-    def _take(self) -> tuple[dict[int, HotRow], dict[str, NodeBeat]]:
+    def _take(self) -> tuple[dict[int, HotRow], dict[str, NodeBeat], list[_Order]]:
         with self._lock:
             taken, self._rows = self._rows, {}
             beats, self._beats = self._beats, {}
-        return taken, beats
+            orders, self._orders = self._orders, []
+        return taken, beats, orders
 
-    def _give_back(self, taken: dict[int, HotRow], beats: dict[str, NodeBeat]) -> None:
+    def _give_back(self, taken: dict[int, HotRow], beats: dict[str, NodeBeat], orders: list[_Order]) -> None:
         """Keep what was not written, unless something newer has come."""
         with self._lock:
+            self._orders = orders + self._orders
             self._rows = taken | self._rows
             self._beats = beats | self._beats
 
-    def _write(self, changed: Mapping[int, HotRow], beats: Mapping[str, NodeBeat]) -> None:
+    def _write(self, changed: Mapping[int, HotRow], beats: Mapping[str, NodeBeat], orders: Sequence[_Order]) -> None:
         if self._connection is None:
             self._connection = _open(self._path)
         with self._connection as connection:
+            for name, bindings in orders:
+                connection.execute(_SQL[name], bindings)
             for match_id, row in changed.items():
                 connection.execute(_SQL["put_view"], _view_columns(row))
                 before = self._written.get(match_id)
@@ -135,8 +158,9 @@ class SqliteHotReader:
         found = self._file.rows(_SQL["row"], {"match_id": match_id})
         return _hot_row(found[0]) if found else None
 
-    def rows(self) -> Sequence[HotRow]:
-        return [_hot_row(each) for each in self._file.rows(_SQL["rows"])]
+    def records(self, first: int = 1, last: int = MAX_MATCH_ID) -> Sequence[MonitoringRecord]:
+        found = self._file.rows(_SQL["records"], {"first": first, "last": last})
+        return [_record(each["record"]) for each in found]
 
     def beats(self) -> Sequence[NodeBeat]:
         return [msgspec.json.decode(each["beat"], type=NodeBeat) for each in self._file.rows(_SQL["beats"])]
@@ -172,6 +196,10 @@ def _text(record: MonitoringRecord | NodeBeat) -> str:
     return msgspec.json.encode(record).decode()
 
 
+def _record(text: str) -> MonitoringRecord:
+    return msgspec.json.decode(text, type=MonitoringRecord)
+
+
 def _view_columns(row: HotRow) -> dict[str, Any]:
     return {
         "match_id": row.record.match_id,
@@ -185,7 +213,7 @@ def _view_columns(row: HotRow) -> dict[str, Any]:
 
 def _hot_row(row: Row) -> HotRow:
     return HotRow(
-        record=msgspec.json.decode(row["record"], type=MonitoringRecord),
+        record=_record(row["record"]),
         sequence=row["sequence"],
         checksum=row["checksum"],
         payload=row["payload"],

@@ -114,6 +114,10 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     #: The last accepted poll, also when it brought nothing new: what freshness is measured from.
     last_poll_at: datetime | None
     start_at: datetime | None = None
+    #: The last look, good or not: what the next one keeps its distance from.
+    last_attempt_at: datetime | None = None
+    #: When the site may be asked again, where it said so or the match was not found.
+    not_before: datetime | None = None
     consecutive_failures: int = 0
     total_polls: int = 0
     total_failures: int = 0

@@ -10,12 +10,13 @@ from longstop.model.event import Event, EventKind
 from longstop.model.match import SyncState
 from longstop.pipeline import findings
 from longstop.pipeline.assemble import SeenEvent
+from longstop.pipeline.boards import believed
 from longstop.pipeline.diff import diff
 from longstop.pipeline.inferred import inferred
 from longstop.pipeline.looking import Look
 from longstop.pipeline.milestones import Milestones, milestones, score_of
 from longstop.pipeline.state import MatchState
-from longstop.sources.base import Names, Scorecard
+from longstop.sources.base import Board, Names, Scorecard
 from longstop.storage.base import Finding
 
 
@@ -24,6 +25,8 @@ class Compared(Struct, frozen=True, kw_only=True):
 
     #: Events in it are not stored yet; the caller stores them first.
     state: MatchState
+    #: The scoreboard to go by; the last one while the one seen is doubted.
+    board: Board
     events: tuple[Event, ...]
     findings: tuple[Finding, ...]
     players: dict[str, str]
@@ -33,6 +36,7 @@ class Compared(Struct, frozen=True, kw_only=True):
 def compared(state: MatchState, seen: Look, scorecard: Scorecard | None, names: Names) -> Compared:
     """Compare a look with what we hold: what is new, what is wrong, and the state once that is stored."""
     settled = {innings for innings, difference in seen.differences.items() if not difference}
+    board, doubted_board = believed(state, seen)
     found = diff(
         state.events,
         seen.sighting,
@@ -43,7 +47,7 @@ def compared(state: MatchState, seen: Look, scorecard: Scorecard | None, names: 
     after = msgspec.structs.replace(
         state,
         events={**state.events, **{event.key: event for event in found.events}},
-        board=seen.board,
+        board=board,
         scorecard=scorecard,
         players={**state.players, **names.players},
         teams={**state.teams, **names.teams},
@@ -52,12 +56,14 @@ def compared(state: MatchState, seen: Look, scorecard: Scorecard | None, names: 
     wrong = findings.find(after, seen.differences)
     open_now = findings.confirmed(wrong, state.suspects, state.findings)
     doubts = frozenset(findings.token(finding) for finding in wrong if finding not in open_now)
+    suspects = found.suspects | doubts | doubted_board
     return Compared(
+        board=board,
         state=msgspec.structs.replace(
             after,
-            suspects=found.suspects | doubts,
+            suspects=suspects,
             findings=open_now,
-            sync=_sync(state.sync, seen, is_in_doubt=bool(found.suspects | doubts)),
+            sync=_sync(state.sync, seen, is_in_doubt=bool(suspects)),
         ),
         events=found.events,
         findings=open_now,

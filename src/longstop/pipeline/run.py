@@ -25,7 +25,7 @@ from longstop.pipeline.normalise import normalise, status_of, title_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.validate import validate_scorecard
 from longstop.pipeline.walk import look
-from longstop.sources.base import Board, Names, Scorecard
+from longstop.sources.base import Names, Scorecard
 from longstop.storage.base import MatchStore, MatchUpdate, Receipt, SnapshotDraft
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ResourceFailed
@@ -52,18 +52,18 @@ class Road:
         self._clock = clock
         self._scraper_id = scraper_id
 
-    async def run(self, state: MatchState) -> Outcome:
-        """Take one look and store what it changed; raise a `SourceError` and change nothing when it fails."""
+    async def run(self, state: MatchState, *, is_whole: bool = False) -> Outcome:
+        """Take one look, a whole one if asked to, and keep what it changed; when it fails, raise and change nothing."""
         ref = state.row.ref
         with belonging_to(ref.source, f"look at {ref.source_id}"):
             asker = self._asker.keeping()
-            seen = await look(asker, state)
+            seen = await look(asker, state, is_whole=is_whole)
             seen_at = self._clock.now()
             scorecard = await self._scorecard(asker, state, seen)
             names = await self._names(asker, state, seen)
             after = compared(state, seen, scorecard, names)
 
-        update = self._draft(state, after, seen.board, seen_at)
+        update = self._draft(state, after, seen_at)
         if update is None:
             return Outcome(state=after.state, receipt=None)
         receipt = await self._store.save_update(update)
@@ -132,8 +132,9 @@ class Road:
             )
         )
 
-    def _draft(self, state: MatchState, after: Compared, board: Board, seen_at: datetime) -> MatchUpdate | None:
+    def _draft(self, state: MatchState, after: Compared, seen_at: datetime) -> MatchUpdate | None:
         """Return the update to store, or `None` when everything is as stored already."""
+        board = after.board
         status = status_of(after.state, board)
         payload = canonical(normalise(after.state, board).model_dump(mode="json", exclude_unset=True))
         digest = checksum(payload)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
+from longstop.model.cricket import Delivery
 from longstop.model.event import Event, EventKey, EventKind
 from longstop.model.match import SyncState
 from longstop.model.snapshot import Snapshot
@@ -57,6 +58,14 @@ class MatchState(Struct, frozen=True, kw_only=True):
     def newest_innings(self) -> int:
         """Return the number of the latest innings with a delivery; 0 before the first."""
         return max((key.innings for key in self.events if key.kind is EventKind.DELIVERY), default=0)
+
+    @property
+    def has_unnamed(self) -> bool:
+        """Return whether a name is missing that the site should know."""
+        contents = (event.content for event in self.events.values() if event.is_live)
+        keys = {key for each in contents if isinstance(each, Delivery) for key in (each.batter, each.bowler)}
+        sides = {self.board.batting, self.board.bowling} if self.board else set()
+        return bool((keys - {None}) - self.players.keys() or (sides - {""}) - self.teams.keys())
 
     def live(self, kind: EventKind) -> list[Event]:
         """Return the live events of a kind in the order of play."""

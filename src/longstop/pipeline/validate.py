@@ -49,6 +49,9 @@ def validate_scorecard(scorecard: Scorecard, board: Board) -> None:
 
 
 def _known_teams(state: MatchState) -> set[str]:
+    """Return who plays. Before the first ball that is still open: finals are announced as "to be confirmed"."""
+    if not state.newest_innings:
+        return set()
     if state.board and state.board.batting and state.board.bowling:
         return {state.board.batting, state.board.bowling}
     return set(state.teams)

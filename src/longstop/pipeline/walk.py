@@ -95,11 +95,11 @@ class _Walk:
         )
 
 
-async def look(asker: Asker, state: MatchState) -> Look:
-    """Return a view of the match that reaches back as far as it must."""
+async def look(asker: Asker, state: MatchState, *, is_whole: bool = False) -> Look:
+    """Return a view of the match that reaches back as far as it must, or to the beginning if asked to."""
     walk = _Walk(asker, state)
     await walk.look_again()
-    depth = depth_for(state, walk.board)
+    depth = Depth(is_whole=True) if is_whole else depth_for(state, walk.board)
     if depth.is_whole:
         await walk.to_the_beginning()
     has_asked_twice = False
@@ -155,8 +155,8 @@ def _differences(state: MatchState, sighting: Sighting, board: Board, newest: in
 def _ended_overs(state: MatchState, sighting: Sighting, innings: int) -> set[int]:
     """Return the overs that have ended: by the list, and where it does not reach, by what we hold.
 
-    A feed that lags shows neither an over's end nor its last balls. Were the end taken from what we hold, the scoreboard
-    would agree with a list that lacks them.
+    A feed that lags shows neither an over's end nor its last balls. Were the end taken from what we hold, the
+    scoreboard would agree with a list that lacks them.
     """
     held = {
         key.over

@@ -1,6 +1,6 @@
 """The storage seam, in verbs. `matches.db` is capture and store at once; what it returned from is on disk."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -173,6 +173,10 @@ class MatchStore(Protocol):
     async def aclose(self) -> None: ...
 
 
+#: The greatest number that SQLite and PostgreSQL can give to a match.
+MAX_MATCH_ID = 2**63 - 1
+
+
 class HotRow(Struct, frozen=True, kw_only=True):
     """The live view of one match."""
 
@@ -195,12 +199,22 @@ class NodeBeat(Struct, frozen=True, kw_only=True):
     rss_bytes: int
     #: Failures of the last minute, over all matches.
     errors_last_minute: int
+    #: When each source's listing was last read; `None` before the first time.
+    listed_at: dict[str, datetime | None] = {}
 
 
 class HotWriter(Protocol):
     """The scraper's side of the hot view. It never waits; what it holds can be built again from the store."""
 
     def put(self, row: HotRow) -> None: ...
+
+    def forget(self, match_id: int) -> None:
+        """Take a match out of the view: from here on the store alone speaks for it."""
+        ...
+
+    def keep_only(self, match_ids: Collection[int]) -> None:
+        """Take every other match out of the view."""
+        ...
 
     def beat(self, beat: NodeBeat) -> None: ...
 
@@ -210,7 +224,9 @@ class HotReader(Protocol):
 
     def row(self, match_id: int) -> HotRow | None: ...
 
-    def rows(self) -> Sequence[HotRow]: ...
+    def records(self, first: int = 1, last: int = MAX_MATCH_ID) -> Sequence[MonitoringRecord]:
+        """Return how the watching goes of the matches from `first` to `last`, in the order of their ids."""
+        ...
 
     def beats(self) -> Sequence[NodeBeat]: ...
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from longstop.clock import from_iso, to_iso
+from longstop.errors import StorageError
 from longstop.model.event import Content, Event, EventKey, Op, StoredEvent, content_hash
 from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.model.snapshot import Provenance, Snapshot
@@ -46,11 +47,18 @@ def stored_event(row: Row) -> StoredEvent:
         key=EventKey.parse(row["key"]),
         rev=row["rev"],
         op=Op(row["op"]),
-        content=_content.decode(row["content"]),
+        content=_content_of(row),
         source_event_id=row["source_event_id"],
         position=row["position"],
     )
     return StoredEvent(event=event, seq=row["seq"], epoch=row["epoch"], captured_at=from_iso(row["captured_at"]))
+
+
+def _content_of(row: Row) -> Content:
+    try:
+        return _content.decode(row["content"])
+    except msgspec.DecodeError as error:
+        raise StorageError(f"event {row['key']} of match {row['match_id']} cannot be read: {error}") from error
 
 
 def event_columns(event: Event) -> dict[str, Any]:

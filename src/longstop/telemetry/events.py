@@ -202,3 +202,13 @@ class HotViewFailed(Telemetry, frozen=True, kw_only=True):
     name = "hot.failed"
     severity = Severity.ERROR
     error_message: str
+
+
+class StoreFailed(Telemetry, frozen=True, kw_only=True):
+    """The store did not take or give a match; the others go on, and this one is tried again."""
+
+    name = "store.failed"
+    severity = Severity.ERROR
+    ref: str
+    error_type: str
+    error_message: str

@@ -1,10 +1,13 @@
 """One source's loop: ask the listing, sort it out, look closer where something changed."""
 
 import asyncio
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import msgspec
 
 from longstop.clock import Clock
-from longstop.errors import LongstopError
+from longstop.errors import PageNotFound, ParseError, SourceError, SourceFailed, StorageError
 from longstop.model.match import MatchRef, MonitoringRecord, Phase, Priority, priority_of
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
@@ -12,11 +15,21 @@ from longstop.pipeline.state import MatchState
 from longstop.sources.base import Board
 from longstop.storage.base import Finding, HotWriter, MatchStore
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import ListingFailed, ListingRead, MatchClaimed, MatchDiscovered, TaskFailed
-from longstop.watching.cadence import Cadence, is_due, listing_interval, may_be_archived
+from longstop.telemetry.events import (
+    ListingFailed,
+    ListingRead,
+    MatchClaimed,
+    MatchDiscovered,
+    StoreFailed,
+    TaskFailed,
+)
+from longstop.watching.cadence import Cadence, is_due, listing_interval, may_be_archived, may_look, wait_after
 from longstop.watching.discovery import sort_out
 from longstop.watching.ownership import take
 from longstop.watching.watcher import Watcher
+
+#: How often a match is asked for by itself while its listing cannot be read.
+UNLISTED_SECONDS = 10.0
 
 
 class Scheduler:
@@ -50,8 +63,9 @@ class Scheduler:
         self._watchers: dict[str, Watcher] = {}
         #: Those whose look waits for a slot.
         self._waiting: set[Watcher] = set()
-        #: Matches that a site goes on listing after we are done with them.
-        self._archived: set[str] = set()
+        #: Matches that a site goes on listing, and that are archived or another node's.
+        self._done: set[str] = set()
+        self._listed_at: datetime | None = None
 
     def adopt(self, state: MatchState) -> Watcher:
         """Begin to watch a match from its durable base."""
@@ -59,6 +73,8 @@ class Scheduler:
             state, road=self._road, hot=self._hot, bus=self._bus, clock=self._clock, scraper_id=self._node
         )
         self._watchers[state.row.ref.source_id] = watcher
+        # What the hot view says is of a former life: from here on it is RECOVERING until it has been compared.
+        watcher.show()
         row = state.row
         self._bus.emit(MatchClaimed(match_id=row.match_id, ref=str(row.ref), epoch=row.epoch))
         return watcher
@@ -78,31 +94,46 @@ class Scheduler:
         """Return what is open in all matches together."""
         return [finding for watcher in self._watchers.values() for finding in watcher.state.findings]
 
+    @property
+    def listed_at(self) -> datetime | None:
+        """Return when the listing was last read."""
+        return self._listed_at
+
     async def run(self) -> None:
         """Go on until cancelled; nothing that a site does ends this loop."""
         async with asyncio.TaskGroup() as looks:
             while True:
-                started, is_heard = self._clock.monotonic(), False
+                started, at_least = self._clock.monotonic(), 0.0
                 try:
                     await self._tick(looks)
-                    is_heard = True
-                except LongstopError as error:
+                    quiet = listing_interval(self.records, self._clock.now(), self._cadence)
+                except SourceError as error:
                     self._tell_listing_failed(error)
+                    self._look_without_listing(error, looks)
+                    # Who has heard nothing knows of no new match, and must not take that for a quiet day.
+                    quiet, at_least = self._cadence.live, wait_after(error)
                 except Exception as error:  # a bug here must not stop the watching; it is shown with its trace
                     self._bus.emit(TaskFailed.by(error, task=f"scheduler {self._source}"))
-                # Who has heard nothing knows of no match, and must not take that for a quiet day.
-                quiet = listing_interval(self.records, self._clock.now(), self._cadence)
-                pause = quiet if is_heard else min(quiet, self._cadence.live)
+                    quiet = self._cadence.live
+                pause = max(quiet, at_least)
                 await asyncio.sleep(max(0.0, started + pause - self._clock.monotonic()))
+
+    def _look_without_listing(self, error: SourceError, looks: asyncio.TaskGroup) -> None:
+        """Ask for the matches one by one when only the listing is broken; a site that refuses is left alone."""
+        if isinstance(error, PageNotFound | SourceFailed | ParseError):
+            slower = msgspec.structs.replace(self._cadence, live=max(self._cadence.live, UNLISTED_SECONDS))
+            now = self._clock.now()
+            self._start([each for each in self._watchers.values() if is_due(each.record, now, slower)], looks)
 
     async def _tick(self, looks: asyncio.TaskGroup) -> None:
         asked_at = self._clock.now()
         listing = await self._asker.listing()
+        self._listed_at = asked_at
         plan = sort_out(
             listing,
             watched=self._watchers,
-            ignored=self._archived,
-            is_news=lambda board: self._watchers[board.source_id].needs_look(board),
+            ignored=self._done,
+            is_news=lambda board: self._watchers[board.source_id].needs_look(board, asked_at),
         )
         for board in plan.unchanged:
             self._watchers[board.source_id].accept(asked_at)
@@ -117,12 +148,17 @@ class Scheduler:
                 unreadable=len(listing.unreadable),
             )
         )
+        self._start(due, looks)
+        await self._let_go()
+
+    def _start(self, due: Iterable[Watcher], looks: asyncio.TaskGroup) -> None:
+        """Begin the looks that are due, the most urgent first, one at a time for each match."""
+        now = self._clock.now()
         for watcher in sorted(due, key=self._urgency):
-            if not watcher.is_looking:
+            if not watcher.is_looking and may_look(watcher.record, now):
                 watcher.is_looking = True
                 self._waiting.add(watcher)
                 looks.create_task(self._look(watcher), name=f"look at {watcher.state.row.ref}")
-        await self._let_go()
 
     async def _look(self, watcher: Watcher) -> None:
         async with self._slots:
@@ -131,12 +167,16 @@ class Scheduler:
 
     async def _discover(self, board: Board) -> Watcher | None:
         ref = MatchRef(self._source, board.source_id)
-        row = await self._store.register(ref, str(ref), board.start_at, self._clock.now())
-        if row.phase is Phase.ARCHIVED:
-            self._archived.add(board.source_id)
+        try:
+            row = await self._store.register(ref, str(ref), board.start_at, self._clock.now())
+            if row.phase is Phase.ARCHIVED:
+                self._done.add(board.source_id)
+                return None
+            self._bus.emit(MatchDiscovered(match_id=row.match_id, ref=str(ref)))
+            return self.adopt(await take(self._store, row.match_id, self._node))
+        except StorageError as error:  # this match waits for the next listing; the others go on
+            self._bus.emit(StoreFailed(ref=str(ref), error_type=type(error).__name__, error_message=str(error)))
             return None
-        self._bus.emit(MatchDiscovered(match_id=row.match_id, ref=str(ref)))
-        return self.adopt(await take(self._store, row.match_id, self._node))
 
     def _is_due(self, watcher: Watcher) -> bool:
         # Looks begin with a tick: one that falls due before the next tick would otherwise wait for the one after it.
@@ -150,10 +190,8 @@ class Scheduler:
             row = watcher.state.row
             if not watcher.is_looking and may_be_archived(row.phase, row.completed_at, now):
                 await watcher.archive()
-            if watcher.state.row.phase is Phase.ARCHIVED:
-                self._archived.add(key)
-                del self._watchers[key]
-            elif watcher.is_lost:
+            if watcher.is_lost or watcher.state.row.phase is Phase.ARCHIVED:
+                self._done.add(key)
                 del self._watchers[key]
 
     def _urgency(self, watcher: Watcher) -> tuple[int, float]:
@@ -163,5 +201,5 @@ class Scheduler:
         seen = record.last_poll_at.timestamp() if record.last_poll_at else 0.0
         return (len(Priority) if priority is None else priority), seen
 
-    def _tell_listing_failed(self, error: LongstopError) -> None:
+    def _tell_listing_failed(self, error: SourceError) -> None:
         self._bus.emit(ListingFailed(source=self._source, error_type=type(error).__name__, error_message=str(error)))

@@ -1,10 +1,10 @@
 """Watching one match: what is held, how it goes, and one look at a time."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from longstop.clock import Clock
-from longstop.errors import EpochLost, LongstopError, SourceError
+from longstop.errors import EpochLost, LongstopError, SourceError, StorageError
 from longstop.model.match import MonitoringRecord, SyncState
 from longstop.pipeline.run import Outcome, Road
 from longstop.pipeline.state import MatchState
@@ -21,6 +21,7 @@ from longstop.telemetry.events import (
     TaskFailed,
     UpdateStored,
 )
+from longstop.watching.cadence import revisit_after, wait_after
 
 
 class Watcher:
@@ -42,34 +43,44 @@ class Watcher:
         self._scraper_id = scraper_id
         # Until the first look of this run, the last stored change is the youngest moment we can vouch for.
         self._last_poll_at = state.row.updated_at
+        self._last_attempt_at: datetime | None = None
+        self._not_before: datetime | None = None
+        #: When to look into what is open about the match; such a look reads everything.
+        self._revisit_at: datetime | None = None
+        self._visits = 0
         self._consecutive_failures = 0
         self._total_polls = 0
         self._total_failures = 0
         self._last_error: str | None = None
 
-    def needs_look(self, board: Board) -> bool:
+    def needs_look(self, board: Board, now: datetime) -> bool:
         """Return whether an unchanged line in the listing is not enough this time."""
         state = self.state
         return (
             not self._is_base_known
+            or self._is_revisit(now)
             or state.board is None
             or state.sync is not SyncState.IN_SYNC
             or bool(state.suspects)
             or board.fingerprint != state.board.fingerprint
         )
 
+    def _is_revisit(self, now: datetime) -> bool:
+        return self._revisit_at is not None and now >= self._revisit_at
+
     def accept(self, at: datetime) -> None:
         """Count a listing's unchanged line as a good look: nothing to store, only a younger age."""
         self._last_poll_at = at
         self._total_polls += 1
-        self._show()
+        self.show()
 
     async def look(self) -> None:
         """Take one look; store what changed; note how it went."""
         self.is_looking = True
         started_at, began = self._clock.now(), self._clock.monotonic()
+        self._last_attempt_at = started_at
         try:
-            outcome = await self._road.run(await self._base())
+            outcome = await self._road.run(await self._base(), is_whole=self._is_revisit(started_at))
         except EpochLost as error:
             self.is_lost = True
             self._note_failure(error)
@@ -99,12 +110,12 @@ class Watcher:
         before = self.state
         try:
             self.state = await self._road.archive(self.state)
-        except EpochLost as error:
-            self.is_lost = True
+        except StorageError as error:  # tried again with the next listing, unless the match is another node's by now
+            self.is_lost = isinstance(error, EpochLost)
             self._note_failure(error)
             return
         self._tell_changes(before, self.state)
-        self._show()
+        self._hot.forget(self.state.row.match_id)
 
     @property
     def record(self) -> MonitoringRecord:
@@ -117,6 +128,8 @@ class Watcher:
             sync=self.state.sync,
             last_poll_at=self._last_poll_at,
             start_at=row.start_at,
+            last_attempt_at=self._last_attempt_at,
+            not_before=self._not_before,
             consecutive_failures=self._consecutive_failures,
             total_polls=self._total_polls,
             total_failures=self._total_failures,
@@ -136,12 +149,24 @@ class Watcher:
         self._bus.emit(PollSucceeded(match_id=row.match_id, ref=str(row.ref), seconds=round(seconds, 3)))
         self._consecutive_failures = 0
         self._last_error = None
+        self._not_before = None
+        self._plan_revisit(started_at)
         self.accept(started_at)
+
+    def _plan_revisit(self, now: datetime) -> None:
+        """Come back to a match with something open: a feed that lagged, or names that were late, may have caught up."""
+        if not (self.state.findings or self.state.has_unnamed):
+            self._revisit_at, self._visits = None, 0
+        elif self._revisit_at is None or now >= self._revisit_at:
+            self._revisit_at = now + timedelta(seconds=revisit_after(self._visits))
+            self._visits += 1
 
     def _note_failure(self, error: Exception) -> None:
         self._consecutive_failures += 1
         self._total_failures += 1
         self._last_error = f"{type(error).__name__}: {error}"
+        wait = wait_after(error)
+        self._not_before = self._clock.now() + timedelta(seconds=wait) if wait else None
         row = self.state.row
         self._bus.emit(
             PollFailed(
@@ -151,7 +176,7 @@ class Watcher:
                 error_message=str(error),
             )
         )
-        self._show()
+        self.show()
 
     def _tell_stored(self, receipt: Receipt) -> None:
         ops = [stored.event.op.value for stored in receipt.events]
@@ -188,7 +213,8 @@ class Watcher:
         for finding in sorted(findings, key=lambda each: (each.kind, each.place)):
             self._bus.emit(tell(finding))
 
-    def _show(self) -> None:
+    def show(self) -> None:
+        """Put how it goes into the hot view."""
         snapshot = self.state.snapshot
         self._hot.put(
             HotRow(

@@ -1,4 +1,5 @@
 import json
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -9,6 +10,16 @@ from longstop.storage.base import NodeBeat
 from tests.readers import NOW, a_beat, a_record
 
 RECOVERING = SyncState.RECOVERING
+
+
+def failing(number: int) -> MonitoringRecord:
+    return msgspec.structs.replace(a_record(number, polled=600), consecutive_failures=9, status=MatchStatus.UPCOMING)
+
+
+def unlisted(since: float | None) -> NodeBeat:
+    listed_at = None if since is None else NOW - timedelta(seconds=since)
+    beat = msgspec.structs.replace(a_beat(), started_at=NOW - timedelta(hours=1))
+    return msgspec.structs.replace(beat, listed_at={"crex": listed_at})
 
 
 @pytest.mark.req("FR-012")
@@ -31,6 +42,15 @@ RECOVERING = SyncState.RECOVERING
         ([a_beat(ago=-3)], [a_record()], "healthy"),
         ([a_beat(errors=10)], [], "healthy"),
         ([a_beat(errors=11)], [], "down"),
+        # One match fails again and again; the others are read as ever.
+        ([a_beat(errors=24)], [a_record(1), failing(2)], "degraded"),
+        ([a_beat(errors=24)], [a_record(1, polled=61), failing(2)], "down"),
+        # A clock that was set back: the beat is of an hour to come.
+        ([a_beat(ago=-3600)], [a_record()], "down"),
+        # Nobody has read the list for minutes: that is no idle night.
+        ([unlisted(since=179)], [], "healthy"),
+        ([unlisted(since=181)], [], "degraded"),
+        ([unlisted(since=None)], [], "degraded"),
         ([a_beat("a", errors=11), a_beat("b")], [], "healthy"),
         # The quiet scraper that spoke for the others is gone itself.
         ([a_beat("a", errors=11), a_beat("b", ago=20)], [], "down"),

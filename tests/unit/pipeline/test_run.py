@@ -438,3 +438,26 @@ async def test_an_archived_match_keeps_what_is_known_of_it() -> None:
 
     assert (state.row.phase, dict(state.events)) == (Phase.ARCHIVED, events)
     assert isinstance(looking.stored(EventKind.DELIVERY)[0].content, Delivery)
+
+
+@pytest.mark.req("JOB-6")
+async def test_an_older_scoreboard_is_not_served_until_a_second_look_agrees() -> None:
+    looking = await watching("1", "4", "6")
+    served = payload(looking)["score"]
+    looking.match.j = "1/0(0.1"
+
+    await looking.look()
+    assert payload(looking)["score"] == served
+    looking.match.j = None
+    await looking.look()
+
+    assert payload(looking)["score"] == served
+
+
+async def test_a_scoreboard_that_goes_back_for_good_is_served_after_two_looks() -> None:
+    looking = await watching("1", "4", "6")
+    looking.match.j = "9/0(0.3"
+
+    await looking.look(2)
+
+    assert payload(looking)["score"]["team_a"]["runs"] == 9

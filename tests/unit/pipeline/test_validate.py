@@ -5,9 +5,10 @@ import pytest
 from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.pipeline.validate import validate_board, validate_page, validate_scorecard, validate_sighting
 from longstop.sources.base import FeedPage, Scorecard, ScorecardInnings
-from tests.builders import board, delivery, match_state, score, seen, sighting
+from tests.builders import board, delivery, event, fold, match_state, score, seen, sighting
 
-STATE = match_state(board=board())
+FIRST_BALL = fold(event("delivery:1:0:1", "1"))
+STATE = match_state(FIRST_BALL, board=board())
 
 
 def test_the_sides_may_turn() -> None:
@@ -23,10 +24,18 @@ def test_a_board_of_another_team_is_of_another_match(sides: tuple[str, str]) -> 
 
 
 def test_after_a_restart_the_stored_teams_are_known() -> None:
-    state = match_state(teams={"T1": "Reds", "T2": "Blues"})
+    state = match_state(FIRST_BALL, teams={"T1": "Reds", "T2": "Blues"})
 
     with pytest.raises(WrongMatch):
         validate_board(state, board(batting="T8", bowling="T9"))
+
+
+def test_before_the_first_ball_the_sides_may_still_become_known() -> None:
+    """A final is announced as "to be confirmed"."""
+    announced = board(batting="TBC", bowling="TBD")
+    state = match_state(board=announced, teams={"TBC": "To be confirmed", "TBD": "To be decided"})
+
+    validate_board(state, board(batting="T1", bowling="T2"))
 
 
 @pytest.mark.parametrize("teams", [{}, {"T1": "Reds"}, {"T1": "Reds Women"}, {"T9": "Greens"}])

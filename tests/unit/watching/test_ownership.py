@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
-from longstop.errors import EpochLost
+from longstop.errors import EpochLost, StorageError
 from longstop.model.match import MatchRef, Phase, SyncState
+from longstop.storage.base import MatchBase
 from longstop.watching.ownership import take, take_over
 from tests.builders import NOW
 from tests.memory import MemoryStore
@@ -42,6 +43,39 @@ async def test_every_match_that_is_not_archived_is_taken() -> None:
         await store.register(MatchRef("crex", key), key, None, NOW)
     store.rows[2] = msgspec.structs.replace(store.rows[2], phase=Phase.ARCHIVED)
 
-    states = await take_over(store, "node-b")
+    states = [state async for state in take_over(store, "node-b", {"crex"}, _never)]
 
     assert [(state.row.ref.source_id, state.row.owner) for state in states] == [("M1", "node-b"), ("M3", "node-b")]
+
+
+def _never(ref: MatchRef, error: StorageError) -> None:
+    raise AssertionError(f"{ref} could not be taken: {error}")
+
+
+async def test_matches_of_a_source_that_is_switched_off_are_left_alone() -> None:
+    store = MemoryStore()
+    await store.register(MatchRef("crex", "M1"), "M1", None, NOW)
+
+    states = [state async for state in take_over(store, "node-b", {"espncricinfo"}, _never)]
+
+    assert states == []
+    assert store.rows[1].epoch == 0
+
+
+async def test_a_match_that_cannot_be_read_is_told_and_the_others_are_taken() -> None:
+    class Damaged(MemoryStore):
+        async def load(self, match_id: int) -> MatchBase:
+            if match_id == 1:
+                raise StorageError("event delivery:1:0:1 of match 1 cannot be read")
+            return await super().load(match_id)
+
+    store = Damaged()
+    for key in ("M1", "M2"):
+        await store.register(MatchRef("crex", key), key, None, NOW)
+    told: list[str] = []
+
+    taken = take_over(store, "node-b", {"crex"}, lambda ref, error: told.append(f"{ref}: {error}"))
+    states = [state.row.ref.source_id async for state in taken]
+
+    assert states == ["M2"]
+    assert told == ["crex_M1: event delivery:1:0:1 of match 1 cannot be read"]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from longstop.errors import StorageError
-from longstop.model.match import MatchStatus, Phase, SyncState
+from longstop.model.match import MatchStatus, Phase
 from longstop.sources.base import Board, Listing
 from longstop.telemetry.bus import Bus
 from longstop.watching.watcher import Watcher
@@ -68,7 +68,7 @@ async def test_an_unchanged_line_only_makes_the_match_younger() -> None:
     await watching.begin("1")
     await watching.watcher.look()
     asked = list(watching.site.asked)
-    assert not watching.watcher.needs_look(await watching.entry())
+    assert not watching.watcher.needs_look(await watching.entry(), NOW)
 
     watching.watcher.accept(NOW + timedelta(seconds=5))
 
@@ -80,7 +80,7 @@ async def test_a_match_needs_a_look_until_it_was_seen_once() -> None:
     watching = Watching()
     await watching.begin("1")
 
-    assert watching.watcher.needs_look(await watching.entry())
+    assert watching.watcher.needs_look(await watching.entry(), NOW)
 
 
 async def test_a_changed_line_needs_a_look() -> None:
@@ -89,7 +89,7 @@ async def test_a_changed_line_needs_a_look() -> None:
     await watching.watcher.look()
     watching.match.bowl("4")
 
-    assert watching.watcher.needs_look(await watching.entry())
+    assert watching.watcher.needs_look(await watching.entry(), NOW)
 
 
 async def test_a_step_back_needs_a_second_look_even_if_the_line_stays() -> None:
@@ -98,11 +98,11 @@ async def test_a_step_back_needs_a_second_look_even_if_the_line_stays() -> None:
     await watching.watcher.look()
     watching.match.balls[0].value = "0"
     await watching.watcher.look()
-    assert watching.watcher.needs_look(await watching.entry())
+    assert watching.watcher.needs_look(await watching.entry(), NOW)
 
     await watching.watcher.look()
 
-    assert not watching.watcher.needs_look(await watching.entry())
+    assert not watching.watcher.needs_look(await watching.entry(), NOW)
     assert watching.stored_balls() == watching.true_balls()
 
 
@@ -200,8 +200,9 @@ async def test_a_finished_match_can_be_put_away() -> None:
 
     await watching.watcher.archive()
 
-    record = watching.hot.rows[1].record
-    assert (record.phase, record.status, record.sync) == (Phase.ARCHIVED, MatchStatus.COMPLETED, SyncState.IN_SYNC)
+    row = watching.store.rows[1]
+    assert (row.phase, row.status) == (Phase.ARCHIVED, MatchStatus.COMPLETED)
+    assert watching.hot.rows == {}
 
 
 async def test_a_match_that_was_taken_cannot_be_put_away_and_is_lost() -> None:

@@ -11,6 +11,16 @@ SET record = excluded.record, sequence = excluded.sequence, checksum = excluded.
 INSERT INTO payloads (match_id, payload) VALUES (:match_id, :payload)
 ON CONFLICT (match_id) DO UPDATE SET payload = excluded.payload;
 
+-- name: forget
+-- A match that nobody watches any more.
+DELETE FROM views WHERE match_id = :match_id;
+DELETE FROM payloads WHERE match_id = :match_id;
+
+-- name: keep_only
+-- Every match that is not among the watched ones goes.
+DELETE FROM views WHERE match_id NOT IN (SELECT value FROM json_each(:match_ids));
+DELETE FROM payloads WHERE match_id NOT IN (SELECT value FROM json_each(:match_ids));
+
 -- name: put_beat
 -- A node's latest sign of life.
 INSERT INTO beats (node, beat) VALUES (:node, :beat)
@@ -22,11 +32,9 @@ SELECT views.*, payloads.payload
 FROM views LEFT JOIN payloads ON payloads.match_id = views.match_id
 WHERE views.match_id = :match_id;
 
--- name: rows
--- The live view of every match, in the order of their ids.
-SELECT views.*, payloads.payload
-FROM views LEFT JOIN payloads ON payloads.match_id = views.match_id
-ORDER BY views.match_id;
+-- name: records
+-- How the watching goes, in the order of the matches' ids; whoever lists them needs no payloads.
+SELECT record FROM views WHERE match_id BETWEEN :first AND :last ORDER BY match_id;
 
 -- name: beats
 -- Every node's latest sign of life.
