@@ -42,7 +42,7 @@ async def capture(*, seed: int, minutes: float) -> Report:
         data = Path(home) / "data"
         figures, details = await _run(data, seed, minutes * 60)
         figures["orphans"] = survivors(data)
-    is_ok = not any(figures[name] for name in ("lost", "duplicated", "ghost", "orphans", "never_recovered"))
+    is_ok = not any(figures[name] for name in ("lost", "duplicated", "ghost", "wrong", "orphans", "never_recovered"))
     return Report(suite="chaos capture", is_ok=is_ok, figures=figures, details=details)
 
 
@@ -70,6 +70,7 @@ async def _run(data: Path, seed: int, seconds: float) -> tuple[dict[str, Any], t
         "lost": verdict.lost,
         "duplicated": verdict.duplicated,
         "ghost": verdict.ghost,
+        "wrong": verdict.wrong,
         **recoveries.figures(),
         "never_recovered": recoveries.never,
         "requests": sent,

@@ -49,6 +49,18 @@ def test_real_matches_come_back_ball_by_ball(longstop: Longstop, recorded: Path,
     assert report["equal"] == report["deliveries"] > 100
 
 
+@pytest.mark.req("NFR-005", "NFR-009")
+def test_a_real_match_comes_back_though_the_scraper_is_killed_again_and_again(
+    longstop: Longstop, recorded: Path
+) -> None:
+    run = longstop("verify", recorded / "cricsheet" / "t20_ipl" / "1082625.json", "--kill-every", "2", "--json")
+
+    assert run.returncode == 0, run.stdout + run.stderr
+    report = json.loads(run.stdout)
+    assert report["kills"] >= 3
+    assert report["equal"] == report["deliveries"]
+
+
 def test_a_file_that_is_no_match_is_one_sentence_and_no_traceback(longstop: Longstop, tmp_path: Path) -> None:
     file = tmp_path / "match.json"
     file.write_text('{"info": 1}')

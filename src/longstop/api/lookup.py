@@ -1,6 +1,5 @@
 """What every data route needs first: whether the bearer may ask, which match is meant, and how old it is."""
 
-import re
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -13,11 +12,9 @@ from longstop.api.auth import Permission, TokenVerifier
 from longstop.api.view import MatchView, from_hot, from_store
 from longstop.clock import Clock
 from longstop.errors import UsageError
-from longstop.model.match import MatchRef, MonitoringRecord
+from longstop.model.match import MonitoringRecord, parse_match_id
 from longstop.storage.base import HotReader, MatchReader, MatchRow
 
-#: What fits SQLite's integers, written without leading zeros.
-_NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 REVALIDATE = {"Cache-Control": "no-cache"}
 
 _bearer_scheme = HTTPBearer(auto_error=False, description="A token from `longstop token`.")
@@ -78,12 +75,11 @@ class Lookup:
         return sum(stored.closed_at is None for stored in self.reader.findings(match.match_id))
 
     def _look_up(self, text: str) -> MatchRow | None:
-        if _NUMBER.fullmatch(text):
-            return self.reader.match(int(text))
         try:
-            return self.reader.find(MatchRef.parse(text))
+            name = parse_match_id(text)
         except UsageError as error:
             raise HTTPException(400, str(error)) from error
+        return self.reader.match(name) if isinstance(name, int) else self.reader.find(name)
 
 
 def not_read_yet(match: MatchRow) -> HTTPException:

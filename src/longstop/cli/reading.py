@@ -17,7 +17,7 @@ from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, OverSummary, Result
 from longstop.model.event import StoredEvent
-from longstop.model.match import MatchRef
+from longstop.model.match import parse_match_id
 from longstop.settings import Settings
 from longstop.sources.base import Ask, Resource, Source, SourceConfig
 from longstop.storage.base import MatchFilter, MatchReader, MatchRow
@@ -129,9 +129,8 @@ def _reader(settings: Settings) -> MatchReader:
 
 
 def _find(reader: MatchReader, text: str) -> MatchRow:
-    # Larger numbers than SQLite's are no ids, and would not be looked up but refused.
-    is_number = text.isascii() and text.isdecimal() and len(text) < 19
-    match = reader.match(int(text)) if is_number else reader.find(MatchRef.parse(text))
+    name = parse_match_id(text)
+    match = reader.match(name) if isinstance(name, int) else reader.find(name)
     if match is None:
         raise UsageError(f"there is no match {text}: `longstop matches` lists those that are there")
     return match

@@ -3,14 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Self
 
 from msgspec import Struct
 
 from longstop.errors import FetchTimeout, belonging_to
 from longstop.fetching.addresses import allowed_target
 from longstop.fetching.base import Fetcher, FetchRequest, Page
-from longstop.sources.base import SourceConfig
 
 Guard = Callable[[Fetcher], Fetcher]
 
@@ -28,10 +26,6 @@ class FetchPolicy(Struct, frozen=True, kw_only=True):
     max_redirects: int = 3
     #: Requests under way at one moment; others wait, within their deadline.
     max_connections: int = 32
-
-    @classmethod
-    def of(cls, config: SourceConfig) -> Self:
-        return cls(hosts=config.hosts, allow_private_addresses=config.allow_private_addresses)
 
 
 def guarded(fetcher: Fetcher, policy: FetchPolicy) -> Fetcher:

@@ -33,6 +33,15 @@ class MatchRef(Struct, frozen=True, order=True):
         return cls(source, source_id)
 
 
+#: What fits SQLite's integers, written without leading zeros.
+_NUMBER = re.compile(r"[1-9][0-9]{0,17}")
+
+
+def parse_match_id(text: str) -> int | MatchRef:
+    """Read how people name a match: by our number, or by a source and its id."""
+    return int(text) if _NUMBER.fullmatch(text) else MatchRef.parse(text)
+
+
 class Phase(StrEnum):
     """Where a match stands in our care."""
 

@@ -94,10 +94,10 @@ class _Builder:
             )
         )
 
-    def replace(self, old: Event, seen: SeenEvent, position: int | None = None) -> None:
+    def replace(self, old: Event, seen: SeenEvent, position: int | None = None, *, may_be_late: bool = False) -> None:
         """Put what is seen over what we hold; while that is a step back only suspected, the old stands."""
         is_back = old.is_live and _is_step_back(old.content, seen.content)
-        if is_back and not self.may_step_back(old.key, content_hash(seen.content, None)):
+        if is_back and (may_be_late or not self.may_step_back(old.key, content_hash(seen.content, None))):
             self.put(old.key, old.content, old.source_event_id, position)
         else:
             self.put(old.key, seen.content, seen.source_event_id, position)
@@ -144,6 +144,7 @@ def _refuse_mass_vanishing(slots: Iterable[Slot]) -> None:
 
 def _diff_deliveries(builder: _Builder, slots: Sequence[Slot], is_settled: bool) -> None:
     position = 0
+    newest = next((slot for slot in reversed(slots) if isinstance(slot, Shown | New)), None)
     for slot in slots:
         if isinstance(slot, Vanished) and _may_void(builder, slot, is_settled):
             builder.void(slot.known)
@@ -155,7 +156,8 @@ def _diff_deliveries(builder: _Builder, slots: Sequence[Slot], is_settled: bool)
             case New(seen):
                 builder.put(builder.allot(seen), seen.content, seen.source_event_id, position)
             case Shown(known, seen):
-                builder.replace(known, seen, position)
+                # A feed that lags may show the newest ball and not yet its wicket: there the scoreboard has the word.
+                builder.replace(known, seen, position, may_be_late=slot is newest and not is_settled)
 
 
 def _may_void(builder: _Builder, slot: Vanished, is_settled: bool) -> bool:

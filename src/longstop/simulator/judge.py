@@ -37,6 +37,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     ghost: int
     #: Deliveries that are wrong or missing inside a gap that the product has declared.
     declared: int
+    #: Innings totals that are served otherwise than they were published.
+    wrong: int = 0
     details: tuple[str, ...]
 
 
@@ -104,6 +106,25 @@ def judge(
         declared=counts["declared"],
         details=tuple(finding.sentence for finding in findings if finding.kind != "declared")[:MAX_DETAILS],
     )
+
+
+def wrong_scores(
+    truth: Iterable[TruthLine], payloads: Mapping[str, Mapping[str, Any]], sites: Iterable[str]
+) -> list[str]:
+    """Return a sentence for each closed innings that a match's payload shows with another total than was published."""
+    published: dict[tuple[str, int], TruthLine] = {}
+    for line in truth:
+        for site in sites if line.kind == "innings" else ():
+            seen = as_espncricinfo(line) if site == ESPNCRICINFO else line
+            published[seen.match, int(seen.id.partition("-")[2])] = seen
+    found = []
+    for (match, number), line in sorted(published.items()):
+        served = next((each for each in payloads.get(match, {}).get("innings", ()) if each["number"] == number), None)
+        shown = (served["runs"], served["wickets"]) if served else None
+        if line.op != "void" and shown != (line.content["runs"], line.content["wickets"]):
+            total = f"{line.content['runs']}/{line.content['wickets']}"
+            found.append(f"{match}: innings {number} is served as {shown}, published was {total}")
+    return found
 
 
 def _sources(events: Mapping[str, Sequence[_Version]]) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from longstop.simulator.judge import Verdict, judge
+from longstop.simulator.judge import Verdict, judge, wrong_scores
 from longstop.simulator.truth import read_truth
 from longstop.trial.sample import all_events, list_matches
 from longstop.trial.settle import SETTLE_WITHIN, final_sync
@@ -17,8 +17,11 @@ async def account(stage: Stage, *, within: float = SETTLE_WITHIN) -> Verdict:
     entries = await list_matches(stage)
     stored = {_name(entry): await all_events(stage, entry["matchId"]) for entry in entries}
     declared = {_name(entry): (await stage.api.get(f"{entry['url']}/findings")).body["findings"] for entry in entries}
-    verdict = judge(read_truth(stage.truth), stored, declared=declared, sites=stage.sites)
-    return replace(verdict, matches=len(entries))
+    truth = list(read_truth(stage.truth))
+    verdict = judge(truth, stored, declared=declared, sites=stage.sites)
+    payloads = {_name(entry): (await stage.api.get(entry["url"])).body for entry in entries}
+    wrong = wrong_scores(truth, payloads, stage.sites)
+    return replace(verdict, matches=len(entries), wrong=len(wrong), details=(*verdict.details, *wrong[:20]))
 
 
 def _name(entry: dict[str, Any]) -> str:

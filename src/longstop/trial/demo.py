@@ -103,6 +103,7 @@ async def _account(stage: Stage, samples: Samples) -> DemoReport:
         duplicated=verdict.duplicated,
         ghost=verdict.ghost,
         declared=verdict.declared,
+        wrong=verdict.wrong,
         freshness_p50_s=_rounded(percentile(samples.ages, 0.50)),
         freshness_p99_s=_rounded(percentile(samples.ages, 0.99)),
         rss_mb=round(samples.peak_rss_bytes / MEGABYTE, 1),

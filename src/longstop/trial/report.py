@@ -14,6 +14,8 @@ class DemoReport(Struct, frozen=True, kw_only=True):
     ghost: int
     #: Deliveries that a source no longer showed when we came, and of which that is on record.
     declared: int
+    #: Innings totals that are served otherwise than they were published.
+    wrong: int
     freshness_p50_s: float | None
     freshness_p99_s: float | None
     rss_mb: float
@@ -22,4 +24,4 @@ class DemoReport(Struct, frozen=True, kw_only=True):
 
     @property
     def is_good(self) -> bool:
-        return not (self.lost or self.duplicated or self.ghost)
+        return not (self.lost or self.duplicated or self.ghost or self.wrong)

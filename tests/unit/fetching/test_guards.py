@@ -7,29 +7,10 @@ import pytest
 from longstop.errors import FetchTimeout, ForbiddenTarget, PageNotFound
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.guards import FetchPolicy, guarded
-from longstop.sources.base import SourceConfig
 from longstop.testing import ScriptedFetcher, run_virtual
 
 POLICY = FetchPolicy(hosts=("crex.com",), deadline_seconds=10)
 REQUEST = FetchRequest(source="crex", url="https://crex.com/live?token=secret")
-
-
-def test_a_policy_takes_its_hosts_from_the_source_and_the_rest_from_its_defaults() -> None:
-    config = SourceConfig(
-        domain_id="crex",
-        enabled=True,
-        precedence_weight=1,
-        adapter_class="x",
-        hosts=("127.0.0.1:1",),
-        allow_private_addresses=True,
-        permission=None,
-        metadata={},
-    )
-
-    policy = FetchPolicy.of(config)
-
-    assert policy == FetchPolicy(hosts=("127.0.0.1:1",), allow_private_addresses=True)
-    assert (policy.deadline_seconds, policy.max_body_bytes, policy.max_redirects) == (10, 5 * 1024 * 1024, 3)
 
 
 def test_a_fetch_within_its_deadline_passes() -> None:
