@@ -309,8 +309,10 @@ async def watching(truth: Path) -> AsyncIterator[Watching]:
     ids=lambda fault: "-".join(filter(None, (fault.kind, fault.field, fault.path.rpartition("/")[2]))),
 )
 async def test_nothing_wrong_is_stored_while_the_fault_lasts_and_the_next_good_poll_goes_on(
-    tmp_path: Path, fault: Fault
+    tmp_path: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # What is not found is left alone for a while; a test need not wait so long for the next good poll.
+    monkeypatch.setattr("longstop.watching.cadence.NOT_FOUND_SECONDS", 0.5)
     async with watching(tmp_path / "truth.jsonl") as running:
         running.site.faults.add(fault, SystemClock().now())
         await asyncio.sleep(1.2)

@@ -37,10 +37,11 @@ def compared(state: MatchState, seen: Look, scorecard: Scorecard | None, names: 
     """Compare a look with what we hold: what is new, what is wrong, and the state once that is stored."""
     settled = {innings for innings, difference in seen.differences.items() if not difference}
     board, doubted_board = believed(state, seen)
+    reached = milestones(state.events, seen.newest_innings, seen.board, scorecard, seen.sighting.events)
     found = diff(
         state.events,
         seen.sighting,
-        _with_inferred(milestones(state.events, seen.newest_innings, seen.board, scorecard), state, seen, scorecard),
+        _with_inferred(reached, state, seen, scorecard),
         confirmed=state.suspects,
         settled=settled | _off_the_board(seen),
     )

@@ -97,7 +97,8 @@ class _Builder:
     def replace(self, old: Event, seen: SeenEvent, position: int | None = None, *, may_be_late: bool = False) -> None:
         """Put what is seen over what we hold; while that is a step back only suspected, the old stands."""
         is_back = old.is_live and _is_step_back(old.content, seen.content)
-        if is_back and (may_be_late or not self.may_step_back(old.key, content_hash(seen.content, None))):
+        is_late = may_be_late and _has_lost_wicket(old.content, seen.content)
+        if is_back and (is_late or not self.may_step_back(old.key, content_hash(seen.content, None))):
             self.put(old.key, old.content, old.source_event_id, position)
         else:
             self.put(old.key, seen.content, seen.source_event_id, position)
@@ -167,12 +168,16 @@ def _may_void(builder: _Builder, slot: Vanished, is_settled: bool) -> bool:
 
 def _is_step_back(old: Content, new: Content) -> bool:
     if isinstance(old, Delivery) and isinstance(new, Delivery):
-        return new.runs.total < old.runs.total or len(new.wickets) < len(old.wickets)
+        return new.runs.total < old.runs.total or _has_lost_wicket(old, new)
     if isinstance(old, OverSummary) and isinstance(new, OverSummary):
         return new.runs < old.runs
     if isinstance(old, InningsSummary) and isinstance(new, InningsSummary):
         return new.runs < old.runs or new.wickets < old.wickets or new.overs < old.overs
     return False
+
+
+def _has_lost_wicket(old: Content, new: Content) -> bool:
+    return isinstance(old, Delivery) and isinstance(new, Delivery) and len(new.wickets) < len(old.wickets)
 
 
 def _diff_overs(builder: _Builder, sighting: Sighting, settled: Collection[int]) -> None:

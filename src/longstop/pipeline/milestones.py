@@ -1,10 +1,10 @@
 """Innings and result rows: no feed lists them, the scoreboard implies them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from longstop.model.cricket import InningsScore, InningsSummary
+from longstop.model.cricket import Delivery, InningsScore, InningsSummary, Overs
 from longstop.model.event import Event, EventKey, EventKind
 from longstop.pipeline.assemble import SeenEvent
 from longstop.sources.base import Board, Scorecard
@@ -18,19 +18,23 @@ class Milestones(Struct, frozen=True, kw_only=True):
 
 
 NO_MILESTONES = Milestones()
+_NO_BALL = Overs(0, 0)
 
 
 def score_of(innings: int, newest: int, board: Board, scorecard: Scorecard | None) -> InningsScore | None:
     """Return the source's own total of an innings: from the scoreboard while it shows it, else from the scorecard."""
+    return next(_scores(innings, newest, board, scorecard), None)
+
+
+def _scores(innings: int, newest: int, board: Board, scorecard: Scorecard | None) -> Iterator[InningsScore]:
     if innings in pair_of(newest):
         shown = board.first if innings % 2 else board.second
         if shown is not None and not shown.is_blank:
-            return shown
+            yield shown
     for item in scorecard.innings if scorecard else ():
         # A played innings of zeros is a site's filler, here as on the scoreboard.
         if item.number == innings and not item.score.is_blank:
-            return item.score
-    return None
+            yield item.score
 
 
 def pair_of(newest: int) -> tuple[int, int]:
@@ -50,13 +54,24 @@ def sides(newest: int, board: Board, scorecard: Scorecard | None) -> dict[int, s
     return known
 
 
-def milestones(known: Mapping[EventKey, Event], newest: int, board: Board, scorecard: Scorecard | None) -> Milestones:
-    """Return the innings that are closed and the result, as the source shows them now."""
+def milestones(
+    known: Mapping[EventKey, Event],
+    newest: int,
+    board: Board,
+    scorecard: Scorecard | None,
+    seen: Iterable[SeenEvent] = (),
+) -> Milestones:
+    """Return the innings that are closed and the result, as the source shows them now.
+
+    A total of fewer balls than the list has is an older copy: no innings ends with it.
+    """
+    bowled = _bowled(known, seen)
     last_closed = _last_closed(known, newest, board, scorecard)
     batting = sides(newest, board, scorecard)
     reached: list[SeenEvent] = []
     for innings in range(1, last_closed + 1):
-        score = score_of(innings, newest, board, scorecard)
+        shown = _scores(innings, newest, board, scorecard)
+        score = next((each for each in shown if each.overs >= bowled.get(innings, _NO_BALL)), None)
         if score is not None:
             before = known.get(EventKey(EventKind.INNINGS, innings))
             # Who batted does not change: a board between two innings may have turned the sides already.
@@ -87,6 +102,16 @@ def _last_closed(known: Mapping[EventKey, Event], newest: int, board: Board, sco
         return newest - 1
     score = score_of(newest, newest, board, scorecard)
     return newest - 1 if score and score.overs > closed.content.overs else newest
+
+
+def _bowled(known: Mapping[EventKey, Event], seen: Iterable[SeenEvent]) -> dict[int, Overs]:
+    """Return the label of the last legal ball of every innings, among those that we hold or see."""
+    held = [(key.innings, event.content) for key, event in known.items() if event.is_live]
+    last: dict[int, Overs] = {}
+    for innings, content in (*held, *((event.innings, event.content) for event in seen)):
+        if isinstance(content, Delivery) and content.runs.is_legal:
+            last[innings] = max(last.get(innings, _NO_BALL), content.label)
+    return last
 
 
 def _closed(innings: int, score: InningsScore, team: str | None) -> SeenEvent:

@@ -74,8 +74,11 @@ def _pair_replaced(slots: Iterable[Slot]) -> Iterable[Slot]:
 
 
 def _paired(vanished: Sequence[Vanished], new: Sequence[New]) -> Iterable[Slot]:
-    for old, fresh in zip_longest(vanished, new):
-        if old and fresh and old.known.key.over == fresh.seen.over:
-            yield Shown(old.known, fresh.seen)
-        else:
-            yield from (slot for slot in (old, fresh) if slot)
+    for over in sorted({slot.known.key.over for slot in vanished} | {slot.seen.over for slot in new}):
+        olds = [slot for slot in vanished if slot.known.key.over == over]
+        freshes = [slot for slot in new if slot.seen.over == over]
+        for old, fresh in zip_longest(olds, freshes):
+            if old and fresh:
+                yield Shown(old.known, fresh.seen)
+            else:
+                yield from (slot for slot in (old, fresh) if slot)

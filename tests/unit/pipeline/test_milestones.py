@@ -6,7 +6,7 @@ from longstop.model.cricket import InningsSummary, Overs, Result, ResultKind
 from longstop.model.event import EventKey, EventKind
 from longstop.pipeline.milestones import milestones, pair_of, score_of, sides
 from longstop.sources.base import Scorecard, ScorecardInnings
-from tests.builders import board, event, fold, score
+from tests.builders import board, delivery, event, fold, score, seen
 
 CARD = Scorecard(
     innings=(
@@ -38,6 +38,25 @@ def test_a_zero_filled_innings_of_the_card_is_no_score_either() -> None:
     zeros = Scorecard(innings=(ScorecardInnings(number=1, team="T1", score=score("0/0 0.0")),))
 
     assert score_of(1, 3, board(), zeros) is None
+
+
+def test_a_total_of_fewer_balls_than_the_list_has_ends_no_innings() -> None:
+    older = board(batting="T2", bowling="T1", first=score("44/3 9.4"), second=score("1/0 0.1"))
+    last = seen("9", delivery("9.6"), innings=1)
+    stale = Scorecard(innings=(ScorecardInnings(number=1, team="T1", score=score("45/3 9.5")),))
+
+    assert milestones({}, 2, older, None, [last]).reached == ()
+    assert milestones({}, 2, older, stale, [last]).reached == ()
+    assert milestones(fold(event("delivery:1:9:6", "9", delivery("9.6"))), 2, older, None).reached == ()
+    assert [each.content for each in milestones({}, 2, older, CARD, [last]).reached] == [CLOSED]
+
+
+def test_a_wide_has_the_label_of_a_ball_that_was_not_bowled_yet() -> None:
+    won_by_a_wide = board(batting="T2", bowling="T1", first=score("50/3 9.4"), second=score("1/0 0.1"))
+
+    reached = milestones({}, 2, won_by_a_wide, None, [seen("9", delivery("9.5", wides=1), innings=1)]).reached
+
+    assert len(reached) == 1
 
 
 def test_sides_are_known_from_play_and_not_from_a_break() -> None:

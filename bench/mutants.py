@@ -1,0 +1,248 @@
+"""Mutants: the product with one thing broken on purpose. A test suite that lets one live does not guard that thing.
+
+Each is a small patch that must fit exactly once, applied to a copy of the package. First the model test is run against
+it (`tests/model`); whom it lets live meets the tests of its neighbourhood.
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from bench.frame import Report, run, say
+from longstop.errors import UsageError
+
+ROOT = Path(__file__).parents[1]
+AT_ONCE = 2
+RUN_WITHIN = 240.0
+MODEL = ("-m", "bench.mutants_model")
+NEIGHBOURS = (
+    *("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/unit/pipeline", "tests/unit/watching"),
+    *("tests/contract/test_match_store.py",),
+)
+
+
+class Mutant(Struct, frozen=True, kw_only=True):
+    """One thing broken."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+_DIFF, _WALK, _RUN = "pipeline/diff.py", "pipeline/walk.py", "pipeline/run.py"
+_UPDATE, _WATCHER, _STATE = "storage/update.py", "watching/watcher.py", "pipeline/state.py"
+_SAME = "SELECT * FROM event_versions WHERE match_id = :match_id AND key = :key AND content_hash = :content_hash"
+
+MUTANTS = (
+    Mutant(
+        name="the base moves on though the commit failed",
+        file=_RUN,
+        old="        receipt = await self._store.save_update(update)\n        return Outcome(",
+        new=(
+            "        try:\n            receipt = await self._store.save_update(update)\n"
+            "        except Exception:\n            return Outcome(state=after.state, receipt=None)\n"
+            "        return Outcome("
+        ),
+    ),
+    Mutant(
+        name="the base is a cache that forgets",
+        file=_STATE,
+        old="events={**self.events, **{stored.event.key: stored.event for stored in receipt.events}},",
+        new="events=dict([*self.events.items(), *((s.event.key, s.event) for s in receipt.events)][-4:]),",
+    ),
+    Mutant(
+        name="a commit of unknown outcome counts as failed",
+        file=_WATCHER,
+        old="        except LongstopError as error:\n            self._is_base_known = False",
+        new="        except LongstopError as error:\n            self._is_base_known = True",
+    ),
+    Mutant(
+        name="only the newest of a large diff are kept",
+        file=_DIFF,
+        old="events=tuple(sorted(builder.events, key=order_of_play)),",
+        new="events=tuple(sorted(builder.events, key=order_of_play)[-3:]),",
+    ),
+    Mutant(
+        name="versions are told apart by their content alone",
+        file=_UPDATE,
+        old="        stored = _stored_before(connection, columns)\n",
+        new=(
+            f'        same = rows(connection, "{_SAME}", columns)\n'
+            "        stored = stored_event(same[0]) if same else None\n"
+        ),
+    ),
+    Mutant(name="no fence", file=_UPDATE, old="    if update.epoch != match.epoch:", new="    if False:"),
+    Mutant(
+        name="every correction is taken for an older copy",
+        file=_DIFF,
+        old="            self.put(old.key, seen.content, seen.source_event_id, position)",
+        new="            self.put(old.key, old.content, old.source_event_id, position)",
+    ),
+    Mutant(
+        name="a step back counts at the first look",
+        file=_DIFF,
+        old="        if token in self._confirmed:",
+        new="        if token:",
+    ),
+    Mutant(
+        name="the newest ball is void without the scoreboard's word",
+        file=_DIFF,
+        old="    return (is_settled or not slot.is_tail) and builder",
+        new="    return builder",
+    ),
+    Mutant(
+        name="nothing is ever void",
+        file=_DIFF,
+        old='    return (is_settled or not slot.is_tail) and builder.may_step_back(slot.known.key, "void")',
+        new="    return False",
+    ),
+    Mutant(
+        name="a key is used again after a void",
+        file=_DIFF,
+        old="        for key in known:\n            if key.kind",
+        new="        self._taken = {key for key in known if known[key].is_live}\n"
+        "        for key in self._taken:\n            if key.kind",
+    ),
+    Mutant(
+        name="positions are not counted anew",
+        file=_DIFF,
+        old="                builder.put(known.key, known.content, known.source_event_id, position)",
+        new="                builder.put(known.key, known.content, known.source_event_id, known.position)",
+    ),
+    Mutant(
+        name="a result counts at the first look",
+        file=_DIFF,
+        old="        return seen.kind is EventKind.RESULT\n",
+        new="        return False\n",
+    ),
+    Mutant(
+        name="the walk stops at the first known ball, whatever the totals say",
+        file=_WALK,
+        old="        agrees = not _news(seen.differences, state.differences)",
+        new="        agrees = True",
+    ),
+    Mutant(
+        name="a start is no full sync",
+        file="pipeline/looking.py",
+        old="        return Depth(is_whole=True)\n    if (",
+        new="        return Depth()\n    if (",
+    ),
+    Mutant(
+        name="sequence numbers have holes", file=_UPDATE, old="            seq += 1\n", new="            seq += 2\n"
+    ),
+    Mutant(
+        name="the snapshot is stored and the events are not",
+        file=_UPDATE,
+        old="    events, seq = _save_events(connection, update, before.seq)",
+        new="    events, seq = (), before.seq",
+    ),
+    Mutant(
+        name="totals that disagree are not told",
+        file="pipeline/findings.py",
+        old="    return (*_mismatches(differences), *_gaps(state))",
+        new="    return tuple(_gaps(state))",
+    ),
+    Mutant(
+        name="a gap is silent",
+        file="pipeline/findings.py",
+        old="    return (*_mismatches(differences), *_gaps(state))",
+        new="    return tuple(_mismatches(differences))",
+    ),
+    Mutant(
+        name="what fell out of a window is not summed up",
+        file="pipeline/inferred.py",
+        old="    if not sighting.is_window:\n        return {}",
+        new="    if sighting:\n        return {}",
+    ),
+    Mutant(
+        name="a sum stays when its balls turn up",
+        file="pipeline/compared.py",
+        old="withdrawn=(*reached.withdrawn, *gone)",
+        new="withdrawn=reached.withdrawn",
+    ),
+    Mutant(
+        name="an older board is served at once",
+        file="pipeline/boards.py",
+        old="    if before is None or is_further or",
+        new="    if True or before is None or is_further or",
+    ),
+)
+
+
+async def fate(mutant: Mutant) -> str | None:
+    """Return who caught a mutant; `None` when nobody did."""
+    with tempfile.TemporaryDirectory(prefix="longstop-mutant-") as home:
+        _breed(mutant, Path(home))
+        for name, command in (("model", MODEL), ("neighbours", NEIGHBOURS)):
+            if await _fails(command, Path(home)):
+                return name
+    return None
+
+
+def _breed(mutant: Mutant, home: Path) -> None:
+    shutil.copytree(ROOT / "src" / "longstop", home / "longstop", ignore=shutil.ignore_patterns("__pycache__"))
+    file = home / "longstop" / mutant.file
+    text = file.read_text()
+    if text.count(mutant.old) != 1:
+        raise UsageError(f"{mutant.name}: its patch fits {text.count(mutant.old)} times in {mutant.file}, not once")
+    file.write_text(text.replace(mutant.old, mutant.new))
+
+
+async def _fails(command: Sequence[str], home: Path) -> bool:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"},
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+    )
+    try:
+        async with asyncio.timeout(RUN_WITHIN):
+            await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return True  # a product that hangs has been caught too
+    return process.returncode != 0
+
+
+async def mutants(chosen: Sequence[Mutant]) -> Report:
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def judged(mutant: Mutant) -> str | None:
+        async with gate:
+            caught_by = await fate(mutant)
+        say(f"{f'caught by the {caught_by}' if caught_by else 'LIVES'}: {mutant.name}")
+        return caught_by
+
+    if await _fails(MODEL, ROOT / "src"):
+        raise UsageError("the model test fails without any mutant: mend that first")
+    fates = await asyncio.gather(*(judged(mutant) for mutant in chosen))
+    living = [mutant.name for mutant, caught_by in zip(chosen, fates, strict=True) if caught_by is None]
+    figures = {"caught": len(chosen) - len(living), "total": len(chosen), "by_model": fates.count("model")}
+    return Report(suite="mutants", is_ok=not living, figures=figures, details=living)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="scripts/mutants", description="Break one thing at a time and see who notices."
+    )
+    parser.add_argument("words", nargs="*", help="only mutants whose name has one of these words")
+    words = parser.parse_args().words
+    chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)]
+    return run("mutants", mutants(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
