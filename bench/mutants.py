@@ -20,6 +20,7 @@ from bench.frame import Report, run, say
 from longstop.errors import UsageError
 
 ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "longstop"
 AT_ONCE = 2
 RUN_WITHIN = 240.0
 MODEL = ("-m", "bench.mutants_model")
@@ -121,8 +122,8 @@ MUTANTS = (
     Mutant(
         name="a result counts at the first look",
         file=_DIFF,
-        old="        return seen.kind is EventKind.RESULT\n",
-        new="        return False\n",
+        old="        return seen.kind is EventKind.RESULT or is_contradicted\n",
+        new="        return is_contradicted\n",
     ),
     Mutant(
         name="the walk stops at the first known ball, whatever the totals say",
@@ -189,12 +190,16 @@ async def fate(mutant: Mutant) -> str | None:
 
 
 def _breed(mutant: Mutant, home: Path) -> None:
-    shutil.copytree(ROOT / "src" / "longstop", home / "longstop", ignore=shutil.ignore_patterns("__pycache__"))
-    file = home / "longstop" / mutant.file
-    text = file.read_text()
+    shutil.copytree(SOURCE, home / "longstop", ignore=shutil.ignore_patterns("__pycache__"))
+    (home / "longstop" / mutant.file).write_text(mutated(mutant))
+
+
+def mutated(mutant: Mutant) -> str:
+    """Return the text of the mutant's file, with its patch; it must fit exactly once, or it breaks something else."""
+    text = (SOURCE / mutant.file).read_text()
     if text.count(mutant.old) != 1:
         raise UsageError(f"{mutant.name}: its patch fits {text.count(mutant.old)} times in {mutant.file}, not once")
-    file.write_text(text.replace(mutant.old, mutant.new))
+    return text.replace(mutant.old, mutant.new)
 
 
 async def _fails(command: Sequence[str], home: Path) -> bool:
@@ -211,9 +216,11 @@ async def _fails(command: Sequence[str], home: Path) -> bool:
         async with asyncio.timeout(RUN_WITHIN):
             await process.communicate()
     except TimeoutError:
-        process.kill()
-        await process.wait()
         return True  # a product that hangs has been caught too
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     return process.returncode != 0
 
 
@@ -226,6 +233,8 @@ async def mutants(chosen: Sequence[Mutant]) -> Report:
         say(f"{f'caught by the {caught_by}' if caught_by else 'LIVES'}: {mutant.name}")
         return caught_by
 
+    for mutant in chosen:
+        mutated(mutant)
     if await _fails(MODEL, ROOT / "src"):
         raise UsageError("the model test fails without any mutant: mend that first")
     fates = await asyncio.gather(*(judged(mutant) for mutant in chosen))

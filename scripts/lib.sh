@@ -4,6 +4,7 @@ set -euo pipefail
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 VENV="$ROOT/.venv"
+CALLED_FROM="$PWD"
 cd "$ROOT"
 
 say() { printf '%s\n' "$*" >&2; }

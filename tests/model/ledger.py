@@ -5,12 +5,12 @@ from itertools import groupby
 
 import msgspec
 
-from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, OverSummary, Result
+from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, Overs, OverSummary, Result
 from longstop.model.event import Event, EventKey, EventKind, Op, StoredEvent, order_of_play
 from longstop.model.snapshot import SNAPSHOTS_KEPT, checksum
 from longstop.storage.base import Finding, MatchReader
 from tests.model.sites import Site
-from tests.model.truth import Truth
+from tests.model.truth import BALLS_PER_OVER, Truth
 
 
 class Ledger:
@@ -33,7 +33,7 @@ class Ledger:
         self._shown.update((str(id_), content) for id_, content in truth.deliveries().items())
         self._shown.update(truth.summaries(counts_balls=self._counts_balls).items())
         for innings, score in truth.board().items():
-            self._shown.add((innings, score.runs, score.wickets, score.overs))
+            self._shown.add((innings, score.runs, score.wickets, balls_of(score.overs)))
         self._shown.add(truth.headline)
 
     def live(self, kind: EventKind) -> list[Event]:
@@ -97,7 +97,7 @@ class Ledger:
             case OverSummary():
                 return ((event.key.innings, event.key.over), event.content) in self._shown
             case InningsSummary() as closed:
-                return (event.key.innings, closed.runs, closed.wickets, closed.overs) in self._shown
+                return (event.key.innings, closed.runs, closed.wickets, balls_of(closed.overs)) in self._shown
             case Result():
                 return event.content.text in self._shown
             case _:
@@ -122,3 +122,8 @@ class Ledger:
         last = msgspec.json.decode(kept[0].payload).get("last_event")
         if last:
             assert self.fold[EventKey.parse(last["key"])].is_live, "a snapshot speaks of what is stored"
+
+
+def balls_of(overs: Overs) -> int:
+    """Count balls: 9.6 and 10.0 are the same moment, on the scoreboard and on the scorecard of one site."""
+    return overs.over * BALLS_PER_OVER + overs.ball

@@ -13,6 +13,7 @@ from longstop.model.event import EventKind
 from longstop.pipeline.milestones import pair_of
 from longstop.storage.base import FindingKind
 from tests.model.laboratory import Crash, Laboratory, Mishap
+from tests.model.ledger import balls_of
 from tests.model.sites import BREAK, RESULT, Site
 from tests.model.truth import RUNS, Ball, Truth
 
@@ -299,13 +300,13 @@ class Capture(RuleBasedStateMachine):
     def check_whole(self, lab: Laboratory) -> None:
         """Check what holds at the end of an innings, when everything was read again."""
         closed = {
-            event.key.innings: (event.content.runs, event.content.wickets, event.content.overs, event.content.team)
+            event.key.innings: (content.runs, content.wickets, balls_of(content.overs), content.team)
             for event in lab.ledger.live(EventKind.INNINGS)
-            if isinstance(event.content, InningsSummary)
+            if isinstance(content := event.content, InningsSummary)
         }
         sides = lab.truth.people.sides
         assert closed == {
-            innings: (score.runs, score.wickets, score.overs, sides[(innings - 1) % 2])
+            innings: (score.runs, score.wickets, balls_of(score.overs), sides[(innings - 1) % 2])
             for innings, score in lab.truth.figures().items()
         }
         assert lab.ledger.live(EventKind.RESULT) == []

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from longstop import __version__
 from longstop.clock import Clock
 from longstop.settings import Settings
-from longstop.supervision.parent import parent_fd, watch_parent
+from longstop.supervision.parent import watch_parent_if_any
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.events import ProcessStarted, ProcessStopped
 from longstop.telemetry.log import LogSink
@@ -24,8 +24,7 @@ def make_bus(process: str, settings: Settings, clock: Clock, *more: Sink) -> Bus
 @contextmanager
 def life(bus: Bus, process: str) -> Iterator[None]:
     """Say when a process begins and ends its work, and end it with its supervisor."""
-    if (fd := parent_fd(os.environ)) is not None:
-        watch_parent(fd)
+    watch_parent_if_any(os.environ)
     bus.emit(ProcessStarted(process=process, pid=os.getpid(), version=__version__))
     try:
         yield

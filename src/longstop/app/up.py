@@ -10,6 +10,7 @@ from longstop.clock import SystemClock
 from longstop.settings import Settings
 from longstop.sources.registry import enabled_sources
 from longstop.supervision.backoff import RestartPolicy
+from longstop.supervision.parent import watch_parent_if_any
 from longstop.supervision.supervisor import ChildSpec, Supervisor
 
 #: In this order they are asked to stop: first nothing new comes in, then nobody asks any more.
@@ -20,6 +21,7 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> None:
     """Run the children until SIGTERM or SIGINT."""
     # A child that cannot start would be started again and again; a mistake in the settings is better said once.
     enabled_sources(settings.sources)
+    watch_parent_if_any(environ)
     clock = SystemClock()
     env = {**environ, "LONGSTOP_DATA": str(settings.data)}
     children = [ChildSpec(name=name, argv=(sys.executable, "-m", "longstop", name), env=env) for name in CHILDREN]

@@ -27,8 +27,12 @@ def main() -> None:
     except LongstopError as error:
         print(f"longstop: {error}", file=sys.stderr)
         sys.exit(1)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # Whoever read our output has left (`longstop events 1 | head`): nothing to complain about.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return
+        print(f"longstop: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        # Whoever read our output has left (`longstop events 1 | head`): nothing to complain about.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

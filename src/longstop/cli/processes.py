@@ -63,6 +63,7 @@ def simulate(
     """Serve simulated sites: the demo's, the tests' and yours while you write a source."""
     from longstop.simulator.kinds import read_kinds
     from longstop.simulator.service import RunningSimulator, SimulatorOptions, serve
+    from longstop.supervision.parent import watch_parent_if_any
 
     options = SimulatorOptions(
         port=port,
@@ -80,6 +81,8 @@ def simulate(
     def say_ready(simulator: RunningSimulator) -> None:
         print(f"simulated crex on {simulator.base_url}", flush=True)
         print(f"simulated espncricinfo on {simulator.espn_url}", flush=True)
+
+    watch_parent_if_any(os.environ)
 
     async def run() -> None:
         serving = asyncio.ensure_future(serve(options, clock=SystemClock(), ready=say_ready))

@@ -21,7 +21,7 @@ class DemoSite(StrEnum):
 
 
 def demo(
-    seconds: Annotated[float | None, typer.Option("--for", metavar="S", help="Stop after S seconds.")] = None,
+    seconds: Annotated[float | None, typer.Option("--for", metavar="S", min=1, help="Stop after S seconds.")] = None,
     matches: Annotated[int, typer.Option(min=1, help="Simulated matches.")] = 20,
     kinds: Kinds = "t20",
     site: Annotated[DemoSite, typer.Option(help="Where to read them: a site that lists every ball, or a window.")] = (

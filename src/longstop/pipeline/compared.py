@@ -93,8 +93,9 @@ def _sum_of(innings: int, over: int, content: InferredBalls) -> SeenEvent:
 
 
 def _off_the_board(seen: Look) -> set[int]:
-    """Return innings that no scoreboard shows any more: there the whole list has the word."""
-    return {event.innings for event in seen.sighting.events} - set(seen.differences)
+    """Return innings that no scoreboard shows any more: there the list has the word, once it shows a later innings."""
+    shown = {event.innings for event in seen.sighting.events}
+    return shown - set(seen.differences) - {max(shown, default=0)}
 
 
 def _sync(before: SyncState, seen: Look, *, is_in_doubt: bool) -> SyncState:

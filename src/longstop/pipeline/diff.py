@@ -126,7 +126,7 @@ def diff(
         _refuse_mass_vanishing(slots)
         _diff_deliveries(builder, slots, innings in settled)
     _diff_overs(builder, sighting, settled)
-    _diff_milestones(builder, milestones)
+    _diff_milestones(builder, milestones, settled)
     return Diff(events=tuple(sorted(builder.events, key=order_of_play)), suspects=frozenset(builder.suspects))
 
 
@@ -208,19 +208,21 @@ def _covers(sighting: Sighting, key: EventKey, *, is_settled: bool) -> bool:
     return sighting.is_whole or places[0] <= place
 
 
-def _wants_two_looks(old: Event | None, seen: SeenEvent) -> bool:
+def _wants_two_looks(old: Event | None, seen: SeenEvent, settled: Collection[int]) -> bool:
     if old is None or not old.is_live:
-        # A result is final for everybody who reads it, so even the first one is looked at twice.
-        return seen.kind is EventKind.RESULT
+        # A result is final for everybody who reads it, so even the first one is looked at twice; and a scoreboard that
+        # says the innings is over may be the old one of another innings.
+        is_contradicted = seen.kind is EventKind.INNINGS and seen.innings not in settled
+        return seen.kind is EventKind.RESULT or is_contradicted
     is_news = old.content != seen.content
     return is_news and (seen.kind is EventKind.RESULT or _is_step_back(old.content, seen.content))
 
 
-def _diff_milestones(builder: _Builder, milestones: Milestones) -> None:
+def _diff_milestones(builder: _Builder, milestones: Milestones, settled: Collection[int]) -> None:
     for seen in milestones.reached:
         key = EventKey(seen.kind, seen.innings, seen.over)
         old = builder.known.get(key)
-        is_doubtful = _wants_two_looks(old, seen)
+        is_doubtful = _wants_two_looks(old, seen, settled)
         if not is_doubtful or builder.may_step_back(key, content_hash(seen.content, None)):
             builder.put(key, seen.content, seen.source_event_id)
     for key in milestones.withdrawn:

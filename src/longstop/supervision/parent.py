@@ -9,13 +9,31 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from longstop.errors import SettingsError
 from longstop.settings import PARENT_FD_VARIABLE
 
 #: Seconds between asking an orphan to stop and ending it.
 ORPHAN_GRACE = 10.0
+
+
+@contextmanager
+def life_line_of_children() -> Iterator[int]:
+    """Open the pipe whose end tells the children of ours; give the end that they read."""
+    read_end, write_end = os.pipe()
+    try:
+        yield read_end
+    finally:
+        os.close(read_end)
+        os.close(write_end)
+
+
+def watch_parent_if_any(environ: Mapping[str, str]) -> None:
+    """End this process with whoever started it, when that one handed a pipe down."""
+    if (fd := parent_fd(environ)) is not None:
+        watch_parent(fd)
 
 
 def parent_fd(environ: Mapping[str, str]) -> int | None:

@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from longstop import __version__
 from longstop.clock import Clock
 from longstop.settings import PARENT_FD_VARIABLE
 from longstop.supervision.backoff import RestartPolicy
+from longstop.supervision.parent import life_line_of_children
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ChildDied, ProcessStarted, ProcessStopped
 
@@ -53,7 +54,7 @@ class Supervisor:
 
     async def run(self) -> None:
         """Keep the children alive until asked to stop; none is left when this returns, however it returns."""
-        with _life_line() as read_end:
+        with life_line_of_children() as read_end:
             async with asyncio.TaskGroup() as tasks:
                 for keeper in self._keepers:
                     tasks.create_task(keeper.keep(read_end), name=f"keep {keeper.name}")
@@ -135,17 +136,6 @@ class _Keeper:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
-
-
-@contextmanager
-def _life_line() -> Iterator[int]:
-    """Open the pipe whose end tells the children of ours; give the end that they read."""
-    read_end, write_end = os.pipe()
-    try:
-        yield read_end
-    finally:
-        os.close(read_end)
-        os.close(write_end)
 
 
 def _kill_group(leader: int) -> None:

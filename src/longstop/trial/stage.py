@@ -14,6 +14,8 @@ import psutil
 from msgspec import Struct
 
 from longstop.errors import UsageError
+from longstop.settings import PARENT_FD_VARIABLE
+from longstop.supervision.parent import life_line_of_children
 from longstop.trial.client import Client
 
 #: Seconds within which everything must have answered once; a cold machine compiles a lot at its first start.
@@ -98,6 +100,8 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(TemporaryDirectory(prefix="longstop-")))
         data = options.keep or home / "data"
+        if (data / "matches.db").exists():
+            raise UsageError(f"{data} holds matches already: take a new directory for each run")
         truth = options.truth or home / "truth.jsonl"
         api_port = _free_port(options.api_port)
         ports = {"crex": _free_port(), "espncricinfo": _free_port()}
@@ -112,9 +116,10 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
             "LONGSTOP_API_PORT": str(api_port),
         }
         simulate = _simulate(options, ports, truth)
-        simulator = await stack.enter_async_context(_process(simulate, env, home / "simulator.log"))
+        life_line = stack.enter_context(life_line_of_children())
+        simulator = await stack.enter_async_context(_process(simulate, env, home / "simulator.log", life_line))
         token = await _token(env)
-        up = await stack.enter_async_context(_process(("up",), env, home / "longstop.log"))
+        up = await stack.enter_async_context(_process(("up",), env, home / "longstop.log", life_line))
         stage = Stage(
             data=data,
             truth=truth,
@@ -147,11 +152,12 @@ def _simulate(options: StageOptions, ports: Mapping[str, int], truth: Path) -> t
 
 
 @asynccontextmanager
-async def _process(verb: tuple[str, ...], env: Mapping[str, str], log: Path) -> AsyncIterator[Process]:
+async def _process(verb: tuple[str, ...], env: Mapping[str, str], log: Path, life_line: int) -> AsyncIterator[Process]:
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "longstop", *verb),
-            env=dict(env),
+            env={**env, PARENT_FD_VARIABLE: str(life_line)},
+            pass_fds=(life_line,),
             stdin=DEVNULL,
             stdout=out,
             stderr=out,
@@ -172,7 +178,7 @@ async def _process(verb: tuple[str, ...], env: Mapping[str, str], log: Path) -> 
 
 async def _token(env: Mapping[str, str]) -> str:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "longstop", "token", "--subject", "demo", env=dict(env), stdout=-1
+        sys.executable, "-m", "longstop", "token", "--subject", "demo", env=dict(env), stdout=-1, start_new_session=True
     )
     answer, _ = await process.communicate()
     if process.returncode:
@@ -183,7 +189,7 @@ async def _token(env: Mapping[str, str]) -> str:
 async def _wait_until_ready(stage: Stage, processes: Mapping[Path, Process]) -> None:
     try:
         async with asyncio.timeout(START_WITHIN):
-            while not (await stage.simulator.answers("/_sim/status") and await stage.api.answers("/ready")):
+            while not (await stage.simulator.answers("/_sim/status") and await _is_up(stage)):
                 for log, process in processes.items():
                     if process.returncode is not None:
                         raise UsageError(_last_line(log).removeprefix("longstop: "))
@@ -203,6 +209,11 @@ def _data_of(process: psutil.Process) -> str | None:
         if process.status() != psutil.STATUS_ZOMBIE:
             return process.environ().get("LONGSTOP_DATA")
     return None
+
+
+async def _is_up(stage: Stage) -> bool:
+    """Return whether our API is ready; one that refuses our token is another's on the same port."""
+    return await stage.api.answers("/ready") and await stage.api.answers("/cricket-data/matches")
 
 
 def _last_line(log: Path) -> str:

@@ -230,7 +230,7 @@ def test_a_withdrawn_result_is_void_after_two_looks() -> None:
 def test_an_innings_closes_at_once_and_shrinks_only_after_two_looks() -> None:
     closed = InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0))
     smaller = InningsSummary(team="T1", runs=5, wickets=0, overs=Overs(0, 2))
-    [new] = diff({}, sighting(), reached(EventKind.INNINGS, closed, 1)).events
+    [new] = diff({}, sighting(), reached(EventKind.INNINGS, closed, 1), settled=(1,)).events
     first = diff(fold(new), sighting(), reached(EventKind.INNINGS, smaller, 1))
 
     second = diff(fold(new), sighting(), reached(EventKind.INNINGS, smaller, 1), confirmed=first.suspects)
@@ -239,10 +239,33 @@ def test_an_innings_closes_at_once_and_shrinks_only_after_two_looks() -> None:
     assert told(second.events) == [("innings:1", 2, "update")]
 
 
+def test_an_innings_whose_score_the_events_contradict_closes_after_two_looks() -> None:
+    """A cached board of the first innings, served in the third, says that an innings is over too."""
+    closed = reached(EventKind.INNINGS, InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0)), 3)
+
+    first = diff({}, sighting(), closed)
+    second = diff({}, sighting(), closed, confirmed=first.suspects)
+
+    assert first.events == ()
+    assert told(second.events) == [("innings:3", 1, "insert")]
+
+
 def test_changes_come_in_the_order_of_play() -> None:
     closed = InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0))
     shown = sighting(seen("10", delivery("0.1")), seen("15", over_summary()), seen("20", delivery("1.1")))
 
-    found = diff({}, shown, reached(EventKind.INNINGS, closed, 1)).events
+    found = diff({}, shown, reached(EventKind.INNINGS, closed, 1), settled=(1,)).events
 
     assert [str(each.key) for each in found] == ["delivery:1:0:1", "over:1:0", "delivery:1:1:1", "innings:1"]
+
+
+def test_the_wicket_of_the_newest_ball_goes_only_when_the_scoreboard_agrees() -> None:
+    """A feed that lags may end between a ball and its wicket."""
+    out = event("delivery:1:0:5", "50", delivery("0.5", 0, wicket()))
+    known, shown = fold(*BALLS, out), sighting(*SEEN, seen("50", delivery("0.5")))
+
+    held = diff(known, shown, confirmed=diff(known, shown, settled=(1,)).suspects)
+    overturned = look_twice(known, shown, settled=(1,))
+
+    assert held.events == ()
+    assert told(overturned) == [("delivery:1:0:5", 2, "update")]

@@ -6,8 +6,10 @@ import msgspec
 import pytest
 
 from longstop.errors import StorageError
+from longstop.model.event import EventKind
 from longstop.model.match import MatchStatus, Phase
 from longstop.sources.base import Board, Listing
+from longstop.storage.base import MatchUpdate, Receipt
 from longstop.telemetry.bus import Bus
 from longstop.watching.watcher import Watcher
 from tests.builders import NOW
@@ -217,3 +219,26 @@ async def test_a_match_that_was_taken_cannot_be_put_away_and_is_lost() -> None:
 
     assert watching.watcher.is_lost
     assert watching.store.rows[1].phase is Phase.COMPLETED
+
+
+@pytest.mark.req("NFR-009")
+async def test_after_a_commit_of_unknown_outcome_the_next_look_goes_on_from_what_is_stored() -> None:
+    """The disk said no, and the rows are there all the same: what we remember is then behind what is durable."""
+    watching = Watching()
+    await watching.begin("1", "2")
+    await watching.watcher.look()
+    save = watching.store.save_update
+
+    async def save_and_fail(update: MatchUpdate) -> Receipt:
+        watching.store.save_update = save  # type: ignore[method-assign]
+        await save(update)
+        raise StorageError("the disk is full")
+
+    watching.store.save_update = save_and_fail  # type: ignore[method-assign]
+    watching.match.bowl("4")
+    await watching.watcher.look()
+    watching.match.bowl("6")
+    await watching.watcher.look()
+
+    assert watching.watcher.record.consecutive_failures == 0
+    assert len(watching.stored(EventKind.DELIVERY)) == 4
