@@ -122,8 +122,8 @@ MUTANTS = (
     Mutant(
         name="a result counts at the first look",
         file=_DIFF,
-        old="        return seen.kind is EventKind.RESULT or is_contradicted\n",
-        new="        return is_contradicted\n",
+        old="    is_grave = seen.kind is EventKind.RESULT or (",
+        new="    is_grave = (",
     ),
     Mutant(
         name="the walk stops at the first known ball, whatever the totals say",

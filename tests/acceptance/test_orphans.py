@@ -28,7 +28,6 @@ def processes_of(data: Path) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.req("FR-009")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
 def test_a_demo_that_is_killed_leaves_no_process_behind(tmp_path: Path, number: signal.Signals) -> None:
     data = tmp_path / "data"

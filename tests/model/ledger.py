@@ -8,7 +8,7 @@ import msgspec
 from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, Overs, OverSummary, Result
 from longstop.model.event import Event, EventKey, EventKind, Op, StoredEvent, order_of_play
 from longstop.model.snapshot import SNAPSHOTS_KEPT, checksum
-from longstop.storage.base import Finding, MatchReader
+from longstop.storage.base import Finding, FindingKind, MatchReader
 from tests.model.sites import Site
 from tests.model.truth import BALLS_PER_OVER, Truth
 
@@ -53,6 +53,11 @@ class Ledger:
         sums = [content for content in live if isinstance(content, InferredBalls)]
         runs = sum(ball.runs.total for ball in balls) + sum(unseen.runs for unseen in sums)
         return runs, sum(len(ball.wickets) for ball in balls) + sum(unseen.wickets for unseen in sums)
+
+    @property
+    def mismatched(self) -> set[int]:
+        """Return the innings of which events and scoreboard are on record as different."""
+        return {int(finding.place) for finding in self.findings if finding.kind is FindingKind.MISMATCH}
 
     # --- reading ---
 

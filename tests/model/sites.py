@@ -1,7 +1,7 @@
 """Two sites that show a truth: one lists every ball, the other its newest ones only."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -73,10 +73,17 @@ class CrexSite:
         out=Wicket(kind=Dismissal.CAUGHT, player_out="Cat Out", player_key="C1"),
         sides=("T1", "T2"),
     )
-    _names = {"A1": "Ann Alpha", "A2": "Amy Alpha", "B1": "Bea Beta", "C1": "Cat Out", "T1": "Reds", "T2": "Blues"}
+    _names: ClassVar = {
+        "A1": "Ann Alpha",
+        "A2": "Amy Alpha",
+        "B1": "Bea Beta",
+        "C1": "Cat Out",
+        "T1": "Reds",
+        "T2": "Blues",
+    }
 
     def __init__(self) -> None:
-        self.source = CrexSource(CREX_CONFIG)
+        self.source: Source = CrexSource(CREX_CONFIG)
         #: How many of the newest items the feed does not show yet.
         self.lag = 0
 
@@ -163,7 +170,7 @@ class WindowSite:
     def __init__(self) -> None:
         metadata = {"site_url": "https://site.test"}
         config = msgspec.structs.replace(CREX_CONFIG, domain_id="espncricinfo", metadata=metadata)
-        self.source = EspncricinfoSource(config)
+        self.source: Source = EspncricinfoSource(config)
         self.is_first_over_shown = False
 
     def render(self, resource: str, request: FetchRequest, truth: Truth) -> bytes:

@@ -78,7 +78,8 @@ def _with_inferred(reached: Milestones, state: MatchState, seen: Look, scorecard
     if not seen.sighting.is_window:
         return reached
     sums: list[SeenEvent] = []
-    for innings in sorted({event.innings for event in seen.sighting.events}):
+    # Also an innings of which the page shows no ball and no whole over: its total is all that is left of it.
+    for innings in range(1, seen.newest_innings + 1):
         score = score_of(innings, seen.newest_innings, seen.board, scorecard)
         unseen = inferred(state.events, seen.sighting, innings, score)
         sums += [_sum_of(innings, over, content) for over, content in unseen.items()]

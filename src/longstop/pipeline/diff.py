@@ -209,13 +209,12 @@ def _covers(sighting: Sighting, key: EventKey, *, is_settled: bool) -> bool:
 
 
 def _wants_two_looks(old: Event | None, seen: SeenEvent, settled: Collection[int]) -> bool:
+    # A result is final for everybody who reads it, so even the first one is looked at twice; and a scoreboard that the
+    # events contradict may be that of other innings than we think.
+    is_grave = seen.kind is EventKind.RESULT or (seen.kind is EventKind.INNINGS and seen.innings not in settled)
     if old is None or not old.is_live:
-        # A result is final for everybody who reads it, so even the first one is looked at twice; and a scoreboard that
-        # says the innings is over may be the old one of another innings.
-        is_contradicted = seen.kind is EventKind.INNINGS and seen.innings not in settled
-        return seen.kind is EventKind.RESULT or is_contradicted
-    is_news = old.content != seen.content
-    return is_news and (seen.kind is EventKind.RESULT or _is_step_back(old.content, seen.content))
+        return is_grave
+    return old.content != seen.content and (is_grave or _is_step_back(old.content, seen.content))
 
 
 def _diff_milestones(builder: _Builder, milestones: Milestones, settled: Collection[int]) -> None:
