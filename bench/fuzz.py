@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from bench.frame import Report, run, say
 from longstop.errors import ObservationError, ParseError
-from longstop.sources.base import Ask, Resource, Source, SourceConfig
-from longstop.sources.registry import make_source
+from longstop.sources.base import Ask, Resource, Source
+from longstop.sources.registry import offline_source
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "tests" / "pages"
@@ -47,7 +47,7 @@ def corpus() -> list[Case]:
     """Return every page we have, one case each."""
     cases = []
     for folder in sorted(path for path in PAGES.iterdir() if path.is_dir()):
-        source = _offline(folder.name)
+        source = offline_source(folder.name)
         for file in sorted(folder.iterdir()):
             cases += [
                 Case(source=source, resource=resource, body=file.read_bytes(), name=file.name)
@@ -76,22 +76,7 @@ def _recorded() -> Iterator[Case]:
     files = {"ball_feed_11HD.json": Resource.BALLS, "sc4_11HD_early.json": Resource.SCORECARD}
     for name, resource in files.items():
         if (file := folder / "crex" / name).exists():
-            yield Case(source=_offline("crex"), resource=resource, body=file.read_bytes(), name=name)
-
-
-def _offline(name: str) -> Source:
-    return make_source(
-        SourceConfig(
-            domain_id=name,
-            enabled=False,
-            precedence_weight=0,
-            adapter_class=name,
-            hosts=(),
-            allow_private_addresses=False,
-            permission=None,
-            metadata={},
-        )
-    )
+            yield Case(source=offline_source("crex"), resource=resource, body=file.read_bytes(), name=name)
 
 
 def mutated(case: Case, dice: random.Random) -> bytes:

@@ -19,7 +19,7 @@ from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, Over
 from longstop.model.event import StoredEvent
 from longstop.model.match import parse_match_id
 from longstop.settings import Settings
-from longstop.sources.base import Ask, Resource, Source, SourceConfig
+from longstop.sources.base import Ask, Resource
 from longstop.storage.base import MatchFilter, MatchReader, MatchRow
 
 #: A recorded body larger than what the fetcher would take is not worth reading.
@@ -91,9 +91,11 @@ def parse(
     ] = None,
 ) -> None:
     """Read a recorded body offline and print what the source makes of it, as JSON."""
+    from longstop.sources.registry import offline_source
+
     body = _read_body(file)
     ask = Ask(resource=Resource(kind.value), source_id=match or "")
-    reading = _offline_source(source).parse(ask, body)
+    reading = offline_source(source).parse(ask, body)
     print(json.dumps(msgspec.to_builtins(reading), ensure_ascii=False, indent=2))
 
 
@@ -165,21 +167,3 @@ def _read_body(file: Path) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
-
-
-def _offline_source(name: str) -> Source:
-    """Return a source that is only going to read: nobody is asked, so nobody's leave is needed."""
-    from longstop.sources.registry import make_source
-
-    return make_source(
-        SourceConfig(
-            domain_id=name,
-            enabled=False,
-            precedence_weight=0,
-            adapter_class=name,
-            hosts=(),
-            allow_private_addresses=False,
-            permission=None,
-            metadata={},
-        )
-    )

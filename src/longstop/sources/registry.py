@@ -95,6 +95,22 @@ def make_source(config: SourceConfig) -> Source:
     return cast(Source, source)
 
 
+def offline_source(name: str) -> Source:
+    """Return a source that is only going to read bodies: nobody is asked, so nobody's leave is needed."""
+    return make_source(
+        SourceConfig(
+            domain_id=name,
+            enabled=False,
+            precedence_weight=0,
+            adapter_class=name,
+            hosts=(),
+            allow_private_addresses=False,
+            permission=None,
+            metadata={},
+        )
+    )
+
+
 def _read_entry(raw: object, position: int, file: str) -> tuple[SourceConfig | None, list[str]]:
     name = raw.get("domain_id", position) if isinstance(raw, Mapping) else position
     where = f"source {name} of {file}"
