@@ -70,9 +70,9 @@ class FragileStore:
 class Laboratory:
     """The match, its site, its files, its owner, and those who think that they still are."""
 
-    def __init__(self, site: Site, truth: Truth, files: Path | None = None) -> None:
+    def __init__(self, site: Site, truth: Truth, *, ledger: Ledger | None = None, files: Path | None = None) -> None:
         self.front = Front(site, truth)
-        self.ledger = Ledger(site)
+        self.ledger = ledger or Ledger(site)
         self.front.on_shown = self.ledger.note_shown
         self.sink = MemorySink()
         self.clock = ManualClock(NOW)
@@ -91,6 +91,7 @@ class Laboratory:
         ref = MatchRef(site.source.name, site.source_id)
         self.match_id = self.run(self.store.register(ref, "a match", None, NOW)).match_id
         self.owner = self._new_owner()
+        self.check()
 
     @property
     def truth(self) -> Truth:
@@ -101,8 +102,7 @@ class Laboratory:
 
     def twin(self) -> "Laboratory":
         """Return another laboratory that begins where a sudden death now would leave this one, with a new owner."""
-        other = Laboratory(self.front.site, self.truth.copy(), self._directory)
-        other.ledger.inherit(self.ledger)
+        other = Laboratory(self.front.site, self.truth.copy(), ledger=self.ledger.copy(), files=self._directory)
         other.clock.moment = self.clock.moment
         return other
 

@@ -1,14 +1,15 @@
 """Everything that was ever shown and everything that was ever stored, and what must be true between the two."""
 
 import sys
+from copy import copy
 from itertools import groupby
 
 import msgspec
 
 from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, Overs, OverSummary, Result
 from longstop.model.event import Event, EventKey, EventKind, Op, StoredEvent, order_of_play
-from longstop.model.snapshot import SNAPSHOTS_KEPT, checksum
-from longstop.storage.base import Finding, FindingKind, MatchReader
+from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot, checksum
+from longstop.storage.base import Finding, FindingKind, MatchReader, MatchRow
 from tests.model.sites import Site
 from tests.model.truth import BALLS_PER_OVER, Truth
 
@@ -24,10 +25,20 @@ class Ledger:
         self.versions: list[StoredEvent] = []
         self.fold: dict[EventKey, Event] = {}
         self.findings: tuple[Finding, ...] = ()
+        self._row: MatchRow | None = None
+        self._snapshot: Snapshot | None = None
 
-    def inherit(self, other: "Ledger") -> None:
-        self._shown, self.removed = set(other._shown), set(other.removed)
-        self.versions, self.fold = list(other.versions), dict(other.fold)
+    @property
+    def state(self) -> object:
+        """Return all that a writer can change, but for the owner."""
+        row = self._row and msgspec.structs.replace(self._row, owner=None, epoch=0)
+        return row, self._snapshot, self.findings
+
+    def copy(self) -> "Ledger":
+        twin = copy(self)
+        twin._shown, twin.removed = set(self._shown), set(self.removed)
+        twin.versions, twin.fold = list(self.versions), dict(self.fold)
+        return twin
 
     def note_shown(self, truth: Truth) -> None:
         self._shown.update((str(id_), content) for id_, content in truth.deliveries().items())
@@ -68,6 +79,7 @@ class Ledger:
         row = reader.match(match_id)
         assert row is not None
         assert row.seq == len(self.versions), "the match's counter is that of its last version"
+        self._row = row
         current = {each.event.key: each.event for each in reader.current_events(match_id)}
         assert current == self.fold, "what counts is the last version of each key"
         self.findings = tuple(each.finding for each in reader.findings(match_id) if each.closed_at is None)
@@ -121,7 +133,7 @@ class Ledger:
         if not kept:
             assert not self.versions, "events come with a snapshot"
             return
-        newest = kept[0].sequence
+        newest, self._snapshot = kept[0].sequence, kept[0]
         assert [each.sequence for each in kept] == list(range(newest, max(0, newest - SNAPSHOTS_KEPT), -1))
         assert kept[0].checksum == checksum(kept[0].payload)
         last = msgspec.json.decode(kept[0].payload).get("last_event")

@@ -49,7 +49,7 @@ def _last_part(summaries: Mapping[int, OverSummary], score: InningsScore) -> dic
     """Return the over that an innings ended in, or is in: nobody sums it up, but the total less the rest does."""
     over, balls = score.overs.over, score.overs.ball
     before = summaries.get(over - 1)
-    is_known = over in summaries or not balls or (before is None and over > 0)
+    is_known = over in summaries or (before is None and over > 0)
     if is_known or score.runs < (start := before.score.runs if before else 0):
         return {}
     total = Score(runs=score.runs, wickets=score.wickets)
