@@ -1,4 +1,4 @@
-"""Two sites that show a truth: one lists every ball, the other its newest ones only."""
+"""A site that shows a truth, and what stands between it and its readers."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
@@ -11,14 +11,11 @@ from longstop.fetching.base import FetchRequest
 from longstop.model.cricket import Dismissal, InningsScore, Wicket
 from longstop.sources.base import Source
 from longstop.sources.crex import CrexSource
-from longstop.sources.espncricinfo import EspncricinfoSource
 from longstop.testing import Answer
-from tests import espn_page
 from tests.builders import CREX_CONFIG, body
-from tests.model.truth import Ball, People, Truth
+from tests.model.truth import People, Truth
 
 PAGE_SIZE = 10
-WINDOW = 20
 BREAK = "Innings Break"
 RESULT = "Reds won by 10 runs"
 
@@ -153,81 +150,3 @@ class CrexSite:
 
 def _crex_score(score: InningsScore | None) -> str:
     return f"{score.runs}/{score.wickets}({score.overs}" if score else "0/0(0.0"
-
-
-class WindowSite:
-    """One page with every over's sum and the last twenty balls; the first over of an innings only at times."""
-
-    source_id = "77"
-    counts_balls = True
-    people = People(
-        batter="11",
-        bowler="22",
-        out=Wicket(kind=Dismissal.CAUGHT, player_out="A Batter", player_key="11"),
-        sides=("501", "502"),
-    )
-
-    def __init__(self) -> None:
-        metadata = {"site_url": "https://site.test"}
-        config = msgspec.structs.replace(CREX_CONFIG, domain_id="espncricinfo", metadata=metadata)
-        self.source: Source = EspncricinfoSource(config)
-        self.is_first_over_shown = False
-
-    def render(self, resource: str, request: FetchRequest, truth: Truth) -> bytes:
-        balls = self._balls(truth)
-        recent = [balls[ball.id] for ball in reversed(self.window(truth))]
-        return espn_page.match_page(
-            [self._innings(truth, number, score, balls) for number, score in truth.board().items()],
-            recent,
-            object_id=int(self.source_id),
-            format="TEST",
-            **_espn_status(truth.headline),
-        )
-
-    def window(self, truth: Truth) -> list[Ball]:
-        return truth.balls[-WINDOW:]
-
-    def shown(self, truth: Truth) -> list[Ball]:
-        """Return the balls that the page shows, wherever on it."""
-        recent = {ball.id for ball in self.window(truth)}
-        first = {ball.id for ball in truth.balls if self.is_first_over_shown and _is_in_first_over(ball, truth)}
-        return [ball for ball in truth.balls if ball.id in recent | first]
-
-    def _balls(self, truth: Truth) -> dict[int, dict[str, Any]]:
-        """Return the balls by id; the site numbers those of an over afresh whenever one comes or goes."""
-        contents = truth.deliveries()
-        counted: dict[tuple[int, int], int] = {}
-        found = {}
-        for ball in truth.balls:
-            counted[ball.place] = nth = counted.get(ball.place, 0) + 1
-            runs = ball.runs
-            out = {"isWicket": True, "outPlayerId": 11, "dismissalText": {"short": "caught"}} if ball.is_out else {}
-            extras = {"wides": runs.wides, "noballs": runs.noballs, "byes": runs.byes, "legbyes": runs.legbyes}
-            label = str(contents[ball.id].label)
-            found[ball.id] = espn_page.ball(ball.id, label, nth, runs.batter, innings=ball.innings, **{**extras, **out})
-        return found
-
-    def _innings(
-        self, truth: Truth, number: int, score: InningsScore, balls: dict[int, dict[str, Any]]
-    ) -> dict[str, Any]:
-        overs, bowled = [], 0
-        summaries = truth.summaries(counts_balls=True)
-        for (innings, over), summary in sorted(summaries.items()):
-            if innings == number:
-                bowled += summary.balls or 0
-                shown = [balls[ball.id] for ball in truth.balls if ball.place == (number, 0)]
-                known = espn_page.over(
-                    over + 1, summary.runs, summary.score.runs, summary.score.wickets, totalBalls=bowled
-                )
-                overs.append({**known, "balls": shown} if over == 0 and self.is_first_over_shown else known)
-        return espn_page.innings(number, score.runs, score.wickets, float(str(score.overs)), *overs)
-
-
-def _is_in_first_over(ball: Ball, truth: Truth) -> bool:
-    return ball.over == 0 and ball.place in truth.ends
-
-
-def _espn_status(headline: str) -> dict[str, Any]:
-    if headline == RESULT:
-        return {"state": "POST", "status": "Result", "statusText": RESULT}
-    return {"state": "LIVE", "status": headline or "Live"}
