@@ -37,6 +37,8 @@ CARD = "/api/v3/getSC4"
 FEED = "/commentary/v1/getBallFeeds"
 NAMES = "/mapping/getHomeMapData"
 SPEED = 200.0
+# The site's event loop counts in whole milliseconds, so each of its pauses may end that much early.
+TIMER_GRAIN = 0.001
 
 
 # --- on the wire ----------------------------------------------------------------------------------------------------
@@ -111,7 +113,7 @@ async def test_a_slow_drip_sends_byte_by_byte(visitor: Visitor) -> None:
     dripped = await visitor.get(CARD + "Unknown")
 
     assert dripped.content == whole.content
-    assert time.monotonic() - begun >= 0.02 * len(whole.content)
+    assert time.monotonic() - begun >= (0.02 - TIMER_GRAIN) * len(whole.content)
 
 
 async def test_a_gzip_bomb_is_small_on_the_wire_and_two_hundred_megabytes_behind_it(visitor: Visitor) -> None:
