@@ -3,12 +3,15 @@
     LongstopError
     ├── SettingsError                 a setting is wrong, unknown or missing
     ├── UsageError                    a command was asked for something that cannot be done
-    ├── FetchError                    a request brought no usable page
+    ├── FetchError                    a request brought no usable page; may carry Retry-After
     │   ├── FetchTimeout                the total deadline passed
     │   ├── SourceUnreachable           no name, no connection, or it broke
     │   ├── SourceFailed                the site answered 5xx
-    │   ├── SourceRefused               403, 429 or another refusal; carries Retry-After
+    │   ├── SourceRefused               403, 429 or another refusal
+    │   │   └── SourceChallenged          a page that wants proof of a person, whatever its status says
+    │   ├── CircuitOpen                 nobody was asked: the site needs rest
     │   ├── PageNotFound                404 or 410
+    │   ├── EmptyBody                   a good status with nothing behind it
     │   ├── BodyTooLarge                more decoded bytes than the cap
     │   ├── BodyTruncated               fewer bytes than announced
     │   └── ForbiddenTarget             a host, redirect or address outside the source's list
@@ -17,7 +20,8 @@
     │   └── LayoutChanged               a field of the contract is missing or has another type
     ├── ObservationError              a page could be read, but must not be believed
     │   ├── WrongMatch                  it speaks of another match
-    │   └── ImpossibleObservation       its values cannot be true
+    │   ├── ImpossibleObservation       its values cannot be true
+    │   └── LayoutSuspected             so much is gone at once that the site's layout must have changed
     ├── StorageError                  the store did not take or give what was asked
     │   ├── EpochLost                   another owner has taken the match
     │   ├── DataDirectoryInUse          another process holds the data directory
@@ -53,6 +57,8 @@ class SourceError(LongstopError):
         self.reason = reason
         self.source = source
         self.request = request
+        #: How often the request was tried before, in vain.
+        self.retries = 0
 
     def __str__(self) -> str:
         where = " ".join(part for part in (self.source, self.request) if part)
@@ -61,6 +67,13 @@ class SourceError(LongstopError):
 
 class FetchError(SourceError):
     """A request brought no usable page."""
+
+    def __init__(
+        self, reason: str, *, source: str = "", request: str = "", retry_after_seconds: float | None = None
+    ) -> None:
+        super().__init__(reason, source=source, request=request)
+        #: For how long the site asks to be left alone, or we leave it alone; `None` when nobody says.
+        self.retry_after_seconds = retry_after_seconds
 
 
 class FetchTimeout(FetchError):
@@ -78,15 +91,21 @@ class SourceFailed(FetchError):
 class SourceRefused(FetchError):
     """The site does not want us now."""
 
-    def __init__(
-        self, reason: str, *, source: str = "", request: str = "", retry_after_seconds: float | None = None
-    ) -> None:
-        super().__init__(reason, source=source, request=request)
-        self.retry_after_seconds = retry_after_seconds
+
+class SourceChallenged(SourceRefused):
+    """The site wants proof that we are a person. We are not, so this is a refusal."""
+
+
+class CircuitOpen(FetchError):
+    """Nobody was asked: the site needs rest, or has asked for it."""
 
 
 class PageNotFound(FetchError):
     """404 or 410."""
+
+
+class EmptyBody(FetchError):
+    """A good status with nothing behind it."""
 
 
 class BodyTooLarge(FetchError):
@@ -123,6 +142,10 @@ class WrongMatch(ObservationError):
 
 class ImpossibleObservation(ObservationError):
     """The values cannot be true."""
+
+
+class LayoutSuspected(ObservationError):
+    """So much is gone at once that the site's layout must have changed."""
 
 
 class StorageError(LongstopError):

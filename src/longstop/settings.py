@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 
 from longstop.config_file import (
     Group,
@@ -47,6 +47,33 @@ class Lifecycle(Group):
     discovery_interval: Annotated[Number, Field(ge=0.1, le=3600), Env("DISCOVERY_INTERVAL_SECONDS")] = 60.0
     """Seconds between two looks at a site's live list while nothing is live."""
 
+    busy_interval: Annotated[Number, Field(ge=0.1, le=60), Env("BUSY_INTERVAL_SECONDS")] = 2.0
+    """Seconds between two looks at a match of which every second look or more brings something new."""
+
+    break_interval: Annotated[Number, Field(ge=0.1, le=600), Env("BREAK_INTERVAL_SECONDS")] = 30.0
+    """Seconds between two looks at a match in a break."""
+
+    break_after: Annotated[Number, Field(ge=1, le=3600), Env("BREAK_AFTER_SECONDS")] = 180.0
+    """Seconds without a change after which a match is taken to be in a break, whatever the site says."""
+
+    completed_interval: Annotated[Number, Field(ge=0.1, le=86400), Env("COMPLETED_INTERVAL_SECONDS")] = 300.0
+    """Seconds between two looks at a match that is over."""
+
+    calm_after_errors: Annotated[Number, Field(ge=1, le=3600), Env("CALM_AFTER_ERRORS_SECONDS")] = 300.0
+    """Seconds that must pass quietly before a match that had many errors is looked at as often as before."""
+
+    not_found_memory: Annotated[Number, Field(ge=0.1, le=3600), Env("NOT_FOUND_SECONDS")] = 60.0
+    """Seconds for which a page that was not found is not asked for again."""
+
+    max_lifetime_hours: Annotated[Number, Field(ge=0.001, le=168), Env("SCRAPER_MAX_LIFETIME_HOURS")] = 6.0
+    """Hours after which the watch of a match is begun anew, in a quiet moment."""
+
+    staleness_threshold: Annotated[Number, Field(ge=1, le=3600), Env("STALENESS_THRESHOLD_SECONDS")] = 300.0
+    """Seconds without a good look after which the watch of a match in play is begun anew, and an alert is sent."""
+
+    important: Annotated[str, Env("IMPORTANT_MATCHES"), Wanted("words, with commas between them")] = ""
+    """Words, with commas between them; a match with one of them in its title is looked at faster."""
+
 
 class Fetching(Group):
     concurrency_cap: Annotated[Whole, Field(ge=1, le=1000), Env("CONCURRENCY_CAP")] = 32
@@ -57,6 +84,51 @@ class Fetching(Group):
 
     max_body_bytes: Annotated[Whole, Field(ge=1024, le=100_000_000), Env("FETCH_MAX_BODY_BYTES")] = 5_000_000
     """Bytes of one decoded body; a larger one is refused while it streams."""
+
+
+class CircuitBreaker(Group):
+    threshold: Annotated[Whole, Field(ge=1, le=1000), Env("CIRCUIT_BREAKER_THRESHOLD")] = 5
+    """Connection failures in a row after which a host is left alone."""
+
+    timeout: Annotated[Number, Field(ge=0.1, le=3600), Env("CIRCUIT_BREAKER_TIMEOUT_SECONDS")] = 60.0
+    """Seconds for which it is left alone, but for one canary at a time."""
+
+    success_threshold: Annotated[Whole, Field(ge=1, le=1000), Env("CIRCUIT_BREAKER_SUCCESS_THRESHOLD")] = 5
+    """Good answers after which all are let through again."""
+
+    canary_interval: Annotated[Number, Field(ge=0.1, le=60), Env("CIRCUIT_BREAKER_CANARY_SECONDS")] = 2.5
+    """Seconds between two canaries."""
+
+    slow: Annotated[Number, Field(ge=0.1, le=120), Env("CIRCUIT_BREAKER_SLOW_SECONDS")] = 8.0
+    """Seconds after which even a good answer counts as a failure."""
+
+    pause_threshold: Annotated[Whole, Field(ge=1, le=1000), Env("PAUSE_THRESHOLD")] = 5
+    """Refusals or unreadable answers in a row, within ten minutes, after which a match is paused."""
+
+    cool_down: Annotated[Number, Field(ge=0.1, le=3600), Env("COOL_DOWN_SECONDS")] = 300.0
+    """Seconds for which a match is paused."""
+
+    source_timeout: Annotated[Number, Field(ge=0.1, le=7200), Env("CIRCUIT_BREAKER_SOURCE_SECONDS")] = 900.0
+    """Seconds for which a whole site is left alone after it refused too much."""
+
+    layout_probe: Annotated[Number, Field(ge=0.1, le=3600), Env("LAYOUT_PROBE_SECONDS")] = 300.0
+    """Seconds between two tries while a site's pages cannot be read."""
+
+
+class Retry(Group):
+    max_attempts: Annotated[Whole, Field(ge=1, le=20), Env("RETRY_MAX_ATTEMPTS")] = 5
+    """How often a request is sent at most; a live match's has at most three."""
+
+    base_delay: Annotated[Number, Field(ge=0.01, le=60), Env("RETRY_BASE_DELAY_SECONDS")] = 1.0
+    """Seconds before the second attempt; they double with each further one."""
+
+    max_delay: Annotated[Number, Field(ge=0.01, le=600), Env("RETRY_MAX_DELAY_SECONDS")] = 16.0
+    """Seconds that lie between two attempts at most."""
+
+
+class Resilience(Group):
+    circuit_breaker: CircuitBreaker = CircuitBreaker()
+    retry: Retry = Retry()
 
 
 class Logging(Group):
@@ -75,9 +147,21 @@ class Prometheus(Group):
     """The port of the metrics; 0 takes any free one, and the log says which."""
 
 
+class Webhook(Group):
+    url: Annotated[str, Field(pattern=r"^$|^https?://\S+$"), Env("ALERT_WEBHOOK_URL"), Wanted("an http address")] = ""
+    """Where alerts are posted; empty for nowhere."""
+
+    secret: Annotated[SecretStr, Env("ALERT_WEBHOOK_SECRET"), Wanted("text")] = SecretStr("")
+    """The key that signs alerts; empty for none."""
+
+
 class Monitoring(Group):
     prometheus: Prometheus = Prometheus()
     logging: Logging = Logging()
+    webhook: Webhook = Webhook()
+
+    error_rate_threshold: Annotated[Whole, Field(ge=1, le=10000), Env("ERROR_RATE_THRESHOLD")] = 10
+    """Errors of one match within a minute; more than these raise an alert."""
 
 
 class Supervision(Group):
@@ -88,6 +172,7 @@ class Supervision(Group):
 class Scraper(Group):
     lifecycle: Lifecycle = Lifecycle()
     fetching: Fetching = Fetching()
+    resilience: Resilience = Resilience()
     monitoring: Monitoring = Monitoring()
 
 

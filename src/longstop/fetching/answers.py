@@ -30,10 +30,8 @@ def error_of(status: int, headers: Mapping[str, str], now: datetime) -> FetchErr
         return None
     if status in (404, 410):
         return PageNotFound(f"answered {status}")
-    if 400 <= status < 500:
-        wait = retry_after_seconds(headers.get("retry-after"), now)
-        return SourceRefused(f"answered {status}", retry_after_seconds=wait)
-    return SourceFailed(f"answered {status}")
+    kind = SourceRefused if 400 <= status < 500 else SourceFailed
+    return kind(f"answered {status}", retry_after_seconds=retry_after_seconds(headers.get("retry-after"), now))
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:

@@ -34,6 +34,8 @@ class Page(Struct, frozen=True, kw_only=True):
     elapsed_seconds: float
     #: Bytes that came over the wire, still compressed.
     wire_bytes: int
+    #: How often it was asked for before, in vain.
+    retries: int = 0
 
 
 class Fetcher(Protocol):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from longstop.errors import ImpossibleObservation
+from longstop.errors import LayoutSuspected
 from longstop.model.cricket import Delivery, InningsSummary, OverSummary
 from longstop.model.event import Content, Event, EventKey, EventKind, Op, content_hash, order_of_play
 from longstop.pipeline.assemble import SeenEvent, Sighting
@@ -140,7 +140,7 @@ def _innings_touched(known: Mapping[EventKey, Event], sighting: Sighting) -> lis
 def _refuse_mass_vanishing(slots: Iterable[Slot]) -> None:
     vanished = sum(isinstance(slot, Vanished) for slot in slots)
     if vanished > MAX_VANISHED:
-        raise ImpossibleObservation(f"{vanished} deliveries of an innings are gone from the event list at once")
+        raise LayoutSuspected(f"{vanished} deliveries of an innings are gone from the event list at once")
 
 
 def _diff_deliveries(builder: _Builder, slots: Sequence[Slot], is_settled: bool) -> None:

@@ -127,6 +127,194 @@ class PollFailed(Telemetry, frozen=True, kw_only=True):
     ref: str
     error_type: str
     error_message: str
+    #: The request that failed, without its query; empty when no single one did.
+    request: str = ""
+    #: How far the attempt had come, and how it ended.
+    reached: str = ""
+    outcome: str = ""
+    #: How often the failing request was tried before.
+    retries: int = 0
+
+
+class RequestRetried(Telemetry, frozen=True, kw_only=True):
+    """A request failed and is going to be sent again."""
+
+    name = "request.retried"
+    severity = Severity.DEBUG
+    source: str
+    request: str
+    attempt: int
+    error_type: str
+    error_message: str
+    wait_seconds: float
+
+
+class BreakerOpened(Telemetry, frozen=True, kw_only=True):
+    """Something fails so often that it is left alone for a while."""
+
+    name = "breaker.opened"
+    severity = Severity.WARN
+    #: What the breaker guards: `target`, `match` or `source`.
+    scope: str
+    #: Which one: a host, a match or a source.
+    subject: str
+    reason: str
+    seconds: float
+    match_id: int | None = None
+
+
+class BreakerProbing(Telemetry, frozen=True, kw_only=True):
+    """The rest is over, or a canary came through; a few are let in to try."""
+
+    name = "breaker.probing"
+    scope: str
+    subject: str
+    match_id: int | None = None
+
+
+class BreakerClosed(Telemetry, frozen=True, kw_only=True):
+    """All is well again."""
+
+    name = "breaker.closed"
+    scope: str
+    subject: str
+    #: How many were turned away while it was open.
+    rejected: int
+    match_id: int | None = None
+
+
+class TimeoutsChanged(Telemetry, frozen=True, kw_only=True):
+    """A site has become slower or faster, and is given more or less time."""
+
+    name = "timeouts.changed"
+    source: str
+    #: The mean over the last ten requests.
+    mean_seconds: float
+    fetch_seconds: float
+    page_seconds: float
+    navigation_seconds: float
+    selector_seconds: float
+
+
+class PaceChanged(Telemetry, frozen=True, kw_only=True):
+    """A match is looked at more or less often than before."""
+
+    name = "pace.changed"
+    match_id: int
+    ref: str
+    #: Why: `baseline`, `busy`, `break`, `errors`, `important`, `imminent`, `upcoming` or `completed`.
+    reason: str
+    interval_seconds: float
+
+
+class ErrorRateHigh(Telemetry, frozen=True, kw_only=True):
+    """A match has had more errors within a minute than are good for anybody."""
+
+    name = "errors.rate_high"
+    severity = Severity.ERROR
+    match_id: int
+    ref: str
+    errors: int
+    #: How many of each type.
+    types: dict[str, int]
+
+
+class MatchStale(Telemetry, frozen=True, kw_only=True):
+    """A match in play has not been read for too long."""
+
+    name = "match.stale"
+    severity = Severity.WARN
+    match_id: int
+    ref: str
+    age_seconds: float
+    last_update: str | None
+
+
+class WatchRestarted(Telemetry, frozen=True, kw_only=True):
+    """The watch of a match was ended and begun anew from its durable base."""
+
+    name = "watch.restarted"
+    severity = Severity.WARN
+    match_id: int
+    ref: str
+    #: Why: `stale`, `errors`, `lifetime` or `cool_down`.
+    reason: str
+    #: How long the watch had lasted.
+    age_seconds: float
+    epoch: int
+
+
+class FeedFrozen(Telemetry, frozen=True, kw_only=True):
+    """A page shows the same again and again while another signal says that play goes on."""
+
+    name = "feed.frozen"
+    severity = Severity.WARN
+    match_id: int
+    ref: str
+    #: What stands still, and what says so: `match` by `list`, or `list` by `match`.
+    frozen: str
+    witness: str
+    seconds: float
+
+
+class FeedThawed(Telemetry, frozen=True, kw_only=True):
+    name = "feed.thawed"
+    match_id: int
+    ref: str
+    seconds: float
+
+
+class LayoutBroken(Telemetry, frozen=True, kw_only=True):
+    """A site's pages could not be read many times in a row: they have changed, and somebody has to look."""
+
+    name = "layout.broken"
+    severity = Severity.CRITICAL
+    source: str
+    resource: str
+    failures: int
+    error_message: str
+    #: Where the page is kept, below the data directory; `None` when it could not be.
+    page: str | None
+    retry_in_seconds: float
+
+
+class LayoutMended(Telemetry, frozen=True, kw_only=True):
+    """Pages that could not be read can be read again."""
+
+    name = "layout.mended"
+    source: str
+    resource: str
+    failures: int
+
+
+class MatchGone(Telemetry, frozen=True, kw_only=True):
+    """A match's pages are not found, again and again, and no list shows it: it is taken for over."""
+
+    name = "match.gone"
+    severity = Severity.WARN
+    match_id: int
+    ref: str
+    confirmations: int
+
+
+class MatchFinished(Telemetry, frozen=True, kw_only=True):
+    """A match is over: read to its end, its result stored, its watch slowed down."""
+
+    name = "match.finished"
+    match_id: int
+    ref: str
+    #: The stored result in words; `None` when the site never showed one.
+    result: str | None
+
+
+class AlertLost(Telemetry, frozen=True, kw_only=True):
+    """An alert could not be delivered to the webhook."""
+
+    name = "alert.lost"
+    severity = Severity.ERROR
+    alert: str
+    attempts: int
+    reason: str
 
 
 class FindingOpened(Telemetry, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from longstop.errors import ImpossibleObservation
+from longstop.errors import LayoutSuspected
 from longstop.model.cricket import InningsSummary, Overs, Result, ResultKind
 from longstop.model.event import Event, EventKey, EventKind, Op
 from longstop.pipeline.assemble import SeenEvent, Sighting
@@ -158,7 +158,7 @@ def test_more_balls_gone_than_an_over_holds_are_refused(gone: int, is_refused: b
     left = [seen(each.source_event_id, each.content) for each in known.values()][gone:]
 
     if is_refused:
-        with pytest.raises(ImpossibleObservation):
+        with pytest.raises(LayoutSuspected):
             diff(known, sighting(*left))
     else:
         assert len(diff(known, sighting(*left)).suspects) == gone

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from longstop.errors import EpochLost, ImpossibleObservation, ParseError, SourceFailed, StorageError
+from longstop.errors import EpochLost, LayoutSuspected, ParseError, SourceFailed, StorageError
 from longstop.model.cricket import Delivery, InningsSummary, Overs, Result, ResultKind
 from longstop.model.event import Event, EventKey, EventKind, Op
 from longstop.model.match import MatchStatus, Phase, SyncState
@@ -186,7 +186,7 @@ async def test_more_balls_gone_than_an_over_holds_are_not_believed() -> None:
     looking.match.headline = "Innings Break"
 
     for _ in range(3):
-        with pytest.raises(ImpossibleObservation, match="gone") as caught:
+        with pytest.raises(LayoutSuspected, match="gone") as caught:
             await looking.look()
 
     assert (caught.value.source, len(looking.stored_balls())) == ("crex", 40)

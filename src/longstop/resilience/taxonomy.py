@@ -1,0 +1,90 @@
+"""What an error means for what we do next: one table, read from the particular to the general."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from longstop.errors import (
+    BodyTooLarge,
+    BodyTruncated,
+    CircuitOpen,
+    EmptyBody,
+    FetchError,
+    FetchTimeout,
+    ForbiddenTarget,
+    ImpossibleObservation,
+    LayoutChanged,
+    LayoutSuspected,
+    MalformedBody,
+    ObservationError,
+    PageNotFound,
+    ParseError,
+    SourceChallenged,
+    SourceError,
+    SourceFailed,
+    SourceRefused,
+    SourceUnreachable,
+    WrongMatch,
+)
+
+
+class FailureKind(StrEnum):
+    """Whose failure it is, and so which breaker counts it."""
+
+    #: The way to the site is broken, or the site is: counts for the target's breaker alone.
+    CONNECTION = "connection"
+    #: The site answers, and does not want us: counts for the match and the source.
+    REFUSAL = "refusal"
+    #: The site answers, and what it says is not what we know how to read: counts for the match and the source.
+    CONTENT = "content"
+    #: The site answers, and does not know the page.
+    GONE = "gone"
+    #: Nobody was asked; counts nowhere.
+    HELD = "held"
+    #: The store's failure, or ours.
+    OURS = "ours"
+
+
+class Meaning(Struct, frozen=True, kw_only=True):
+    """What an error means."""
+
+    kind: FailureKind
+    #: Whether asking again soon may help.
+    is_soft: bool
+
+
+_OURS = Meaning(kind=FailureKind.OURS, is_soft=True)
+#: Every error that one request can end in stands here, so that one that is added is noticed by a test.
+MEANINGS: dict[type[SourceError], Meaning] = {
+    FetchTimeout: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    SourceUnreachable: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    SourceFailed: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    BodyTruncated: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    # Once is a mood, and asked again later; that it lasts is for the breakers to notice.
+    SourceRefused: Meaning(kind=FailureKind.REFUSAL, is_soft=True),
+    SourceChallenged: Meaning(kind=FailureKind.REFUSAL, is_soft=False),
+    EmptyBody: Meaning(kind=FailureKind.CONTENT, is_soft=True),
+    # Half a body that still ended well, or a page for people in its place: often gone with the next answer.
+    MalformedBody: Meaning(kind=FailureKind.CONTENT, is_soft=True),
+    BodyTooLarge: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    LayoutChanged: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    LayoutSuspected: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    WrongMatch: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    ImpossibleObservation: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    ForbiddenTarget: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    PageNotFound: Meaning(kind=FailureKind.GONE, is_soft=False),
+    CircuitOpen: Meaning(kind=FailureKind.HELD, is_soft=True),
+    FetchError: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    ParseError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    ObservationError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    SourceError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+}
+
+
+def meaning_of(error: Exception) -> Meaning:
+    """Return what an error means; one that no site can cause is ours."""
+    return next((MEANINGS[kind] for kind in type(error).__mro__ if kind in MEANINGS), _OURS)
+
+
+def kind_of(error: Exception) -> FailureKind:
+    return meaning_of(error).kind
