@@ -1,7 +1,8 @@
 """Mutants: the product with one thing broken on purpose. A test suite that lets one live does not guard that thing.
 
-Each is a small patch that must fit exactly once, applied to a copy of the package. First the model test is run against
-it (`tests/model`); whom it lets live meets the tests of its neighbourhood.
+Each is a small patch that must fit exactly once, applied to a copy of the package. Those of the road that data takes
+meet the model test first (`tests/model`), and the tests of their neighbourhood if it lets them live; those of the rules
+for bad times and of watching (`bench/mutants_resilience.py`, `bench/mutants_watching.py`) meet the unit tests of these.
 """
 
 import argparse
@@ -14,36 +15,21 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
 from bench.frame import Report, run, say
+from bench.mutant import SOURCE, Mutant, mutated
+from bench.mutants_resilience import RESILIENCE
+from bench.mutants_watching import WATCHING
 from longstop.errors import UsageError
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "longstop"
 AT_ONCE = 2
 RUN_WITHIN = 240.0
-MODEL = ("-m", "bench.mutants_model")
-NEIGHBOURS = (
-    *("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/unit/pipeline", "tests/unit/watching"),
-    *("tests/contract/test_match_store.py",),
-)
-
-
-class Mutant(Struct, frozen=True, kw_only=True):
-    """One thing broken."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-
 
 _DIFF, _WALK, _RUN = "pipeline/diff.py", "pipeline/walk.py", "pipeline/run.py"
 _UPDATE, _WATCHER, _STATE = "storage/update.py", "watching/watcher.py", "pipeline/state.py"
 _SAME = "SELECT * FROM event_versions WHERE match_id = :match_id AND key = :key AND content_hash = :content_hash"
 
-MUTANTS = (
+_DATA = (
     Mutant(
         name="the base moves on though the commit failed",
         file=_RUN,
@@ -63,8 +49,8 @@ MUTANTS = (
     Mutant(
         name="a commit of unknown outcome counts as failed",
         file=_WATCHER,
-        old="        except LongstopError as error:\n            self._is_base_known = False",
-        new="        except LongstopError as error:\n            self._is_base_known = True",
+        old="        except LongstopError as error:\n            self._is_base_known, self.is_lost = False,",
+        new="        except LongstopError as error:\n            self._is_base_known, self.is_lost = True,",
     ),
     Mutant(
         name="only the newest of a large diff are kept",
@@ -177,13 +163,14 @@ MUTANTS = (
         new="    if True or before is None or is_further or",
     ),
 )
+MUTANTS = (*_DATA, *RESILIENCE, *WATCHING)
 
 
 async def fate(mutant: Mutant) -> str | None:
     """Return who caught a mutant; `None` when nobody did."""
     with tempfile.TemporaryDirectory(prefix="longstop-mutant-") as home:
         _breed(mutant, Path(home))
-        for name, command in (("model", MODEL), ("neighbours", NEIGHBOURS)):
+        for name, command in mutant.hunters:
             if await _fails(command, Path(home)):
                 return name
     return None
@@ -192,14 +179,6 @@ async def fate(mutant: Mutant) -> str | None:
 def _breed(mutant: Mutant, home: Path) -> None:
     shutil.copytree(SOURCE, home / "longstop", ignore=shutil.ignore_patterns("__pycache__"))
     (home / "longstop" / mutant.file).write_text(mutated(mutant))
-
-
-def mutated(mutant: Mutant) -> str:
-    """Return the text of the mutant's file, with its patch; it must fit exactly once, or it breaks something else."""
-    text = (SOURCE / mutant.file).read_text()
-    if text.count(mutant.old) != 1:
-        raise UsageError(f"{mutant.name}: its patch fits {text.count(mutant.old)} times in {mutant.file}, not once")
-    return text.replace(mutant.old, mutant.new)
 
 
 async def _fails(command: Sequence[str], home: Path) -> bool:
@@ -235,8 +214,9 @@ async def mutants(chosen: Sequence[Mutant]) -> Report:
 
     for mutant in chosen:
         mutated(mutant)
-    if await _fails(MODEL, ROOT / "src"):
-        raise UsageError("the model test fails without any mutant: mend that first")
+    for name, command in {hunter for mutant in chosen for hunter in mutant.hunters}:
+        if await _fails(command, ROOT / "src"):
+            raise UsageError(f"the tests of the {name} fail without any mutant: mend that first")
     fates = await asyncio.gather(*(judged(mutant) for mutant in chosen))
     living = [mutant.name for mutant, caught_by in zip(chosen, fates, strict=True) if caught_by is None]
     figures = {"caught": len(chosen) - len(living), "total": len(chosen), "by_model": fates.count("model")}

@@ -18,10 +18,23 @@ PURE = (
     "sources.*",
     "pipeline.*",
     "resilience.*",
+    "watching.absence",
     "watching.cadence",
     "watching.discovery",
+    "watching.error_rate",
+    "watching.lag",
+    "watching.pace",
+    "watching.pulse",
+    "watching.requests",
+    "watching.restarts",
+    "watching.rhythm",
+    "watching.rules",
+    "watching.vitals",
     "watching.ownership",
     "supervision.backoff",
+    "telemetry.alerts",
+    "telemetry.conditions",
+    "telemetry.episodes",
 )
 #: Beside the pure rules, but allowed to wait or to read files.
 NOT_PURE = ("sources.registry", "pipeline.run", "pipeline.walk")

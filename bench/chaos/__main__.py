@@ -2,11 +2,34 @@
 
 import argparse
 import sys
+from collections.abc import Awaitable
+from typing import NamedTuple, Protocol
 
 from bench.chaos.capture import capture
-from bench.frame import run
+from bench.chaos.cuts import cuts
+from bench.chaos.network import network
+from bench.chaos.outage import outage
+from bench.chaos.ramp import ramp
+from bench.frame import Report, run
 
-SUITES = {"capture": capture}
+
+class _Run(Protocol):
+    def __call__(self, *, seed: int, minutes: float) -> Awaitable[Report]: ...
+
+
+class Suite(NamedTuple):
+    run: _Run
+    #: How long things are broken if nobody says otherwise.
+    minutes: float
+
+
+SUITES = {
+    "capture": Suite(capture, 1.0),
+    "network": Suite(network, 1.0),
+    "ramp": Suite(ramp, 2.0),
+    "outage": Suite(outage, 1.0),
+    "cuts": Suite(cuts, 10.0),
+}
 
 
 def main() -> int:
@@ -15,11 +38,15 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="+", choices=SUITES, metavar="NAME", help=f"one or more of {', '.join(SUITES)}")
     parser.add_argument("--seed", type=int, default=1, help="the same seed makes the same schedule and matches")
-    parser.add_argument("--minutes", type=float, default=1.0, help="how long things are broken")
+    lengths = ", ".join(f"{name} {suite.minutes:g}" for name, suite in SUITES.items())
+    parser.add_argument("--minutes", type=float, help=f"how long things are broken; by default {lengths}")
     chosen = parser.parse_args()
-    if not 0 < chosen.minutes <= 24 * 60:
+    if chosen.minutes is not None and not 0 < chosen.minutes <= 24 * 60:
         parser.error("--minutes must be greater than 0 and at most a day")
-    return max(run(name, SUITES[name](seed=chosen.seed, minutes=chosen.minutes)) for name in chosen.names)
+    return max(
+        run(name, SUITES[name].run(seed=chosen.seed, minutes=chosen.minutes or SUITES[name].minutes))
+        for name in chosen.names
+    )
 
 
 if __name__ == "__main__":

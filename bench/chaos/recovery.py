@@ -1,34 +1,57 @@
-"""How long it takes until data are fresh again after a kill, as a consumer of the API sees it."""
+"""How long it takes until data are fresh again, as a consumer of the API sees it."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from time import monotonic
+from typing import Any
 
 from bench.frame import rounded
 from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
-from longstop.trial.sample import list_matches, percentile
+from longstop.trial.sample import IN_PLAY, list_matches, percentile
 from longstop.trial.stage import Stage
 
 LOOK_EVERY = 0.1
 #: Longer than this is no recovery.
 GIVE_UP_AFTER = 60.0
 
+Entries = Sequence[dict[str, Any]]
+
+
+def is_any_fresh(entries: Entries, since: datetime) -> bool:
+    """Return whether one match in sync has been looked at since: after a kill, the first sign of life."""
+    return any(_is_fresh(entry, since) for entry in entries)
+
+
+def are_all_fresh(entries: Entries, since: datetime) -> bool:
+    """Return whether every match in play has: after the network's return, nobody may stay behind."""
+    in_play = [entry for entry in entries if entry["status"] in IN_PLAY]
+    return bool(in_play) and all(_is_fresh(entry, since) for entry in in_play)
+
+
+def _is_fresh(entry: dict[str, Any], since: datetime) -> bool:
+    at = entry["last_poll_at"]
+    return entry["sync"] == "in_sync" and at is not None and from_iso(at) > since
+
 
 class Recoveries:
-    """Times every kill until the first fresh poll that the API shows."""
+    """Times every blow until the API shows that it is overcome."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, is_overcome: Callable[[Entries, datetime], bool]) -> None:
         self.seconds: list[float] = []
-        self.kills = 0
+        self.count = 0
         self.never = 0
+        #: When the last one was overcome.
+        self.last_at: datetime | None = None
         self._stage = stage
+        self._is_overcome = is_overcome
+        self._clock = SystemClock()
         self._waiting: set[asyncio.Task[None]] = set()
 
-    def begin(self) -> None:
-        """Begin to wait for what comes after a kill that just happened."""
-        self.kills += 1
-        task = asyncio.create_task(self._wait(SystemClock().now(), monotonic()))
+    def begin(self, since: datetime | None = None) -> None:
+        """Begin to wait for what comes after a moment: now, or when a cut is going to end."""
+        self.count += 1
+        task = asyncio.create_task(self._wait(since or self._clock.now()))
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
@@ -37,24 +60,27 @@ class Recoveries:
 
     def figures(self) -> dict[str, float | int | None]:
         return {
-            "kills": self.kills,
             "recover_p50_s": rounded(percentile(self.seconds, 0.50)),
             "recover_p95_s": rounded(percentile(self.seconds, 0.95)),
             "recover_max_s": rounded(max(self.seconds, default=None)),
+            "never_recovered": self.never,
         }
 
-    async def _wait(self, killed_at: datetime, began: float) -> None:
-        while monotonic() - began < GIVE_UP_AFTER:
-            if await self._is_fresh(killed_at):
-                self.seconds.append(monotonic() - began)
+    async def _wait(self, since: datetime) -> None:
+        await asyncio.sleep(max(0.0, -self._seconds_since(since)))
+        while self._seconds_since(since) < GIVE_UP_AFTER:
+            if await self._has_overcome(since):
+                self.seconds.append(self._seconds_since(since))
+                self.last_at = self._clock.now()
                 return
             await asyncio.sleep(LOOK_EVERY)
         self.never += 1
 
-    async def _is_fresh(self, since: datetime) -> bool:
+    def _seconds_since(self, moment: datetime) -> float:
+        return (self._clock.now() - moment).total_seconds()
+
+    async def _has_overcome(self, since: datetime) -> bool:
         try:
-            entries = await list_matches(self._stage)
+            return self._is_overcome(await list_matches(self._stage), since)
         except UsageError:  # the API itself is between two lives
             return False
-        polled = [entry["last_poll_at"] for entry in entries if entry["sync"] == "in_sync"]
-        return any(at is not None and from_iso(at) > since for at in polled)

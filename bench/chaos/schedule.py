@@ -31,6 +31,8 @@ class Act(Struct, frozen=True, kw_only=True):
     at: float
     kill: str | None = None
     fault: Fault | None = None
+    #: Whether nobody reaches the site while the fault holds, so that there is a return to be timed.
+    is_cut: bool = False
 
 
 def schedule(seed: int, seconds: float) -> tuple[Act, ...]:

@@ -59,6 +59,10 @@ class SourceError(LongstopError):
         self.request = request
         #: How often the request was tried before, in vain.
         self.retries = 0
+        #: Whether it was expected: a canary's, sent where the way is known to be broken.
+        self.is_canary = False
+        #: Where the page that could not be read is kept; `None` when it is not.
+        self.page: str | None = None
 
     def __str__(self) -> str:
         where = " ".join(part for part in (self.source, self.request) if part)

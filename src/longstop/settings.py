@@ -117,7 +117,7 @@ class CircuitBreaker(Group):
 
 class Retry(Group):
     max_attempts: Annotated[Whole, Field(ge=1, le=20), Env("RETRY_MAX_ATTEMPTS")] = 5
-    """How often a request is sent at most; a live match's has at most three."""
+    """How often a request is sent again at most; a live match's is sent three times in all."""
 
     base_delay: Annotated[Number, Field(ge=0.01, le=60), Env("RETRY_BASE_DELAY_SECONDS")] = 1.0
     """Seconds before the second attempt; they double with each further one."""

@@ -10,6 +10,7 @@ from longstop.clock import SystemClock
 from longstop.errors import (
     BodyTooLarge,
     BodyTruncated,
+    EmptyBody,
     FetchError,
     FetchTimeout,
     ForbiddenTarget,
@@ -19,8 +20,11 @@ from longstop.errors import (
     SourceUnreachable,
 )
 from longstop.fetching.base import Fetcher, FetchRequest
-from longstop.fetching.guards import FetchPolicy, guarded
+from longstop.fetching.care import SourceCare, guarded
+from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher
+from longstop.resilience.retry import RetryPolicy
+from longstop.telemetry.bus import Bus
 from longstop.testing import Answer, ScriptedFetcher
 from tests.servers import OK_BODY, fault_server
 
@@ -32,7 +36,7 @@ FAULTS: list[tuple[str, type[FetchError]]] = [
     ("/status?is=403", SourceRefused),
     ("/status?is=404", PageNotFound),
     ("/status?is=410", PageNotFound),
-    ("/status?is=429&after=7", SourceRefused),
+    ("/status?is=429", SourceRefused),
     ("/status?is=451", SourceRefused),
     ("/status?is=500", SourceFailed),
     ("/status?is=503", SourceFailed),
@@ -45,6 +49,7 @@ FAULTS: list[tuple[str, type[FetchError]]] = [
     ("/nonsense", SourceUnreachable),
     ("/strange-headers", SourceFailed),
     ("/endless-headers", SourceUnreachable),
+    ("/empty", EmptyBody),
     ("/huge", BodyTooLarge),
     ("/endless", BodyTooLarge),
     ("/gzip-bomb", BodyTooLarge),
@@ -67,7 +72,8 @@ async def _opened(kind: str, *, deadline_seconds: float) -> AsyncIterator[Seam]:
     async with fault_server() as server:
         policy = FetchPolicy(hosts=(server.authority,), allow_private_addresses=True, deadline_seconds=deadline_seconds)
         inner = HttpFetcher(policy, SystemClock()) if kind == "http" else ScriptedFetcher(_scripted)
-        fetcher = guarded(inner, policy)
+        care = SourceCare(policy, clock=SystemClock(), bus=Bus(), retry=RetryPolicy(attempts=1))
+        fetcher = guarded(inner, care)
         yield fetcher, lambda path: FetchRequest(source="crex", url=server.url(path))
         await fetcher.aclose()
 

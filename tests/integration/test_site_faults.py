@@ -15,11 +15,14 @@ from curl_cffi.requests import AsyncSession
 
 from longstop.api.shapes import event_entry
 from longstop.clock import SystemClock
-from longstop.fetching.guards import FetchPolicy, guarded
+from longstop.fetching.care import SourceCare, guarded
+from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.model.match import SyncState
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
+from longstop.resilience.breaker import match_policy
+from longstop.resilience.retry import RetryPolicy
 from longstop.simulator.faults import Fault, FaultKind
 from longstop.simulator.judge import Verdict, judge
 from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
@@ -28,7 +31,11 @@ from longstop.sources.base import SourceConfig
 from longstop.sources.crex import CrexSource
 from longstop.telemetry.bus import Bus
 from longstop.watching.cadence import Cadence
+from longstop.watching.dispatcher import Dispatcher
+from longstop.watching.ownership import take_over
+from longstop.watching.rules import WatchRules
 from longstop.watching.scheduler import Scheduler
+from longstop.watching.watcher import Surroundings
 from tests.memory import MemoryHot, MemorySink, MemoryStore
 
 LIST = "/api/v3/getLiveMatches"
@@ -223,20 +230,34 @@ class Watching:
         config = _config(site)
         policy = FetchPolicy(hosts=config.hosts, allow_private_addresses=True, deadline_seconds=0.5)
         clock, bus = SystemClock(), Bus([self.sink])
-        self.fetcher = guarded(HttpFetcher(policy, clock), policy)
+        care = SourceCare(policy, clock=clock, bus=bus, retry=RetryPolicy(attempts=1), canary_seconds=0.1)
+        self.fetcher = guarded(HttpFetcher(policy, clock), care)
         asker = Asker(CrexSource(config), self.fetcher)
-        self.scheduler = Scheduler(
-            "crex",
-            asker=asker,
+        # What is not found or cannot be read rests for a while; a test need not wait as long as a site.
+        cadence = Cadence(
+            live=0.1, busy=0.1, paused_play=0.1, discovery=0.1, imminent=0.1, completed=0.1, not_found=0.5
+        )
+        around = Surroundings(
             road=Road(asker=asker, store=self.store, bus=bus, clock=clock, scraper_id="node"),
             store=self.store,
             hot=self._hot,
             bus=bus,
             clock=clock,
-            cadence=Cadence(live=0.1, discovery=0.1, imminent=0.1, completed=0.1),
-            slots=asyncio.Semaphore(8),
             node="node",
+            rules=WatchRules(cadence=cadence, breaker=match_policy(open_seconds=0.5)),
         )
+        self.dispatcher = Dispatcher(clock=clock, cap=8)
+        self.scheduler = Scheduler("crex", asker=asker, around=around, dispatcher=self.dispatcher)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.dispatcher.run())
+            await self.scheduler.run()
+
+    async def begin_anew(self) -> None:
+        """Forget everything that is not stored: the next look at each match reads its whole list."""
+        async for state in take_over(self.store, "node", {"crex"}, lambda _ref, _error: None):
+            self.scheduler.adopt(state)
 
     def verdict(self) -> Verdict:
         stored = {
@@ -278,7 +299,7 @@ async def watching(truth: Path) -> AsyncIterator[Watching]:
     options = SimulatorOptions(matches=4, seed=5, speed=SPEED, truth=truth)
     async with running_simulator(options) as site:
         running = Watching(site, truth)
-        task = asyncio.create_task(running.scheduler.run())
+        task = asyncio.create_task(running.run())
         try:
             await running.until_in_sync()
             yield running
@@ -311,10 +332,8 @@ async def watching(truth: Path) -> AsyncIterator[Watching]:
     ids=lambda fault: "-".join(filter(None, (fault.kind, fault.field, fault.path.rpartition("/")[2]))),
 )
 async def test_nothing_wrong_is_stored_while_the_fault_lasts_and_the_next_good_poll_goes_on(
-    tmp_path: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fault: Fault
 ) -> None:
-    # What is not found is left alone for a while; a test need not wait so long for the next good poll.
-    monkeypatch.setattr("longstop.watching.cadence.NOT_FOUND_SECONDS", 0.5)
     async with watching(tmp_path / "truth.jsonl") as running:
         running.site.faults.add(fault, SystemClock().now())
         await asyncio.sleep(1.2)
@@ -322,6 +341,7 @@ async def test_nothing_wrong_is_stored_while_the_fault_lasts_and_the_next_good_p
         running.site.faults.clear()
         await running.until_in_sync()
         running.site.world.freeze(SystemClock().now())
+        await running.begin_anew()
         await running.until_in_sync()
         await running.until_in_sync()  # a step back and a result want a second look
 

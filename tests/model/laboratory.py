@@ -18,7 +18,7 @@ from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from longstop.watching.ownership import take
-from longstop.watching.watcher import Watcher
+from longstop.watching.watcher import Surroundings, Watcher
 from tests.builders import NOW
 from tests.memory import MemoryHot, MemorySink
 from tests.model.ledger import Ledger
@@ -167,9 +167,10 @@ class Laboratory:
 
     def _new_owner(self) -> Watcher:
         state = self.run(take(self.store, self.match_id, "node"))
-        return Watcher(
-            state, road=self._road, hot=MemoryHot(), bus=Bus([self.sink]), clock=self.clock, scraper_id="node"
+        around = Surroundings(
+            road=self._road, store=self.store, hot=MemoryHot(), bus=Bus([self.sink]), clock=self.clock, node="node"
         )
+        return Watcher(state, around)
 
     def _make_road(self, store: MatchStore) -> Road:
         asker = Asker(self.front.site.source, ScriptedFetcher(self.front))

@@ -15,6 +15,35 @@ from longstop.telemetry.events import Severity
 CONFIG = Path(__file__).parents[2] / "config" / "config.yaml"
 
 
+#: Leaves with the variables that set them.
+LIFECYCLE = {
+    "busy_interval": "BUSY_INTERVAL_SECONDS",
+    "break_interval": "BREAK_INTERVAL_SECONDS",
+    "break_after": "BREAK_AFTER_SECONDS",
+    "completed_interval": "COMPLETED_INTERVAL_SECONDS",
+    "calm_after_errors": "CALM_AFTER_ERRORS_SECONDS",
+    "not_found_memory": "NOT_FOUND_SECONDS",
+    "max_lifetime_hours": "SCRAPER_MAX_LIFETIME_HOURS",
+    "staleness_threshold": "STALENESS_THRESHOLD_SECONDS",
+}
+BREAKER = {
+    "threshold": "CIRCUIT_BREAKER_THRESHOLD",
+    "timeout": "CIRCUIT_BREAKER_TIMEOUT_SECONDS",
+    "success_threshold": "CIRCUIT_BREAKER_SUCCESS_THRESHOLD",
+    "canary_interval": "CIRCUIT_BREAKER_CANARY_SECONDS",
+    "slow": "CIRCUIT_BREAKER_SLOW_SECONDS",
+    "pause_threshold": "PAUSE_THRESHOLD",
+    "cool_down": "COOL_DOWN_SECONDS",
+    "source_timeout": "CIRCUIT_BREAKER_SOURCE_SECONDS",
+    "layout_probe": "LAYOUT_PROBE_SECONDS",
+}
+RETRY = {
+    "max_attempts": "RETRY_MAX_ATTEMPTS",
+    "base_delay": "RETRY_BASE_DELAY_SECONDS",
+    "max_delay": "RETRY_MAX_DELAY_SECONDS",
+}
+
+
 def refusal(environ: dict[str, str], file: dict[str, Any] | None = None) -> list[str]:
     with pytest.raises(SettingsError) as caught:
         load_settings(environ, file or {})
@@ -74,6 +103,12 @@ def test_every_variable_reaches_its_leaf() -> None:
         "ENABLE_PROMETHEUS_METRICS": "false",
         "PROMETHEUS_HOST": "localhost",
         "PROMETHEUS_PORT": "9091",
+        "ALERT_WEBHOOK_URL": "http://localhost/alerts",
+        "ALERT_WEBHOOK_SECRET": "canary",
+        "ERROR_RATE_THRESHOLD": "3",
+        **dict.fromkeys(LIFECYCLE.values(), "7"),
+        **dict.fromkeys((*BREAKER.values(), *RETRY.values()), "9"),
+        "IMPORTANT_MATCHES": "final, India",
     }
 
     settings = load_settings(environ, {})
@@ -81,7 +116,19 @@ def test_every_variable_reaches_its_leaf() -> None:
     assert settings.data == Path("elsewhere")
     assert settings.sources == Path("sites.yaml")
     assert settings.api.model_dump() == {"host": "::1", "port": 0, "token_ttl_hours": 1}
-    assert settings.scraper.lifecycle.model_dump() == {"polling_interval": 0.5, "discovery_interval": 30}
+    assert settings.scraper.lifecycle.model_dump() == {
+        "polling_interval": 0.5,
+        "discovery_interval": 30,
+        "important": "final, India",
+        **dict.fromkeys(LIFECYCLE, 7),
+    }
+    assert settings.scraper.resilience.model_dump() == {
+        "circuit_breaker": dict.fromkeys(BREAKER, 9),
+        "retry": dict.fromkeys(RETRY, 9),
+    }
+    assert settings.scraper.monitoring.webhook.url == "http://localhost/alerts"
+    assert settings.scraper.monitoring.webhook.secret.get_secret_value() == "canary"
+    assert settings.scraper.monitoring.error_rate_threshold == 3
     assert settings.scraper.fetching.model_dump() == {"concurrency_cap": 8, "timeout": 3, "max_body_bytes": 2048}
     assert settings.scraper.monitoring.logging.level is Severity.WARN
     assert settings.scraper.monitoring.prometheus.model_dump() == {"enabled": False, "host": "localhost", "port": 9091}

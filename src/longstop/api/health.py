@@ -60,11 +60,15 @@ def grade(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: d
     failing = [record for record in records if record.consecutive_failures] if is_failing else []
     stale = [record for record in in_play if _is_stale(record, now)]
     unsynced = [record for record in in_play if record.sync is not SyncState.IN_SYNC]
+    paused = [record for record in records if record.phase is Phase.PAUSED]
+    frozen = [record for record in in_play if record.frozen_since is not None]
     reasons = (
         *_unread_listings(active, now),
         *_complaint(_TOO_MANY, failing),
         *_complaint(f"in play and older than {STALE_AFTER.seconds} s", stale),
         *_complaint("in play and not in sync", unsynced),
+        *_complaint("paused, since it was refused or could not be read", paused),
+        *_complaint("in play, and what the site shows of it stands still", frozen),
     )
     return Grade(status=HealthStatus.DEGRADED if reasons else HealthStatus.HEALTHY, reasons=reasons)
 
@@ -166,6 +170,13 @@ def _match(record: MonitoringRecord, now: datetime) -> dict[str, Any]:
         "status": record.status.value,
         "phase": record.phase.value,
         "sync": record.sync.value,
+        "last_change_iso8601": iso_or_none(record.changed_at),
+        "frozen_since_iso8601": iso_or_none(record.frozen_since),
+        "next_try_iso8601": iso_or_none(record.not_before),
+        "interval_seconds": record.interval_seconds,
+        "pace": record.tempo,
+        "is_important": record.is_important,
+        "restarts": record.restarts,
         "error_count": record.consecutive_failures,
         "total_errors": record.total_failures,
         "total_polls": record.total_polls,

@@ -12,6 +12,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import TaskFailed
 from longstop.telemetry.metrics import Metrics, Reading, Watched
 from longstop.telemetry.serving import serve_metrics
+from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
 
 SAMPLE_SECONDS = 1.0
@@ -31,7 +32,7 @@ def metrics_work(
     return [_sample(metrics, watching, bus, clock), serve_metrics(settings.host, settings.port, pages.newest, bus)]
 
 
-def watching(schedulers: Iterable[Scheduler], node: str) -> Watching:
+def watching(schedulers: Iterable[Scheduler], dispatcher: Dispatcher, node: str) -> Watching:
     """Return a look at the schedulers that changes nothing. It belongs on their loop."""
     process = psutil.Process()
 
@@ -39,7 +40,7 @@ def watching(schedulers: Iterable[Scheduler], node: str) -> Watching:
         return Watched(
             node=node,
             records=[record for scheduler in schedulers for record in scheduler.records],
-            waiting=[record for scheduler in schedulers for record in scheduler.waiting],
+            waiting=[request.priority for request in dispatcher.waiting],
             findings=[finding.kind for scheduler in schedulers for finding in scheduler.findings],
             rss_bytes=process.memory_info().rss,
         )

@@ -7,26 +7,22 @@ from contextlib import asynccontextmanager
 import psutil
 
 from longstop.app.common import life, make_bus, run_until_stopped
+from longstop.app.listeners import Listeners
 from longstop.app.metrics import metrics_work, watching
+from longstop.app.workshop import Workshop
 from longstop.clock import Clock, SystemClock
 from longstop.errors import StorageError
-from longstop.fetching.guards import FetchPolicy, guarded
-from longstop.fetching.http import HttpFetcher
 from longstop.hot.sqlite import SqliteHotWriter
 from longstop.model.match import MatchRef
-from longstop.pipeline.ask import Asker
-from longstop.pipeline.run import Road
 from longstop.settings import Settings
-from longstop.sources.base import SourceConfig
-from longstop.sources.registry import enabled_sources, make_source
+from longstop.sources.registry import enabled_sources
 from longstop.storage.base import HotWriter, MatchStore, NodeBeat
 from longstop.storage.directory import DataDirectory
+from longstop.storage.error_pages import ErrorPages
 from longstop.storage.sqlite import SqliteMatchStore
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import HotViewFailed, StoreFailed
-from longstop.telemetry.metrics import Metrics
 from longstop.telemetry.rate import ErrorRate
-from longstop.watching.cadence import Cadence
 from longstop.watching.ownership import take_over
 from longstop.watching.scheduler import Scheduler
 
@@ -37,24 +33,24 @@ BEAT_SECONDS = 1.0
 async def run_scraper(settings: Settings) -> None:
     """Watch the matches of all enabled sources until asked to stop."""
     clock = SystemClock()
-    errors, metrics, prometheus = ErrorRate(clock), Metrics(), settings.scraper.monitoring.prometheus
-    bus = make_bus("scraper", settings, clock, errors, *([metrics] if prometheus.enabled else []))
     configs = enabled_sources(settings.sources)
     directory = DataDirectory.open(settings.data)
+    listeners = Listeners(settings, directory, clock)
+    bus = make_bus("scraper", settings, clock, *listeners.sinks)
     with directory.lock(), life(bus, "scraper"):
-        async with _open_store(directory) as store, _open_hot(directory, bus) as hot:
-            workshop = _Workshop(settings, store=store, hot=hot, bus=bus, clock=clock, node=directory.node_id)
+        async with listeners.at_work(bus), _open_store(directory) as store, _open_hot(directory, bus) as hot:
+            pages = ErrorPages(directory.storage / "error_pages")
+            node = directory.node_id
+            workshop = Workshop(settings, store=store, hot=hot, pages=pages, bus=bus, clock=clock, node=node)
             async with workshop.schedulers(configs) as schedulers:
-                await _adopt_all(schedulers, store, hot, bus, directory.node_id)
+                await _adopt_all(schedulers, store, hot, bus, node)
+                watched = watching(schedulers.values(), workshop.dispatcher, node)
                 await run_until_stopped(
-                    _beat(hot, errors, clock, directory.node_id, schedulers),
+                    _beat(hot, listeners.errors, clock, node, schedulers),
                     *metrics_work(
-                        prometheus,
-                        metrics,
-                        watching(schedulers.values(), directory.node_id),
-                        bus=bus,
-                        clock=clock,
+                        settings.scraper.monitoring.prometheus, listeners.metrics, watched, bus=bus, clock=clock
                     ),
+                    workshop.dispatcher.run(),
                     *(scheduler.run() for scheduler in schedulers.values()),
                 )
 
@@ -73,57 +69,6 @@ async def _adopt_all(
         adopted.add(state.row.match_id)
     # What is watched no more, since its source was switched off, must not look live for ever.
     hot.keep_only(adopted)
-
-
-class _Workshop:
-    """Makes what one source needs: its fetcher behind the guards, its road, its scheduler."""
-
-    def __init__(
-        self, settings: Settings, *, store: MatchStore, hot: HotWriter, bus: Bus, clock: Clock, node: str
-    ) -> None:
-        self._settings = settings.scraper
-        self._store = store
-        self._hot = hot
-        self._bus = bus
-        self._clock = clock
-        self._node = node
-        self._slots = asyncio.Semaphore(settings.scraper.fetching.concurrency_cap)
-
-    @asynccontextmanager
-    async def schedulers(self, configs: tuple[SourceConfig, ...]) -> AsyncIterator[dict[str, Scheduler]]:
-        fetchers = {config.domain_id: HttpFetcher(self._policy(config), self._clock) for config in configs}
-        try:
-            yield {config.domain_id: self._scheduler(config, fetchers[config.domain_id]) for config in configs}
-        finally:
-            for fetcher in fetchers.values():
-                await fetcher.aclose()
-
-    def _policy(self, config: SourceConfig) -> FetchPolicy:
-        fetching = self._settings.fetching
-        return FetchPolicy(
-            hosts=config.hosts,
-            allow_private_addresses=config.allow_private_addresses,
-            deadline_seconds=fetching.timeout,
-            max_body_bytes=fetching.max_body_bytes,
-            max_connections=fetching.concurrency_cap,
-        )
-
-    def _scheduler(self, config: SourceConfig, fetcher: HttpFetcher) -> Scheduler:
-        asker = Asker(make_source(config), guarded(fetcher, self._policy(config)))
-        road = Road(asker=asker, store=self._store, bus=self._bus, clock=self._clock, scraper_id=self._node)
-        lifecycle = self._settings.lifecycle
-        return Scheduler(
-            config.domain_id,
-            asker=asker,
-            road=road,
-            store=self._store,
-            hot=self._hot,
-            bus=self._bus,
-            clock=self._clock,
-            cadence=Cadence(live=lifecycle.polling_interval, discovery=lifecycle.discovery_interval),
-            slots=self._slots,
-            node=self._node,
-        )
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from longstop.cli import doctor, processes, reading, trials
+from longstop.cli import doctor, errors, processes, reading, trials
 from longstop.errors import LongstopError
 
 app = typer.Typer(
@@ -16,7 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (*trials.VERBS, *processes.VERBS, *reading.VERBS, *doctor.VERBS):
+for verb in (*trials.VERBS, *processes.VERBS, *reading.VERBS, *errors.VERBS, *doctor.VERBS):
     app.command()(verb)
 
 

@@ -1,16 +1,19 @@
-"""The guards around a fetcher: each a small wrapper with one concern, put in order in one visible list."""
+"""Guards around a fetcher: each a small wrapper with one concern. `care.py` puts them in order."""
 
 import asyncio
-from collections.abc import Callable
-from functools import partial
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from longstop.errors import FetchTimeout, belonging_to
+from longstop.clock import Clock
+from longstop.errors import EmptyBody, FetchError, FetchTimeout, belonging_to
 from longstop.fetching.addresses import allowed_target
 from longstop.fetching.base import Fetcher, FetchRequest, Page
-
-Guard = Callable[[Fetcher], Fetcher]
+from longstop.resilience.taxonomy import FailureKind, kind_of
+from longstop.resilience.timeouts import SLOW_FACTOR, AdaptiveTimeouts
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import TimeoutsChanged
 
 
 class FetchPolicy(Struct, frozen=True, kw_only=True):
@@ -19,7 +22,7 @@ class FetchPolicy(Struct, frozen=True, kw_only=True):
     #: The only hosts that may be asked, as `host` or `host:port`.
     hosts: tuple[str, ...]
     allow_private_addresses: bool = False
-    #: From the question to the last byte, redirects included.
+    #: From the question to the last byte, redirects included; a slow site is given more, a fast one less.
     deadline_seconds: float = 10.0
     #: Counted after decompression.
     max_body_bytes: int = 5 * 1024 * 1024
@@ -27,20 +30,23 @@ class FetchPolicy(Struct, frozen=True, kw_only=True):
     #: Requests under way at one moment; others wait, within their deadline.
     max_connections: int = 32
 
-
-def guarded(fetcher: Fetcher, policy: FetchPolicy) -> Fetcher:
-    """Return the fetcher behind its guards. The order is the design: what stands first sees all that follows."""
-    guards: tuple[Guard, ...] = (
-        NamedErrors,
-        partial(Deadline, seconds=policy.deadline_seconds),
-        partial(ListedHosts, policy=policy),
-    )
-    for guard in reversed(guards):
-        fetcher = guard(fetcher)
-    return fetcher
+    @property
+    def longest_deadline_seconds(self) -> float:
+        """What the slowest site is given."""
+        return self.deadline_seconds * SLOW_FACTOR
 
 
-class _Around:
+@asynccontextmanager
+async def within(seconds: float, spent: float = 0.0) -> AsyncIterator[None]:
+    """End what takes longer than the seconds that it was given, some of them spent already, however it drips."""
+    try:
+        async with asyncio.timeout(seconds - spent):
+            yield
+    except TimeoutError as error:
+        raise FetchTimeout(f"no whole answer within {seconds:g} s") from error
+
+
+class Around:
     """What all guards share: they hold a fetcher and close it."""
 
     def __init__(self, inner: Fetcher) -> None:
@@ -50,7 +56,7 @@ class _Around:
         await self._inner.aclose()
 
 
-class NamedErrors(_Around):
+class NamedErrors(Around):
     """Says on every error which source and which request it belongs to."""
 
     async def fetch(self, request: FetchRequest) -> Page:
@@ -58,22 +64,7 @@ class NamedErrors(_Around):
             return await self._inner.fetch(request)
 
 
-class Deadline(_Around):
-    """Ends a fetch that takes too long in total, however steadily it drips."""
-
-    def __init__(self, inner: Fetcher, *, seconds: float) -> None:
-        super().__init__(inner)
-        self._seconds = seconds
-
-    async def fetch(self, request: FetchRequest) -> Page:
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await self._inner.fetch(request)
-        except TimeoutError as error:
-            raise FetchTimeout(f"no whole answer within {self._seconds:g} s") from error
-
-
-class ListedHosts(_Around):
+class ListedHosts(Around):
     """Refuses a request to a host outside the source's list before anything is looked up or sent."""
 
     def __init__(self, inner: Fetcher, *, policy: FetchPolicy) -> None:
@@ -83,3 +74,50 @@ class ListedHosts(_Around):
     async def fetch(self, request: FetchRequest) -> Page:
         allowed_target(request.url, self._policy.hosts, self._policy.allow_private_addresses)
         return await self._inner.fetch(request)
+
+
+class Deadline(Around):
+    """Ends an attempt that takes too long for this site, and learns from each how long the site takes."""
+
+    def __init__(self, inner: Fetcher, *, timeouts: AdaptiveTimeouts, clock: Clock, bus: Bus) -> None:
+        super().__init__(inner)
+        self._timeouts = timeouts
+        self._clock = clock
+        self._bus = bus
+
+    async def fetch(self, request: FetchRequest) -> Page:
+        started = self._clock.monotonic()
+        try:
+            async with within(self._timeouts.now.fetch):
+                page = await self._inner.fetch(request)
+        except FetchError as error:
+            # A connection that breaks at once says nothing about how long an answer takes.
+            if isinstance(error, FetchTimeout) or kind_of(error) is not FailureKind.CONNECTION:
+                self._learn(request.source, self._clock.monotonic() - started)
+            raise
+        self._learn(request.source, self._clock.monotonic() - started)
+        return page
+
+    def _learn(self, source: str, seconds: float) -> None:
+        changed = self._timeouts.observe(seconds)
+        if changed is not None:
+            self._bus.emit(
+                TimeoutsChanged(
+                    source=source,
+                    mean_seconds=round(self._timeouts.mean, 3),
+                    fetch_seconds=round(changed.fetch, 3),
+                    page_seconds=round(changed.page, 3),
+                    navigation_seconds=round(changed.navigation, 3),
+                    selector_seconds=round(changed.selector, 3),
+                )
+            )
+
+
+class SomeBody(Around):
+    """Refuses a good answer with nothing in it: no page of ours is empty."""
+
+    async def fetch(self, request: FetchRequest) -> Page:
+        page = await self._inner.fetch(request)
+        if page.status == 204 or not page.body:
+            raise EmptyBody(f"answered {page.status} with an empty body")
+        return page

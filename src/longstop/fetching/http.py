@@ -44,7 +44,7 @@ class HttpFetcher:
         self._session: AsyncSession[Response] = AsyncSession(
             impersonate="chrome",
             allow_redirects=False,
-            timeout=policy.deadline_seconds,
+            timeout=policy.longest_deadline_seconds,
             max_clients=policy.max_connections,
             trust_env=False,
             discard_cookies=True,
@@ -109,7 +109,7 @@ class HttpFetcher:
             target,
             allow_private_addresses=self._policy.allow_private_addresses,
             resolve=self._resolve,
-            deadline_seconds=self._policy.deadline_seconds,
+            deadline_seconds=self._policy.longest_deadline_seconds,
         )
         if target.literal is None:
             name = f"{target.host}:{target.port}"

@@ -125,8 +125,18 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     start_at: datetime | None = None
     #: The last look, good or not: what the next one keeps its distance from.
     last_attempt_at: datetime | None = None
-    #: When the site may be asked again, where it said so or the match was not found.
+    #: When the match may be looked at again, where it was not found or is paused.
     not_before: datetime | None = None
+    #: The last look or line that brought something new.
+    changed_at: datetime | None = None
+    #: Since when what the site shows of it stands still while play goes on.
+    frozen_since: datetime | None = None
+    #: How long a good look lasts at present, and why so long.
+    interval_seconds: float | None = None
+    tempo: str | None = None
+    is_important: bool = False
+    #: How often its watch was begun anew.
+    restarts: int = 0
     consecutive_failures: int = 0
     total_polls: int = 0
     total_failures: int = 0

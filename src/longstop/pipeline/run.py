@@ -11,6 +11,7 @@ keep        one transaction; only when it is durable does the update count      
 
 from datetime import datetime
 
+import msgspec
 from msgspec import Struct
 
 from longstop.clock import Clock
@@ -20,13 +21,14 @@ from longstop.model.match import MatchStatus, Phase, move
 from longstop.model.snapshot import Provenance, canonical, checksum
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.compared import Compared, compared
+from longstop.pipeline.effort import Effort
 from longstop.pipeline.looking import Look
 from longstop.pipeline.normalise import normalise, status_of, title_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.validate import validate_scorecard
 from longstop.pipeline.walk import look
-from longstop.sources.base import Names, Scorecard
-from longstop.storage.base import MatchStore, MatchUpdate, Receipt, SnapshotDraft
+from longstop.sources.base import Board, Names, Scorecard
+from longstop.storage.base import Finding, FindingKind, MatchStore, MatchUpdate, Receipt, SnapshotDraft
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ResourceFailed
 
@@ -52,12 +54,17 @@ class Road:
         self._clock = clock
         self._scraper_id = scraper_id
 
-    async def run(self, state: MatchState, *, is_whole: bool = False) -> Outcome:
-        """Take one look, a whole one if asked to, and keep what it changed; when it fails, raise and change nothing."""
+    async def run(
+        self, state: MatchState, *, is_whole: bool = False, effort: Effort | None = None, board: Board | None = None
+    ) -> Outcome:
+        """Take one look, a whole one if asked to, and keep what it changed; when it fails, raise and change nothing.
+
+        `effort` is told what the look costs; `board` is the scoreboard to go by when the site shows none any more.
+        """
         ref = state.row.ref
         with belonging_to(ref.source, f"look at {ref.source_id}"):
-            asker = self._asker.keeping()
-            seen = await look(asker, state, is_whole=is_whole)
+            asker = self._asker.keeping(effort or Effort())
+            seen = await look(asker, state, is_whole=is_whole, board=board)
             seen_at = self._clock.now()
             scorecard = await self._scorecard(asker, state, seen)
             names = await self._names(asker, state, seen)
@@ -77,16 +84,36 @@ class Road:
             raise EpochLost(f"match {base.match.match_id} is at epoch {base.match.epoch}, owned by {base.match.owner}")
         return MatchState.from_base(base)
 
+    async def finish(self, state: MatchState, effort: Effort) -> MatchState:
+        """Read what is left of a match whose page is gone, and store that it is over."""
+        if state.board is not None:
+            try:
+                state = (await self.run(state, is_whole=True, effort=effort, board=state.board)).state
+            except SourceError as error:
+                self._note_failure(state, "final sync", error)
+        if state.result is None:
+            unknown = Finding(kind=FindingKind.GAP, place="result", detail="the page is gone, and showed no result")
+            state = msgspec.structs.replace(state, findings=(*state.findings, unknown))
+        return await self._put(state, Phase.COMPLETED, MatchStatus.COMPLETED)
+
+    async def pause(self, state: MatchState) -> MatchState:
+        """Store that a match rests."""
+        return await self._put(state, Phase.PAUSED, state.row.status)
+
     async def archive(self, state: MatchState) -> MatchState:
         """Store that a finished match needs no more looks."""
+        return await self._put(state, Phase.ARCHIVED, state.row.status)
+
+    async def _put(self, state: MatchState, phase: Phase, status: MatchStatus) -> MatchState:
+        """Store where a match stands in our care, and nothing else about it."""
         row = state.row
         update = MatchUpdate(
             match_id=row.match_id,
             epoch=row.epoch,
             scraper_id=self._scraper_id,
             captured_at=self._clock.now(),
-            phase=Phase.ARCHIVED,
-            status=row.status,
+            phase=move(row.phase, phase),
+            status=status,
             title=row.title,
             start_at=row.start_at,
             events=(),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from longstop.model.cricket import Delivery
+from longstop.model.cricket import Delivery, Result
 from longstop.model.event import Event, EventKey, EventKind
 from longstop.model.match import SyncState
 from longstop.model.snapshot import Snapshot
@@ -66,6 +66,12 @@ class MatchState(Struct, frozen=True, kw_only=True):
         keys = {key for each in contents if isinstance(each, Delivery) for key in (each.batter, each.bowler)}
         sides = {self.board.batting, self.board.bowling} if self.board else set()
         return bool((keys - {None}) - self.players.keys() or (sides - {""}) - self.teams.keys())
+
+    @property
+    def result(self) -> Result | None:
+        """Return how the match ended, where that is stored."""
+        contents = (event.content for event in self.live(EventKind.RESULT))
+        return next((content for content in contents if isinstance(content, Result)), None)
 
     def live(self, kind: EventKind) -> list[Event]:
         """Return the live events of a kind in the order of play."""

@@ -7,7 +7,7 @@ are two requests, so a ball may fall between them: before a disagreement is beli
 
 from collections.abc import Mapping
 
-from longstop.errors import ImpossibleObservation
+from longstop.errors import ImpossibleObservation, PageNotFound
 from longstop.model.event import EventKey, EventKind
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.assemble import Sighting, assemble, assemble_window
@@ -27,9 +27,10 @@ MAX_PAGES = 600
 class _Walk:
     """The items of one look; pages are asked for as they are needed."""
 
-    def __init__(self, asker: Asker, state: MatchState) -> None:
+    def __init__(self, asker: Asker, state: MatchState, last_board: Board | None) -> None:
         self._asker = asker
         self._state = state
+        self._last_board = last_board
         self._source_id = state.row.ref.source_id
         self._items: dict[int, FeedItem] = {}
         self._oldest: str | None = None
@@ -53,8 +54,16 @@ class _Walk:
                 break
         if is_first:
             self._oldest, self._is_exhausted = before, before is None
-        self.board = await self._asker.board(self._source_id)
+        self.board = await self._shown_board()
         validate_board(self._state, self.board)
+
+    async def _shown_board(self) -> Board:
+        try:
+            return await self._asker.board(self._source_id)
+        except PageNotFound:
+            if self._last_board is None:
+                raise
+            return self._last_board
 
     async def further(self) -> None:
         page = await self._page(self._oldest)
@@ -95,9 +104,12 @@ class _Walk:
         )
 
 
-async def look(asker: Asker, state: MatchState, *, is_whole: bool = False) -> Look:
-    """Return a view of the match that reaches back as far as it must, or to the beginning if asked to."""
-    walk = _Walk(asker, state)
+async def look(asker: Asker, state: MatchState, *, is_whole: bool = False, board: Board | None = None) -> Look:
+    """Return a view of the match that reaches back as far as it must, or to the beginning if asked to.
+
+    `board` stands in for the scoreboard when the site has none any more.
+    """
+    walk = _Walk(asker, state, board)
     await walk.look_again()
     depth = Depth(is_whole=True) if is_whole else depth_for(state, walk.board)
     if depth.is_whole:

@@ -26,8 +26,7 @@ class AttemptState(StrEnum):
 _FAILURES = frozenset({AttemptState.SOFT_FAIL, AttemptState.HARD_FAIL})
 #: Over HTTP there is no browser to make ready and nothing to navigate, hence INIT → INTERCEPTING.
 TRANSITIONS: dict[AttemptState, frozenset[AttemptState]] = {
-    AttemptState.INIT: _FAILURES
-    | {AttemptState.BROWSER_READY, AttemptState.INTERCEPTING, AttemptState.CIRCUIT_OPEN},
+    AttemptState.INIT: _FAILURES | {AttemptState.BROWSER_READY, AttemptState.INTERCEPTING, AttemptState.CIRCUIT_OPEN},
     AttemptState.BROWSER_READY: _FAILURES | {AttemptState.NAVIGATING},
     AttemptState.NAVIGATING: _FAILURES | {AttemptState.INTERCEPTING},
     AttemptState.INTERCEPTING: _FAILURES | {AttemptState.CAPTURED, AttemptState.CIRCUIT_OPEN},

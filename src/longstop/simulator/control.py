@@ -1,6 +1,5 @@
-"""The simulator's own paths under `/_sim/`: look at the world, stop it, and set faults."""
+"""The simulator's own paths under `/_sim/`: look at the world, stop it, set faults, and read who asked for what."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -12,13 +11,15 @@ from longstop.simulator.board import Board
 from longstop.simulator.espncricinfo_ids import match_number
 from longstop.simulator.faults import FaultBook, FaultRule, read_faults
 from longstop.simulator.http import Request, Response, failure, to_json
+from longstop.simulator.requests import RequestBook
 from longstop.simulator.world import World
 
 PREFIX = "/_sim/"
+_MAX_DIGITS = 15
 
 
 class Control:
-    def __init__(self, world: World, faults: FaultBook, requests: Mapping[str, int]) -> None:
+    def __init__(self, world: World, faults: FaultBook, requests: RequestBook) -> None:
         self._world = world
         self._faults = faults
         self._requests = requests
@@ -30,6 +31,8 @@ class Control:
             case "POST", "freeze":
                 self._world.freeze(now)
                 return to_json(self._status(now))
+            case "GET", "requests":
+                return self._asked(request.query.get("after", "0"))
             case (("GET" | "POST" | "DELETE"), "faults"):
                 return self._change_faults(request, now)
         return failure(404, f"there is no {request.method} {request.path}")
@@ -39,9 +42,14 @@ class Control:
             "now": to_iso(now),
             "world_seconds": self._world.seconds,
             "is_frozen": self._world.is_frozen,
-            "requests": dict(self._requests),
+            "requests": dict(self._requests.counts),
             "matches": [_summary(board) for board in self._world.boards.values()],
         }
+
+    def _asked(self, after: str) -> Response:
+        if not after.isdecimal() or len(after) > _MAX_DIGITS:
+            return failure(400, "after is the number of a request, such as 0")
+        return to_json({"requests": self._requests.after(int(after))})
 
     def _change_faults(self, request: Request, now: datetime) -> Response:
         try:

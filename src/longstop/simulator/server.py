@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import struct
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -12,6 +11,7 @@ from longstop.simulator.control import PREFIX, Control
 from longstop.simulator.crex_site import CrexSite
 from longstop.simulator.faults import Choice, Fault, FaultBook, FaultKind
 from longstop.simulator.http import BadRequest, Request, Response, failure, read_request
+from longstop.simulator.requests import RequestBook
 from longstop.simulator.spoiling import Site, Spoiler
 from longstop.simulator.world import World
 
@@ -31,8 +31,7 @@ class SimulatorServer:
         self._faults = faults
         self._clock = clock
         self._spoiler = Spoiler(world, make_site)
-        #: Requests to the site, by path.
-        self._requests: Counter[str] = Counter()
+        self._requests = RequestBook()
         self._control = Control(world, faults, self._requests)
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -80,8 +79,8 @@ class SimulatorServer:
         self._world.advance(now)
         if request.path.startswith(PREFIX):
             return await _send(self._control.answer(request, now), request, writer)
-        self._requests[request.path] += 1
         choice = self._faults.choose(request, now)
+        self._requests.note(request, choice, now)
         if choice.delay_seconds:
             await asyncio.sleep(choice.delay_seconds)
         return await self._send_spoilt(choice, request, writer)

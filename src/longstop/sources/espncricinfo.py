@@ -15,7 +15,7 @@ from unicodedata import normalize
 
 from msgspec import Meta, Struct
 
-from longstop.errors import LayoutChanged, MalformedBody, WrongMatch, belonging_to
+from longstop.errors import LayoutChanged, MalformedBody, SourceChallenged, WrongMatch, belonging_to
 from longstop.fetching.base import FetchRequest
 from longstop.model.cricket import Delivery, Dismissal, InningsScore, Overs, OverSummary, Runs, Score, Target, Wicket
 from longstop.model.match import MatchStatus
@@ -33,6 +33,7 @@ from longstop.sources.base import (
     ScorecardInnings,
     SourceConfig,
 )
+from longstop.sources.challenge import is_challenge
 from longstop.sources.decode import decode
 from longstop.sources.results import result_in
 
@@ -265,6 +266,8 @@ class _ListPage(Struct, frozen=True):
 def _state_of(body: bytes) -> bytes:
     found = _STATE.search(body)
     if found is None:
+        if is_challenge(body):
+            raise SourceChallenged("a page that wants proof of a person, where data should be")
         start = body[:40].decode("utf-8", "replace")
         raise MalformedBody(f"the page has no embedded state; it starts {start!r}")
     return found[1]

@@ -44,6 +44,11 @@ class DataDirectory:
         return self.path / "hot.db"
 
     @property
+    def ops_db(self) -> Path:
+        """Return what is written down about the work itself, such as errors."""
+        return self.path / "ops.db"
+
+    @property
     def storage(self) -> Path:
         """Return the folder for error pages, screenshots and match logs."""
         return self.path / "storage"

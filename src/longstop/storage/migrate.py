@@ -18,6 +18,7 @@ class Database(StrEnum):
 
     MATCHES = "matches"
     HOT = "hot"
+    OPS = "ops"
 
 
 class Migration(Struct, frozen=True, kw_only=True):

@@ -94,6 +94,8 @@ class ListingFailed(Telemetry, frozen=True, kw_only=True):
     source: str
     error_type: str
     error_message: str
+    #: Where the page that could not be read is kept, below the data directory.
+    page: str | None = None
 
 
 class UpdateStored(Telemetry, frozen=True, kw_only=True):
@@ -134,6 +136,8 @@ class PollFailed(Telemetry, frozen=True, kw_only=True):
     outcome: str = ""
     #: How often the failing request was tried before.
     retries: int = 0
+    #: Where the page that could not be read is kept, below the data directory.
+    page: str | None = None
 
 
 class RequestRetried(Telemetry, frozen=True, kw_only=True):
@@ -278,6 +282,15 @@ class LayoutBroken(Telemetry, frozen=True, kw_only=True):
     retry_in_seconds: float
 
 
+class ReloadFailed(Telemetry, frozen=True, kw_only=True):
+    """What the operator says of a source could not be read again; it goes on as before."""
+
+    name = "reload.failed"
+    severity = Severity.WARN
+    source: str
+    reason: str
+
+
 class LayoutMended(Telemetry, frozen=True, kw_only=True):
     """Pages that could not be read can be read again."""
 
@@ -366,6 +379,8 @@ class ResourceFailed(Telemetry, frozen=True, kw_only=True):
     resource: str
     error_type: str
     error_message: str
+    #: Where the page that could not be read is kept, below the data directory.
+    page: str | None = None
 
 
 class MetricsServed(Telemetry, frozen=True, kw_only=True):
@@ -399,4 +414,14 @@ class StoreFailed(Telemetry, frozen=True, kw_only=True):
     severity = Severity.ERROR
     ref: str
     error_type: str
+    error_message: str
+
+
+class RecordsFailed(Telemetry, frozen=True, kw_only=True):
+    """What is written about the work could not be; the work itself goes on."""
+
+    name = "records.failed"
+    severity = Severity.ERROR
+    #: Which records: `errors` or `match logs`.
+    records: str
     error_message: str

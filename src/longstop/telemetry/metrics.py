@@ -66,8 +66,8 @@ class Watched(Struct, frozen=True, kw_only=True):
 
     node: str
     records: Sequence[MonitoringRecord]
-    #: The matches whose look waits for a slot.
-    waiting: Sequence[MonitoringRecord]
+    #: The priorities of the looks that have not begun.
+    waiting: Sequence[int]
     #: The kinds of all open findings.
     findings: Sequence[str]
     rss_bytes: int
@@ -164,7 +164,7 @@ class Metrics:
             staleness=_staleness(watched.records, now, self._matches.keys()),
             freshness=self._freshness.spread(),
             ages=self._ages,
-            waiting=_by_priority(watched.waiting, now),
+            waiting=_by_priority(watched.waiting),
             open_findings=Counter(watched.findings),
             scrapes=dict(self._scrapes),
             durations={domain: tally.spread() for domain, tally in self._durations.items()},
@@ -231,9 +231,9 @@ def _staleness(records: Sequence[MonitoringRecord], now: datetime, known: Collec
     return ages
 
 
-def _by_priority(waiting: Sequence[MonitoringRecord], now: datetime) -> dict[str, int]:
+def _by_priority(waiting: Sequence[int]) -> dict[str, int]:
     counts = {priority.name.lower(): 0 for priority in Priority} | {"upcoming": 0}
-    for record in waiting:
-        priority = priority_of(record.status, record.start_at, now)
-        counts["upcoming" if priority is None else priority.name.lower()] += 1
+    names = list(counts)
+    for priority in waiting:
+        counts[names[min(priority, len(Priority))]] += 1
     return counts

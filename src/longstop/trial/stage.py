@@ -64,9 +64,12 @@ class Stage:
         simulator_url: str,
         token: str,
         up: Process,
+        log: Path,
         sites: tuple[str, ...],
     ) -> None:
         self.data = data
+        #: What supervisor, scraper and API have said: JSON lines.
+        self.log = log
         self.sites = sites
         self.truth = truth
         self.api_url = api_url
@@ -127,6 +130,7 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
             simulator_url=f"http://127.0.0.1:{ports[options.sites[0]]}",
             token=token,
             up=up,
+            log=home / "longstop.log",
             sites=options.sites,
         )
         stack.push_async_callback(stage.api.aclose)

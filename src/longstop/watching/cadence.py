@@ -1,75 +1,124 @@
-"""When to look next. Pure: a match's record and a moment go in, seconds come out."""
+"""When to look next. Pure: how a match goes and a moment go in, seconds come out."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from msgspec import Struct
 
-from longstop.errors import PageNotFound, SourceRefused
-from longstop.model.match import MonitoringRecord, Phase, Priority, SyncState, priority_of
+from longstop.model.match import MatchStatus, Phase, Priority, SyncState, priority_of
+from longstop.watching.pace import Pace
+from longstop.watching.rhythm import Rhythm
 
 ARCHIVE_AFTER = timedelta(hours=24)
-#: "Not found" is remembered for this long.
-NOT_FOUND_SECONDS = 60.0
-#: The longest that a site can make us wait by Retry-After.
-MAX_RETRY_AFTER_SECONDS = 900.0
+#: A match that cannot be read for the last time is put away all the same after this much longer.
+ARCHIVE_PATIENCE = timedelta(hours=2)
+#: Results are edited: a match is read whole again so long after its end.
+REREAD_AFTER = (timedelta(hours=2), timedelta(hours=6), timedelta(hours=24))
 #: A match that fails this often in a row no longer hurries everybody else's listing.
 MANY_FAILURES = 5
 #: What is open about a match is looked into after 10, 20, 40 … seconds, and then every five minutes.
 FIRST_REVISIT_SECONDS = 10.0
 LAST_REVISIT_SECONDS = 300.0
+#: Looks begin with a tick: one that falls due this share of an interval later would wait for a whole tick more.
+EARLY = 0.25
 
 
 class Cadence(Struct, frozen=True, kw_only=True):
     """How often to look, in seconds."""
 
     live: float = 2.5
+    busy: float = 2.0
+    paused_play: float = 30.0
+    #: Without a change for this long, play has stopped.
+    break_after: float = 180.0
     imminent: float = 60.0
     upcoming: float = 3600.0
     completed: float = 300.0
     #: How often to ask the listing for new matches when no match needs a look sooner.
     discovery: float = 60.0
+    #: How long errors must be rare before the pace is as before.
+    calm_after: float = 300.0
+    #: "Not found" is remembered for this long.
+    not_found: float = 60.0
 
 
-def interval(record: MonitoringRecord, now: datetime, cadence: Cadence) -> float:
+class Why(StrEnum):
+    """What an interval comes from."""
+
+    BASELINE = "baseline"
+    BUSY = "busy"
+    IMPORTANT = "important"
+    BREAK = "break"
+    ERRORS = "errors"
+    IMMINENT = "imminent"
+    UPCOMING = "upcoming"
+    COMPLETED = "completed"
+
+
+class Tempo(Struct, frozen=True, kw_only=True):
+    """How long a good look lasts, and why so long."""
+
+    seconds: float
+    why: Why
+
+
+class Course(Struct, frozen=True, kw_only=True):
+    """How a match goes, as far as its tempo depends on it."""
+
+    status: MatchStatus
+    start_at: datetime | None
+    sync: SyncState
+    rhythm: Rhythm
+    pace: Pace
+    failures: int = 0
+    is_important: bool = False
+
+
+def tempo_of(course: Course, now: datetime, monotonic: float, cadence: Cadence) -> Tempo:
     """Return how long a good look at this match lasts."""
-    if record.sync is SyncState.RECOVERING and record.consecutive_failures < MANY_FAILURES:
-        return cadence.live
-    match priority_of(record.status, record.start_at, now):
-        case Priority.LIVE:
-            return cadence.live
+    usual = _usual(course, now, monotonic, cadence)
+    slowed = cadence.live * course.pace.factor
+    if course.pace.factor > 1.0 and slowed > usual.seconds:
+        return Tempo(seconds=slowed, why=Why.ERRORS)
+    return usual
+
+
+def _usual(course: Course, now: datetime, monotonic: float, cadence: Cadence) -> Tempo:
+    priority = priority_of(course.status, course.start_at, now)
+    is_hurried = course.sync is SyncState.RECOVERING and course.failures < MANY_FAILURES
+    if priority is Priority.LIVE:
+        return _in_play(course, monotonic, cadence)
+    if is_hurried:
+        return Tempo(seconds=cadence.live, why=Why.BASELINE)
+    match priority:
         case Priority.IMMINENT:
-            return cadence.imminent
+            return Tempo(seconds=cadence.imminent, why=Why.IMMINENT)
         case Priority.COMPLETED:
-            return cadence.completed
-        case None:
-            return cadence.upcoming
+            return Tempo(seconds=cadence.completed, why=Why.COMPLETED)
+        case _:
+            return Tempo(seconds=cadence.upcoming, why=Why.UPCOMING)
 
 
-def is_due(record: MonitoringRecord, now: datetime, cadence: Cadence) -> bool:
+def _in_play(course: Course, monotonic: float, cadence: Cadence) -> Tempo:
+    if course.rhythm.is_break(course.status, monotonic, cadence.break_after):
+        return Tempo(seconds=cadence.paused_play, why=Why.BREAK)
+    if course.is_important:
+        return Tempo(seconds=min(cadence.busy, cadence.live), why=Why.IMPORTANT)
+    if course.rhythm.is_busy:
+        return Tempo(seconds=min(cadence.busy, cadence.live), why=Why.BUSY)
+    return Tempo(seconds=cadence.live, why=Why.BASELINE)
+
+
+def is_due(tried_at: float | None, tempo: Tempo, monotonic: float, cadence: Cadence) -> bool:
     """Return whether it is time for the next look, be it after a good one or a bad one."""
-    if not may_look(record, now):
-        return False
-    tried = [moment for moment in (record.last_poll_at, record.last_attempt_at) if moment is not None]
-    if not tried:
-        return True
-    age = now - max(tried)
-    # A clock that was set back must not put a match to sleep.
-    return age < timedelta(0) or age >= timedelta(seconds=interval(record, now, cadence))
+    return tried_at is None or monotonic - tried_at >= tempo.seconds - EARLY * cadence.live
 
 
-def may_look(record: MonitoringRecord, now: datetime) -> bool:
-    """Return whether the site may be asked about this match at all."""
-    return record.not_before is None or now >= record.not_before
-
-
-def wait_after(error: Exception) -> float:
-    """Return the seconds for which an answer asks to be left alone; 0 when it does not."""
-    if isinstance(error, PageNotFound):
-        return NOT_FOUND_SECONDS
-    if isinstance(error, SourceRefused) and error.retry_after_seconds is not None:
-        return min(max(error.retry_after_seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
-    return 0.0
+def is_due_for_news(tried_at: float | None, tempo: Tempo, monotonic: float, cadence: Cadence) -> bool:
+    """Return whether a match that shows something new may be looked at: only errors hold it back, never a break."""
+    hurried = tempo if tempo.why is Why.ERRORS else Tempo(seconds=min(tempo.seconds, cadence.live), why=tempo.why)
+    return is_due(tried_at, hurried, monotonic, cadence)
 
 
 def revisit_after(visits: int) -> float:
@@ -77,11 +126,21 @@ def revisit_after(visits: int) -> float:
     return min(FIRST_REVISIT_SECONDS * 2.0 ** min(visits, 10), LAST_REVISIT_SECONDS)
 
 
-def listing_interval(records: Iterable[MonitoringRecord], now: datetime, cadence: Cadence) -> float:
+def listing_interval(tempos: Iterable[Tempo], cadence: Cadence) -> float:
     """Return the pause between two listings: as short as the most urgent match wants it."""
-    return min([cadence.discovery, *(interval(record, now, cadence) for record in records)])
+    return min([cadence.discovery, *(tempo.seconds for tempo in tempos)])
 
 
-def may_be_archived(phase: Phase, completed_at: datetime | None, now: datetime) -> bool:
-    """Return whether a match has been over for so long that nobody needs to look any more."""
-    return phase is Phase.COMPLETED and completed_at is not None and now - completed_at >= ARCHIVE_AFTER
+def must_reread(completed_at: datetime | None, read_at: datetime | None, now: datetime) -> bool:
+    """Return whether a finished match is due for one of its whole re-reads."""
+    if completed_at is None:
+        return False
+    due = [completed_at + after for after in REREAD_AFTER if completed_at + after <= now]
+    return bool(due) and (read_at is None or read_at < max(due))
+
+
+def may_be_archived(phase: Phase, completed_at: datetime | None, read_at: datetime | None, now: datetime) -> bool:
+    """Return whether a match has been over for so long, and read once more, that nobody needs to look any more."""
+    if phase is not Phase.COMPLETED or completed_at is None or now - completed_at < ARCHIVE_AFTER:
+        return False
+    return not must_reread(completed_at, read_at, now) or now - completed_at >= ARCHIVE_AFTER + ARCHIVE_PATIENCE

@@ -22,9 +22,10 @@ def sort_out(
     """Return what to do about each match of a listing and each match that we watch."""
     boards = [board for board in listing.boards if board.source_id not in ignored]
     known = [board for board in boards if board.source_id in watched]
+    news = [is_news(board) for board in known]
     return Plan(
         new=tuple(board for board in boards if board.source_id not in watched),
-        changed=tuple(board for board in known if is_news(board)),
-        unchanged=tuple(board for board in known if not is_news(board)),
+        changed=tuple(board for board, is_changed in zip(known, news, strict=True) if is_changed),
+        unchanged=tuple(board for board, is_changed in zip(known, news, strict=True) if not is_changed),
         missing=tuple(sorted(set(watched) - {board.source_id for board in boards})),
     )

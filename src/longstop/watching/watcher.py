@@ -1,228 +1,277 @@
-"""Watching one match: what is held, how it goes, and one look at a time."""
+"""Watching one match: one look at a time, and what follows from how it went."""
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.errors import EpochLost, LongstopError, SourceError, StorageError
-from longstop.model.match import MonitoringRecord, SyncState
+from longstop.errors import EpochLost, LongstopError, PageNotFound, SourceError, StorageError
+from longstop.model.match import MonitoringRecord, Phase, SyncState
+from longstop.pipeline.effort import Effort
 from longstop.pipeline.run import Outcome, Road
 from longstop.pipeline.state import MatchState
+from longstop.resilience.breaker import Permit
+from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Board
-from longstop.storage.base import Finding, HotRow, HotWriter, Receipt
+from longstop.storage.base import HotRow, HotWriter, MatchStore
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import (
-    FindingClosed,
-    FindingOpened,
-    MatchInSync,
-    MatchMoved,
-    PollFailed,
-    PollSucceeded,
-    TaskFailed,
-    UpdateStored,
-)
-from longstop.watching.cadence import revisit_after, wait_after
+from longstop.telemetry.events import MatchGone, PollSucceeded, TaskFailed, WatchRestarted
+from longstop.watching.cadence import Tempo
+from longstop.watching.error_rate import ErrorWindow
+from longstop.watching.ownership import take
+from longstop.watching.restarts import RestartReason
+from longstop.watching.rules import WatchRules
+from longstop.watching.telling import Voice
+from longstop.watching.vitals import Moment, Vitals
+
+#: Failures that say something about the match itself, and so count for its pause.
+_COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What all watches of a source share."""
+
+    road: Road
+    store: MatchStore
+    hot: HotWriter
+    bus: Bus
+    clock: Clock
+    node: str
+    rules: WatchRules = WatchRules()
+
+    def now(self) -> Moment:
+        return Moment(self.clock.now(), self.clock.monotonic())
 
 
 class Watcher:
     """The one who looks at one match. It never raises for a bad page: the next look goes on from the same base."""
 
-    def __init__(
-        self, state: MatchState, *, road: Road, hot: HotWriter, bus: Bus, clock: Clock, scraper_id: str
-    ) -> None:
+    def __init__(self, state: MatchState, around: Surroundings) -> None:
         self.state = state
-        self.is_looking = False
         #: Whether another owner has taken the match; such a watcher is dropped.
         self.is_lost = False
         #: Whether `state` is what is stored; a commit that was reported as failed may be durable all the same.
         self._is_base_known = True
-        self._road = road
-        self._hot = hot
-        self._bus = bus
-        self._clock = clock
-        self._scraper_id = scraper_id
-        # Until the first look of this run, the last stored change is the youngest moment we can vouch for.
-        self._last_poll_at = state.row.updated_at
-        self._last_attempt_at: datetime | None = None
-        self._not_before: datetime | None = None
-        #: When to look into what is open about the match; such a look reads everything.
-        self._revisit_at: datetime | None = None
-        self._visits = 0
-        self._consecutive_failures = 0
-        self._total_polls = 0
-        self._total_failures = 0
-        self._last_error: str | None = None
+        self._around = around
+        self._vitals = Vitals(state.row, around.rules, around.now())
+        self._voice = Voice(around.bus, state.row)
+        self._errors = ErrorWindow(around.rules.max_errors)
+        self._effort = Effort()
+        self._look: asyncio.Task[object] | None = None
 
-    def needs_look(self, board: Board, now: datetime) -> bool:
-        """Return whether an unchanged line in the listing is not enough this time."""
-        state = self.state
+    @property
+    def record(self) -> MonitoringRecord:
+        return self._vitals.record(self.state, self._around.now())
+
+    @property
+    def tempo(self) -> Tempo:
+        """Return how long a good look lasts at present."""
+        return self._vitals.tempo(self.state, self._around.now())
+
+    @property
+    def is_looking(self) -> bool:
+        return self._look is not None
+
+    # --- what the listing says -------------------------------------------------------------------------------
+
+    def listed(self, board: Board) -> bool:
+        """Take note of the listing's line; return whether an unchanged one is not enough this time."""
+        self._vitals.listed = board
+        state, now = self.state, self._around.now()
         return (
             not self._is_base_known
-            or self._is_revisit(now)
             or state.board is None
             or state.sync is not SyncState.IN_SYNC
             or bool(state.suspects)
             or board.fingerprint != state.board.fingerprint
+            or self._vitals.wants_whole(state, now)
+            or self._vitals.wants_check(state, now)
         )
 
-    def _is_revisit(self, now: datetime) -> bool:
-        return self._revisit_at is not None and now >= self._revisit_at
+    def unlisted(self) -> None:
+        """Take note that the listing does not show the match."""
+        self._vitals.listed = None
 
     def accept(self, at: datetime) -> None:
         """Count a listing's unchanged line as a good look: nothing to store, only a younger age."""
-        self._last_poll_at = at
-        self._total_polls += 1
-        self.show()
+        if self.state.row.phase is not Phase.PAUSED:
+            self._vitals.saw_line(self.state.board, at, self._around.now())
+            self._after_cycle({})
+
+    # --- when to act -----------------------------------------------------------------------------------------
+
+    def is_due(self, *, is_news: bool = False, at_least: float = 0.0) -> bool:
+        """Return whether the match may and should be looked at now, so many seconds after the last time at least."""
+        now = self._around.now()
+        return not self.is_looking and self._vitals.is_due(self.state, now, is_news=is_news, at_least=at_least)
+
+    def restart_reason(self) -> RestartReason | None:
+        """Return why the watch should be begun anew; `None` while it should not."""
+        now = self._around.now()
+        self._vitals.progressed(self._effort.answers, now)
+        return self._vitals.restart_reason(self.state.row, now)
+
+    def may_be_archived(self) -> bool:
+        return not self.is_looking and self._vitals.may_be_archived(self.state.row, self._around.now())
+
+    def abandon(self) -> None:
+        """End a look that does not come back."""
+        if self._look is not None:
+            self._look.cancel()
+
+    # --- acting ----------------------------------------------------------------------------------------------
 
     async def look(self) -> None:
         """Take one look; store what changed; note how it went."""
-        self.is_looking = True
-        started_at, began = self._clock.now(), self._clock.monotonic()
-        self._last_attempt_at = started_at
+        permit = self._vitals.breaker.permit(self._around.clock.monotonic())
+        if permit is None:
+            return
+        self._voice.breaker(permit.transition)
+        began, effort = self._around.now(), Effort()
+        self._look, self._effort = asyncio.current_task(), effort
+        self._vitals.begin_look(began)
         try:
-            outcome = await self._road.run(await self._base(), is_whole=self._is_revisit(started_at))
-        except EpochLost as error:
-            self.is_lost = True
-            self._note_failure(error)
+            await self._look_from(began, permit, effort)
+        finally:
+            self._vitals.breaker.release(permit, self._around.clock.monotonic())
+            self._look = None
+
+    async def _look_from(self, began: Moment, permit: Permit, effort: Effort) -> None:
+        is_whole = self._vitals.wants_whole(self.state, began)
+        try:
+            state = await self._base()
+            is_whole = is_whole or state.sync is not SyncState.IN_SYNC
+            outcome = await self._around.road.run(state, is_whole=is_whole, effort=effort)
         except SourceError as error:
-            self._note_failure(error)
+            await self._note_failure(error, effort, permit)
         except LongstopError as error:
-            self._is_base_known = False
-            self._note_failure(error)
+            self._is_base_known, self.is_lost = False, isinstance(error, EpochLost)
+            await self._note_failure(error, effort, permit)
         except Exception as error:  # a bug in one match's look must not end the watching of the others
             self._is_base_known = False
-            self._note_failure(error)
-            self._bus.emit(TaskFailed.by(error, task=self._name))
+            await self._note_failure(error, effort, permit)
+            self._around.bus.emit(TaskFailed.by(error, task=f"watch {self.state.row.ref}"))
         else:
-            self._note_success(outcome, started_at, self._clock.monotonic() - began)
-        finally:
-            self.is_looking = False
+            self._vitals.read_whole_at = began.wall if is_whole else self._vitals.read_whole_at
+            self._note_success(outcome, effort, permit, began)
 
     async def _base(self) -> MatchState:
         """Return what the next look goes on from, read again where it is not known."""
         if not self._is_base_known:
-            self.state = await self._road.reload(self.state)
+            self.state = await self._around.road.reload(self.state)
             self._is_base_known = True
         return self.state
 
-    async def archive(self) -> None:
-        """Put the match away; it is kept and served, but nobody looks at it any more."""
-        before = self.state
+    async def restart(self, reason: RestartReason) -> None:
+        """Begin the watch anew: claim the match again, go on from what is stored, forget what was only remembered."""
+        now, pulse, row = self._around.now(), self._vitals.pulse, self.state.row
+        if reason is RestartReason.STALE:
+            self._voice.stale(self._vitals.last_poll_at, now.wall)
         try:
-            self.state = await self._road.archive(self.state)
-        except StorageError as error:  # tried again with the next listing, unless the match is another node's by now
-            self.is_lost = isinstance(error, EpochLost)
-            self._note_failure(error)
+            self.state = await take(self._around.store, row.match_id, self._around.node)
+        except StorageError as error:
+            self._is_base_known = False
+            await self._note_failure(error, Effort())
             return
-        self._tell_changes(before, self.state)
-        self._hot.forget(self.state.row.match_id)
-
-    @property
-    def record(self) -> MonitoringRecord:
-        row = self.state.row
-        return MonitoringRecord(
-            match_id=row.match_id,
-            ref=row.ref,
-            phase=row.phase,
-            status=row.status,
-            sync=self.state.sync,
-            last_poll_at=self._last_poll_at,
-            start_at=row.start_at,
-            last_attempt_at=self._last_attempt_at,
-            not_before=self._not_before,
-            consecutive_failures=self._consecutive_failures,
-            total_polls=self._total_polls,
-            total_failures=self._total_failures,
-            last_error=self._last_error,
-        )
-
-    @property
-    def _name(self) -> str:
-        return f"watch {self.state.row.ref}"
-
-    def _note_success(self, outcome: Outcome, started_at: datetime, seconds: float) -> None:
-        before, self.state = self.state, outcome.state
-        if outcome.receipt is not None:
-            self._tell_stored(outcome.receipt)
-        self._tell_changes(before, self.state)
-        row = self.state.row
-        self._bus.emit(PollSucceeded(match_id=row.match_id, ref=str(row.ref), seconds=round(seconds, 3)))
-        self._consecutive_failures = 0
-        self._last_error = None
-        self._not_before = None
-        self._plan_revisit(started_at)
-        self.accept(started_at)
-
-    def _plan_revisit(self, now: datetime) -> None:
-        """Come back to a match with something open: a feed that lagged, or names that were late, may have caught up."""
-        if not (self.state.findings or self.state.has_unnamed):
-            self._revisit_at, self._visits = None, 0
-        elif self._revisit_at is None or now >= self._revisit_at:
-            self._revisit_at = now + timedelta(seconds=revisit_after(self._visits))
-            self._visits += 1
-
-    def _note_failure(self, error: Exception) -> None:
-        self._consecutive_failures += 1
-        self._total_failures += 1
-        self._last_error = f"{type(error).__name__}: {error}"
-        wait = wait_after(error)
-        self._not_before = self._clock.now() + timedelta(seconds=wait) if wait else None
-        row = self.state.row
-        self._bus.emit(
-            PollFailed(
+        self._is_base_known = True
+        self._vitals.restarted(now)
+        self._around.bus.emit(
+            WatchRestarted(
                 match_id=row.match_id,
                 ref=str(row.ref),
-                error_type=type(error).__name__,
-                error_message=str(error),
+                reason=reason.value,
+                age_seconds=round(now.monotonic - pulse.began, 1),
+                epoch=self.state.row.epoch,
             )
         )
         self.show()
 
-    def _tell_stored(self, receipt: Receipt) -> None:
-        ops = [stored.event.op.value for stored in receipt.events]
-        self._bus.emit(
-            UpdateStored(
-                match_id=receipt.match.match_id,
-                ref=str(receipt.match.ref),
-                inserted=ops.count("insert"),
-                updated=ops.count("update"),
-                voided=ops.count("void"),
-                seq=receipt.match.seq,
-                latency_ms=receipt.snapshot.update_latency_ms if receipt.snapshot else None,
-            )
-        )
+    async def archive(self) -> None:
+        """Put the match away; it is kept and served, but nobody looks at it any more."""
+        if await self._keep(self._around.road.archive):
+            self._around.hot.forget(self.state.row.match_id)
 
-    def _tell_changes(self, before: MatchState, after: MatchState) -> None:
-        match_id, ref = after.row.match_id, str(after.row.ref)
-        if before.row.phase is not after.row.phase:
-            self._bus.emit(MatchMoved(match_id=match_id, ref=ref, before=before.row.phase, after=after.row.phase))
-        if before.sync is not after.sync:
-            self._bus.emit(MatchInSync(match_id=match_id, ref=ref, events=len(after.events)))
-        self._tell_findings(
-            set(after.findings) - set(before.findings),
-            lambda finding: FindingOpened(
-                match_id=match_id, ref=ref, kind=finding.kind, place=finding.place, detail=finding.detail
-            ),
-        )
-        self._tell_findings(
-            set(before.findings) - set(after.findings),
-            lambda finding: FindingClosed(match_id=match_id, ref=ref, kind=finding.kind, place=finding.place),
-        )
+    async def _keep(self, store: Callable[[MatchState], Awaitable[MatchState]]) -> bool:
+        """Store a change that is ours, not the site's; one that fails is tried again when its reason comes again."""
+        before = self.state
+        try:
+            self.state = await store(self.state)
+        except StorageError as error:
+            self._is_base_known, self.is_lost = False, isinstance(error, EpochLost)
+            self._vitals.failed(error, Effort(), self._around.now())
+            self._voice.failure(error)
+            return False
+        self._voice.changes(before, self.state)
+        return True
 
-    def _tell_findings(self, findings: set[Finding], tell: Callable[[Finding], FindingOpened | FindingClosed]) -> None:
-        for finding in sorted(findings, key=lambda each: (each.kind, each.place)):
-            self._bus.emit(tell(finding))
+    # --- what follows ----------------------------------------------------------------------------------------
+
+    def _note_success(self, outcome: Outcome, effort: Effort, permit: Permit, began: Moment) -> None:
+        before, self.state = self.state, outcome.state
+        if outcome.receipt is not None:
+            self._voice.stored(outcome.receipt)
+        self._voice.changes(before, self.state)
+        now = self._around.now()
+        seconds = now.monotonic - began.monotonic
+        self._around.bus.emit(
+            PollSucceeded(match_id=before.row.match_id, ref=str(before.row.ref), seconds=round(seconds, 3))
+        )
+        self._vitals.looked(self.state, effort, began, now, is_news=outcome.receipt is not None)
+        self._voice.breaker(self._vitals.breaker.succeed(permit, now.monotonic))
+        self._after_cycle(effort.errors)
+
+    async def _note_failure(self, error: Exception, effort: Effort, permit: Permit | None = None) -> None:
+        now, kind = self._around.now(), kind_of(error)
+        if kind is FailureKind.HELD:
+            self._vitals.held(now)
+            self.show()
+            return
+        self._vitals.failed(error, effort, now)
+        self._voice.failure(error)
+        if isinstance(error, PageNotFound):
+            await self._consider_gone(now)
+        if permit is not None and kind in _COUNTED:
+            transition = self._vitals.breaker.fail(permit, now.monotonic)
+            self._voice.breaker(transition)
+            if transition is not None:
+                await self._pause()
+        self._after_cycle(effort.errors)
+
+    async def _pause(self) -> None:
+        self._vitals.paused()
+        if self.state.row.phase is not Phase.PAUSED:
+            await self._keep(self._around.road.pause)
+
+    async def _consider_gone(self, now: Moment) -> None:
+        """End a match whose page is gone for good; once, and after reading what is left of it."""
+        self._vitals.missing(now)
+        absence, row = self._vitals.pulse.absence, self.state.row
+        if row.phase is Phase.COMPLETED or not absence.is_gone(is_listed=self._vitals.listed is not None):
+            return
+        self._around.bus.emit(MatchGone(match_id=row.match_id, ref=str(row.ref), confirmations=absence.times))
+        await self._keep(lambda state: self._around.road.finish(state, Effort()))
+
+    def _after_cycle(self, errors: dict[str, int]) -> None:
+        now = self._around.now()
+        crowd = self._errors.add(now.monotonic, errors)
+        if crowd is not None:
+            self._voice.crowd(crowd)
+        self._voice.lag(self._vitals.pulse.lag, now.monotonic)
+        self._voice.tempo(self.tempo)
+        self.show()
 
     def show(self) -> None:
         """Put how it goes into the hot view."""
         snapshot = self.state.snapshot
-        self._hot.put(
+        self._around.hot.put(
             HotRow(
                 record=self.record,
                 sequence=snapshot.sequence if snapshot else None,
                 checksum=snapshot.checksum if snapshot else None,
                 payload=snapshot.payload if snapshot else None,
                 captured_at=snapshot.created_at if snapshot else None,
-                scraper_id=self._scraper_id,
+                scraper_id=self._around.node,
             )
         )

@@ -45,6 +45,15 @@ def test_the_codes_of_a_bad_day_become_what_they_mean(code: CurlECode, expected:
     assert type(translated(kind("broken", code))) is expected
 
 
+def test_a_code_that_curl_has_yet_to_invent_is_a_connection_that_failed() -> None:
+    unknown = max(CurlECode) + 1000
+    kind = curl.code2error(unknown, "")  # type: ignore[arg-type] # just what a newer curl would do
+
+    error = translated(kind("broken", unknown))
+
+    assert (type(error), error.reason) == (SourceUnreachable, f"broken (curl {unknown})")
+
+
 def test_the_reason_is_in_curls_words_without_the_librarys_advice() -> None:
     message = "Failed to perform, curl: (56) Recv failure. See https://curl.se/x first for more details."
 

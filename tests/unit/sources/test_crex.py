@@ -525,7 +525,7 @@ def spoilt_bodies(good: bytes) -> dict[str, bytes]:
         "empty": b"",
         "blank": b"  \n",
         "truncated": good[: len(good) // 2],
-        "html": b"<!doctype html><title>Just a moment...</title>",
+        "html": b"<!doctype html><title>Welcome</title>",
         "utf-16": text.encode("utf-16"),
         "nul": b"\0" * 16,
         "byte order mark": b"\xef\xbb\xbf" + good,

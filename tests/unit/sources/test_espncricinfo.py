@@ -166,7 +166,7 @@ def test_a_page_of_another_match_is_refused() -> None:
     "body",
     [
         b"",
-        b"<html>Access denied</html>",
+        b"<html>Welcome</html>",
         b'<script id="__NEXT_DATA__" type="application/json">{"props": </script>',
         b'<script id="__NEXT_DATA__" type="application/json">' + b"[" * 100_000 + b"</script>",
         b"\xff\xfe",

@@ -40,7 +40,7 @@ def a_text(matches: int = 3, error_type: str = "FetchTimeout") -> bytes:
         metrics.take(PollSucceeded(match_id=1, ref=ref, seconds=0.2))
     records = [a_record(number, polled=number + 1) for number in range(matches)]
     metrics.sample(records, NOW)
-    watched = Watched(node="node-1", records=records, waiting=records[:1], findings=["gap"], rss_bytes=64_000_000)
+    watched = Watched(node="node-1", records=records, waiting=[0], findings=["gap"], rss_bytes=64_000_000)
     return expose(metrics.read(watched, NOW))
 
 

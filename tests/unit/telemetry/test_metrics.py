@@ -161,9 +161,7 @@ def test_long_and_broken_names_are_cut_and_mended() -> None:
 
 
 def test_waiting_looks_and_findings_are_counted_by_kind() -> None:
-    waiting = [a_record(1), a_record(2, status=MatchStatus.BREAK), a_record(3, status=MatchStatus.COMPLETED)]
+    reading = read(Metrics(), waiting=[0, 0, 2, 3], findings=["gap", "gap", "mismatch"])
 
-    reading = read(Metrics(), waiting=waiting, findings=["gap", "gap", "mismatch"])
-
-    assert reading.waiting == {"live": 2, "imminent": 0, "completed": 1, "upcoming": 0}
+    assert reading.waiting == {"live": 2, "imminent": 0, "completed": 1, "upcoming": 1}
     assert reading.open_findings == {"gap": 2, "mismatch": 1}

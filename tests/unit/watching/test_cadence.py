@@ -1,76 +1,282 @@
 """When to look next."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from longstop.model.match import MatchStatus, Phase, SyncState
-from longstop.watching.cadence import Cadence, interval, is_due, listing_interval, may_be_archived
-from tests.builders import NOW, record
+from longstop.watching.cadence import (
+    ARCHIVE_AFTER,
+    MANY_FAILURES,
+    Cadence,
+    Course,
+    Tempo,
+    Why,
+    is_due,
+    is_due_for_news,
+    listing_interval,
+    may_be_archived,
+    must_reread,
+    revisit_after,
+    tempo_of,
+)
+from longstop.watching.pace import Pace
+from longstop.watching.rhythm import Rhythm
+from tests.builders import NOW
 
 CADENCE = Cadence()
-SOON = NOW + timedelta(minutes=30)
-LATER = NOW + timedelta(hours=5)
+SOON, LATER = NOW + timedelta(minutes=30), NOW + timedelta(hours=5)
+#: How a match goes after ten cycles, of which so many brought news, the last one among them.
+LIVELY, CALM = Rhythm(changed_at=0.0, news=(False,) * 4 + (True,) * 6), Rhythm(changed_at=0.0, news=(True,) * 5)
+STILL = Rhythm(changed_at=0.0, news=(False,) * 10, unchanged=10)
+SLOWED = {errors: Pace(errors=errors) for errors in (5, 10, 20)}
 
 
-@pytest.mark.req("MON-2")
+def _tempo(monotonic: float = 0.0, cadence: Cadence = CADENCE, **changes: Any) -> Tempo:
+    fields: dict[str, Any] = {
+        "status": MatchStatus.LIVE,
+        "start_at": None,
+        "sync": SyncState.IN_SYNC,
+        "rhythm": CALM,
+        "pace": Pace(),
+    }
+    return tempo_of(Course(**{**fields, **changes}), NOW, monotonic, cadence)
+
+
+def _hours(hours: float) -> datetime:
+    return NOW + timedelta(hours=hours)
+
+
+# --- how often ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("FR-022", "MON-2")
 @pytest.mark.parametrize(
-    ("status", "start_at", "seconds"),
+    ("status", "start_at", "seconds", "why"),
     [
-        (MatchStatus.LIVE, None, 2.5),
-        (MatchStatus.BREAK, None, 2.5),
-        (MatchStatus.UPCOMING, SOON, 60.0),
-        (MatchStatus.UPCOMING, None, 60.0),
-        (MatchStatus.UPCOMING, LATER, 3600.0),
-        (MatchStatus.COMPLETED, None, 300.0),
+        (MatchStatus.LIVE, None, 2.5, Why.BASELINE),
+        (MatchStatus.BREAK, None, 2.5, Why.BASELINE),  # the word alone is no break yet
+        (MatchStatus.UPCOMING, SOON, 60.0, Why.IMMINENT),
+        (MatchStatus.UPCOMING, NOW - timedelta(hours=1), 60.0, Why.IMMINENT),
+        (MatchStatus.UPCOMING, None, 60.0, Why.IMMINENT),
+        (MatchStatus.UPCOMING, LATER, 3600.0, Why.UPCOMING),
+        (MatchStatus.COMPLETED, None, 300.0, Why.COMPLETED),
     ],
 )
-def test_each_urgency_has_its_interval(status: MatchStatus, start_at: datetime | None, seconds: float) -> None:
-    assert interval(record(status=status, start_at=start_at), NOW, CADENCE) == seconds
+def test_each_urgency_has_its_interval(
+    status: MatchStatus, start_at: datetime | None, seconds: float, why: Why
+) -> None:
+    assert _tempo(status=status, start_at=start_at) == Tempo(seconds=seconds, why=why)
 
 
-def test_a_match_that_is_recovering_is_as_urgent_as_a_live_one() -> None:
-    finished = record(status=MatchStatus.COMPLETED, sync=SyncState.RECOVERING)
-
-    assert interval(finished, NOW, CADENCE) == CADENCE.live
-
-
-def test_a_match_is_due_when_its_interval_is_over_and_not_before() -> None:
-    polled = record(last_poll_at=NOW)
-
-    assert not is_due(polled, NOW + timedelta(seconds=2.4), CADENCE)
-    assert is_due(polled, NOW + timedelta(seconds=2.5), CADENCE)
+@pytest.mark.req("FR-022", "US5")
+def test_a_match_with_news_in_more_than_half_of_its_cycles_is_looked_at_every_two_seconds() -> None:
+    assert _tempo(rhythm=LIVELY) == Tempo(seconds=2.0, why=Why.BUSY)
 
 
-def test_a_clock_that_was_set_back_puts_no_match_to_sleep() -> None:
-    assert is_due(record(last_poll_at=NOW), NOW - timedelta(hours=1), CADENCE)
+@pytest.mark.req("FR-024", "US5")
+@pytest.mark.parametrize(
+    ("status", "rhythm", "seconds", "why"),
+    [
+        (MatchStatus.BREAK, STILL, 0.0, Why.BREAK),  # by its word and ten cycles
+        (MatchStatus.LIVE, STILL, 179.9, Why.BASELINE),  # balls are 30 s apart: ten cycles alone are no break
+        (MatchStatus.LIVE, STILL, 180.0, Why.BREAK),  # by the clock
+        (MatchStatus.BREAK, CALM, 180.0, Why.BREAK),
+        (MatchStatus.LIVE, STILL.after(200.0, is_news=True), 200.0, Why.BASELINE),  # ended by the first change
+        (MatchStatus.BREAK, STILL.after(1.0, is_news=True), 2.0, Why.BASELINE),
+    ],
+)
+def test_in_a_break_a_match_is_looked_at_every_30_seconds(
+    status: MatchStatus, rhythm: Rhythm, seconds: float, why: Why
+) -> None:
+    tempo = _tempo(seconds, status=status, rhythm=rhythm)
+
+    assert tempo == Tempo(seconds=30.0 if why is Why.BREAK else 2.5, why=why)
+
+
+@pytest.mark.parametrize("status", [MatchStatus.UPCOMING, MatchStatus.COMPLETED])
+def test_what_is_not_in_play_has_no_break(status: MatchStatus) -> None:
+    assert _tempo(10_000.0, status=status, start_at=LATER, rhythm=STILL).why is not Why.BREAK
+
+
+@pytest.mark.req("FR-025")
+def test_an_important_match_is_looked_at_faster_and_rests_in_a_break_all_the_same() -> None:
+    in_play = _tempo(is_important=True)
+    in_a_break = _tempo(is_important=True, status=MatchStatus.BREAK, rhythm=STILL)
+    over = _tempo(is_important=True, status=MatchStatus.COMPLETED)
+
+    assert in_play == Tempo(seconds=2.0, why=Why.IMPORTANT)
+    assert (in_a_break.why, over.why) == (Why.BREAK, Why.COMPLETED)
+
+
+@pytest.mark.parametrize("changes", [{"is_important": True}, {"rhythm": LIVELY}])
+def test_an_operator_who_looks_more_often_than_a_busy_match_needs_is_not_slowed_by_it(changes: Any) -> None:
+    assert _tempo(cadence=Cadence(live=0.5), **changes).seconds == 0.5
+
+
+def test_a_match_not_yet_compared_is_as_urgent_as_a_live_one_until_it_has_failed_often() -> None:
+    finished: dict[str, Any] = {"status": MatchStatus.COMPLETED, "sync": SyncState.RECOVERING}
+
+    assert _tempo(**finished, failures=MANY_FAILURES - 1).seconds == 2.5
+    assert _tempo(**finished, failures=MANY_FAILURES).seconds == 300.0
+
+
+# --- errors ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("FR-022", "US5")
+@pytest.mark.parametrize(("errors", "seconds"), [(5, 5.0), (10, 10.0), (20, 20.0)])
+def test_errors_slow_a_match_down(errors: int, seconds: float) -> None:
+    slowed = Tempo(seconds=seconds, why=Why.ERRORS)
+
+    assert _tempo(pace=SLOWED[errors]) == slowed
+    assert _tempo(pace=SLOWED[errors], rhythm=LIVELY) == slowed
+    assert _tempo(pace=SLOWED[errors], is_important=True) == slowed
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": MatchStatus.BREAK, "rhythm": STILL},
+        {"status": MatchStatus.UPCOMING, "start_at": SOON},
+        {"status": MatchStatus.UPCOMING, "start_at": LATER},
+        {"status": MatchStatus.COMPLETED},
+    ],
+)
+def test_errors_never_hurry_a_match_that_is_slow_already(changes: dict[str, Any]) -> None:
+    assert _tempo(**changes, pace=SLOWED[20]) == _tempo(**changes)
+
+
+COURSES = {
+    "status": st.sampled_from(MatchStatus),
+    "start_at": st.sampled_from([None, SOON, LATER]),
+    "sync": st.sampled_from(SyncState),
+    "rhythm": st.sampled_from([LIVELY, CALM, STILL]),
+    "is_important": st.booleans(),
+    "failures": st.integers(0, 12),
+}
+
+
+@given(st.fixed_dictionaries(COURSES), st.integers(0, 30), st.floats(0, 400))
+def test_whatever_else_holds_errors_only_ever_slow(course: dict[str, Any], errors: int, monotonic: float) -> None:
+    slowed = _tempo(monotonic, pace=Pace(errors=errors), **course)
+
+    assert slowed.seconds >= _tempo(monotonic, pace=Pace(), **course).seconds
+
+
+# --- when it is time ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tempo", "due_after"),
+    [(Tempo(seconds=2.5, why=Why.BASELINE), 1.875), (Tempo(seconds=300.0, why=Why.COMPLETED), 299.375)],
+)
+def test_a_match_is_due_when_its_interval_is_over_or_would_be_before_the_next_tick(
+    tempo: Tempo, due_after: float
+) -> None:
+    assert is_due(100.0, tempo, 100.0 + due_after, CADENCE)
+    assert not is_due(100.0, tempo, 100.0 + due_after - 0.01, CADENCE)
 
 
 def test_a_match_never_looked_at_is_due() -> None:
-    assert is_due(record(last_poll_at=None, status=MatchStatus.COMPLETED), NOW, CADENCE)
+    assert is_due(None, Tempo(seconds=3600.0, why=Why.UPCOMING), 0.0, CADENCE)
+    assert is_due_for_news(None, Tempo(seconds=20.0, why=Why.ERRORS), 0.0, CADENCE)
+
+
+@pytest.mark.req("FR-024")
+def test_news_ends_a_break_at_once_and_errors_hold_it_back() -> None:
+    resting, slowed = Tempo(seconds=30.0, why=Why.BREAK), Tempo(seconds=20.0, why=Why.ERRORS)
+
+    assert is_due_for_news(0.0, resting, 2.5, CADENCE)
+    assert not is_due_for_news(0.0, resting, 1.0, CADENCE)
+    assert not is_due_for_news(0.0, slowed, 19.0, CADENCE)
+    assert is_due_for_news(0.0, slowed, 20.0, CADENCE)
+
+
+def test_news_of_a_busy_match_waits_no_longer_than_its_own_interval() -> None:
+    busy = Tempo(seconds=2.0, why=Why.BUSY)
+
+    assert is_due_for_news(0.0, busy, 1.4, CADENCE)
+
+
+def test_what_is_open_is_looked_into_at_growing_distances_and_never_given_up() -> None:
+    assert [revisit_after(visits) for visits in range(7)] == [10, 20, 40, 80, 160, 300, 300]
+    assert revisit_after(100_000) == 300
 
 
 def test_the_listing_is_asked_as_often_as_the_most_urgent_match_wants() -> None:
-    finished, live = record(status=MatchStatus.COMPLETED), record()
+    live, over = Tempo(seconds=2.5, why=Why.BASELINE), Tempo(seconds=300.0, why=Why.COMPLETED)
 
-    assert listing_interval([finished, live], NOW, CADENCE) == 2.5
-    assert listing_interval([finished], NOW, CADENCE) == 60.0
-    assert listing_interval([], NOW, CADENCE) == 60.0
+    assert listing_interval([over, live], CADENCE) == 2.5
+    assert listing_interval([over], CADENCE) == 60.0
+    assert listing_interval([], CADENCE) == 60.0
 
 
-@pytest.mark.req("MON-1")
+# --- after the end --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("FLD-8")
 @pytest.mark.parametrize(
-    ("phase", "hours", "is_time"),
+    ("read_at", "now", "must"),
     [
-        (Phase.COMPLETED, 24, True),
-        (Phase.COMPLETED, 23.99, False),
-        (Phase.ACTIVE, 48, False),
-        (Phase.ARCHIVED, 48, False),
+        (0, 1.99, False),
+        (0, 2, True),
+        (None, 2, True),
+        (2, 5.99, False),
+        (1.99, 3, True),
+        (2.5, 6, True),
+        (6, 23.99, False),
+        (6, 24, True),
+        (0, 24, True),  # after a day of silence one re-read is enough
+        (24, 24, False),
+        (24, 1000, False),
     ],
 )
-def test_a_match_is_put_away_a_day_after_its_end(phase: Phase, hours: float, is_time: bool) -> None:
-    assert may_be_archived(phase, NOW, NOW + timedelta(hours=hours)) is is_time
+def test_a_finished_match_is_read_whole_again_after_2_6_and_24_hours(
+    read_at: float | None, now: float, must: bool
+) -> None:
+    assert must_reread(NOW, None if read_at is None else _hours(read_at), _hours(now)) is must
+
+
+def test_a_match_that_is_not_over_is_not_read_again() -> None:
+    assert not must_reread(None, None, _hours(1000))
+
+
+@given(st.lists(st.floats(0.01, 8), min_size=1, max_size=60))
+def test_looks_at_any_distance_read_a_finished_match_again_three_times_at_most(gaps: list[float]) -> None:
+    read_at, hours, rereads = NOW, 0.0, 0
+
+    for gap in gaps:
+        hours += gap
+        if must_reread(NOW, read_at, _hours(hours)):
+            read_at, rereads = _hours(hours), rereads + 1
+
+    assert rereads <= 3
+    assert not must_reread(NOW, read_at, _hours(hours))
+
+
+@pytest.mark.req("MON-1", "FLD-8")
+@pytest.mark.parametrize(
+    ("phase", "read_at", "now", "may"),
+    [
+        (Phase.COMPLETED, 24, 24.1, True),
+        (Phase.COMPLETED, 6, 24.1, False),  # the last re-read comes first
+        (Phase.COMPLETED, None, 25.9, False),
+        (Phase.COMPLETED, None, 26, True),  # who cannot be read is put away all the same
+        (Phase.COMPLETED, 23, 23.99, False),
+        (Phase.ACTIVE, 24, 48, False),
+        (Phase.PAUSED, 24, 48, False),
+        (Phase.ARCHIVED, 24, 48, False),
+    ],
+)
+def test_a_match_is_put_away_a_day_after_its_end_and_after_its_last_reading(
+    phase: Phase, read_at: float | None, now: float, may: bool
+) -> None:
+    assert may_be_archived(phase, NOW, None if read_at is None else _hours(read_at), _hours(now)) is may
 
 
 def test_a_match_without_an_end_is_never_put_away() -> None:
-    assert not may_be_archived(Phase.COMPLETED, None, NOW)
+    assert not may_be_archived(Phase.COMPLETED, None, None, NOW + 10 * ARCHIVE_AFTER)

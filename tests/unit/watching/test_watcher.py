@@ -11,7 +11,7 @@ from longstop.model.match import MatchStatus, Phase
 from longstop.sources.base import Board, Listing
 from longstop.storage.base import MatchUpdate, Receipt
 from longstop.telemetry.bus import Bus
-from longstop.watching.watcher import Watcher
+from longstop.watching.watcher import Surroundings, Watcher
 from tests.builders import NOW
 from tests.crex_site import OUT_OF_ORDER
 from tests.memory import MemoryHot
@@ -30,11 +30,14 @@ class Watching(Looking):
         self.match.bowl(*values)
         self.watcher = Watcher(
             await self.start(),
-            road=self.road,
-            hot=self.hot,
-            bus=Bus([self.sink]),
-            clock=self.clock,
-            scraper_id="node-a",
+            Surroundings(
+                road=self.road,
+                store=self.store,
+                hot=self.hot,
+                bus=Bus([self.sink]),
+                clock=self.clock,
+                node="node-a",
+            ),
         )
 
     async def entry(self) -> Board:
@@ -70,7 +73,7 @@ async def test_an_unchanged_line_only_makes_the_match_younger() -> None:
     await watching.begin("1")
     await watching.watcher.look()
     asked = list(watching.site.asked)
-    assert not watching.watcher.needs_look(await watching.entry(), NOW)
+    assert not watching.watcher.listed(await watching.entry())
 
     watching.watcher.accept(NOW + timedelta(seconds=5))
 
@@ -82,7 +85,7 @@ async def test_a_match_needs_a_look_until_it_was_seen_once() -> None:
     watching = Watching()
     await watching.begin("1")
 
-    assert watching.watcher.needs_look(await watching.entry(), NOW)
+    assert watching.watcher.listed(await watching.entry())
 
 
 async def test_a_changed_line_needs_a_look() -> None:
@@ -91,7 +94,7 @@ async def test_a_changed_line_needs_a_look() -> None:
     await watching.watcher.look()
     watching.match.bowl("4")
 
-    assert watching.watcher.needs_look(await watching.entry(), NOW)
+    assert watching.watcher.listed(await watching.entry())
 
 
 async def test_a_step_back_needs_a_second_look_even_if_the_line_stays() -> None:
@@ -100,11 +103,11 @@ async def test_a_step_back_needs_a_second_look_even_if_the_line_stays() -> None:
     await watching.watcher.look()
     watching.match.balls[0].value = "0"
     await watching.watcher.look()
-    assert watching.watcher.needs_look(await watching.entry(), NOW)
+    assert watching.watcher.listed(await watching.entry())
 
     await watching.watcher.look()
 
-    assert not watching.watcher.needs_look(await watching.entry(), NOW)
+    assert not watching.watcher.listed(await watching.entry())
     assert watching.stored_balls() == watching.true_balls()
 
 

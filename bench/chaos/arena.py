@@ -1,0 +1,126 @@
+"""What all chaos suites share: a stage whose matches are in sync, acts at their times, and the judge at the end."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bench.chaos.schedule import Act
+from bench.frame import say
+from longstop.clock import SystemClock, from_iso
+from longstop.simulator.faults import Fault
+from longstop.simulator.judge import Verdict
+from longstop.trial.account import account
+from longstop.trial.settle import wait_until_synced
+from longstop.trial.stage import Stage, StageOptions, staged, survivors
+
+ALL_KINDS = "t20,t20-rain,odi,test"
+#: After all that, everything has to be read again: on a busy machine this takes its time.
+SETTLE_WITHIN = 120.0
+
+#: Spans of the product, five times shorter than its defaults or more, so that a minute shows what else takes hours.
+COMPRESSED = {
+    "POLLING_INTERVAL_SECONDS": "0.5",
+    "DISCOVERY_INTERVAL_SECONDS": "0.5",
+    "BUSY_INTERVAL_SECONDS": "0.4",
+    "BREAK_INTERVAL_SECONDS": "1",
+    "BREAK_AFTER_SECONDS": "5",
+    "CALM_AFTER_ERRORS_SECONDS": "10",
+    "NOT_FOUND_SECONDS": "5",
+    "FETCH_TIMEOUT_SECONDS": "2",
+    "CIRCUIT_BREAKER_CANARY_SECONDS": "0.5",
+    "CIRCUIT_BREAKER_SOURCE_SECONDS": "5",
+    "COOL_DOWN_SECONDS": "5",
+    "LAYOUT_PROBE_SECONDS": "5",
+    "RETRY_BASE_DELAY_SECONDS": "0.2",
+}
+COMPRESSED_INTERVAL = float(COMPRESSED["POLLING_INTERVAL_SECONDS"])
+
+#: What no suite may leave behind.
+MUST_BE_ZERO = ("lost", "duplicated", "ghost", "wrong", "orphans")
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What a suite puts on its stage."""
+
+    seed: int
+    seconds: float
+    matches: int
+    speed: float
+    kinds: str = ALL_KINDS
+    settings: Mapping[str, str]
+
+    @property
+    def simulate(self) -> tuple[str, ...]:
+        return (
+            *("--matches", str(self.matches), "--kinds", self.kinds),
+            *("--speed", f"{self.speed:g}", "--seed", str(self.seed)),
+        )
+
+
+class Arena(Struct, frozen=True, kw_only=True):
+    """A stage at work."""
+
+    stage: Stage
+    #: When everything had come up and the first sync began.
+    began: datetime
+
+
+Figures = dict[str, Any]
+
+
+async def in_arena(plan: Plan, trouble: Callable[[Arena], Awaitable[Figures]]) -> tuple[Figures, Sequence[str]]:
+    """Bring everything up, let the suite do its harm and measure, then stop the world and judge what is left."""
+    with TemporaryDirectory(prefix="longstop-chaos-") as home:
+        data = Path(home) / "data"
+        say(f"starting {plan.matches} matches at {plan.speed:g} times the real speed")
+        async with staged(StageOptions(simulate=plan.simulate, keep=data, settings=plan.settings)) as stage:
+            arena = Arena(stage=stage, began=SystemClock().now())
+            await wait_until_synced(stage, since=arena.began, within=SETTLE_WITHIN)
+            say("in sync; now things go wrong")
+            measured = await trouble(arena)
+            await stage.simulator.delete("/_sim/faults")
+            say("faults off, the world stands still; a last full sync, and every event is accounted for")
+            verdict = await account(stage, within=SETTLE_WITHIN)
+        orphans = survivors(data)
+    told = {"seed": plan.seed, "seconds": round(plan.seconds, 1), **_account(verdict)}
+    return {**told, "orphans": orphans, **measured}, verdict.details
+
+
+def _account(verdict: Verdict) -> Figures:
+    return {
+        "matches": verdict.matches,
+        "events_truth": verdict.events_truth,
+        "events_stored": verdict.events_stored,
+        "lost": verdict.lost,
+        "duplicated": verdict.duplicated,
+        "ghost": verdict.ghost,
+        "wrong": verdict.wrong,
+    }
+
+
+def is_whole(figures: Figures) -> bool:
+    """Return whether nothing was lost, doubled, invented or left behind."""
+    return not any(figures[name] for name in MUST_BE_ZERO)
+
+
+async def perform(acts: Iterable[Act], seconds: float, do: Callable[[Act], Awaitable[None]]) -> None:
+    """Do every act at its time, and return when the time is over."""
+    began = monotonic()
+    for act in acts:
+        await asyncio.sleep(max(0.0, began + act.at - monotonic()))
+        await do(act)
+    await asyncio.sleep(max(0.0, began + seconds - monotonic()))
+
+
+async def inflict(stage: Stage, fault: Fault) -> datetime | None:
+    """Begin a fault, and return when it will end by the simulator's own clock."""
+    rules = (await stage.simulator.post("/_sim/faults", msgspec.json.encode(fault))).body
+    until: str | None = rules[-1]["until"]
+    return None if until is None else from_iso(until)

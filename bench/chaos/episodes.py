@@ -1,0 +1,88 @@
+"""Episodes of trouble on the way to a site, one after the other: a pure function of the seed and the length."""
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from bench.chaos.schedule import FEED, LIST, STATE, Act
+from bench.chaos.slopes import Slope, acts_of, errors
+from longstop.simulator.faults import Fault, FaultKind
+
+#: Seconds of quiet after an episode. With the lengths below, a minute always holds every kind.
+QUIET = (0.5, 2.5)
+CUT = (2.0, 10.0)
+OTHERS = (2.0, 5.0)
+#: The ways in which a network is gone: closed at once, reset, and silent.
+CUTS = (FaultKind.DROP, FaultKind.RESET, FaultKind.LATENCY)
+#: How late an answer is that never comes.
+SILENCE_SECONDS = 60.0
+#: Which paths come from a cache that does not move; the last stands for all.
+_OF_THE_PAST = (FEED, STATE, LIST, "/")
+
+#: The acts of an episode that begins at a moment, and how long it lasts.
+_Episode = tuple[list[Act], float]
+
+
+def episodes(seed: int, seconds: float) -> tuple[Act, ...]:
+    """Return the acts in the order of time; every kind has had its turn before one comes again."""
+    return tuple(_episodes(Random(f"episodes {seed}"), seconds))
+
+
+def _episodes(dice: Random, seconds: float) -> Iterator[Act]:
+    at, waiting = dice.uniform(*QUIET), list[Callable[[Random, float], _Episode]]()
+    while at < seconds:
+        if not waiting:
+            waiting = dice.sample(_KINDS, len(_KINDS))
+        acts, lasting = waiting.pop()(dice, round(at, 3))
+        yield from (act for act in acts if act.at < seconds)
+        at += lasting + dice.uniform(*QUIET)
+
+
+def gone(kind: FaultKind, seconds: float) -> Fault:
+    """Return the fault by which nobody reaches the site for a while; a latency is a line that swallows everything."""
+    silence = SILENCE_SECONDS if kind is FaultKind.LATENCY else 0.0
+    return Fault(kind=kind, seconds=silence, valid_seconds=seconds)
+
+
+def _cut(dice: Random, at: float) -> _Episode:
+    lasting = round(dice.uniform(*CUT), 2)
+    return [Act(at=at, fault=gone(dice.choice(CUTS), lasting), is_cut=True)], lasting
+
+
+def _slow(dice: Random, at: float) -> _Episode:
+    slope = Slope(seconds=dice.randint(4, 10) / 2, top_seconds=round(dice.uniform(0.5, 1.5), 2))
+    return list(acts_of(slope, at)), slope.seconds
+
+
+def _errors(dice: Random, at: float) -> _Episode:
+    lasting = _length(dice)
+    return [Act(at=at, fault=fault) for fault in errors(round(dice.uniform(0.1, 0.6), 2), lasting)], lasting
+
+
+def _banned(dice: Random, at: float) -> _Episode:
+    lasting = _length(dice)
+    fault = Fault(kind=FaultKind.STATUS, status=429, retry_after_seconds=dice.randint(1, 5), valid_seconds=lasting)
+    return [Act(at=at, fault=fault)], lasting
+
+
+def _challenged(dice: Random, at: float) -> _Episode:
+    lasting = _length(dice)
+    return [Act(at=at, fault=Fault(kind=FaultKind.CHALLENGE, valid_seconds=lasting))], lasting
+
+
+def _frozen(dice: Random, at: float) -> _Episode:
+    lasting = _length(dice)
+    fault = Fault(kind=FaultKind.FROZEN, path=dice.choice(_OF_THE_PAST), valid_seconds=lasting)
+    return [Act(at=at, fault=fault)], lasting
+
+
+def _older(dice: Random, at: float) -> _Episode:
+    lasting, behind = _length(dice), float(dice.choice((60, 300, 1800)))
+    fault = Fault(kind=FaultKind.OLDER, path=dice.choice(_OF_THE_PAST), seconds=behind, valid_seconds=lasting)
+    return [Act(at=at, fault=fault)], lasting
+
+
+_KINDS = (_cut, _slow, _errors, _banned, _challenged, _frozen, _older)
+
+
+def _length(dice: Random) -> float:
+    return round(dice.uniform(*OTHERS), 2)

@@ -1,0 +1,89 @@
+"""How a product steps up and down while a site gets worse and better, read from what it says in its log."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from longstop.clock import from_iso
+
+
+class Rung(Struct, frozen=True, kw_only=True):
+    """From this moment on, so many seconds are taken."""
+
+    at: datetime
+    seconds: float
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    at: datetime
+    is_up: bool
+
+
+#: Who steps, by name: a match's pace, or a source's time-outs.
+Ladders = Mapping[str, Sequence[Rung]]
+
+
+def read_events(log: Path, *names: str) -> list[dict[str, Any]]:
+    """Return the log's events of these names; lines that are no JSON are somebody else's."""
+    found: list[dict[str, Any]] = []
+    for raw in log.read_bytes().splitlines():
+        if any(name.encode() in raw for name in names):
+            try:
+                line = msgspec.json.decode(raw)
+            except msgspec.MsgspecError:
+                continue
+            if isinstance(line, dict) and line.get("event") in names:
+                found.append(line)
+    return found
+
+
+def pace_by_errors(events: Iterable[dict[str, Any]], base: float) -> Ladders:
+    """Return how far errors have slowed down each match; whatever else sets a pace is the game's, not the site's."""
+    return _ladders(events, "ref", lambda event: event["interval_seconds"] if event["reason"] == "errors" else base)
+
+
+def paces(events: Iterable[dict[str, Any]]) -> Ladders:
+    """Return how often each match was looked at, for whatever reason."""
+    return _ladders(events, "ref", lambda event: event["interval_seconds"])
+
+
+def time_outs(events: Iterable[dict[str, Any]]) -> Ladders:
+    """Return how much time each source was given."""
+    return _ladders(events, "source", lambda event: event["fetch_seconds"])
+
+
+def _ladders(events: Iterable[dict[str, Any]], who: str, seconds: Any) -> Ladders:
+    ladders: dict[str, list[Rung]] = defaultdict(list)
+    for event in events:
+        ladders[event[who]].append(Rung(at=from_iso(event["timestamp"]), seconds=seconds(event)))
+    return ladders
+
+
+def level(rungs: Sequence[Rung], at: datetime, base: float) -> float:
+    """Return what counts at a moment: the latest rung, or the base before the first."""
+    return next((rung.seconds for rung in reversed(rungs) if rung.at <= at), base)
+
+
+def steps(rungs: Sequence[Rung], *, since: datetime, base: float) -> list[Step]:
+    """Return the steps since a moment; a rung as high as the one before is none."""
+    start = Rung(at=since, seconds=level(rungs, since, base))
+    taken = [start, *(rung for rung in rungs if rung.at > since)]
+    return [
+        Step(at=after.at, is_up=after.seconds > before.seconds)
+        for before, after in pairwise(taken)
+        if after.seconds != before.seconds
+    ]
+
+
+def oscillations(taken: Sequence[Step], window_seconds: float) -> int:
+    """Return how often a step is taken back within the window."""
+    return sum(
+        before.is_up != after.is_up and (after.at - before.at).total_seconds() < window_seconds
+        for before, after in pairwise(taken)
+    )

@@ -1,0 +1,84 @@
+"""`network`: cuts, slowness, errors, bans, challenges and copies of the past on the way to a site with twenty matches.
+
+Nothing may be lost, doubled or made up; every match is fresh again after every cut; and a site that asked to be left
+alone is left alone.
+"""
+
+from datetime import datetime
+
+from bench.chaos.arena import (
+    COMPRESSED,
+    COMPRESSED_INTERVAL,
+    Figures,
+    Plan,
+    in_arena,
+    inflict,
+    is_whole,
+    perform,
+)
+from bench.chaos.demand import requests_to_follow
+from bench.chaos.episodes import episodes
+from bench.chaos.gaps import sampled_gaps
+from bench.chaos.recovery import Recoveries, are_all_fresh
+from bench.chaos.schedule import Act
+from bench.chaos.timeline import Timeline, bans
+from bench.frame import Report, rounded, say
+from longstop.clock import SystemClock
+from longstop.simulator.truth import read_truth
+from longstop.trial.stage import Stage
+
+MATCHES = 20
+SPEED = 40.0
+#: No match in play may go unread for longer.
+GAP_LIMIT = 60.0
+
+
+async def network(*, seed: int, minutes: float) -> Report:
+    plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, settings=COMPRESSED)
+    acts = episodes(seed, plan.seconds)
+    figures, details = await in_arena(plan, lambda arena: suffer(arena.stage, acts, plan.seconds))
+    is_kept = figures["gap_max_s"] <= GAP_LIMIT and not figures["never_recovered"]
+    is_ok = is_whole(figures) and is_kept and not figures["requests_during_ban"]
+    return Report(suite="chaos network", is_ok=is_ok, figures=figures, details=details)
+
+
+async def suffer(stage: Stage, acts: tuple[Act, ...], seconds: float) -> Figures:
+    """Let the acts befall the network, and return what a consumer and the site saw of it."""
+    recoveries, timeline = Recoveries(stage, are_all_fresh), Timeline(stage)
+
+    async def do(act: Act) -> None:
+        if act.fault is None:
+            return
+        until = await inflict(stage, act.fault)
+        say(f"{act.fault.kind} on {act.fault.path} for {act.fault.valid_seconds} s")
+        if act.is_cut:
+            recoveries.begin(until)
+
+    await timeline.begin()
+    began = SystemClock().now()
+    async with sampled_gaps(stage) as gaps:
+        await perform(acts, seconds, do)
+        await stage.simulator.delete("/_sim/faults")
+        await recoveries.all_done()
+    await timeline.follow()
+    return {
+        "cuts": recoveries.count,
+        **gaps.figures(),
+        **recoveries.figures(),
+        **_cost(stage, timeline, began),
+    }
+
+
+def _cost(stage: Stage, timeline: Timeline, began: datetime) -> Figures:
+    elapsed = (SystemClock().now() - began).total_seconds()
+    needed = requests_to_follow(
+        read_truth(stage.truth), began=began, seconds=elapsed, pace=lambda _match, _after: COMPRESSED_INTERVAL
+    )
+    rest = bans(timeline.notes)
+    return {
+        "bans": rest.count,
+        "requests_in_flight": rest.in_flight,
+        "requests_during_ban": rest.during,
+        "requests": len(timeline.notes),
+        "amplification": rounded(len(timeline.notes) / needed, 2),
+    }

@@ -1,0 +1,130 @@
+"""`ramp`: answers get slower and fail more often, and recover; pace and time-outs follow in steps, and come back.
+
+Latency goes from 100 to 3,000 ms and errors from none to a fifth of all requests, half of them 503 and half resets;
+then back. The steps are those that the scraper's log tells. `amplification` is of the ramp alone, against a perfect
+client that asks as slowly as the latency, and the pace that the product has told, make it (see `demand`).
+"""
+
+import asyncio
+from datetime import datetime, timedelta
+from time import monotonic
+
+from bench.chaos.arena import COMPRESSED, Arena, Figures, Plan, in_arena, inflict, is_whole, perform
+from bench.chaos.demand import Pace, requests_to_follow
+from bench.chaos.ladders import Ladders, level, oscillations, pace_by_errors, paces, read_events, steps, time_outs
+from bench.chaos.schedule import Act
+from bench.chaos.slopes import Slope, acts_of
+from bench.chaos.timeline import Timeline
+from bench.frame import Report, rounded, say
+from longstop.clock import SystemClock
+from longstop.simulator.faults import Fault, FaultKind
+from longstop.simulator.truth import read_truth
+from longstop.trial.stage import Stage
+
+MATCHES = 10
+SPEED = 20.0
+FOOT_SECONDS = 0.1
+TOP_SECONDS = 3.0
+TOP_ERRORS = 0.2
+MAX_AMPLIFICATION = 1.3
+INTERVAL = 0.5
+TIME_OUT = 10.0
+CALM_SECONDS = 10.0
+#: Errors of the last minute count; then it must have been calm, and a step may take one more look.
+BACK_WITHIN = 60.0 + 3 * CALM_SECONDS
+
+_SETTINGS = {
+    **COMPRESSED,
+    "POLLING_INTERVAL_SECONDS": f"{INTERVAL:g}",
+    "CALM_AFTER_ERRORS_SECONDS": f"{CALM_SECONDS:g}",
+    "FETCH_TIMEOUT_SECONDS": f"{TIME_OUT:g}",
+}
+
+
+async def ramp(*, seed: int, minutes: float) -> Report:
+    # One kind: reading a whole Test match at its end takes as many requests as minutes of all the rest.
+    plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, kinds="t20", settings=_SETTINGS)
+    slope = Slope(seconds=plan.seconds, foot_seconds=FOOT_SECONDS, top_seconds=TOP_SECONDS, top_errors=TOP_ERRORS)
+    figures, details = await in_arena(plan, lambda arena: _climb(arena, slope))
+    has_stepped = all(figures[f"{kind}_{way}"] for kind in ("pace", "timeouts") for way in ("up", "down"))
+    is_steady = not figures["oscillations"] and not figures["not_back"]
+    is_ok = is_whole(figures) and has_stepped and is_steady and figures["amplification"] <= MAX_AMPLIFICATION
+    return Report(suite="chaos ramp", is_ok=is_ok, figures=figures, details=details)
+
+
+async def _climb(arena: Arena, slope: Slope) -> Figures:
+    stage, timeline = arena.stage, Timeline(arena.stage)
+    await timeline.begin()
+    began = SystemClock().now()
+
+    async def do(act: Act) -> None:
+        assert act.fault is not None
+        await inflict(stage, act.fault)
+
+    await perform(acts_of(slope), slope.seconds, do)
+    await inflict(stage, Fault(kind=FaultKind.LATENCY, seconds=slope.foot_seconds))
+    await timeline.follow()
+    say("down again; waiting for pace and time-outs to come back")
+    back_s = await _until_back(stage)
+    needed = requests_to_follow(
+        read_truth(stage.truth),
+        began=began,
+        seconds=slope.seconds,
+        pace=_told_pace(stage, began),
+        latency=slope.latency,
+    )
+    sent = len(timeline.notes)
+    return {**_stepped(stage, began), "back_s": back_s, "requests": sent, "amplification": rounded(sent / needed, 2)}
+
+
+def _ladders(stage: Stage) -> dict[str, tuple[Ladders, float]]:
+    """Return who climbed what, and the foot of each kind."""
+    return {
+        "pace": (pace_by_errors(read_events(stage.log, "pace.changed"), INTERVAL), INTERVAL),
+        "timeouts": (time_outs(read_events(stage.log, "timeouts.changed")), TIME_OUT),
+    }
+
+
+def _not_back(stage: Stage) -> int:
+    """Return how many matches and sources are still above the foot."""
+    now = SystemClock().now()
+    return sum(
+        level(rungs, now, foot) > foot for ladders, foot in _ladders(stage).values() for rungs in ladders.values()
+    )
+
+
+async def _until_back(stage: Stage) -> float | None:
+    """Wait until all are back, and return how long that took; `None` when they are not."""
+    began = monotonic()
+    while monotonic() - began < BACK_WITHIN:
+        # Before the calm is over, a foot may only be one that was not left yet.
+        if not _not_back(stage) and monotonic() - began > CALM_SECONDS:
+            return round(monotonic() - began, 1)
+        await asyncio.sleep(1)
+    return None
+
+
+def _stepped(stage: Stage, began: datetime) -> Figures:
+    figures: Figures = {}
+    swings = 0
+    for kind, (ladders, foot) in _ladders(stage).items():
+        taken = [steps(rungs, since=began, base=foot) for rungs in ladders.values()]
+        ups = sum(step.is_up for each in taken for step in each)
+        figures |= {f"{kind}_up": ups, f"{kind}_down": sum(map(len, taken)) - ups}
+        swings += sum(oscillations(each, CALM_SECONDS) for each in taken)
+    return {**figures, "oscillations": swings, "not_back": _not_back(stage)}
+
+
+def _told_pace(stage: Stage, began: datetime) -> Pace:
+    """Return the pace that the product has told; before it told one, and where it tells none, the interval."""
+    ladders = paces(read_events(stage.log, "pace.changed"))
+
+    def told(ref: str, after: float) -> float:
+        return level(ladders.get(ref, ()), began + timedelta(seconds=after), INTERVAL)
+
+    def pace(match: str | None, after: float) -> float:
+        if match is not None:
+            return told(f"crex_{match}", after)
+        return min([told(ref, after) for ref in ladders] if len(ladders) >= MATCHES else [INTERVAL])
+
+    return pace

@@ -1,0 +1,64 @@
+"""Trouble that grows and goes: answers that come later and later, and fail more and more often, and back."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from bench.chaos.schedule import Act
+from longstop.simulator.faults import Fault, FaultKind
+
+#: Seconds for which a slope stays on one level.
+LEVEL_SECONDS = 0.5
+#: Answers of one level differ by so much of its latency.
+JITTER_SHARE = 0.2
+
+
+class Slope(Struct, frozen=True, kw_only=True):
+    """A way up and down again, as long up as down."""
+
+    seconds: float
+    #: Latency at the foot and at the top.
+    foot_seconds: float = 0.0
+    top_seconds: float = 0.0
+    #: The share of requests that fail at the top; at the foot none do.
+    top_errors: float = 0.0
+
+    def height(self, after: float) -> float:
+        """Return how far up the slope is, from 0 to 1."""
+        if not 0 <= after <= self.seconds:
+            return 0.0
+        return 1 - abs(2 * after / self.seconds - 1)
+
+    def latency(self, after: float) -> float:
+        return self.foot_seconds + (self.top_seconds - self.foot_seconds) * self.height(after)
+
+    def errors(self, after: float) -> float:
+        return self.top_errors * self.height(after)
+
+
+def acts_of(slope: Slope, at: float = 0.0) -> Iterator[Act]:
+    """Yield the slope level by level; each is as it is in its middle."""
+    for nth in range(round(slope.seconds / LEVEL_SECONDS)):
+        begin = nth * LEVEL_SECONDS
+        for fault in _level(slope, begin + LEVEL_SECONDS / 2):
+            yield Act(at=round(at + begin, 3), fault=fault)
+
+
+def _level(slope: Slope, after: float) -> Iterator[Fault]:
+    late = slope.latency(after)
+    yield Fault(
+        kind=FaultKind.LATENCY,
+        seconds=round(late * (1 - JITTER_SHARE / 2), 3),
+        jitter_seconds=round(late * JITTER_SHARE, 3),
+        valid_seconds=LEVEL_SECONDS,
+    )
+    if share := slope.errors(after):
+        yield from errors(share, LEVEL_SECONDS)
+
+
+def errors(share: float, seconds: float) -> Iterator[Fault]:
+    """Yield two faults that together strike this share of requests, half of them with 503 and half with a reset."""
+    refused = share / 2
+    yield Fault(kind=FaultKind.STATUS, status=503, share=round(refused, 4), valid_seconds=seconds)
+    # The first fault that strikes wins: only the requests that it let pass are left for the second one.
+    yield Fault(kind=FaultKind.RESET, share=round(refused / (1 - refused), 4), valid_seconds=seconds)

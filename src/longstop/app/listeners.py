@@ -1,0 +1,45 @@
+"""Who listens to the scraper's bus beside its log: counters, the table of errors, the matches' logs, the webhook."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from longstop.clock import Clock
+from longstop.settings import Settings
+from longstop.storage.directory import DataDirectory
+from longstop.telemetry.bus import Bus, Sink
+from longstop.telemetry.errors_table import ErrorsTable
+from longstop.telemetry.match_logs import MatchLogs
+from longstop.telemetry.metrics import Metrics
+from longstop.telemetry.rate import ErrorRate
+from longstop.telemetry.webhook import WebhookSink
+
+
+class Listeners:
+    """Made before the bus, at work while the scraper is."""
+
+    def __init__(self, settings: Settings, directory: DataDirectory, clock: Clock) -> None:
+        monitoring, node = settings.scraper.monitoring, directory.node_id
+        self.errors = ErrorRate(clock)
+        self.metrics = Metrics()
+        self._table = ErrorsTable(directory.ops_db, node=node, clock=clock)
+        self._logs = MatchLogs(directory.storage / "match_logs", clock=clock)
+        self._webhook = (
+            WebhookSink(monitoring.webhook.url, monitoring.webhook.secret.get_secret_value(), node=node, clock=clock)
+            if monitoring.webhook.url
+            else None
+        )
+        self._counts = (self.errors, self.metrics) if monitoring.prometheus.enabled else (self.errors,)
+
+    @property
+    def sinks(self) -> tuple[Sink, ...]:
+        return (*self._counts, self._table, self._logs, *([self._webhook] if self._webhook else []))
+
+    @asynccontextmanager
+    async def at_work(self, bus: Bus) -> AsyncIterator[None]:
+        """Write and send what is heard; what is left in the end is flushed."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._table.writing(bus))
+            await stack.enter_async_context(self._logs.writing(bus))
+            if self._webhook is not None:
+                await stack.enter_async_context(self._webhook.delivering(bus))
+            yield

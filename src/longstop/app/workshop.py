@@ -1,0 +1,180 @@
+"""Makes what one source needs: its fetcher behind the guards, its gate, its road, its scheduler."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from longstop.clock import Clock
+from longstop.errors import SettingsError
+from longstop.fetching.care import SourceCare, guarded
+from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.http import HttpFetcher
+from longstop.fetching.renewable import RenewableFetcher
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.run import Road
+from longstop.resilience.breaker import match_policy, source_policy, target_policy
+from longstop.resilience.retry import policies
+from longstop.settings import Scraper, Settings
+from longstop.sources.base import SourceConfig
+from longstop.sources.registry import enabled_sources, make_source
+from longstop.storage.base import HotWriter, MatchStore
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import ReloadFailed
+from longstop.watching.cadence import Cadence
+from longstop.watching.dispatcher import Dispatcher
+from longstop.watching.gate import KeepsPages, SourceGate
+from longstop.watching.restarts import RestartPolicy
+from longstop.watching.rules import WatchRules
+from longstop.watching.scheduler import Renew, Scheduler
+from longstop.watching.watcher import Surroundings
+
+#: However many watches begin anew, a source's connections and description are made afresh at most once in this time.
+RENEW_EVERY_SECONDS = 60.0
+
+
+class Workshop:
+    """Puts the sources together, each with a scheduler of its own, all with one dispatcher."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        store: MatchStore,
+        hot: HotWriter,
+        pages: KeepsPages,
+        bus: Bus,
+        clock: Clock,
+        node: str,
+    ) -> None:
+        self._sources = settings.sources
+        self._settings = settings.scraper
+        self._store = store
+        self._hot = hot
+        self._pages = pages
+        self._bus = bus
+        self._clock = clock
+        self._node = node
+        self.dispatcher = Dispatcher(clock=clock, cap=settings.scraper.fetching.concurrency_cap)
+
+    @asynccontextmanager
+    async def schedulers(self, configs: tuple[SourceConfig, ...]) -> AsyncIterator[dict[str, Scheduler]]:
+        """Make a scheduler for each source, and close its connections in the end."""
+        descriptions = [_Description(config) for config in configs]
+        fetchers = [self._fetcher(each) for each in descriptions]
+        try:
+            yield {
+                description.config.domain_id: self._scheduler(description, fetcher)
+                for description, fetcher in zip(descriptions, fetchers, strict=True)
+            }
+        finally:
+            for fetcher in fetchers:
+                await fetcher.aclose()
+
+    def _fetcher(self, description: "_Description") -> RenewableFetcher:
+        return RenewableFetcher(lambda: HttpFetcher(self._policy(description.config), self._clock))
+
+    def _scheduler(self, description: "_Description", fetcher: RenewableFetcher) -> Scheduler:
+        config = description.config
+        asker = Asker(make_source(config), guarded(fetcher, self._care(config)), self._gate(config))
+        around = Surroundings(
+            road=Road(asker=asker, store=self._store, bus=self._bus, clock=self._clock, scraper_id=self._node),
+            store=self._store,
+            hot=self._hot,
+            bus=self._bus,
+            clock=self._clock,
+            node=self._node,
+            rules=watch_rules(self._settings),
+        )
+        return Scheduler(
+            config.domain_id,
+            asker=asker,
+            around=around,
+            dispatcher=self.dispatcher,
+            renew=self._renewing(description, asker, fetcher),
+        )
+
+    def _renewing(self, description: "_Description", asker: Asker, fetcher: RenewableFetcher) -> Renew:
+        """Return what makes a source's connections afresh, and reads again what the operator says of it."""
+        renewed_at = self._clock.monotonic()
+
+        async def renew() -> None:
+            nonlocal renewed_at
+            if self._clock.monotonic() - renewed_at < RENEW_EVERY_SECONDS:
+                return
+            renewed_at = self._clock.monotonic()
+            try:
+                config = self._described_now(description.config)
+                asker.read_by(make_source(config))
+                description.config = config
+            except SettingsError as error:
+                self._bus.emit(ReloadFailed(source=description.config.domain_id, reason=str(error)))
+            await fetcher.renew()
+
+        return renew
+
+    def _described_now(self, config: SourceConfig) -> SourceConfig:
+        described = {each.domain_id: each for each in enabled_sources(self._sources)}
+        if config.domain_id not in described:
+            raise SettingsError(f"source {config.domain_id} is no longer enabled: restart the scraper to let it go")
+        return described[config.domain_id]
+
+    def _policy(self, config: SourceConfig) -> FetchPolicy:
+        fetching = self._settings.fetching
+        return FetchPolicy(
+            hosts=config.hosts,
+            allow_private_addresses=config.allow_private_addresses,
+            deadline_seconds=fetching.timeout,
+            max_body_bytes=fetching.max_body_bytes,
+            max_connections=fetching.concurrency_cap,
+        )
+
+    def _care(self, config: SourceConfig) -> SourceCare:
+        breaker, retry = self._settings.resilience.circuit_breaker, self._settings.resilience.retry
+        return SourceCare(
+            self._policy(config),
+            clock=self._clock,
+            bus=self._bus,
+            retry=policies(retry.max_attempts, retry.base_delay, retry.max_delay).live,
+            breaker=target_policy(breaker.threshold, breaker.timeout, breaker.success_threshold, breaker.slow),
+            canary_seconds=breaker.canary_interval,
+        )
+
+    def _gate(self, config: SourceConfig) -> SourceGate:
+        breaker = self._settings.resilience.circuit_breaker
+        return SourceGate(
+            config.domain_id,
+            policy=source_policy(breaker.source_timeout),
+            probe_seconds=breaker.layout_probe,
+            pages=self._pages,
+            clock=self._clock,
+            bus=self._bus,
+        )
+
+
+class _Description:
+    """What the operator says of a source; read again when a watch begins anew."""
+
+    def __init__(self, config: SourceConfig) -> None:
+        self.config = config
+
+
+def watch_rules(settings: Scraper) -> WatchRules:
+    """Return the rules of watching that the settings make."""
+    lifecycle, breaker = settings.lifecycle, settings.resilience.circuit_breaker
+    return WatchRules(
+        cadence=Cadence(
+            live=lifecycle.polling_interval,
+            busy=lifecycle.busy_interval,
+            paused_play=lifecycle.break_interval,
+            break_after=lifecycle.break_after,
+            completed=lifecycle.completed_interval,
+            discovery=lifecycle.discovery_interval,
+            calm_after=lifecycle.calm_after_errors,
+            not_found=lifecycle.not_found_memory,
+        ),
+        restarts=RestartPolicy(
+            lifetime_seconds=lifecycle.max_lifetime_hours * 3600, stale_seconds=lifecycle.staleness_threshold
+        ),
+        breaker=match_policy(breaker.pause_threshold, breaker.cool_down),
+        max_errors=settings.monitoring.error_rate_threshold,
+        important=tuple(word.strip().lower() for word in lifecycle.important.split(",") if word.strip()),
+    )

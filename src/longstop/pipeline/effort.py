@@ -1,0 +1,31 @@
+"""What one look costs: requests, and the errors on the way, also those that a second try made good."""
+
+from longstop.errors import SourceError
+from longstop.fetching.base import Page
+from longstop.resilience.taxonomy import FailureKind, kind_of
+
+
+class Effort:
+    """The requests of one look. It is filled while the look goes on, so that a failed look shows its own too."""
+
+    def __init__(self) -> None:
+        self.answers = 0
+        #: How many errors of each type were met.
+        self.errors: dict[str, int] = {}
+
+    def answered(self, page: Page) -> None:
+        self.answers += 1
+        if page.retries:
+            self._count("Retried", page.retries)
+
+    def failed(self, error: SourceError) -> None:
+        """Count an error and what was tried before it; a canary's, or one for which nobody was asked, is no news."""
+        if kind_of(error) is not FailureKind.HELD and not error.is_canary:
+            self._count(type(error).__name__, 1 + error.retries)
+
+    @property
+    def error_count(self) -> int:
+        return sum(self.errors.values())
+
+    def _count(self, kind: str, times: int) -> None:
+        self.errors[kind] = self.errors.get(kind, 0) + times

@@ -1,0 +1,160 @@
+"""Alerts: which events somebody should be woken for, in words, and which events say that all is well again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from longstop.telemetry.events import (
+    BreakerClosed,
+    BreakerOpened,
+    ChildDied,
+    ErrorRateHigh,
+    FeedFrozen,
+    FeedThawed,
+    HotViewFailed,
+    LayoutBroken,
+    LayoutMended,
+    MatchGone,
+    MatchStale,
+    PollSucceeded,
+    RecordsFailed,
+    Severity,
+    StoreFailed,
+    TaskFailed,
+    Telemetry,
+    WatchRestarted,
+)
+
+MAX_TEXT_CHARACTERS = 1_000
+#: A watch that begins anew for these reasons was in trouble; the others are routine.
+TROUBLED = frozenset({"stale", "errors"})
+#: Traces name files and show values: they stay in the log.
+_UNTOLD = frozenset({"stack_trace"})
+
+
+class Alert(Struct, frozen=True, kw_only=True):
+    """Something that somebody should know."""
+
+    #: The condition that it is about: news with the same key is about the same trouble.
+    key: str
+    severity: Severity
+    title: str
+    text: str
+    fields: Mapping[str, Any]
+    #: Whether the condition is over.
+    is_resolved: bool = False
+
+
+def alert_of(event: Telemetry) -> Alert | None:
+    """Return the alert that an event gives; `None` for most."""
+    return _trouble(event) or _relief(event)
+
+
+def _trouble(event: Telemetry) -> Alert | None:
+    match event:
+        case MatchStale():
+            title = f"{event.ref} has not been read for {event.age_seconds:.0f} s"
+            return _alert(event, event.ref, title, f"The last good reading was at {event.last_update or 'no time'}.")
+        case ErrorRateHigh():
+            kinds = ", ".join(f"{count} {name}" for name, count in _commonest(event.types))
+            return _alert(event, event.ref, f"{event.ref} had {event.errors} errors within a minute", f"{kinds}.")
+        case BreakerOpened():
+            title = f"{event.scope} {event.subject} is left alone for {event.seconds:.0f} s"
+            return _alert(event, f"{event.scope} {event.subject}", title, event.reason)
+        case LayoutBroken():
+            title = f"pages of {event.source} ({event.resource}) cannot be read any more"
+            kept = f" The page is kept at {event.page}." if event.page else ""
+            text = f"{event.failures} failures in a row; the last one: {event.error_message}.{kept}"
+            return _alert(event, f"{event.source} {event.resource}", title, text)
+        case FeedFrozen():
+            title = f"{event.ref}: the {event.frozen} has stood still for {event.seconds:.0f} s"
+            return _alert(event, event.ref, title, f"By the {event.witness}, play goes on.")
+        case MatchGone():
+            text = f"Not found {event.confirmations} times, and no list shows it."
+            return _alert(event, event.ref, f"{event.ref} is gone from its site and taken for over", text)
+        case WatchRestarted() if event.reason in TROUBLED:
+            text = f"It had lasted {event.age_seconds:.0f} s. Reason: {event.reason}."
+            return _alert(event, event.ref, f"the watch of {event.ref} has begun anew", text)
+        case _:
+            return _own_trouble(event)
+
+
+def _own_trouble(event: Telemetry) -> Alert | None:
+    """Return an alert about ourselves rather than a site."""
+    match event:
+        case TaskFailed():
+            text = f"{event.error_type}: {event.error_message}. A bug; the trace is in the log, and the work goes on."
+            return _alert(event, f"{event.task} {event.error_type}", f"an unexpected error in {event.task}", text)
+        case HotViewFailed():
+            return _alert(event, "", "the live view cannot be written", event.error_message)
+        case StoreFailed():
+            return _alert(event, event.ref, f"the store failed for {event.ref}", event.error_message)
+        case RecordsFailed():
+            return _alert(event, event.records, f"the {event.records} cannot be written", event.error_message)
+        case ChildDied():
+            text = f"Exit code {event.exit_code}; started again in {event.restart_in_seconds:.0f} s."
+            return _alert(event, event.process, f"the process {event.process} died", text)
+        case _:
+            return None
+
+
+def _relief(event: Telemetry) -> Alert | None:
+    """Return what ends a condition, under the key of that condition."""
+    match event:
+        case PollSucceeded():
+            return _end_of(MatchStale, event, event.ref, f"{event.ref} is read again", "")
+        case BreakerClosed():
+            subject = f"{event.scope} {event.subject}"
+            return _end_of(BreakerOpened, event, subject, f"{subject} is asked again", f"{event.rejected} had to wait.")
+        case LayoutMended():
+            subject, title = f"{event.source} {event.resource}", f"pages of {event.source} ({event.resource}) are read"
+            return _end_of(LayoutBroken, event, subject, f"{title} again", f"After {event.failures} failures.")
+        case FeedThawed():
+            return _end_of(FeedFrozen, event, event.ref, f"{event.ref} moves again", f"After {event.seconds:.0f} s.")
+        case _:
+            return None
+
+
+def _alert(event: Telemetry, subject: str, title: str, text: str) -> Alert:
+    return Alert(
+        key=_key(type(event), subject),
+        severity=event.severity,
+        title=_text(title),
+        text=_text(text),
+        fields=_fields(event),
+    )
+
+
+def _end_of(condition: type[Telemetry], event: Telemetry, subject: str, title: str, text: str) -> Alert:
+    return Alert(
+        key=_key(condition, subject),
+        severity=event.severity,
+        title=title,
+        text=text,
+        fields=_fields(event),
+        is_resolved=True,
+    )
+
+
+def _key(condition: type[Telemetry], subject: str) -> str:
+    return f"{condition.name} {subject}".strip()
+
+
+def _fields(event: Telemetry) -> dict[str, Any]:
+    """Return what the event says, fit for a message."""
+    return {
+        name: _text(value) if isinstance(value, str) else value
+        for name, value in msgspec.structs.asdict(event).items()
+        if name not in _UNTOLD
+    }
+
+
+def _text(text: str) -> str:
+    """Return what JSON takes, at a length that people read: a site's broken halves of characters are none."""
+    return text[:MAX_TEXT_CHARACTERS].encode(errors="replace").decode()
+
+
+def _commonest(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,0 +1,23 @@
+"""From a breaker's moves to telemetry, the same for all three kinds."""
+
+from longstop.resilience.breaker import BreakerState, Transition
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import BreakerClosed, BreakerOpened, BreakerProbing
+
+
+def tell_breaker(
+    bus: Bus, scope: str, subject: str, transition: Transition | None, *, last: str = "", match_id: int | None = None
+) -> None:
+    """Tell a move, if there was one; `last` is what came just before it."""
+    if transition is None:
+        return
+    match transition.to:
+        case BreakerState.OPEN:
+            reason = f"{transition.reason}, the last: {last}" if last else transition.reason
+            seconds = transition.seconds
+            bus.emit(BreakerOpened(scope=scope, subject=subject, reason=reason, seconds=seconds, match_id=match_id))
+        case BreakerState.HALF_OPEN:
+            bus.emit(BreakerProbing(scope=scope, subject=subject, match_id=match_id))
+        case BreakerState.CLOSED:
+            rejected = transition.rejected
+            bus.emit(BreakerClosed(scope=scope, subject=subject, rejected=rejected, match_id=match_id))

@@ -1,0 +1,256 @@
+"""From failures to episodes: what an error is called, what it belongs to, and what ends it.
+
+All of it is pure: the moment is given, and what has to be written is collected for whoever writes.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from hashlib import sha256
+
+from msgspec import Struct, field
+
+from longstop import errors
+from longstop.model.episode import (
+    Episode,
+    EpisodeChange,
+    ErrorSeen,
+    ErrorType,
+    Resolution,
+    ResolutionMethod,
+    merged,
+)
+from longstop.resilience.taxonomy import MEANINGS, FailureKind
+from longstop.telemetry.events import (
+    BreakerClosed,
+    BreakerOpened,
+    LayoutBroken,
+    LayoutMended,
+    ListingFailed,
+    ListingRead,
+    PollFailed,
+    PollSucceeded,
+    ResourceFailed,
+    TaskFailed,
+    Telemetry,
+    WatchRestarted,
+)
+
+MAX_MESSAGE_CHARACTERS = 2_000
+MAX_TRACE_CHARACTERS = 8_000
+MAX_URL_CHARACTERS = 500
+MAX_NAME_CHARACTERS = 100
+#: Episodes that wait to be written; while a disk fails, further ones are only counted.
+MAX_PENDING = 10_000
+
+_TYPES = {
+    FailureKind.CONNECTION: ErrorType.NETWORK,
+    FailureKind.REFUSAL: ErrorType.AUTH,
+    FailureKind.CONTENT: ErrorType.PARSING,
+    FailureKind.GONE: ErrorType.NOT_FOUND,
+}
+_KINDS = {kind.__name__: meaning.kind for kind, meaning in MEANINGS.items()}
+_STORAGE = frozenset(
+    name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.StorageError)
+)
+_WORD = re.compile(r"[\w-]+")
+_DIGIT = re.compile(r"\d")
+_URL = re.compile(r"https?://[^\s:?#]+(?::\d+)?[^\s?#:]*")
+
+Failure = PollFailed | ListingFailed | ResourceFailed | TaskFailed
+
+
+def error_type_of(error_class: str) -> ErrorType | None:
+    """Return the kind of an error by the name of its class; `None` when nobody was even asked."""
+    if error_class in _STORAGE:
+        return ErrorType.DATABASE
+    kind = _KINDS.get(error_class, FailureKind.OURS)
+    return None if kind is FailureKind.HELD else _TYPES.get(kind, ErrorType.INTERNAL)
+
+
+def signature_of(source: str, error_class: str, message: str, source_id: str = "") -> str:
+    """Return what errors that differ in numbers and ids only have in common."""
+    plain = message.replace(source_id, "#") if source_id else message
+    plain = _WORD.sub(lambda word: "#" if _DIGIT.search(word[0]) else word[0], plain)
+    return sha256("\n".join((source, error_class, plain)).encode()).hexdigest()[:16]
+
+
+def error_seen(event: Failure, now: datetime, scraper_id: str) -> ErrorSeen | None:
+    """Return the error that an event tells of; `None` when it is none."""
+    error_type = error_type_of(event.error_type)
+    if error_type is None:
+        return None
+    ref = _subject(event)
+    source, _, source_id = ref.partition("_") if _is_of_source(event) else ("", "", "")
+    message = _text(event.error_message, MAX_MESSAGE_CHARACTERS)
+    return ErrorSeen(
+        episode=Episode(ref, signature_of(source, event.error_type, message, source_id)),
+        scraper_id=scraper_id,
+        match_id=getattr(event, "match_id", None),
+        timestamp=now,
+        error_type=error_type,
+        error_class=event.error_type,
+        error_message=message,
+        source=source,
+        operation=_operation(event),
+        stack_trace=_text(event.stack_trace[-MAX_TRACE_CHARACTERS:]) if isinstance(event, TaskFailed) else None,
+        url=_url(event, message),
+        retry_attempt=event.retries if isinstance(event, PollFailed) else 0,
+        snapshot=None if isinstance(event, TaskFailed) else event.page,
+    )
+
+
+class _Subject(Struct):
+    """What is unresolved about a match, a listing or a task."""
+
+    #: Signatures, and whether each waits for one more good look than the next.
+    open: dict[str, bool] = field(default_factory=dict)
+    hosts: set[str] = field(default_factory=set)
+    #: What came between the error and now.
+    remedy: ResolutionMethod = ResolutionMethod.AUTO_RETRY
+
+
+class Episodes:
+    """Remembers what is unresolved, and collects what has to be written."""
+
+    def __init__(self, scraper_id: str) -> None:
+        self._scraper_id = scraper_id
+        self._subjects: dict[str, _Subject] = {}
+        self._pending: dict[Episode, EpisodeChange] = {}
+        #: The breakers that are open, by scope and subject.
+        self._breakers: set[tuple[str, str]] = set()
+        self.dropped = 0
+
+    def take(self, event: Telemetry, now: datetime) -> None:
+        match event:
+            case PollSucceeded():
+                self._resolve(event.ref, now)
+            case ListingRead():
+                self._resolve(event.source, now)
+            case PollFailed() | ListingFailed() | ResourceFailed() | TaskFailed():
+                self._open(event, now)
+            case BreakerOpened() | LayoutBroken():
+                self._breakers.add(_breaker(event))
+                self._remedied(ResolutionMethod.CIRCUIT_BREAKER, *_breaker(event))
+            case BreakerClosed() | LayoutMended():
+                self._breakers.discard(_breaker(event))
+            case WatchRestarted():
+                self._remedied(ResolutionMethod.RESTART, "match", event.ref)
+            case _:
+                pass
+
+    def load(self, episodes: Iterable[Episode]) -> None:
+        """Remember what an earlier run left unresolved."""
+        for episode in episodes:
+            self._subjects.setdefault(episode.ref, _Subject()).open.setdefault(episode.signature, False)
+
+    def take_pending(self) -> dict[Episode, EpisodeChange]:
+        """Return what has to be written, and forget it."""
+        pending, self._pending = self._pending, {}
+        return pending
+
+    def give_back(self, changes: dict[Episode, EpisodeChange]) -> None:
+        """Take what could not be written, unless something newer has come: then both become one."""
+        newer, self._pending = self._pending, changes
+        for episode, change in newer.items():
+            self._put(episode, change)
+
+    def _put(self, episode: Episode, change: EpisodeChange) -> None:
+        known = self._pending.get(episode)
+        if known is None and len(self._pending) >= MAX_PENDING:
+            self.dropped += 1
+            return
+        self._pending[episode] = merged(known, change)
+
+    def _open(self, event: Failure, now: datetime) -> None:
+        error = error_seen(event, now, self._scraper_id)
+        if error is None:
+            return
+        subject = self._subjects.setdefault(error.episode.ref, _Subject())
+        if error.url is not None:
+            subject.hosts.add(error.url.split("/")[2].lower())
+        if any(_concerns(scope, name, error.episode.ref, subject) for scope, name in self._breakers):
+            subject.remedy = ResolutionMethod.CIRCUIT_BREAKER
+        # A bug is told twice, as a failed look and with its trace.
+        is_second_word = isinstance(event, TaskFailed) and error.episode.signature in subject.open
+        subject.open[error.episode.signature] = isinstance(event, ResourceFailed)
+        self._put(error.episode, EpisodeChange(error=error, count=0 if is_second_word else 1, last_seen=now))
+
+    def _resolve(self, ref: str, now: datetime) -> None:
+        subject = self._subjects.get(ref)
+        if subject is None:
+            return
+        over = Resolution(at=now, method=subject.remedy)
+        for signature in [name for name, is_of_this_look in subject.open.items() if not is_of_this_look]:
+            del subject.open[signature]
+            self._put(Episode(ref, signature), EpisodeChange(resolution=over))
+        # What was only good to have, and failed in this very look, is mended by the next one.
+        subject.open = dict.fromkeys(subject.open, False)
+        if not subject.open:
+            del self._subjects[ref]
+
+    def _remedied(self, method: ResolutionMethod, scope: str, name: str) -> None:
+        if scope == "match":
+            if (subject := self._subjects.get(name)) is not None:
+                subject.remedy = method
+            return
+        for ref, each in self._subjects.items():
+            if _concerns(scope, name, ref, each):
+                each.remedy = method
+
+
+def _breaker(event: BreakerOpened | BreakerClosed | LayoutBroken | LayoutMended) -> tuple[str, str]:
+    """Return scope and subject; a source whose pages cannot be read is left alone too."""
+    if isinstance(event, LayoutBroken | LayoutMended):
+        return "layout", f"{event.source} {event.resource}"
+    return event.scope, event.subject
+
+
+def _concerns(scope: str, name: str, ref: str, subject: _Subject) -> bool:
+    """Tell whether a breaker stands before a subject."""
+    match scope:
+        case "match":
+            return ref == name
+        case "source" | "layout":
+            return ref.partition("_")[0] == name.partition(" ")[0]
+        case _:
+            return any(name in (host, host.rpartition(":")[0]) for host in subject.hosts)
+
+
+def _subject(event: Failure) -> str:
+    match event:
+        case ListingFailed():
+            return event.source
+        case TaskFailed():
+            return _text(event.task.rpartition(" ")[2] if _is_of_source(event) else event.task, MAX_NAME_CHARACTERS)
+        case _:
+            return event.ref
+
+
+def _is_of_source(event: Failure) -> bool:
+    """Tell tasks that belong to a match or a source, `watch crex_11HD` and `scheduler crex`, from the others."""
+    return not isinstance(event, TaskFailed) or event.task.startswith(("watch ", "scheduler "))
+
+
+def _operation(event: Failure) -> str:
+    match event:
+        case PollFailed():
+            return f"look, {event.reached}" if event.reached else "look"
+        case ListingFailed():
+            return "listing"
+        case ResourceFailed():
+            return event.resource
+        case TaskFailed():
+            return _text(event.task, MAX_NAME_CHARACTERS)
+
+
+def _url(event: Failure, message: str) -> str | None:
+    """Return the address that was asked, without its query; errors of a request name it in their message."""
+    request = event.request if isinstance(event, PollFailed) else ""
+    found = _URL.search(request or message)
+    return found[0][:MAX_URL_CHARACTERS] if found else None
+
+
+def _text(text: str, limit: int | None = None) -> str:
+    """Return what a database takes: a site's broken halves of characters are none."""
+    return text[:limit].encode(errors="replace").decode()

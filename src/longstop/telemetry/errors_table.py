@@ -1,0 +1,74 @@
+"""The errors sink: every failure that a person may want to look into becomes a row, or raises the count of one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from threading import Lock
+
+from longstop.clock import Clock
+from longstop.storage.ops import ErrorWriter
+from longstop.telemetry.background import Background
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.episodes import Episodes
+from longstop.telemetry.events import Telemetry
+
+#: How long an error may wait for the others that are written with it.
+FLUSH_EVERY_SECONDS = 1.0
+PRUNE_EVERY_SECONDS = 3600.0
+
+
+class ErrorsTable:
+    """Takes events without waiting; a thread of its own writes what they change in `ops.db`.
+
+    It can be made before the bus and hear events at once; they are written while `writing` lasts.
+    """
+
+    def __init__(
+        self, path: Path, *, node: str, clock: Clock, flush_every_seconds: float = FLUSH_EVERY_SECONDS
+    ) -> None:
+        self._clock = clock
+        self._writer = ErrorWriter(path)
+        self._lock = Lock()
+        self._episodes = Episodes(node)
+        self._prune_at = clock.monotonic()
+        self._background = Background("errors", self._flush, every_seconds=flush_every_seconds)
+
+    def take(self, event: Telemetry) -> None:
+        with self._lock:
+            self._episodes.take(event, self._clock.now())
+
+    @asynccontextmanager
+    async def writing(self, bus: Bus) -> AsyncIterator[None]:
+        """Write what is heard; a disk that fails is told to the bus."""
+        async with self._background.running(bus):
+            yield
+        await asyncio.to_thread(self._writer.close)
+
+    def _flush(self) -> bool:
+        if not self._writer.is_open:
+            self._load()
+        was_written = self._write()
+        if self._clock.monotonic() >= self._prune_at:
+            self._writer.prune(self._clock.now())
+            self._prune_at = self._clock.monotonic() + PRUNE_EVERY_SECONDS
+        return was_written
+
+    def _load(self) -> None:
+        """Go on with what is unresolved in the file, which may be another one than before."""
+        known = self._writer.open_episodes()
+        with self._lock:
+            self._episodes.load(known)
+
+    def _write(self) -> bool:
+        with self._lock:
+            changes = self._episodes.take_pending()
+        if not changes:
+            return False
+        try:
+            self._writer.write(changes)
+        except BaseException:
+            with self._lock:
+                self._episodes.give_back(changes)
+            raise
+        return True

@@ -1,0 +1,60 @@
+"""Begins scrapes in the order of their urgency, no more than so many at a time, over all sources."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from longstop.clock import Clock
+from longstop.watching.requests import ScrapeQueue, ScrapeRequest
+
+Work = Callable[[], Awaitable[None]]
+
+
+class Dispatcher:
+    """The one loop that starts looks."""
+
+    def __init__(self, *, clock: Clock, cap: int) -> None:
+        self._clock = clock
+        self._free = cap
+        self._queue = ScrapeQueue()
+        self._work: dict[str, Work] = {}
+        self._news = asyncio.Event()
+
+    @property
+    def waiting(self) -> list[ScrapeRequest]:
+        """Return the requests that have not begun."""
+        return list(self._queue.waiting)
+
+    def submit(self, request: ScrapeRequest, work: Work) -> bool:
+        """Have the work done in its turn; `False` when the same is waiting or under way already."""
+        if not self._queue.put(request):
+            return False
+        self._work[request.request_id] = work
+        self._news.set()
+        return True
+
+    async def run(self) -> None:
+        """Go on until cancelled; the work itself never raises, or it is a bug that ends the process."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._news.clear()
+                while self._free and (request := self._queue.take(self._clock.monotonic())):
+                    self._free -= 1
+                    group.create_task(self._do(request), name=f"look at {request.ref}")
+                await self._next()
+
+    async def _do(self, request: ScrapeRequest) -> None:
+        try:
+            await self._work.pop(request.request_id)()
+        finally:
+            self._free += 1
+            self._queue.done(request)
+            self._news.set()
+
+    async def _next(self) -> None:
+        """Wait until there is something to begin: a request, a free place, or the time of one that waits."""
+        next_at = self._queue.next_at() if self._free else None
+        wait = None if next_at is None else max(0.0, next_at - self._clock.monotonic())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait):
+                await self._news.wait()

@@ -1,0 +1,158 @@
+"""The gate to one source: closed for all when it refuses too much, and for one kind of page when that kind has changed.
+
+Connection failures do not count here: they are the target's breaker's, which knows when the way is open again.
+"""
+
+from datetime import datetime
+from typing import Protocol
+
+from msgspec import Struct
+
+from longstop.clock import Clock
+from longstop.errors import CircuitOpen, ParseError, SourceError
+from longstop.resilience.breaker import Breaker, BreakerPolicy, Permit
+from longstop.resilience.taxonomy import FailureKind, kind_of
+from longstop.sources.base import Resource
+from longstop.telemetry.breakers import tell_breaker
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import LayoutBroken, LayoutMended
+
+#: More pages of a kind than these, unreadable one after the other, are no accident: the site has changed.
+MAX_UNREADABLE = 10
+_COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
+_SILENT = frozenset({FailureKind.CONNECTION, FailureKind.HELD, FailureKind.OURS})
+
+
+class KeepsPages(Protocol):
+    """Where pages are kept that could not be read."""
+
+    def keep(self, name_hint: str, body: bytes, now: datetime) -> str | None:
+        """Keep a page; return its path, or `None` when that could not be."""
+        ...
+
+
+class _Pass(Struct, frozen=True):
+    permit: Permit
+    #: Whether this is the one try at a kind of page that could not be read.
+    is_try: bool
+
+
+class _Streak:
+    """Unreadable pages of one kind, one after the other."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.closed_until = 0.0
+        self.page: str | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        return self.length > MAX_UNREADABLE
+
+
+class SourceGate:
+    """Who may ask a source now. It hears of every answer, and opens again by itself."""
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        policy: BreakerPolicy,
+        probe_seconds: float,
+        pages: KeepsPages,
+        clock: Clock,
+        bus: Bus,
+    ) -> None:
+        self._source = source
+        self._breaker = Breaker(policy)
+        self._probe_seconds = probe_seconds
+        self._pages = pages
+        self._clock = clock
+        self._bus = bus
+        self._streaks = {resource: _Streak() for resource in Resource}
+
+    @property
+    def rejected(self) -> int:
+        """How many questions were turned away because the source refuses too much."""
+        return self._breaker.rejected
+
+    def enter(self, resource: Resource) -> object:
+        now = self._clock.monotonic()
+        is_try = self._is_try(resource, now)
+        permit = self._breaker.permit(now)
+        if permit is None:
+            seconds = self._breaker.remaining(now)
+            raise CircuitOpen(f"{self._source} is left alone for {seconds:.0f} s", retry_after_seconds=seconds)
+        tell_breaker(self._bus, "source", self._source, permit.transition)
+        if is_try:
+            self._streaks[resource].closed_until = now + self._probe_seconds
+        return _Pass(permit, is_try)
+
+    def _is_try(self, resource: Resource, now: float) -> bool:
+        """Return whether the time for one try has come, or raise: before it, nobody is let through."""
+        streak = self._streaks[resource]
+        if not streak.is_broken:
+            return False
+        if now < streak.closed_until:
+            seconds = streak.closed_until - now
+            raise CircuitOpen(
+                f"{self._source} {resource} pages cannot be read; the next try is in {seconds:.0f} s",
+                retry_after_seconds=seconds,
+            )
+        return True
+
+    def leave(self, passed: object, resource: Resource, error: BaseException | None, body: bytes | None) -> None:
+        if not isinstance(passed, _Pass):
+            raise TypeError("whoever leaves has entered here")
+        now = self._clock.monotonic()
+        if error is None:
+            tell_breaker(self._bus, "source", self._source, self._breaker.succeed(passed.permit, now))
+            self._readable(resource)
+        elif isinstance(error, SourceError):
+            self._failed(passed.permit, resource, error, body, now)
+        if passed.is_try and _says_nothing(error):
+            self._streaks[resource].closed_until = now
+        self._breaker.release(passed.permit, now)
+
+    def _failed(self, permit: Permit, resource: Resource, error: SourceError, body: bytes | None, now: float) -> None:
+        if isinstance(error, ParseError):
+            self._unreadable(resource, error, body, now)
+        kind = kind_of(error)
+        if kind in _COUNTED:
+            tell_breaker(self._bus, "source", self._source, self._breaker.fail(permit, now), last=error.reason)
+        elif kind not in _SILENT:
+            tell_breaker(self._bus, "source", self._source, self._breaker.succeed(permit, now))
+
+    def _unreadable(self, resource: Resource, error: ParseError, body: bytes | None, now: float) -> None:
+        streak = self._streaks[resource]
+        streak.length += 1
+        if streak.length == 1 or streak.length == MAX_UNREADABLE + 1:
+            name = f"{self._source}-{resource}"
+            streak.page = self._pages.keep(name, body or b"", self._clock.now()) or streak.page
+        error.page = streak.page
+        if streak.is_broken:
+            streak.closed_until = now + self._probe_seconds
+        if streak.length == MAX_UNREADABLE + 1:
+            self._bus.emit(
+                LayoutBroken(
+                    source=self._source,
+                    resource=resource.value,
+                    failures=streak.length,
+                    error_message=error.reason,
+                    page=streak.page,
+                    retry_in_seconds=self._probe_seconds,
+                )
+            )
+
+    def _readable(self, resource: Resource) -> None:
+        streak = self._streaks[resource]
+        if streak.is_broken:
+            failures = streak.length
+            self._bus.emit(LayoutMended(source=self._source, resource=resource.value, failures=failures))
+        if streak.length:
+            self._streaks[resource] = _Streak()
+
+
+def _says_nothing(error: BaseException | None) -> bool:
+    """Return whether a question ended so that nothing is known of the page: cancelled, held back, or no answer."""
+    return error is not None and not (isinstance(error, SourceError) and kind_of(error) not in _SILENT)

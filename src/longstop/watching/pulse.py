@@ -1,0 +1,98 @@
+"""How the watching of one match goes: a frozen record that each cycle makes anew. Pure; moments are monotonic."""
+
+import msgspec
+from msgspec import Struct
+
+from longstop.sources.base import Board
+from longstop.watching.absence import Absence
+from longstop.watching.lag import CHECK_AFTER, Behind, Lag, who_is_behind
+from longstop.watching.pace import Pace
+from longstop.watching.restarts import Life
+from longstop.watching.rhythm import Rhythm
+
+
+class Pulse(Struct, frozen=True, kw_only=True):
+    """What the next decisions about a match are made on; a restart begins it anew."""
+
+    began: float
+    rhythm: Rhythm
+    #: The last accepted poll.
+    good_at: float
+    #: The last look at the match's own pages, good or not; `None` before the first.
+    looked_at: float | None = None
+    #: The last look or accepted line.
+    tried_at: float | None = None
+    #: Failed looks in a row.
+    failures: int = 0
+    pace: Pace = Pace()
+    absence: Absence = Absence()
+    lag: Lag = Lag()
+
+    @classmethod
+    def at(cls, now: float) -> "Pulse":
+        return cls(began=now, good_at=now, rhythm=Rhythm(changed_at=now))
+
+    def anew(self, now: float) -> "Pulse":
+        """Return the pulse of a watch begun anew: what is known of the game and of the errors stays."""
+        return msgspec.structs.replace(self, began=now, good_at=now, looked_at=None, tried_at=None, failures=0)
+
+    def after_line(self, now: float, own: Board | None, listed: Board) -> "Pulse":
+        """Return the pulse after an unchanged line of the listing."""
+        pulse = msgspec.structs.replace(self, good_at=now, tried_at=now, rhythm=self.rhythm.after(now, is_news=False))
+        return pulse.compared(now, own, listed)
+
+    def after_look(
+        self, now: float, *, is_news: bool, errors: int, calm_after: float, own: Board | None, listed: Board | None
+    ) -> "Pulse":
+        """Return the pulse after a good look that began `now`."""
+        pulse = msgspec.structs.replace(
+            self,
+            looked_at=now,
+            tried_at=now,
+            failures=0,
+            absence=Absence(),
+            rhythm=self.rhythm.after(now, is_news=is_news),
+            pace=self.pace.after(now, errors=errors, calm_after=calm_after),
+        ).compared(now, own, listed)
+        return pulse if pulse.is_blind(now) else msgspec.structs.replace(pulse, good_at=now)
+
+    def after_failure(self, now: float, *, errors: int, calm_after: float) -> "Pulse":
+        """Return the pulse after a failed look; one that met no error of the site's is no good look for the pace."""
+        return msgspec.structs.replace(
+            self,
+            looked_at=now,
+            tried_at=now,
+            failures=self.failures + 1,
+            pace=self.pace.after(now, errors=errors, calm_after=calm_after) if errors else self.pace,
+        )
+
+    def after_missing(self, now: float, *, apart: float) -> "Pulse":
+        return msgspec.structs.replace(self, absence=self.absence.after_missing(now, apart=apart))
+
+    def held(self, now: float) -> "Pulse":
+        """Return the pulse after a look for which nobody was asked: it says nothing about the match."""
+        return msgspec.structs.replace(self, tried_at=now)
+
+    def compared(self, now: float, own: Board | None, listed: Board | None) -> "Pulse":
+        behind = who_is_behind(own, listed, now - self.rhythm.changed_at)
+        return msgspec.structs.replace(self, lag=self.lag.after(now, behind))
+
+    def is_blind(self, now: float) -> bool:
+        """Return whether what the match's own pages show is known to be old."""
+        return self.lag.behind is Behind.MATCH and self.lag.is_frozen(now)
+
+    def wants_check(self, now: float) -> bool:
+        """Return whether the match's own pages must say for themselves that nothing happens."""
+        if self.lag.behind is Behind.LIST:
+            return True
+        quiet_since = max(self.rhythm.changed_at, self.looked_at or self.began)
+        return now - quiet_since >= CHECK_AFTER
+
+    def life(self, *, progress_at: float, is_in_play: bool) -> Life:
+        return Life(
+            began=self.began,
+            progress_at=max(self.good_at, progress_at),
+            failures=self.failures,
+            is_in_play=is_in_play,
+            is_quiet=self.rhythm.is_quiet,
+        )

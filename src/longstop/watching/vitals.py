@@ -1,0 +1,215 @@
+"""How the watching of one match goes: counted here, decided by pure rules, acted on by the watcher."""
+
+from datetime import datetime, timedelta
+
+from longstop.model.match import MatchStatus, MonitoringRecord, Phase
+from longstop.pipeline.effort import Effort
+from longstop.pipeline.state import MatchState
+from longstop.resilience.breaker import Breaker, BreakerState
+from longstop.sources.base import Board
+from longstop.storage.base import MatchRow
+from longstop.watching.cadence import (
+    Course,
+    Tempo,
+    is_due,
+    is_due_for_news,
+    may_be_archived,
+    must_reread,
+    revisit_after,
+    tempo_of,
+)
+from longstop.watching.pulse import Pulse
+from longstop.watching.restarts import RestartPolicy, RestartReason, restart_reason
+from longstop.watching.rules import WatchRules
+
+_IN_PLAY = frozenset({MatchStatus.LIVE, MatchStatus.BREAK})
+#: An important match counts as stale in half the time.
+IMPORTANT_SHARE = 0.5
+
+
+class Moment:
+    """One moment on two clocks: intervals go by the one that never jumps, what people read by the other."""
+
+    __slots__ = ("monotonic", "wall")
+
+    def __init__(self, wall: datetime, monotonic: float) -> None:
+        self.wall = wall
+        self.monotonic = monotonic
+
+    def on_the_wall(self, monotonic: float) -> datetime:
+        """Return what the wall clock shows, or showed, at a monotonic moment."""
+        return self.wall + timedelta(seconds=monotonic - self.monotonic)
+
+
+class Vitals:
+    """The memory of one watch. Everything in it can be lost without losing data."""
+
+    def __init__(self, row: MatchRow, rules: WatchRules, now: Moment) -> None:
+        self.pulse = Pulse.at(now.monotonic)
+        self.breaker = Breaker(rules.breaker)
+        #: The listing's last line about the match; `None` while the listing does not show it.
+        self.listed: Board | None = None
+        self.read_whole_at: datetime | None = None
+        self._rules = rules
+        # Until the first look of this run, the last stored change is the youngest moment we can vouch for.
+        self.last_poll_at = row.updated_at
+        self._last_attempt_at: datetime | None = None
+        #: Not looked at before this moment, since the page was not found.
+        self._rest_until = now.monotonic
+        self._progress_at, self._answers = now.monotonic, 0
+        #: When to look into what is open about the match; such a look reads everything.
+        self._revisit_at: float | None = None
+        self._visits = 0
+        self._is_paused = False
+        self._restarts = 0
+        self._total_polls = 0
+        self._total_failures = 0
+        self._last_error: str | None = None
+
+    # --- what happens ----------------------------------------------------------------------------------------
+
+    def saw_line(self, own: Board | None, at: datetime, now: Moment) -> None:
+        """Count a listing's unchanged line as a good look."""
+        if self.listed is not None:
+            self.pulse = self.pulse.after_line(now.monotonic, own, self.listed)
+        self._count_good(at, now)
+
+    def begin_look(self, now: Moment) -> None:
+        self._last_attempt_at, self._answers = now.wall, 0
+
+    def looked(self, state: MatchState, effort: Effort, began: Moment, now: Moment, *, is_news: bool) -> None:
+        """Count a good look that began at a moment."""
+        self.pulse = self.pulse.after_look(
+            began.monotonic,
+            is_news=is_news,
+            errors=effort.error_count,
+            calm_after=self._rules.cadence.calm_after,
+            own=state.board,
+            listed=self.listed,
+        )
+        self._last_error, self._rest_until = None, now.monotonic
+        self._plan_revisit(state, began.monotonic)
+        self._count_good(began.wall, now)
+
+    def failed(self, error: Exception, effort: Effort, now: Moment) -> None:
+        self.pulse = self.pulse.after_failure(
+            now.monotonic, errors=effort.error_count, calm_after=self._rules.cadence.calm_after
+        )
+        self._total_failures += 1
+        self._last_error = f"{type(error).__name__}: {error}"
+
+    def missing(self, now: Moment) -> None:
+        """Count that the page was not found, and let it rest."""
+        apart = self._rules.cadence.not_found
+        self.pulse = self.pulse.after_missing(now.monotonic, apart=apart)
+        self._rest_until = now.monotonic + apart
+
+    def paused(self) -> None:
+        """Take note that the match rests; when it has rested, the watch begins anew."""
+        self._is_paused = True
+
+    def held(self, now: Moment) -> None:
+        self.pulse = self.pulse.held(now.monotonic)
+
+    def restarted(self, now: Moment) -> None:
+        self.pulse = self.pulse.anew(now.monotonic)
+        self._progress_at, self._rest_until = now.monotonic, now.monotonic
+        self._is_paused = False
+        self._restarts += 1
+
+    def progressed(self, answers: int, now: Moment) -> None:
+        """Take note of how far the look under way has come: a long one is not a dead one."""
+        if answers != self._answers:
+            self._answers, self._progress_at = answers, now.monotonic
+
+    def _count_good(self, at: datetime, now: Moment) -> None:
+        self._total_polls += 1
+        if not self.pulse.is_blind(now.monotonic):
+            self.last_poll_at = at
+
+    def _plan_revisit(self, state: MatchState, now: float) -> None:
+        """Come back to a match with something open: a feed that lagged, or names that were late, may have caught up."""
+        if not (state.findings or state.has_unnamed):
+            self._revisit_at, self._visits = None, 0
+        elif self._revisit_at is None or now >= self._revisit_at:
+            self._revisit_at = now + revisit_after(self._visits)
+            self._visits += 1
+
+    # --- what follows from it --------------------------------------------------------------------------------
+
+    def tempo(self, state: MatchState, now: Moment) -> Tempo:
+        row = state.row
+        course = Course(
+            status=row.status,
+            start_at=row.start_at,
+            sync=state.sync,
+            rhythm=self.pulse.rhythm,
+            pace=self.pulse.pace,
+            failures=self.pulse.failures,
+            is_important=self._rules.is_important(row.title),
+        )
+        return tempo_of(course, now.wall, now.monotonic, self._rules.cadence)
+
+    def is_due(self, state: MatchState, now: Moment, *, is_news: bool, at_least: float) -> bool:
+        """Return whether the match may and should be looked at now, so many seconds after the last time at least."""
+        if now.monotonic < self._rest_until or self.breaker.state(now.monotonic) is BreakerState.OPEN:
+            return False
+        if self.pulse.tried_at is not None and now.monotonic - self.pulse.tried_at < at_least:
+            return False
+        decide = is_due_for_news if is_news else is_due
+        return decide(self.pulse.tried_at, self.tempo(state, now), now.monotonic, self._rules.cadence)
+
+    def wants_whole(self, state: MatchState, now: Moment) -> bool:
+        """Return whether the next look must read everything."""
+        is_revisit = self._revisit_at is not None and now.monotonic >= self._revisit_at
+        return is_revisit or must_reread(state.row.completed_at, self.read_whole_at, now.wall)
+
+    def wants_check(self, state: MatchState, now: Moment) -> bool:
+        """Return whether the listing's word that nothing happened needs a second witness."""
+        is_live = state.board is not None and state.board.status is MatchStatus.LIVE
+        return is_live and self.pulse.wants_check(now.monotonic)
+
+    def restart_reason(self, row: MatchRow, now: Moment) -> RestartReason | None:
+        """Return why the watch should be begun anew; `None` while it should not."""
+        if row.phase is Phase.PAUSED:
+            is_rested = self.breaker.state(now.monotonic) is not BreakerState.OPEN
+            return RestartReason.COOL_DOWN if self._is_paused and is_rested else None
+        is_in_play = row.status in _IN_PLAY and row.phase is Phase.ACTIVE
+        life = self.pulse.life(progress_at=self._progress_at, is_in_play=is_in_play)
+        return restart_reason(life, now.monotonic, self._restart_policy(row))
+
+    def _restart_policy(self, row: MatchRow) -> RestartPolicy:
+        policy = self._rules.restarts
+        if not self._rules.is_important(row.title):
+            return policy
+        return RestartPolicy(
+            lifetime_seconds=policy.lifetime_seconds, stale_seconds=policy.stale_seconds * IMPORTANT_SHARE
+        )
+
+    def may_be_archived(self, row: MatchRow, now: Moment) -> bool:
+        return may_be_archived(row.phase, row.completed_at, self.read_whole_at, now.wall)
+
+    def record(self, state: MatchState, now: Moment) -> MonitoringRecord:
+        row, pulse, tempo = state.row, self.pulse, self.tempo(state, now)
+        rest_until = max(self._rest_until, now.monotonic + self.breaker.remaining(now.monotonic))
+        return MonitoringRecord(
+            match_id=row.match_id,
+            ref=row.ref,
+            phase=row.phase,
+            status=row.status,
+            sync=state.sync,
+            last_poll_at=self.last_poll_at,
+            start_at=row.start_at,
+            last_attempt_at=self._last_attempt_at,
+            not_before=now.on_the_wall(rest_until) if rest_until > now.monotonic else None,
+            changed_at=now.on_the_wall(pulse.rhythm.changed_at) if pulse.rhythm.news else row.updated_at,
+            frozen_since=now.on_the_wall(pulse.lag.since) if pulse.lag.is_frozen(now.monotonic) else None,
+            interval_seconds=tempo.seconds,
+            tempo=tempo.why.value,
+            is_important=self._rules.is_important(row.title),
+            restarts=self._restarts,
+            consecutive_failures=pulse.failures,
+            total_polls=self._total_polls,
+            total_failures=self._total_failures,
+            last_error=self._last_error,
+        )

@@ -1,0 +1,164 @@
+"""`longstop errors`: what went wrong, for people and for programs, while a scraper runs or not."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from longstop.cli.main import app
+from longstop.errors import UsageError
+from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
+from longstop.storage.directory import DataDirectory
+from longstop.storage.ops import ErrorWriter
+from tests.readers import NOW
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory in which a scraper has run."""
+    directory = DataDirectory.open(tmp_path / "data")
+    directory.matches_db.touch()
+    return directory.path
+
+
+def run(data: Path, *arguments: str) -> str:
+    done = CliRunner().invoke(app, ["errors", "--data", str(data), *arguments], env={"COLUMNS": "100"})
+    if done.exception is not None:
+        raise done.exception
+    return done.output
+
+
+def listed(data: Path, *arguments: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run(data, "--json", *arguments))
+    return found
+
+
+def met(number: int, message: str = "late") -> dict[Episode, EpisodeChange]:
+    moment = NOW + timedelta(seconds=number)
+    episode = Episode(f"crex_A{number}", "abc")
+    error = ErrorSeen(
+        episode=episode,
+        scraper_id="node-1",
+        match_id=number,
+        timestamp=moment,
+        error_type=ErrorType.NETWORK,
+        error_class="FetchTimeout",
+        error_message=message,
+        source="crex",
+        operation="look",
+    )
+    return {episode: EpisodeChange(error=error, count=number, last_seen=moment)}
+
+
+def over(number: int) -> dict[Episode, EpisodeChange]:
+    end = Resolution(at=NOW, method=ResolutionMethod.RESTART)
+    return {Episode(f"crex_A{number}", "abc"): EpisodeChange(resolution=end)}
+
+
+@pytest.fixture
+def writer(data: Path) -> ErrorWriter:
+    """The scraper's side, which stays open: three errors, of which the first is resolved."""
+    writer = ErrorWriter(data / "ops.db")
+    writer.write(met(1) | met(2) | met(3))
+    writer.write(over(1))
+    return writer
+
+
+def test_the_table_shows_the_newest_first_with_their_state(data: Path, writer: ErrorWriter) -> None:
+    text = run(data)
+
+    assert text.index("crex_A3") < text.index("crex_A2") < text.index("crex_A1")
+    assert text.count("FetchTimeout: late") == 3
+    assert text.count("open") == 2
+    assert "restart" in text
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ids"),
+    [
+        ([], [3, 2, 1]),
+        (["--open"], [3, 2]),
+        (["--limit", "1"], [3]),
+        (["--match", "2"], [2]),
+        (["--match", "crex_A1"], [1]),
+        (["--match", "crex_A1", "--open"], []),
+    ],
+)
+def test_the_options_choose(data: Path, writer: ErrorWriter, arguments: list[str], ids: list[int]) -> None:
+    assert [entry["id"] for entry in listed(data, *arguments)] == ids
+    writer.close()
+
+
+def test_programs_get_every_column(data: Path, writer: ErrorWriter) -> None:
+    entry = listed(data, "--match", "1")[0]
+
+    assert entry == {
+        "id": 1,
+        "scraper_id": "node-1",
+        "match_id": 1,
+        "ref": "crex_A1",
+        "source": "crex",
+        "timestamp": "2026-11-15T12:00:01.000Z",
+        "last_seen": "2026-11-15T12:00:01.000Z",
+        "count": 1,
+        "error_type": "network",
+        "error_class": "FetchTimeout",
+        "error_message": "late",
+        "signature": "abc",
+        "stack_trace": None,
+        "url": None,
+        "operation": "look",
+        "retry_attempt": 0,
+        "snapshot": None,
+        "resolved": True,
+        "resolution_time": "2026-11-15T12:00:00.000Z",
+        "resolution_method": "restart",
+    }
+    writer.close()
+
+
+def test_an_error_is_marked_as_dealt_with_while_the_scraper_runs(data: Path, writer: ErrorWriter) -> None:
+    said = run(data, "--resolve", "2")
+
+    assert said == "Error 2 is resolved.\n"
+    assert listed(data, "--match", "2")[0]["resolution_method"] == "manual"
+    writer.write(met(2))  # the scraper's file is as good as before
+    assert [entry["resolved"] for entry in listed(data, "--match", "2")] == [False, True]
+    writer.close()
+
+
+@pytest.mark.parametrize("error_id", ["1", "99"])
+def test_what_is_not_open_cannot_be_marked(data: Path, writer: ErrorWriter, error_id: str) -> None:
+    writer.close()
+
+    with pytest.raises(UsageError, match=f"there is no open error {error_id}"):
+        run(data, "--resolve", error_id)
+
+
+def test_a_sites_words_move_no_cursor_and_are_no_markup(data: Path) -> None:
+    writer = ErrorWriter(data / "ops.db")
+    writer.write(met(1, "[bold]\x1b[2J\r\nforged"))
+    writer.close()
+
+    text = run(data)
+
+    assert "[bold][2Jforged" in text
+    assert "\x1b" not in text
+
+
+def test_where_nothing_went_wrong_one_sentence_says_so_and_no_file_is_made(data: Path) -> None:
+    assert run(data) == "No errors are recorded.\n"
+    assert run(data, "--open") == "No such errors are recorded.\n"
+    assert listed(data) == []
+    with pytest.raises(UsageError):
+        run(data, "--resolve", "1")
+    assert not (data / "ops.db").exists()
+
+
+def test_a_directory_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there are no matches in"):
+        run(tmp_path / "nowhere")

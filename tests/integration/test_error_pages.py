@@ -1,0 +1,107 @@
+"""Kept pages on a real disk: safe names, bounded room, whole or not at all."""
+
+import re
+import stat
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from longstop.storage import error_pages
+from longstop.storage.error_pages import ErrorPages, file_name
+from tests.readers import NOW
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "storage" / "error_pages"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir())
+
+
+def test_a_page_is_kept_where_the_answer_says_and_only_its_owner_can_read_it(folder: Path) -> None:
+    kept = ErrorPages(folder).keep("crex_11HD", b"<html>\xff", NOW)
+
+    assert kept == "storage/error_pages/20261115T120000000Z_crex-11HD.html"
+    path = folder.parents[1] / kept
+    assert path.read_bytes() == b"<html>\xff"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    "hint",
+    ["../../etc/passwd", "/etc/passwd", "a/b\\c", "x\0y", "..", "", "é\u202e", "<script>", "a" * 10_000, "%2e%2e%2f"],
+)
+def test_no_name_leads_out_of_the_folder(folder: Path, hint: str) -> None:
+    kept = ErrorPages(folder).keep(hint, b"x", NOW)
+
+    assert kept is not None
+    [name] = names(folder)
+    assert re.fullmatch(r"20261115T120000000Z_[A-Za-z0-9-]{1,80}\.html", name)
+    assert (folder.parents[1] / kept).resolve().parent == folder.resolve()
+
+
+def test_names_sort_by_time() -> None:
+    moments = [NOW + timedelta(milliseconds=number) for number in (0, 1, 999, 1000, 61_000)]
+
+    made = [file_name("x", moment) for moment in moments]
+
+    assert made == sorted(made)
+
+
+def test_the_oldest_make_room_when_there_are_too_many(folder: Path) -> None:
+    pages = ErrorPages(folder, max_pages=3)
+
+    for number in range(5):
+        pages.keep(str(number), b"x", NOW + timedelta(seconds=number))
+
+    assert [name.partition("_")[2] for name in names(folder)] == ["2.html", "3.html", "4.html"]
+
+
+def test_the_oldest_make_room_when_there_is_too_much(folder: Path) -> None:
+    pages = ErrorPages(folder, max_total_bytes=100)
+
+    for number, size in enumerate((40, 40, 10, 30)):
+        pages.keep(str(number), b"x" * size, NOW + timedelta(seconds=number))
+
+    assert [name.partition("_")[2] for name in names(folder)] == ["1.html", "2.html", "3.html"]
+
+
+def test_a_huge_body_is_cut(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(error_pages, "MAX_BODY_BYTES", 10)
+
+    ErrorPages(folder).keep("x", b"x" * 1_000, NOW)
+
+    assert [file.stat().st_size for file in folder.iterdir()] == [10]
+
+
+def test_a_disk_that_fails_is_no_error_and_leaves_nothing_half_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+
+    assert ErrorPages(folder).keep("x", b"x", NOW) is None
+    assert names(folder) == []
+
+
+def test_a_folder_that_cannot_be_made_is_no_error(folder: Path) -> None:
+    folder.parent.write_text("in the way")
+
+    assert ErrorPages(folder).keep("x", b"x", NOW) is None
+
+
+def test_what_a_crash_left_is_cleared_away_and_other_files_are_left_alone(folder: Path) -> None:
+    pages = ErrorPages(folder, max_pages=1)
+    pages.keep("x", b"x", NOW)
+    (folder / "abc.part").write_bytes(b"half")
+    (folder / "notes.txt").write_text("mine")
+
+    pages.keep("y", b"y", NOW)
+
+    assert names(folder) == ["20261115T120000000Z_y.html", "notes.txt"]

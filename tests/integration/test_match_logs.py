@@ -1,0 +1,167 @@
+"""The match logs on a real disk: one file for a match, bounded, packed at the end."""
+
+import asyncio
+import gzip
+import json
+import stat
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import (
+    BreakerOpened,
+    ListingFailed,
+    MatchDiscovered,
+    MatchFinished,
+    MatchMoved,
+    PollFailed,
+    PollSucceeded,
+    RecordsFailed,
+    Telemetry,
+)
+from longstop.telemetry.match_logs import LOG, PACKED, MatchLogs, append
+from tests.readers import ManualClock
+
+ARCHIVED = MatchMoved(match_id=1, ref="crex_1", before="completed", after="archived")
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.events: list[Telemetry] = []
+
+    def take(self, event: Telemetry) -> None:
+        self.events.append(event)
+
+
+def failed(match_id: int = 1, message: str = "late") -> PollFailed:
+    return PollFailed(match_id=match_id, ref=f"crex_{match_id}", error_type="FetchTimeout", error_message=message)
+
+
+@asynccontextmanager
+async def logging(
+    folder: Path, *more: Recorder, max_log_bytes: int = 1_000_000, every: float = 0.01
+) -> AsyncIterator[Bus]:
+    logs = MatchLogs(folder, clock=ManualClock(), max_log_bytes=max_log_bytes, flush_every_seconds=every)
+    bus = Bus([logs, *more])
+    async with logs.writing(bus):
+        yield bus
+
+
+def lines(text: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def names(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir()]
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 -- the files are written by a thread
+            await asyncio.sleep(0.01)
+
+
+async def test_what_happens_to_a_match_is_in_its_own_log(tmp_path: Path) -> None:
+    async with logging(tmp_path) as bus:
+        bus.emit(MatchDiscovered(match_id=1, ref="crex_1"))
+        bus.emit(failed(match_id=2))
+        bus.emit(BreakerOpened(scope="match", subject="crex_1", reason="refused", seconds=300.0, match_id=1))
+
+    written = lines((tmp_path / "1" / LOG).read_bytes())
+    assert [line["event"] for line in written] == ["match.discovered", "breaker.opened"]
+    assert written[0]["timestamp"] == "2026-11-15T12:00:00.000Z"
+    assert lines((tmp_path / "2" / LOG).read_bytes())[0]["error_message"] == "late"
+    assert stat.S_IMODE((tmp_path / "1" / LOG).stat().st_mode) == 0o600
+
+
+async def test_whispers_and_news_of_no_match_are_not_written(tmp_path: Path) -> None:
+    async with logging(tmp_path) as bus:
+        bus.emit(PollSucceeded(match_id=1, ref="crex_1", seconds=0.1))
+        bus.emit(ListingFailed(source="crex", error_type="X", error_message=""))
+        bus.emit(BreakerOpened(scope="source", subject="crex", reason="refused", seconds=300.0))
+
+    assert names(tmp_path) == []
+
+
+async def test_a_log_that_is_full_ends_with_one_closing_line_also_after_a_restart(tmp_path: Path) -> None:
+    for _ in range(3):
+        async with logging(tmp_path, max_log_bytes=2_000) as bus:
+            for _ in range(20):
+                bus.emit(failed())
+
+    log = tmp_path / "1" / LOG
+    events = [line["event"] for line in lines(log.read_bytes())]
+    assert log.stat().st_size < 2_000 + 100
+    assert events == ["poll.failed"] * (len(events) - 1) + ["log.full"]
+    assert len(events) > 5
+
+
+def test_half_a_line_that_a_crash_left_does_not_spoil_the_next(tmp_path: Path) -> None:
+    log = tmp_path / LOG
+    log.write_bytes(b'{"event":"a"}\n{"eve')
+
+    append(log, [b'{"event":"b"}\n'], 1_000)
+
+    assert log.read_bytes().split(b"\n") == [b'{"event":"a"}', b'{"eve', b'{"event":"b"}', b""]
+
+
+@pytest.mark.req("EC3")
+async def test_the_log_of_an_archived_match_is_packed(tmp_path: Path) -> None:
+    async with logging(tmp_path) as bus:
+        bus.emit(failed())
+        await eventually((tmp_path / "1" / LOG).exists)
+        bus.emit(ARCHIVED)
+
+    assert names(tmp_path / "1") == [PACKED]
+    packed = lines(gzip.decompress((tmp_path / "1" / PACKED).read_bytes()))
+    assert [line["event"] for line in packed] == ["poll.failed", "match.moved"]
+    assert stat.S_IMODE((tmp_path / "1" / PACKED).stat().st_mode) == 0o600
+
+
+async def test_a_match_that_comes_back_goes_on_behind_its_packed_log(tmp_path: Path) -> None:
+    for number in range(3):
+        async with logging(tmp_path) as bus:
+            bus.emit(failed(message=str(number)))
+            bus.emit(ARCHIVED)
+
+    packed = lines(gzip.decompress((tmp_path / "1" / PACKED).read_bytes()))
+    assert [line["error_message"] for line in packed if line["event"] == "poll.failed"] == ["0", "1", "2"]
+
+
+async def test_a_finished_match_is_written_down_at_once(tmp_path: Path) -> None:
+    async with logging(tmp_path, every=3600) as bus:
+        await asyncio.sleep(0.05)
+        bus.emit(MatchFinished(match_id=1, ref="crex_1", result="Reds won"))
+        await eventually((tmp_path / "1" / LOG).exists)
+
+    assert lines((tmp_path / "1" / LOG).read_bytes())[0]["result"] == "Reds won"
+
+
+async def test_a_thousand_matches_need_no_thousand_files_open(tmp_path: Path) -> None:
+    async with logging(tmp_path) as bus:
+        for match_id in range(1, 1_001):
+            bus.emit(failed(match_id))
+        await eventually((tmp_path / "1000" / LOG).exists)
+        open_logs = [each for each in psutil.Process().open_files() if each.path.endswith(LOG)]
+
+    assert len(open_logs) <= 1
+    assert len(names(tmp_path)) == 1_000
+
+
+async def test_a_disk_that_fails_is_told_once_and_spoils_no_other_log(tmp_path: Path) -> None:
+    recorder = Recorder()
+    (tmp_path / "1").write_text("in the way")
+
+    async with logging(tmp_path, recorder) as bus:
+        for _ in range(3):
+            bus.emit(failed(1))
+            bus.emit(failed(2))
+            await asyncio.sleep(0.05)
+
+    assert [type(event) for event in recorder.events].count(RecordsFailed) == 1
+    assert len(lines((tmp_path / "2" / LOG).read_bytes())) == 3

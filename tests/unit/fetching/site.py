@@ -1,0 +1,83 @@
+"""A source behind its guards, in virtual time: what the tests of the guards share."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from random import Random
+
+from longstop.errors import FetchError
+from longstop.fetching.base import FetchRequest, Page
+from longstop.fetching.care import SourceCare, guarded
+from longstop.fetching.guards import FetchPolicy
+from longstop.resilience.breaker import BreakerPolicy
+from longstop.resilience.retry import RetryPolicy
+from longstop.telemetry.bus import Bus
+from longstop.testing import Answer, ScriptedFetcher, VirtualClock
+from tests.memory import MemorySink
+
+POLICY = FetchPolicy(hosts=("crex.com", "api.crex.com"), deadline_seconds=10)
+REQUEST = FetchRequest(source="crex", url="https://crex.com/live?token=secret")
+API_REQUEST = FetchRequest(source="crex", url="https://api.crex.com/state")
+ONCE = RetryPolicy(attempts=1)
+
+
+class NoDice(Random):
+    """Dice that always show 0, so that waits are as stated."""
+
+    def random(self) -> float:
+        return 0.0
+
+
+class Site:
+    """A scripted site, the care for it, and what was told about it."""
+
+    def __init__(
+        self,
+        script: Callable[[FetchRequest], Answer],
+        *,
+        delay_seconds: float = 0.0,
+        retry: RetryPolicy | None = None,
+        breaker: BreakerPolicy | None = None,
+        random: Random | None = None,
+    ) -> None:
+        self.sink = MemorySink()
+        self.inner = ScriptedFetcher(script, delay_seconds=delay_seconds)
+        self.care = SourceCare(
+            POLICY,
+            clock=VirtualClock(),
+            bus=Bus([self.sink]),
+            retry=retry,
+            breaker=breaker,
+            random=random or NoDice(),
+        )
+        self.fetcher = guarded(self.inner, self.care)
+
+    @property
+    def asked(self) -> int:
+        return len(self.inner.requests)
+
+    def takes(self, seconds: float) -> None:
+        """Let each answer take so long from here on."""
+        self.inner._delay_seconds = seconds
+
+    async def fetch(self, request: FetchRequest = REQUEST) -> Page | FetchError:
+        try:
+            return await self.fetcher.fetch(request)
+        except FetchError as error:
+            return error
+
+    async def fetch_often(self, times: int, request: FetchRequest = REQUEST) -> list[Page | FetchError]:
+        return [await self.fetch(request) for _ in range(times)]
+
+
+def saying(*answers: Answer) -> Callable[[FetchRequest], Answer]:
+    """Return a script that gives one answer after the other, and then the last one for ever."""
+    left = list(answers)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def types(outcomes: Iterable[Page | FetchError]) -> list[str]:
+    return [type(outcome).__name__ for outcome in outcomes]

@@ -1,0 +1,97 @@
+"""What is told, what is held back, and what nobody needs to hear."""
+
+import pytest
+
+from longstop.telemetry import conditions
+from longstop.telemetry.alerts import Alert
+from longstop.telemetry.conditions import Conditions, Told
+from longstop.telemetry.events import Severity
+
+
+def trouble(key: str = "breaker.opened crex", title: str = "trouble") -> Alert:
+    return Alert(key=key, severity=Severity.WARN, title=title, text="", fields={})
+
+
+def relief(key: str = "breaker.opened crex") -> Alert:
+    return Alert(key=key, severity=Severity.INFO, title="well again", text="", fields={}, is_resolved=True)
+
+
+def test_the_same_condition_is_told_again_after_ten_minutes_with_the_number_held_back() -> None:
+    known = Conditions()
+
+    assert known.admit(trouble(), 0.0) == Told(alert=trouble())
+    assert known.admit(trouble(), 1.0) is None
+    assert known.admit(trouble(), 599.9) is None
+    assert known.admit(trouble(), 600.0) == Told(alert=trouble(), suppressed=2)
+    assert known.admit(trouble(), 600.1) is None
+
+
+def test_conditions_do_not_silence_each_other() -> None:
+    known = Conditions()
+    known.admit(trouble("a"), 0.0)
+
+    assert known.admit(trouble("b"), 0.0) == Told(alert=trouble("b"))
+
+
+def test_the_end_is_told_once_and_only_after_the_beginning() -> None:
+    known = Conditions()
+
+    assert known.admit(relief(), 0.0) is None
+    known.admit(trouble(), 1.0)
+    assert known.admit(relief(), 2.0) == Told(alert=relief())
+    assert known.admit(relief(), 3.0) is None
+
+
+def test_a_condition_that_flaps_is_quiet_until_its_time_is_over() -> None:
+    known = Conditions()
+    known.admit(trouble(), 0.0)
+    known.admit(relief(), 1.0)
+
+    told = [known.admit(alert, now) for now in range(10, 500, 20) for alert in (trouble(), relief())]
+
+    assert told == [None] * len(told)
+    assert known.next_due() is None
+
+
+def test_what_was_held_back_goes_out_when_its_time_has_come() -> None:
+    known = Conditions()
+    known.admit(trouble(), 0.0)
+    known.admit(trouble(title="second"), 100.0)
+    known.admit(trouble(title="third"), 200.0)
+
+    assert known.next_due() == 600.0
+    assert known.overdue(599.0) == []
+    assert known.overdue(600.0) == [Told(alert=trouble(title="third"), suppressed=1)]
+    assert known.overdue(601.0) == []
+    assert known.admit(trouble(), 700.0) is None  # told at 600, so quiet until 1,200
+
+
+def test_trouble_that_came_back_after_its_end_is_not_forgotten() -> None:
+    known = Conditions()
+    known.admit(trouble(), 0.0)
+    known.admit(relief(), 60.0)
+    known.admit(trouble(title="again"), 120.0)
+
+    assert known.overdue(600.0) == [Told(alert=trouble(title="again"))]
+    assert known.admit(relief(), 601.0) == Told(alert=relief())
+
+
+def test_trouble_that_was_not_delivered_is_told_again_at_once() -> None:
+    known = Conditions()
+    known.admit(trouble(), 0.0)
+
+    known.forget(trouble().key)
+
+    assert known.admit(relief(), 1.0) is None
+    assert known.admit(trouble(), 2.0) == Told(alert=trouble())
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conditions, "MAX_CONDITIONS", 3)
+    known = Conditions()
+
+    for name in "abcd":
+        known.admit(trouble(name), 0.0)
+
+    assert known.admit(trouble("d"), 1.0) is None
+    assert known.admit(trouble("a"), 1.0) == Told(alert=trouble("a"))

@@ -1,0 +1,391 @@
+"""The gate to one source: who may ask it, and how it closes and opens."""
+
+import asyncio
+from datetime import datetime
+
+import pytest
+
+from longstop.errors import (
+    CircuitOpen,
+    FetchTimeout,
+    LayoutChanged,
+    PageNotFound,
+    SourceChallenged,
+    SourceFailed,
+    SourceRefused,
+    SourceUnreachable,
+    StorageError,
+)
+from longstop.resilience.breaker import source_policy
+from longstop.sources.base import Resource
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import LayoutBroken, LayoutMended
+from longstop.watching.gate import MAX_UNREADABLE, SourceGate
+from tests.memory import MemorySink
+from tests.readers import ManualClock
+
+PROBE = 300.0
+REFUSED = SourceRefused("403")
+
+
+class Pages:
+    """Keeps what it is given."""
+
+    def __init__(self, path: str | None = "storage/error_pages/1.html") -> None:
+        self.path = path
+        self.kept: list[tuple[str, bytes]] = []
+
+    def keep(self, name_hint: str, body: bytes, now: datetime) -> str | None:
+        self.kept.append((name_hint, body))
+        return self.path
+
+
+class Standing:
+    """One who stands at a gate and asks."""
+
+    def __init__(self, pages: Pages | None = None) -> None:
+        self.clock = ManualClock()
+        self.sink = MemorySink()
+        self.pages = pages or Pages()
+        self.gate = SourceGate(
+            "crex",
+            policy=source_policy(),
+            probe_seconds=PROBE,
+            pages=self.pages,
+            clock=self.clock,
+            bus=Bus([self.sink]),
+        )
+
+    def ask(
+        self, error: BaseException | None = None, resource: Resource = Resource.LIVE, body: bytes | None = b"<p>"
+    ) -> None:
+        """Go through and come back with this."""
+        self.gate.leave(self.gate.enter(resource), resource, error, body)
+
+    def is_let_in(self, resource: Resource = Resource.LIVE) -> bool:
+        """Return whether one may pass; who passes gives it back at once."""
+        try:
+            passed = self.gate.enter(resource)
+        except CircuitOpen:
+            return False
+        self.gate.leave(passed, resource, asyncio.CancelledError(), None)
+        return True
+
+    def break_layout(self, resource: Resource = Resource.LIVE) -> None:
+        for _ in range(MAX_UNREADABLE + 1):
+            self.ask(LayoutChanged("no score"), resource)
+
+    def names(self) -> list[str]:
+        return [event.name for event in self.sink.events]
+
+
+# --- a page that has changed ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("EC1")
+def test_the_eleventh_unreadable_page_in_a_row_is_told_once_and_kept() -> None:
+    pages = Pages()
+    standing = Standing(pages)
+
+    for number in range(10):
+        standing.ask(LayoutChanged("no score"), body=b"%d" % number)
+    before = standing.names()
+    standing.ask(LayoutChanged("no score"), body=b"the page")
+
+    assert before == []
+    assert standing.sink.events == [
+        LayoutBroken(
+            source="crex",
+            resource="live",
+            failures=11,
+            error_message="no score",
+            page="storage/error_pages/1.html",
+            retry_in_seconds=PROBE,
+        )
+    ]
+    assert pages.kept == [("crex-live", b"0"), ("crex-live", b"the page")]  # the first, and the one that broke it
+
+
+@pytest.mark.req("EC1")
+def test_that_kind_of_page_is_then_tried_every_five_minutes_and_no_more() -> None:
+    standing = Standing()
+    standing.break_layout()
+
+    tries = []
+    for second in range(1, 1501):
+        standing.clock.advance(1)
+        try:
+            standing.ask(LayoutChanged("no score"))
+        except CircuitOpen:
+            continue
+        tries.append(second)
+
+    assert tries == [300, 600, 900, 1200, 1500]
+    assert standing.names() == ["layout.broken"]
+
+
+def test_whoever_is_turned_away_learns_for_how_long() -> None:
+    standing = Standing()
+    standing.break_layout()
+    standing.clock.advance(100)
+
+    with pytest.raises(CircuitOpen, match=r"crex live pages cannot be read; the next try is in 200 s") as caught:
+        standing.ask()
+
+    assert caught.value.retry_after_seconds == 200
+
+
+@pytest.mark.req("EC1")
+def test_the_first_readable_page_mends_it_by_itself() -> None:
+    standing = Standing()
+    standing.break_layout()
+    standing.clock.advance(PROBE)
+
+    standing.ask()
+
+    assert standing.sink.events[-1] == LayoutMended(source="crex", resource="live", failures=11)
+    assert standing.is_let_in()
+
+
+def test_after_it_is_mended_it_takes_eleven_again() -> None:
+    standing = Standing()
+    standing.break_layout()
+    standing.clock.advance(PROBE)
+    standing.ask()
+
+    for _ in range(10):
+        standing.ask(LayoutChanged("no score"))
+
+    assert standing.names() == ["layout.broken", "layout.mended"]
+
+
+def test_other_kinds_of_page_go_on() -> None:
+    standing = Standing()
+
+    standing.break_layout(Resource.SCORECARD)
+
+    assert not standing.is_let_in(Resource.SCORECARD)
+    assert all(standing.is_let_in(each) for each in Resource if each is not Resource.SCORECARD)
+
+
+def test_a_readable_page_in_between_begins_the_count_anew() -> None:
+    standing = Standing()
+
+    for _ in range(5):
+        for _ in range(25):
+            standing.ask()
+        for _ in range(10):
+            standing.ask(LayoutChanged("no score"))
+
+    assert standing.names() == []
+
+
+def test_pages_of_another_kind_do_not_count_for_this_one() -> None:
+    standing = Standing()
+
+    for _ in range(10):
+        standing.ask(LayoutChanged("no score"), Resource.LIVE)
+        standing.ask(None, Resource.BALLS)
+    standing.ask(LayoutChanged("no score"), Resource.LIVE)
+
+    assert standing.names() == ["layout.broken"]
+
+
+def test_one_try_at_a_time_while_it_is_not_known_how_it_ends() -> None:
+    standing = Standing()
+    standing.break_layout()
+    standing.clock.advance(PROBE)
+
+    standing.gate.enter(Resource.LIVE)
+
+    with pytest.raises(CircuitOpen):
+        standing.gate.enter(Resource.LIVE)
+
+
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError(), CircuitOpen("the host needs rest"), SourceUnreachable("reset"), StorageError()]
+)
+def test_a_try_that_says_nothing_about_the_page_is_given_back(error: BaseException) -> None:
+    standing = Standing()
+    standing.break_layout()
+    standing.clock.advance(PROBE)
+
+    standing.ask(error)
+    standing.ask(None)
+
+    assert standing.names() == ["layout.broken", "layout.mended"]
+
+
+def test_a_try_that_the_source_breaker_turns_away_is_not_used_up() -> None:
+    standing = Standing()
+    standing.break_layout()
+    for _ in range(25):
+        if standing.is_let_in(Resource.BALLS):
+            standing.ask(REFUSED, Resource.BALLS)
+    assert standing.names() == ["layout.broken", "breaker.opened"]
+    standing.clock.advance(PROBE)
+    assert not standing.is_let_in()
+
+    standing.clock.advance(899 - PROBE)
+    assert not standing.is_let_in()
+    standing.clock.advance(1)
+    standing.ask()
+
+    assert standing.names()[2:] == ["breaker.probing", "layout.mended"]
+
+
+def test_late_answers_of_looks_that_had_begun_before_push_the_next_try_back_and_tell_nothing() -> None:
+    standing = Standing()
+    late = standing.gate.enter(Resource.LIVE)
+    standing.break_layout()
+    standing.clock.advance(10)
+
+    standing.gate.leave(late, Resource.LIVE, LayoutChanged("no score"), b"")
+
+    standing.clock.advance(PROBE - 1)
+    assert not standing.is_let_in()
+    assert standing.names() == ["layout.broken"]
+
+
+def test_every_error_of_a_streak_says_where_the_page_is_kept() -> None:
+    standing = Standing()
+    first, second = LayoutChanged("no score"), LayoutChanged("no score")
+
+    standing.ask(first)
+    standing.ask(second)
+
+    assert first.page == second.page == "storage/error_pages/1.html"
+
+
+def test_a_page_that_cannot_be_kept_changes_nothing_else() -> None:
+    standing = Standing(Pages(path=None))
+
+    standing.break_layout()
+
+    (told,) = standing.sink.events
+    assert isinstance(told, LayoutBroken)
+    assert told.page is None
+
+
+# --- a site that refuses --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("CAP-9")
+@pytest.mark.parametrize("error", [REFUSED, SourceRefused("429"), SourceChallenged("a puzzle")])
+def test_a_source_that_refuses_a_third_of_thirty_questions_is_left_alone_for_a_quarter_of_an_hour(
+    error: SourceRefused,
+) -> None:
+    standing = Standing()
+    for _ in range(19):
+        standing.ask()
+    for _ in range(10):
+        standing.ask(error)
+    before = standing.is_let_in()
+
+    standing.ask(error)
+
+    assert before
+    assert [standing.is_let_in(each) for each in Resource] == [False] * len(Resource)
+    assert standing.gate.rejected == len(Resource)
+    standing.clock.advance(899.9)
+    assert not standing.is_let_in()
+    standing.clock.advance(0.1)
+    assert standing.is_let_in()
+
+
+@pytest.mark.req("CAP-9")
+def test_whoever_is_turned_away_from_a_source_learns_for_how_long() -> None:
+    standing = Standing()
+    for _ in range(30):
+        standing.ask(REFUSED)
+    standing.clock.advance(100)
+
+    with pytest.raises(CircuitOpen, match="crex is left alone for 800 s") as caught:
+        standing.ask()
+
+    assert caught.value.retry_after_seconds == 800
+    (opened,) = standing.sink.named("breaker.opened")
+    assert (opened.scope, opened.subject, opened.seconds) == ("source", "crex", 900)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [SourceUnreachable("reset"), FetchTimeout("30 s"), SourceFailed("503"), CircuitOpen("held"), StorageError("full")],
+)
+def test_what_says_nothing_about_the_site_never_closes_the_gate(error: Exception) -> None:
+    standing = Standing()
+
+    for _ in range(200):
+        standing.ask(error)
+
+    assert standing.is_let_in()
+    assert standing.names() == []
+
+
+def test_a_page_that_is_not_found_is_an_answer_like_any_other() -> None:
+    standing = Standing()
+    for _ in range(60):
+        standing.ask(PageNotFound("404"))
+        standing.clock.advance(1)
+
+    for _ in range(30):  # a third of ninety
+        standing.ask(REFUSED)
+
+    assert standing.is_let_in()
+
+
+@pytest.mark.req("CAP-9")
+def test_three_good_probes_open_the_gate_again_and_it_is_told() -> None:
+    standing = Standing()
+    for _ in range(30):
+        standing.ask(REFUSED)
+    standing.clock.advance(900)
+
+    for _ in range(3):
+        standing.ask()
+
+    assert standing.names() == ["breaker.opened", "breaker.probing", "breaker.closed"]
+
+
+def test_one_bad_probe_closes_the_gate_for_as_long_again() -> None:
+    standing = Standing()
+    for _ in range(30):
+        standing.ask(REFUSED)
+    standing.clock.advance(900)
+
+    standing.ask(REFUSED)
+
+    standing.clock.advance(899)
+    assert not standing.is_let_in()
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), CircuitOpen("held"), SourceUnreachable("reset")])
+def test_probes_that_say_nothing_are_given_back(error: BaseException) -> None:
+    standing = Standing()
+    for _ in range(30):
+        standing.ask(REFUSED)
+    standing.clock.advance(900)
+
+    for _ in range(10):
+        standing.ask(error)
+    for _ in range(3):
+        standing.ask()
+
+    assert standing.names()[-1] == "breaker.closed"
+
+
+def test_only_three_probe_at_one_time() -> None:
+    standing = Standing()
+    for _ in range(30):
+        standing.ask(REFUSED)
+    standing.clock.advance(900)
+
+    for _ in range(3):
+        standing.gate.enter(Resource.LIVE)
+
+    assert not standing.is_let_in()
+
+
+def test_only_who_has_entered_can_leave() -> None:
+    with pytest.raises(TypeError):
+        Standing().gate.leave(object(), Resource.LIVE, None, None)
