@@ -15,12 +15,6 @@ NEIGHBOURS = (
     *_PYTEST,
     *("tests/unit/pipeline", "tests/unit/watching", "tests/contract/test_match_store.py"),
 )
-#: The tests of the rules themselves; those that run a whole watch would only notice later, and by accident.
-RULES = (
-    *_PYTEST,
-    *("tests/unit/resilience", "tests/unit/watching", "tests/unit/model"),
-    *(f"--ignore=tests/unit/watching/test_{name}.py" for name in ("scheduler", "watcher")),
-)
 
 
 class Mutant(Struct, frozen=True, kw_only=True):
@@ -42,6 +36,8 @@ def mutated(mutant: Mutant) -> str:
     return text.replace(mutant.old, mutant.new)
 
 
-def broken_rule(name: str, file: str, old: str, new: str) -> Mutant:
-    """Return a mutant of a pure rule: its unit tests must notice, since the model test knows nothing of it."""
-    return Mutant(name=name, file=file, old=old, new=new, hunters=(("rules", RULES),))
+def broken_rule(name: str, file: str, old: str, new: str, tested_by: str | None = None) -> Mutant:
+    """Return a mutant of a pure rule: the unit test of its module must notice, or that of the module named."""
+    package, _, module = (tested_by or file).partition("/")
+    command = (*_PYTEST, f"tests/unit/{package}/test_{module}")
+    return Mutant(name=name, file=file, old=old, new=new, hunters=(("rules", command),))

@@ -28,8 +28,8 @@ from longstop.telemetry.events import (
 )
 
 MAX_TEXT_CHARACTERS = 1_000
-#: A watch that begins anew for these reasons was in trouble; the others are routine.
-TROUBLED = frozenset({"stale", "errors"})
+#: A watch that begins anew for this reason was in trouble; the others are routine, or told by an alert of their own.
+TROUBLED = frozenset({"errors"})
 #: Traces name files and show values: they stay in the log.
 _UNTOLD = frozenset({"stack_trace"})
 
@@ -45,6 +45,13 @@ class Alert(Struct, frozen=True, kw_only=True):
     fields: Mapping[str, Any]
     #: Whether the condition is over.
     is_resolved: bool = False
+    #: Whether it stands for many alike.
+    is_for_all: bool = False
+
+    @property
+    def name(self) -> str:
+        """The event that it comes from."""
+        return self.key.partition(" ")[0]
 
 
 def alert_of(event: Telemetry) -> Alert | None:

@@ -1,5 +1,8 @@
 """Which alerts are told: each condition once in a while, and its end only to those who heard of it. Pure."""
 
+from collections import deque
+
+import msgspec
 from msgspec import Struct
 
 from longstop.telemetry.alerts import Alert
@@ -8,6 +11,10 @@ from longstop.telemetry.alerts import Alert
 QUIET_SECONDS = 600.0
 #: Conditions that are remembered; beyond, the oldest is forgotten and may be told again.
 MAX_CONDITIONS = 10_000
+#: When so many alike went out within a minute, one more stands for all that follow: a site that is down is one trouble,
+#: not a thousand matches'.
+CROWD = 10
+CROWD_SECONDS = 60.0
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -34,12 +41,16 @@ class Conditions:
         self._known: dict[str, _Condition] = {}
         #: The keys of those with something held back.
         self._holding: set[str] = set()
+        #: When the latest alerts of each name went out.
+        self._latest: dict[str, deque[float]] = {}
 
     def admit(self, alert: Alert, now: float) -> Told | None:
         """Return what goes out now, if anything."""
         known = self._known.get(alert.key)
         if alert.is_resolved:
             return self._end(alert, known)
+        if known is None and self._is_crowded(alert, now):
+            return self.admit(_for_all(alert), now)
         if known is None or now >= known.quiet_until:
             return self._tell(alert, known.suppressed if known else 0, now)
         known.suppressed += 1
@@ -62,8 +73,13 @@ class Conditions:
         self._known.pop(key, None)
         self._holding.discard(key)
 
+    def _is_crowded(self, alert: Alert, now: float) -> bool:
+        latest = self._latest.get(alert.name, ())
+        return not alert.is_for_all and len(latest) == CROWD and now - latest[0] < CROWD_SECONDS
+
     def _tell(self, alert: Alert, suppressed: int, now: float) -> Told:
         self.forget(alert.key)
+        self._latest.setdefault(alert.name, deque(maxlen=CROWD)).append(now)
         if len(self._known) >= MAX_CONDITIONS:
             self.forget(next(iter(self._known)))
         self._known[alert.key] = _Condition(quiet_until=now + self._quiet_seconds)
@@ -76,3 +92,10 @@ class Conditions:
         self._holding.discard(alert.key)
         was_told, known.is_told = known.is_told, False
         return Told(alert=alert) if was_told else None
+
+
+def _for_all(alert: Alert) -> Alert:
+    """Return an alert that stands for this one and all like it."""
+    return msgspec.structs.replace(
+        alert, key=f"{alert.name} (many)", title=f"{alert.title}, and more like it", is_for_all=True
+    )

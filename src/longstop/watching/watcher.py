@@ -104,8 +104,10 @@ class Watcher:
 
     def is_due(self, *, is_news: bool = False, at_least: float = 0.0) -> bool:
         """Return whether the match may and should be looked at now, so many seconds after the last time at least."""
-        now = self._around.now()
-        return not self.is_looking and self._vitals.is_due(self.state, now, is_news=is_news, at_least=at_least)
+        # Who is to begin anew does that first: another look in between would be abandoned like the one before.
+        if self.is_looking or self.restart_reason() is not None:
+            return False
+        return self._vitals.is_due(self.state, self._around.now(), is_news=is_news, at_least=at_least)
 
     def restart_reason(self) -> RestartReason | None:
         """Return why the watch should be begun anew; `None` while it should not."""

@@ -64,7 +64,6 @@ def alert(event: Telemetry) -> Alert:
         (BROKEN, "layout.broken crex live", Severity.CRITICAL),
         (FROZEN, "feed.frozen crex_11HD", Severity.WARN),
         (MatchGone(match_id=1, ref="crex_11HD", confirmations=3), "match.gone crex_11HD", Severity.WARN),
-        (restarted("stale"), "watch.restarted crex_11HD", Severity.WARN),
         (restarted("errors"), "watch.restarted crex_11HD", Severity.WARN),
         (TaskFailed.by(KeyError("x"), task="metrics"), "task.failed metrics KeyError", Severity.CRITICAL),
         (HotViewFailed(error_message="the disk is full"), "hot.failed", Severity.ERROR),
@@ -103,6 +102,7 @@ def test_the_end_of_a_condition_carries_its_key(end: Telemetry, beginning: Telem
     "event",
     [
         PollFailed(match_id=1, ref="crex_11HD", error_type="FetchTimeout", error_message="late"),
+        restarted("stale"),
         restarted("lifetime"),
         restarted("cool_down"),
         BreakerProbing(scope="target", subject="crex.example"),

@@ -33,6 +33,24 @@ def test_conditions_do_not_silence_each_other() -> None:
     assert known.admit(trouble("b"), 0.0) == Told(alert=trouble("b"))
 
 
+def test_a_crowd_of_conditions_is_told_as_one() -> None:
+    known = Conditions()
+
+    told = [known.admit(trouble(f"match.stale crex_{number}"), float(number)) for number in range(50)]
+
+    sent = [each.alert.key for each in told if each]
+    assert sent == [*(f"match.stale crex_{number}" for number in range(10)), "match.stale (many)"]
+    assert known.admit(trouble("breaker.opened crex"), 50.0) == Told(alert=trouble("breaker.opened crex"))
+
+
+def test_conditions_that_come_one_by_one_are_no_crowd() -> None:
+    known = Conditions()
+
+    told = [known.admit(trouble(f"match.stale crex_{number}"), number * 7.0) for number in range(50)]
+
+    assert all(told)
+
+
 def test_the_end_is_told_once_and_only_after_the_beginning() -> None:
     known = Conditions()
 
