@@ -62,6 +62,9 @@ _WORDS: dict[str, tuple[Resource, ...]] = {
     "live": (Resource.LIVE,),
     "scorecard": (Resource.SCORECARD,),
     "names": (Resource.NAMES,),
+    "incidents": (Resource.INCIDENTS,),
+    "lineups": (Resource.LINEUPS,),
+    "statistics": (Resource.STATISTICS,),
     "match": (Resource.LIVE, Resource.BALLS, Resource.SCORECARD, Resource.NAMES),
 }
 

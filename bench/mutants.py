@@ -26,16 +26,16 @@ AT_ONCE = 2
 RUN_WITHIN = 240.0
 
 _DIFF, _WALK, _RUN = "pipeline/diff.py", "pipeline/walk.py", "pipeline/run.py"
-_UPDATE, _WATCHER, _STATE = "storage/update.py", "watching/watcher.py", "pipeline/state.py"
+_UPDATE, _WATCHER, _STATE = "storage/update.py", "watching/watcher.py", "pipeline/held.py"
 _SAME = "SELECT * FROM event_versions WHERE match_id = :match_id AND key = :key AND content_hash = :content_hash"
 
 _DATA = (
     Mutant(
         name="the base moves on though the commit failed",
         file=_RUN,
-        old="        receipt = await self._store.save_update(update)\n        return Outcome(",
+        old="        receipt = await self._scribe.write(state, _proposed(after, seen_at))\n        return Outcome(",
         new=(
-            "        try:\n            receipt = await self._store.save_update(update)\n"
+            "        try:\n            receipt = await self._scribe.write(state, _proposed(after, seen_at))\n"
             "        except Exception:\n            return Outcome(state=after.state, receipt=None)\n"
             "        return Outcome("
         ),

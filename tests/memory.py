@@ -7,7 +7,7 @@ import msgspec
 
 from longstop.errors import EpochLost, LongstopError, StorageError
 from longstop.model.event import EventKey, StoredEvent
-from longstop.model.match import MatchRef, MatchStatus, Phase, move
+from longstop.model.match import MatchRef, MatchStatus, Phase, Sport, move
 from longstop.model.snapshot import Snapshot
 from longstop.storage.base import (
     Finding,
@@ -38,7 +38,9 @@ class MemoryStore:
         #: Raised by the next `save_update`, once.
         self.next_failure: LongstopError | None = None
 
-    async def register(self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime) -> MatchRow:
+    async def register(
+        self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, *, sport: Sport = Sport.CRICKET
+    ) -> MatchRow:
         for row in self.rows.values():
             if row.ref == ref:
                 return row
@@ -56,6 +58,7 @@ class MemoryStore:
             created_at=now,
             updated_at=None,
             completed_at=None,
+            sport=sport,
         )
         return self.rows[match_id]
 

@@ -209,6 +209,7 @@ def _is_wanted(match: MatchRow, wanted: MatchFilter) -> bool:
         wanted.status in (None, match.status)
         and wanted.phase in (None, match.phase)
         and wanted.source in (None, match.ref.source)
+        and wanted.sport in (None, match.sport)
     )
 
 

@@ -18,6 +18,10 @@ PURE = (
     "sources.*",
     "pipeline.*",
     "resilience.*",
+    "fetching.browser.modes",
+    "fetching.browser.profile",
+    "fetching.browser.proxies",
+    "fetching.browser.recycling",
     "watching.absence",
     "watching.cadence",
     "watching.discovery",
@@ -37,9 +41,17 @@ PURE = (
     "telemetry.episodes",
 )
 #: Beside the pure rules, but allowed to wait or to read files.
-NOT_PURE = ("sources.registry", "pipeline.run", "pipeline.walk")
+NOT_PURE = ("sources.registry", "pipeline.run", "pipeline.walk", "pipeline.football.run", "pipeline.football.walk")
 #: Concrete things behind a seam: only those who put the program together may know them.
-IMPLEMENTATIONS = ("storage.sqlite", "hot.sqlite", "fetching.http", "api.server", "simulator", "simulator.*")
+IMPLEMENTATIONS = (
+    "storage.sqlite",
+    "hot.sqlite",
+    "fetching.http",
+    "fetching.browser.pool",
+    "api.server",
+    "simulator",
+    "simulator.*",
+)
 #: Those who put the program together.
 ASSEMBLERS = ("app", "app.*", "cli", "cli.*", "trial", "trial.*", "__main__")
 #: What the simulator may know of the product; it must be able to contradict everything else.

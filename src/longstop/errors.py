@@ -6,10 +6,12 @@
     ├── FetchError                    a request brought no usable page; may carry Retry-After
     │   ├── FetchTimeout                the total deadline passed
     │   ├── SourceUnreachable           no name, no connection, or it broke
+    │   │   └── ProxyFailed                 the way through the proxy is broken; never gone around
     │   ├── SourceFailed                the site answered 5xx
     │   ├── SourceRefused               403, 429 or another refusal
     │   │   └── SourceChallenged          a page that wants proof of a person, whatever its status says
     │   ├── CircuitOpen                 nobody was asked: the site needs rest
+    │   ├── BrowserLost                 our own browser died or did not answer; the site is not to blame
     │   ├── PageNotFound                404 or 410
     │   ├── EmptyBody                   a good status with nothing behind it
     │   ├── BodyTooLarge                more decoded bytes than the cap
@@ -88,6 +90,10 @@ class SourceUnreachable(FetchError):
     """No name, no connection, or it broke."""
 
 
+class ProxyFailed(SourceUnreachable):
+    """The way through the proxy is broken. It is never gone around."""
+
+
 class SourceFailed(FetchError):
     """The site answered 5xx."""
 
@@ -102,6 +108,10 @@ class SourceChallenged(SourceRefused):
 
 class CircuitOpen(FetchError):
     """Nobody was asked: the site needs rest, or has asked for it."""
+
+
+class BrowserLost(FetchError):
+    """Our own browser died or did not answer; the site is not to blame."""
 
 
 class PageNotFound(FetchError):

@@ -19,6 +19,7 @@ from longstop.config_file import (
     suggest,
 )
 from longstop.errors import SettingsError
+from longstop.fetching.browser.proxies import ProxyMode
 from longstop.telemetry.events import Severity
 
 #: Names that begin like this are ours: one we do not know is a mistake, and a mistake must not be silent.
@@ -84,6 +85,78 @@ class Fetching(Group):
 
     max_body_bytes: Annotated[Whole, Field(ge=1024, le=100_000_000), Env("FETCH_MAX_BODY_BYTES")] = 5_000_000
     """Bytes of one decoded body; a larger one is refused while it streams."""
+
+
+class BrowserTimeouts(Group):
+    page: Annotated[Number, Field(ge=0.1, le=300), Env("PAGE_TIMEOUT_SECONDS")] = 30.0
+    """Seconds that a browser may take for one answer in all."""
+
+    navigation: Annotated[Number, Field(ge=0.1, le=300), Env("NAVIGATION_TIMEOUT_SECONDS")] = 30.0
+    """Seconds until a page that is loaded gives its first answer."""
+
+    hung: Annotated[Number, Field(ge=6, le=300), Env("BROWSER_HUNG_SECONDS")] = 30.0
+    """Seconds of silence after which a browser is taken to hang, and is ended with all of its processes."""
+
+
+class BrowserLife(Group):
+    max_pages: Annotated[Whole, Field(ge=1, le=1_000_000), Env("BROWSER_MAX_PAGES")] = 1000
+    """Pages after which another browser takes over."""
+
+    max_hours: Annotated[Number, Field(ge=0.001, le=168), Env("BROWSER_MAX_HOURS")] = 6.0
+    """Hours after which another browser takes over."""
+
+    max_memory_mb: Annotated[Whole, Field(ge=100, le=1_000_000), Env("BROWSER_MAX_MEMORY_MB")] = 1500
+    """Megabytes of a browser's whole tree, shared ones counted for each process; above them another takes over."""
+
+    max_processes: Annotated[Whole, Field(ge=5, le=100_000), Env("BROWSER_MAX_PROCESSES")] = 200
+    """Processes of a browser; above them another takes over."""
+
+    sweep_interval: Annotated[Number, Field(ge=1, le=86400), Env("BROWSER_SWEEP_SECONDS")] = 1800.0
+    """Seconds between two sweeps for browsers of ours that nobody owns any more."""
+
+
+class Proxy(Group):
+    host: Annotated[str, Field(pattern=r"^$|^[A-Za-z0-9.-]+$"), Env("IPROYAL_HOST"), Wanted("a host name")] = ""
+    """The proxy that browsers go through; empty for none. With one set nothing leaves without it."""
+
+    port: Annotated[Whole, Field(ge=1, le=65535), Env("IPROYAL_PORT")] = 12321
+    """The proxy's port."""
+
+    username: Annotated[str, Env("IPROYAL_USERNAME"), Wanted("text")] = ""
+    """The user name at the proxy."""
+
+    password: Annotated[SecretStr, Env("IPROYAL_PASSWORD"), Wanted("text")] = SecretStr("")
+    """The password at the proxy, without the parts for country and session."""
+
+    country: Annotated[str, Field(pattern=r"^$|^[A-Za-z]{2}$"), Env("IPROYAL_COUNTRY"), Wanted("two letters")] = ""
+    """The country to appear in, in two letters; empty for any. The browser's language and clock follow it."""
+
+    mode: Annotated[ProxyMode, Env("SCRAPER_PROXY_MODE")] = ProxyMode.STICKY
+    """Whether a session keeps its address (sticky) or gets another one for each connection (rotating)."""
+
+    sticky_ttl: Annotated[Number, Field(ge=60, le=86400), Env("SCRAPER_STICKY_TTL_SECONDS")] = 600.0
+    """Seconds after which a sticky session is given up for a new one."""
+
+    sessions: Annotated[Whole, Field(ge=1, le=100), Env("SCRAPER_PROXY_SESSIONS")] = 2
+    """Sessions that take turns, for each source."""
+
+
+class Browser(Group):
+    executable: Annotated[str, Env("BROWSER_EXECUTABLE"), Wanted("a path")] = ""
+    """The Chromium to start; empty takes the one that is found."""
+
+    headless: Annotated[bool, Env("BROWSER_HEADLESS")] = True
+    """Whether a whole browser runs without a window; false gives it one, on a display of its own if need be."""
+
+    use_cdp: Annotated[bool, Env("SCRAPER_USE_CDP")] = False
+    """Whether Chromium is started by us and spoken to through its debugging port."""
+
+    process_per_site: Annotated[bool, Env("BROWSER_PROCESS_PER_SITE")] = False
+    """Whether all pages of a site share one process: less memory, but a page that spins holds up the others."""
+
+    timeouts: BrowserTimeouts = BrowserTimeouts()
+    life: BrowserLife = BrowserLife()
+    proxy: Proxy = Proxy()
 
 
 class CircuitBreaker(Group):
@@ -172,6 +245,7 @@ class Supervision(Group):
 class Scraper(Group):
     lifecycle: Lifecycle = Lifecycle()
     fetching: Fetching = Fetching()
+    browser: Browser = Browser()
     resilience: Resilience = Resilience()
     monitoring: Monitoring = Monitoring()
 

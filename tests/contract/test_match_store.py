@@ -20,7 +20,20 @@ from longstop.model.cricket import (
     Wicket,
 )
 from longstop.model.event import Content, EventKey, EventKind, Op
-from longstop.model.match import MatchRef, MatchStatus, Phase
+from longstop.model.football import (
+    Card,
+    CardKind,
+    FootballResult,
+    Goal,
+    GoalKind,
+    Kick,
+    MissedPenalty,
+    Outcome,
+    PeriodEnd,
+    Substitution,
+    VarDecision,
+)
+from longstop.model.match import MatchRef, MatchStatus, Phase, Sport
 from longstop.storage.base import Finding, FindingKind, MatchFilter, MatchReader, MatchStore
 from tests.contract.stores import (
     BACKENDS,
@@ -39,7 +52,7 @@ from tests.contract.stores import (
 GAP = Finding(kind=FindingKind.GAP, place="1:4", detail="two balls are not shown")
 MISMATCH = Finding(kind=FindingKind.MISMATCH, place="1", detail="the events give 120, the board 121")
 
-CONTENTS = {
+CONTENTS: dict[str, Content] = {
     "delivery": Delivery(label=Overs(3, 2), runs=Runs(batter=4), boundary=4, batter="p1", bowler="p2"),
     "delivery of nothing": Delivery(label=Overs(0, 0), runs=Runs()),
     "delivery with wickets": Delivery(
@@ -54,6 +67,29 @@ CONTENTS = {
     "innings of a known team": InningsSummary(team="T1", runs=180, wickets=10, overs=Overs(19, 5)),
     "innings of an unknown team": InningsSummary(team=None, runs=0, wickets=0, overs=Overs(0, 0)),
     "result": Result(outcome=ResultKind.NO_RESULT, text='no "result" – rain'),
+    "goal": Goal(minute=45, added=0, scorer="p1", assist=None, how=GoalKind.OWN_GOAL, home=0, away=1),
+    "card without a minute": Card(minute=None, card=CardKind.SECOND_YELLOW),
+    "substitution": Substitution(minute=46, player_in="p2", player_out="p1", is_injury=True),
+    "decision": VarDecision(minute=9, decision="goal not awarded", player="p1"),
+    "missed penalty": MissedPenalty(minute=60, player="p9"),
+    "period": PeriodEnd(period="PEN", home=4, away=3),
+    "kick": Kick(sequence=1, is_scored=False, home=0, away=0),
+    "result of football": FootballResult(outcome=Outcome.WALKOVER, after="walkover"),
+}
+#: Under which key each of them stands.
+KEYS = {
+    Delivery: EventKey(EventKind.DELIVERY, 1, 3, 2),
+    OverSummary: EventKey(EventKind.OVER, 1, 3),
+    InningsSummary: EventKey(EventKind.INNINGS, 2),
+    Result: EventKey(EventKind.RESULT),
+    Goal: EventKey(EventKind.GOAL, nth=1, side="away"),
+    Card: EventKey(EventKind.CARD, nth=12, side="home"),
+    Substitution: EventKey(EventKind.SUBSTITUTION, nth=1, side="home"),
+    VarDecision: EventKey(EventKind.VAR, nth=1, side="home"),
+    MissedPenalty: EventKey(EventKind.MISSED_PENALTY, nth=1, side="home"),
+    PeriodEnd: EventKey(EventKind.PERIOD, nth=5),
+    Kick: EventKey(EventKind.KICK, nth=1, side="home"),
+    FootballResult: EventKey(EventKind.RESULT),
 }
 
 
@@ -325,14 +361,8 @@ async def test_every_content_comes_back_exactly_as_it_was(
     store: MatchStore, reader: MatchReader, content: Content
 ) -> None:
     match_id = await owned_match(store)
-    keys = {
-        Delivery: delivery_key(3, 2),
-        OverSummary: EventKey(EventKind.OVER, 1, 3),
-        InningsSummary: EventKey(EventKind.INNINGS, 2),
-        Result: EventKey(EventKind.RESULT),
-    }
     position = 20 if isinstance(content, Delivery) else None
-    saved = event(keys[type(content)], content=content, position=position)
+    saved = event(KEYS[type(content)], content=content, position=position)
 
     receipt = await store.save_update(update(match_id, saved))
 
@@ -377,6 +407,28 @@ async def test_matches_are_filtered_and_paged(store: MatchStore, reader: MatchRe
     assert listed(MatchFilter(phase=Phase.ACTIVE)) == [ids[1], ids[2]]
     assert listed(MatchFilter(source="espn")) == [other]
     assert listed(MatchFilter(source="crex", status=MatchStatus.UPCOMING)) == [ids[0], ids[3]]
+
+
+async def test_the_sport_of_a_match_is_kept_and_filtered_by(store: MatchStore, reader: MatchReader) -> None:
+    cricket = await store.register(REF, "Red v Blue", NOW, NOW)
+    football = await store.register(MatchRef("sofascore", "77"), "Red v Blue", NOW, NOW, sport=Sport.FOOTBALL)
+
+    assert (cricket.sport, football.sport) == (Sport.CRICKET, Sport.FOOTBALL)
+    assert reader.matches(MatchFilter(sport=Sport.FOOTBALL)) == [football]
+    assert reader.matches(MatchFilter(sport=Sport.CRICKET)) == [cricket]
+    await store.claim(football.match_id, "node-a")
+    receipt = await store.save_update(update(football.match_id))
+    assert receipt.match.sport is Sport.FOOTBALL
+
+
+async def test_keys_of_two_sides_do_not_mix(store: MatchStore, reader: MatchReader) -> None:
+    match_id = await owned_match(store)
+    keys = [EventKey(EventKind.GOAL, nth=nth, side=side) for side in ("away", "home") for nth in (1, 2)]
+
+    goal = CONTENTS["goal"]
+    await store.save_update(update(match_id, *(event(key, content=goal, position=None) for key in reversed(keys))))
+
+    assert [stored.event.key for stored in reader.current_events(match_id)] == keys
 
 
 async def test_unfinished_matches_are_all_but_the_archived(store: MatchStore) -> None:

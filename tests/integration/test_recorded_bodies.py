@@ -1,4 +1,4 @@
-"""Every recorded crex body goes through the source, where the recordings are present."""
+"""Every recorded body goes through its source, where the recordings are present."""
 
 import os
 from collections.abc import Iterator
@@ -7,17 +7,38 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
+from longstop.model.football import Goal, GoalKind, PeriodEnd, Side
 from longstop.model.match import MatchStatus
 from longstop.pipeline.assemble import assemble
+from longstop.pipeline.football.compared import goals_in
+from longstop.pipeline.football.validate import validate_statistics
 from longstop.pipeline.tally import BALLS_PER_OVER
-from longstop.sources.base import Ask, BallItem, Board, FeedPage, OverItem, Resource, Scorecard
+from longstop.sources.base import (
+    Ask,
+    BallItem,
+    Board,
+    FeedPage,
+    FootballBoard,
+    Incidents,
+    Lineups,
+    OverItem,
+    Resource,
+    Scorecard,
+    Statistics,
+)
 from longstop.sources.crex import CrexSource
+from longstop.sources.sofascore import SofascoreSource
 from tests.builders import CREX_CONFIG, body
+from tests.football_site import SOFASCORE_CONFIG
 
 PROJECT = Path(__file__).parents[2]
-RECORDED = PROJECT / os.environ.get("LONGSTOP_RECORDED", "../shared/data") / "crex"
+RECORDINGS = PROJECT / os.environ.get("LONGSTOP_RECORDED", "../shared/data")
+RECORDED = RECORDINGS / "crex"
+FOOTBALL = RECORDINGS / "sofascore"
 SOURCE = CrexSource(CREX_CONFIG)
+SOFASCORE = SofascoreSource(SOFASCORE_CONFIG)
 
 pytestmark = pytest.mark.skipif(not RECORDED.is_dir(), reason="no recordings: set LONGSTOP_RECORDED to their directory")
 
@@ -73,3 +94,67 @@ def test_a_page_of_the_feed_is_balls_of_the_second_innings_and_over_ends() -> No
     assert {type(item) for item in found.items} == {BallItem, OverItem}
     assert found.next_before == str(raw[-1]["id"])
     assert len(assemble(found.items, is_whole=False).events) == len(raw)
+
+
+def football(resource: Resource, folder: str) -> Iterator[tuple[str, Any]]:
+    """Yield the id and the reading of every recorded body of a kind."""
+    for file in sorted((FOOTBALL / folder).iterdir()):
+        yield file.stem, SOFASCORE.parse(Ask(resource=resource), file.read_bytes())
+
+
+def test_events_are_finished_with_a_result_that_their_score_gives() -> None:
+    found = list(football(Resource.LIVE, "events"))
+
+    assert len(found) >= 18
+    for name, board in found:
+        assert isinstance(board, FootballBoard)
+        assert (board.source_id, board.status) == (name, MatchStatus.COMPLETED)
+        assert board.score is not None
+        assert board.result is not None
+        ahead = board.score.home - board.score.away
+        assert board.result.outcome.value == ("home" if ahead > 0 else "away" if ahead < 0 else "draw")
+        assert sum(part.home + part.away for part in board.periods) == board.score.total
+
+
+def test_incidents_add_up_to_the_score_at_the_end() -> None:
+    found = [reading for _, reading in football(Resource.INCIDENTS, "incidents")]
+
+    assert len(found) >= 14
+    for incidents in found:
+        assert isinstance(incidents, Incidents)
+        goals = goals_in(incidents)
+        [end] = [item.content for item in incidents.items if item.source_event_id == "period-FT"]
+        assert isinstance(end, PeriodEnd)
+        assert (end.home, end.away) == (goals.home, goals.away)
+        assert len({(type(item.content), item.source_event_id) for item in incidents.items}) == len(incidents.items)
+
+
+def test_an_own_goal_counts_for_the_other_side() -> None:
+    incidents = dict(football(Resource.INCIDENTS, "incidents"))["9578836"]
+
+    [goal] = [item for item in incidents.items if isinstance(item.content, Goal)]
+    assert (goal.side, goal.content.how) == (Side.HOME, GoalKind.OWN_GOAL)
+
+
+def test_line_ups_have_elevens_and_ratings_of_those_who_played() -> None:
+    [(_, lineups)] = football(Resource.LINEUPS, "lineups")
+
+    assert isinstance(lineups, Lineups)
+    assert lineups.home is not None
+    assert lineups.away is not None
+    for squad in (lineups.home, lineups.away):
+        assert sum(player.is_starter for player in squad.players) == 11
+        assert sum(player.is_captain for player in squad.players) == 1
+    players = (*lineups.home.players, *lineups.away.players)
+    assert (len(players), sum(player.rating is not UNSET for player in players)) == (45, 31)
+    assert sum(player.minutes is not UNSET for player in players) == 32
+
+
+def test_statistics_name_every_figure_once() -> None:
+    [(_, statistics)] = football(Resource.STATISTICS, "statistics")
+
+    assert isinstance(statistics, Statistics)
+    validate_statistics(statistics)
+    assert set(statistics.periods) == {"ALL", "1ST", "2ND"}
+    for figures in statistics.periods.values():
+        assert len({figure.key for figure in figures}) == len(figures) > 30

@@ -62,7 +62,7 @@ class Watching:
 
     async def start(self) -> None:
         row = await self._store.register(MatchRef("crex", self.game.key), self.game.title, None, NOW)
-        self.state = await take(self._store, row.match_id, "node-a")
+        self.state = MatchState.of(await take(self._store, row.match_id, "node-a"))
 
     async def look(self, seconds: float) -> None:
         self.world.advance_to(seconds)

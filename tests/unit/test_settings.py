@@ -44,6 +44,31 @@ RETRY = {
 }
 
 
+#: Every leaf of the browser's groups, with another value than its default.
+BROWSER = {
+    "BROWSER_EXECUTABLE": "/opt/chromium",
+    "BROWSER_HEADLESS": "false",
+    "SCRAPER_USE_CDP": "true",
+    "BROWSER_PROCESS_PER_SITE": "true",
+    "PAGE_TIMEOUT_SECONDS": "7",
+    "NAVIGATION_TIMEOUT_SECONDS": "7",
+    "BROWSER_HUNG_SECONDS": "7",
+    "BROWSER_MAX_PAGES": "700",
+    "BROWSER_MAX_HOURS": "7",
+    "BROWSER_MAX_MEMORY_MB": "700",
+    "BROWSER_MAX_PROCESSES": "700",
+    "BROWSER_SWEEP_SECONDS": "7",
+    "IPROYAL_HOST": "proxy.example",
+    "IPROYAL_PORT": "7",
+    "IPROYAL_USERNAME": "us",
+    "IPROYAL_PASSWORD": "canary",
+    "IPROYAL_COUNTRY": "de",
+    "SCRAPER_PROXY_MODE": "rotating",
+    "SCRAPER_STICKY_TTL_SECONDS": "70",
+    "SCRAPER_PROXY_SESSIONS": "7",
+}
+
+
 def refusal(environ: dict[str, str], file: dict[str, Any] | None = None) -> list[str]:
     with pytest.raises(SettingsError) as caught:
         load_settings(environ, file or {})
@@ -109,6 +134,7 @@ def test_every_variable_reaches_its_leaf() -> None:
         **dict.fromkeys(LIFECYCLE.values(), "7"),
         **dict.fromkeys((*BREAKER.values(), *RETRY.values()), "9"),
         "IMPORTANT_MATCHES": "final, India",
+        **BROWSER,
     }
 
     settings = load_settings(environ, {})
@@ -130,6 +156,25 @@ def test_every_variable_reaches_its_leaf() -> None:
     assert settings.scraper.monitoring.webhook.secret.get_secret_value() == "canary"
     assert settings.scraper.monitoring.error_rate_threshold == 3
     assert settings.scraper.fetching.model_dump() == {"concurrency_cap": 8, "timeout": 3, "max_body_bytes": 2048}
+    browser = settings.scraper.browser
+    assert browser.model_dump(exclude={"proxy"}) == {
+        "executable": "/opt/chromium",
+        "headless": False,
+        "use_cdp": True,
+        "process_per_site": True,
+        "timeouts": {"page": 7, "navigation": 7, "hung": 7},
+        "life": {"max_pages": 700, "max_hours": 7, "max_memory_mb": 700, "max_processes": 700, "sweep_interval": 7},
+    }
+    assert browser.proxy.model_dump(exclude={"password"}) == {
+        "host": "proxy.example",
+        "port": 7,
+        "username": "us",
+        "country": "de",
+        "mode": "rotating",
+        "sticky_ttl": 70,
+        "sessions": 7,
+    }
+    assert browser.proxy.password.get_secret_value() == "canary"
     assert settings.scraper.monitoring.logging.level is Severity.WARN
     assert settings.scraper.monitoring.prometheus.model_dump() == {"enabled": False, "host": "localhost", "port": 9091}
     assert settings.supervision.settled_after == 2

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from longstop.model.match import Sport
+
 _EVENT = {
     "seq": 41,
     "key": "delivery:1:5:2",
@@ -24,6 +26,20 @@ _EVENT = {
         "bowler": "P2",
         "wickets": [],
     },
+}
+_FOOTBALL_EVENT = {
+    "seq": 7,
+    "key": "goal:home:1",
+    "kind": "goal",
+    "rev": 1,
+    "op": "insert",
+    "side": "home",
+    "nth": 1,
+    "critical": True,
+    "source": "sofascore",
+    "source_event_id": "118000070",
+    "captured_at": "2026-11-12T10:30:45.120Z",
+    "data": {"minute": 45, "added": 2, "scorer": "800012", "assist": None, "how": "regular", "home": 1, "away": 0},
 }
 _MATCH = {
     "matchId": 1,
@@ -143,6 +159,16 @@ EVENTS: dict[str, Any] = {
         **_TOKEN_ERRORS,
     },
 }
+
+
+def events(sport: Sport) -> dict[str, Any]:
+    """Return what describes a sport's events."""
+    if sport is Sport.CRICKET:
+        return EVENTS
+    page = {"matchId": 2, "match_id": "sofascore_11400000", "events": [_FOOTBALL_EVENT], "next_after": 7}
+    answer = _answer("The events.", page | {"has_more": False}, _AGE_HEADERS)
+    return EVENTS | {"responses": EVENTS["responses"] | {200: answer}}
+
 
 HISTORY: dict[str, Any] = {
     "summary": "The kept snapshots of a match, newest first",

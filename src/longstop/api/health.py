@@ -164,7 +164,7 @@ def _match(record: MonitoringRecord, now: datetime) -> dict[str, Any]:
     return {
         "match_id": str(record.ref),
         # Our own address of the match: the site's may carry a secret.
-        "url": match_path(record.match_id),
+        "url": match_path(record),
         "last_update_iso8601": iso_or_none(polled_at),
         "data_age_seconds": age_seconds(polled_at, now) if polled_at else None,
         "status": record.status.value,

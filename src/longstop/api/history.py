@@ -22,7 +22,7 @@ class HistoryRoutes:
 
     def add_to(self, app: FastAPI) -> None:
         permitted = [Depends(self._lookup.permit)]
-        match = "/cricket-data/match-info/{match_id}"
+        match = f"{shapes.data_path(self._lookup.sport)}/match-info/{{match_id}}"
         app.router.add_api_route(f"{match}/history", self.history, dependencies=permitted, **described.HISTORY)
         app.router.add_api_route(f"{match}/delta", self.delta, dependencies=permitted, **described.DELTA)
         app.router.add_api_route(f"{match}/findings", self.findings, dependencies=permitted, **described.FINDINGS)

@@ -12,7 +12,7 @@ from longstop.api.auth import Permission, TokenVerifier
 from longstop.api.view import MatchView, from_hot, from_store
 from longstop.clock import Clock
 from longstop.errors import UsageError
-from longstop.model.match import MonitoringRecord, parse_match_id
+from longstop.model.match import MonitoringRecord, Sport, parse_match_id
 from longstop.storage.base import HotReader, MatchReader, MatchRow
 
 REVALIDATE = {"Cache-Control": "no-cache"}
@@ -22,13 +22,16 @@ Scheme = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer_scheme)
 
 
 class Lookup:
-    """Finds things for the routes, in the readers it was given.
+    """Finds things for the routes of one sport, in the readers it was given.
 
     The reads run on the loop: each takes well under a millisecond and never waits for a writer, while a hop to a
     thread and back costs more than the read.
     """
 
-    def __init__(self, *, reader: MatchReader, hot: HotReader, verifier: TokenVerifier, clock: Clock) -> None:
+    def __init__(
+        self, *, reader: MatchReader, hot: HotReader, verifier: TokenVerifier, clock: Clock, sport: Sport
+    ) -> None:
+        self.sport = sport
         self.reader = reader
         self.hot = hot
         self.clock = clock
@@ -49,6 +52,8 @@ class Lookup:
         match = self._look_up(text)
         if match is None:
             raise HTTPException(404, f"No match {text} is known.")
+        if match.sport is not self.sport:
+            raise HTTPException(404, f"Match {text} is {match.sport}: ask {shapes.match_path(match)}.")
         return match
 
     def records(self, page: Sequence[MatchRow]) -> dict[int, MonitoringRecord]:

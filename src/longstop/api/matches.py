@@ -29,23 +29,18 @@ class HotRoute(APIRoute):
 
 
 class MatchRoutes:
-    """Answers what a match is like now, and what happened in it."""
+    """Answers what a match of one sport is like now, and what happened in it."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
 
     def add_to(self, app: FastAPI) -> None:
         permitted = [Depends(self._lookup.permit)]
-        app.router.add_api_route(
-            "/cricket-data/match-info/{match_id}",
-            self.match_info,
-            route_class_override=HotRoute,
-            **described.MATCH_INFO,
-        )
-        app.router.add_api_route(
-            "/cricket-data/match-info/{match_id}/events", self.events, dependencies=permitted, **described.EVENTS
-        )
-        app.router.add_api_route("/cricket-data/matches", self.matches, dependencies=permitted, **described.MATCHES)
+        data = shapes.data_path(self._lookup.sport)
+        match, events = f"{data}/match-info/{{match_id}}", described.events(self._lookup.sport)
+        app.router.add_api_route(match, self.match_info, route_class_override=HotRoute, **described.MATCH_INFO)
+        app.router.add_api_route(f"{match}/events", self.events, dependencies=permitted, **events)
+        app.router.add_api_route(f"{data}/matches", self.matches, dependencies=permitted, **described.MATCHES)
 
     async def match_info(self, request: Request) -> Response:
         self._lookup.require(Permission.READ, request)
@@ -68,7 +63,8 @@ class MatchRoutes:
         after: After = 0,
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> Response:
-        wanted = MatchFilter(status=status, phase=phase, source=source, after_id=after, limit=limit + 1)
+        sport = self._lookup.sport
+        wanted = MatchFilter(status=status, phase=phase, source=source, sport=sport, after_id=after, limit=limit + 1)
         found = self._lookup.reader.matches(wanted)
         page, more = found[:limit], len(found) > limit
         now = self._lookup.clock.now()

@@ -18,6 +18,7 @@ from longstop.api.matches import MatchRoutes
 from longstop.api.probes import Probes
 from longstop.clock import Clock
 from longstop.errors import UsageError
+from longstop.model.match import Sport
 from longstop.storage.base import HotReader, MatchReader
 from longstop.telemetry.bus import Bus
 
@@ -44,9 +45,10 @@ def build_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    lookup = Lookup(reader=reader, hot=hot, verifier=verifier, clock=clock)
-    MatchRoutes(lookup).add_to(app)
-    HistoryRoutes(lookup).add_to(app)
+    for sport in Sport:
+        lookup = Lookup(reader=reader, hot=hot, verifier=verifier, clock=clock, sport=sport)
+        MatchRoutes(lookup).add_to(app)
+        HistoryRoutes(lookup).add_to(app)
     Probes(reader=reader, hot=hot, clock=clock, started_at=started_at).add_to(app)
     guard(app, bus or Bus())
     return app

@@ -8,12 +8,21 @@ import msgspec
 
 from longstop.api.view import MatchView, age_seconds
 from longstop.clock import to_iso
-from longstop.model.event import EventKey, EventKind, StoredEvent, order_of_play
-from longstop.model.match import MonitoringRecord, SyncState
+from longstop.model.event import (
+    NOT_CRITICAL,
+    SIDED,
+    Event,
+    EventKey,
+    EventKind,
+    StoredEvent,
+    is_football,
+    order_of_play,
+)
+from longstop.model.match import MonitoringRecord, Sport, SyncState
 from longstop.model.snapshot import Snapshot
 from longstop.storage.base import MatchRow, StoredFinding
 
-#: How many numbers of a key mean something: a result has none, a delivery has innings, over and nth.
+#: How many numbers of a key of cricket mean something: a result has none, a delivery has innings, over and nth.
 _KEY_DEPTH = {
     EventKind.RESULT: 0,
     EventKind.INNINGS: 1,
@@ -21,10 +30,16 @@ _KEY_DEPTH = {
     EventKind.INFERRED: 2,
     EventKind.DELIVERY: 3,
 }
+_NUMBERS = ("innings", "over", "nth")
 
 
-def match_path(match_id: int) -> str:
-    return f"/cricket-data/match-info/{match_id}"
+def data_path(sport: Sport) -> str:
+    """Return what the paths of a sport's routes begin with."""
+    return f"/{sport}-data"
+
+
+def match_path(match: MatchRow | MonitoringRecord) -> str:
+    return f"{data_path(match.sport)}/match-info/{match.match_id}"
 
 
 def iso_or_none(moment: datetime | None) -> str | None:
@@ -77,14 +92,13 @@ def match_entry(match: MatchRow, record: MonitoringRecord | None, now: datetime)
         "data_age_seconds": age_seconds(polled_at, now) if polled_at else None,
         "last_poll_at": iso_or_none(polled_at),
         "sync": record.sync.value if record else None,
-        "url": match_path(match.match_id),
+        "url": match_path(match),
     }
 
 
 def event_entry(stored: StoredEvent, source: str) -> dict[str, Any]:
     """Return one event version."""
     event = stored.event
-    innings, over, nth = _key_numbers(event.key)
     data: dict[str, Any] = msgspec.to_builtins(event.content)
     del data["kind"]
     return {
@@ -93,12 +107,8 @@ def event_entry(stored: StoredEvent, source: str) -> dict[str, Any]:
         "kind": event.key.kind.value,
         "rev": event.rev,
         "op": event.op.value,
-        "innings": innings,
-        "over": over,
-        "nth": nth,
-        "position": event.position,
-        # Every kind of event there is so far is critical: never lost.
-        "critical": True,
+        **(_football_place(event.key) if is_football(event.content) else _cricket_place(event)),
+        "critical": event.key.kind not in NOT_CRITICAL,
         "source": source,
         "source_event_id": event.source_event_id,
         "captured_at": to_iso(stored.captured_at),
@@ -167,10 +177,16 @@ def in_order_of_play(events: Iterable[StoredEvent]) -> list[StoredEvent]:
     return sorted((stored for stored in events if stored.event.is_live), key=lambda stored: order_of_play(stored.event))
 
 
-def _key_numbers(key: EventKey) -> tuple[int | None, int | None, int | None]:
-    depth = _KEY_DEPTH[key.kind]
-    return (
-        key.innings if depth >= 1 else None,
-        key.over if depth >= 2 else None,
-        key.nth if depth >= 3 else None,
-    )
+def _cricket_place(event: Event) -> dict[str, Any]:
+    key, depth = event.key, _KEY_DEPTH[event.key.kind]
+    numbers = zip(_NUMBERS, (key.innings, key.over, key.nth), strict=True)
+    said = {name: number if place < depth else None for place, (name, number) in enumerate(numbers)}
+    return {**said, "position": event.position}
+
+
+def _football_place(key: EventKey) -> dict[str, Any]:
+    """Return side and number; a period has no side, and a result neither."""
+    return {
+        "side": key.side if key.kind in SIDED else None,
+        "nth": None if key.kind is EventKind.RESULT else key.nth,
+    }

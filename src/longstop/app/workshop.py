@@ -1,6 +1,6 @@
 """Makes what one source needs: its fetcher behind the guards, its gate, its road, its scheduler."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from longstop.clock import Clock
@@ -9,7 +9,10 @@ from longstop.fetching.care import SourceCare, guarded
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.fetching.renewable import RenewableFetcher
+from longstop.model.match import Sport
 from longstop.pipeline.ask import Asker
+from longstop.pipeline.football.run import FootballRoad
+from longstop.pipeline.road import MatchRoad
 from longstop.pipeline.run import Road
 from longstop.resilience.breaker import match_policy, source_policy, target_policy
 from longstop.resilience.retry import policies
@@ -27,6 +30,8 @@ from longstop.watching.rules import WatchRules
 from longstop.watching.scheduler import Renew, Scheduler
 from longstop.watching.watcher import Surroundings
 
+#: Each sport has its own road from a page to the store; whoever watches knows none of them.
+ROADS: dict[Sport, Callable[..., MatchRoad]] = {Sport.CRICKET: Road, Sport.FOOTBALL: FootballRoad}
 #: However many watches begin anew, a source's connections and description are made afresh at most once in this time.
 RENEW_EVERY_SECONDS = 60.0
 
@@ -75,8 +80,9 @@ class Workshop:
     def _scheduler(self, description: "_Description", fetcher: RenewableFetcher) -> Scheduler:
         config = description.config
         asker = Asker(make_source(config), guarded(fetcher, self._care(config)), self._gate(config))
+        make_road = ROADS[asker.sport]
         around = Surroundings(
-            road=Road(asker=asker, store=self._store, bus=self._bus, clock=self._clock, scraper_id=self._node),
+            road=make_road(asker=asker, store=self._store, bus=self._bus, clock=self._clock, scraper_id=self._node),
             store=self._store,
             hot=self._hot,
             bus=self._bus,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from longstop.cli.options import Data, Kinds, settings_for
+from longstop.cli.options import Data, settings_for
 from longstop.clock import SystemClock
 
 # Libraries of one process are loaded by its verb alone: a scraper must be back within a second after a crash.
@@ -48,14 +48,26 @@ def api(
 
 def simulate(
     matches: Annotated[int, typer.Option(min=0, help="Invented matches.")] = 20,
-    kinds: Kinds = "t20",
+    kinds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KINDS", help="Kinds in turn, with commas: t20, t20-rain, odi, test, football, football-cup."
+        ),
+    ] = None,
     speed: Annotated[float, typer.Option(help="World seconds per real second.")] = 1.0,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port of crex; 0 takes a free one.")] = 8701,
     espn_port: Annotated[int, typer.Option(min=0, max=65535, help="The port of espncricinfo; 0 takes a free one.")] = 0,
-    sites: Annotated[str, typer.Option(help="Where the matches are shown: crex, espncricinfo or both.")] = "crex",
+    sofascore_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port of sofascore; 0 takes a free one.")
+    ] = 0,
+    sites: Annotated[
+        str, typer.Option(help="Where the matches are shown, with commas: crex, espncricinfo, both, sofascore or all.")
+    ] = "crex",
     seed: Annotated[int, typer.Option(help="The same seed makes the same matches.")] = 1,
     truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write the truth log.")] = None,
     ball_gap: Annotated[float, typer.Option(help="World seconds between two balls of a replayed match.")] = 30.0,
+    poll: Annotated[float, typer.Option(metavar="S", help="Seconds between two looks of an open page.")] = 4.0,
+    drop: Annotated[float, typer.Option(metavar="S", help="Seconds until a page's push channel drops.")] = 30.0,
     replay: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="A Cricsheet JSON file to replay; may be repeated.")
     ] = None,
@@ -68,19 +80,23 @@ def simulate(
     options = SimulatorOptions(
         port=port,
         espn_port=espn_port,
+        sofascore_port=sofascore_port,
         sites=sites,
         matches=matches,
-        kinds=read_kinds(kinds),
+        kinds=read_kinds(kinds) if kinds is not None else None,
         speed=speed,
         seed=seed,
         truth=truth,
         files=tuple(replay or ()),
         ball_gap=ball_gap,
+        poll_seconds=poll,
+        drop_seconds=drop,
     )
 
     def say_ready(simulator: RunningSimulator) -> None:
         print(f"simulated crex on {simulator.base_url}", flush=True)
         print(f"simulated espncricinfo on {simulator.espn_url}", flush=True)
+        print(f"simulated sofascore on {simulator.sofascore_url}", flush=True)
 
     watch_parent_if_any(os.environ)
 

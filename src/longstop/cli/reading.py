@@ -17,6 +17,17 @@ from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, OverSummary, Result
 from longstop.model.event import StoredEvent
+from longstop.model.football import (
+    Card,
+    FootballResult,
+    Goal,
+    Kick,
+    MissedPenalty,
+    PeriodEnd,
+    Substitution,
+    Timed,
+    VarDecision,
+)
 from longstop.model.match import parse_match_id
 from longstop.settings import Settings
 from longstop.sources.base import Ask, Resource
@@ -80,6 +91,9 @@ class ParseKind(StrEnum):
     BALLS = "balls"
     LIST = "list"
     NAMES = "names"
+    INCIDENTS = "incidents"
+    LINEUPS = "lineups"
+    STATISTICS = "statistics"
 
 
 def parse(
@@ -156,8 +170,29 @@ def _describe(stored: StoredEvent) -> str:
             return f"over: {over_runs} runs, {score.runs}/{score.wickets}"
         case InningsSummary(runs=total, wickets=gone, overs=overs):
             return f"innings: {total}/{gone} in {overs}"
-        case Result(text=text):
+        case Result(text=text) | FootballResult(text=text):
             return text
+        case Kick(sequence=sequence, is_scored=is_scored, home=home, away=away):
+            return f"kick {sequence}: {'scored' if is_scored else 'missed'}, {home}-{away}"
+        case PeriodEnd(period=period, home=home, away=away):
+            return f"{period}: {home}-{away}"
+        case timed:
+            minute = "-" if timed.minute is None else f"{timed.minute}'"
+            return f"{minute}{f'+{timed.added}' if timed.added else ''}: {_what(timed)}"
+
+
+def _what(content: Timed) -> str:
+    match content:
+        case Goal(how=how, home=home, away=away):
+            return f"{how} goal, {home}-{away}"
+        case Card(card=card):
+            return f"{card} card"
+        case VarDecision(decision=decision):
+            return decision
+        case Substitution():
+            return "substitution"
+        case MissedPenalty():
+            return "penalty missed"
 
 
 def _read_body(file: Path) -> bytes:

@@ -8,6 +8,7 @@ import psutil
 
 from longstop.doctor import machine, measure, place
 from longstop.doctor.base import Check
+from longstop.fetching.browser.chromium import BrowserKind, find_chromium
 from longstop.settings import Settings
 
 
@@ -20,6 +21,7 @@ def examine(environ: Mapping[str, str]) -> list[Check]:
         *place.check_sources(settings.sources),
         *_data(settings),
         *_ports(settings),
+        *_browsers(settings),
         *(machine.check_program(program, shutil.which(program.name)) for program in machine.PROGRAMS),
     ]
 
@@ -40,6 +42,15 @@ def _data(settings: Settings) -> list[Check]:
     return [
         place.check_data_directory(settings.data, measure.lock_holder(settings.data / "scraper.lock")),
         machine.check_space(str(there.absolute()), measure.free_bytes(there)),
+    ]
+
+
+def _browsers(settings: Settings) -> list[Check]:
+    packages = {BrowserKind.SHELL: "chromium-headless-shell", BrowserKind.HEADLESS: "chromium"}
+    found = {kind: find_chromium(kind, settings.scraper.browser.executable) for kind in packages}
+    return [
+        machine.check_chromium(kind, str(found[kind]) if found[kind] else None, package)
+        for kind, package in packages.items()
     ]
 
 

@@ -23,7 +23,7 @@ class Moment(Struct, frozen=True):
 
 
 class Program(Struct, frozen=True):
-    """A program that tests use."""
+    """A program that tests use, or some sites need."""
 
     name: str
     package: str
@@ -33,6 +33,7 @@ class Program(Struct, frozen=True):
 PROGRAMS = (
     Program("openssl", "openssl", "certificates in tests of fetching"),
     Program("strace", "strace", "kills at exact moments in tests of the store"),
+    Program("Xvfb", "xvfb", "browsers with a window on a machine without a screen"),
     Program("promtool", "prometheus", "a second opinion on the metrics in tests"),
 )
 
@@ -93,6 +94,19 @@ def check_space(place: str, free_bytes: int) -> Check:
         f"{free_bytes / 1e9:,.1f} GB free at {place}",
         f"free {LEAST_SPACE_BYTES / 1e9:,.0f} GB, or choose another directory with LONGSTOP_DATA",
         is_good=free_bytes >= LEAST_SPACE_BYTES,
+    )
+
+
+def check_chromium(kind: str, path: str | None, package: str) -> Check:
+    """Judge whether a kind of browser can be started; who reads sites by HTTP only needs none."""
+    if path is not None:
+        return Check(name=f"browser, {kind}", verdict=Verdict.OK, found=path, is_needed=False)
+    return Check(
+        name=f"browser, {kind}",
+        verdict=Verdict.MISSING,
+        found="for sites that give their data only to a page",
+        advice=f"run sudo apt-get install {package}, or write the path of a Chromium into BROWSER_EXECUTABLE",
+        is_needed=False,
     )
 
 

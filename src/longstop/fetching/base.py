@@ -18,6 +18,8 @@ class FetchRequest(Struct, frozen=True, kw_only=True):
     #: JSON to post; `None` for a GET.
     body: bytes | None = None
     headers: Mapping[str, str] = _NO_HEADERS
+    #: For a browser: the page whose script asks for this; empty when the URL is a page itself. HTTP ignores it.
+    page: str = ""
 
     def __str__(self) -> str:
         """Name the request in logs and errors: without the query, which may carry a secret."""

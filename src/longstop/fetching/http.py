@@ -8,6 +8,7 @@ from typing import Any, cast
 from curl_cffi import AsyncSession, CurlError, CurlOpt, Response
 from curl_cffi.requests.session import HttpMethod
 from msgspec import Struct
+from pydantic import SecretStr
 
 from longstop.clock import Clock
 from longstop.errors import BodyTooLarge, ForbiddenTarget, SourceFailed, SourceUnreachable, belonging_to
@@ -28,14 +29,25 @@ class Answer(Struct, frozen=True, kw_only=True):
     wire_bytes: int
 
 
+class HttpProxy(Struct, frozen=True, kw_only=True):
+    """The proxy that all requests of a fetcher go through."""
+
+    server: str
+    username: str
+    password: SecretStr
+
+
 class HttpFetcher:
     """Brings pages of one source; every hop is checked, and curl connects to the address that was checked.
 
     It keeps connections, but no cookies: a poll means the same whatever came before it.
     """
 
-    def __init__(self, policy: FetchPolicy, clock: Clock, resolve: Resolve = resolve_by_system) -> None:
+    def __init__(
+        self, policy: FetchPolicy, clock: Clock, resolve: Resolve = resolve_by_system, proxy: HttpProxy | None = None
+    ) -> None:
         self._policy = policy
+        self._proxy = proxy
         self._clock = clock
         self._resolve = resolve
         #: `host:port` to what curl is told about it. The host list bounds it, and all of it has been checked.
@@ -104,7 +116,12 @@ class HttpFetcher:
         )
 
     async def _pin(self, target: Target) -> None:
-        """Tell curl the checked addresses, so that no second lookup can change them."""
+        """Tell curl the checked addresses, so that no second lookup can change them.
+
+        Through a proxy the name is looked up there: asking for it here would show what is read, and mean nothing.
+        """
+        if self._proxy is not None and target.literal is None:
+            return
         addresses = await checked_addresses(
             target,
             allow_private_addresses=self._policy.allow_private_addresses,
@@ -118,7 +135,13 @@ class HttpFetcher:
 
     def _curl_options(self) -> dict[CurlOpt, Any]:
         # Without an empty proxy curl reads http_proxy from the environment by itself.
-        return {CurlOpt.PROXY: "", CurlOpt.RESOLVE: list(self._pins.values())}
+        options: dict[CurlOpt, Any] = {CurlOpt.PROXY: "", CurlOpt.RESOLVE: list(self._pins.values())}
+        if self._proxy is not None:
+            options[CurlOpt.PROXY] = self._proxy.server
+            options[CurlOpt.PROXYUSERNAME] = self._proxy.username
+            options[CurlOpt.PROXYPASSWORD] = self._proxy.password.get_secret_value()
+            options[CurlOpt.NOPROXY] = ""
+        return options
 
 
 class _CappedBody:

@@ -10,8 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, OverSummary, Result
+from longstop.model.football import FootballContent, Kick, PeriodEnd, Side, Timed
 
-Content = Delivery | InferredBalls | OverSummary | InningsSummary | Result
+Content = Delivery | InferredBalls | OverSummary | InningsSummary | Result | FootballContent
 
 
 class EventKind(StrEnum):
@@ -22,7 +23,38 @@ class EventKind(StrEnum):
     INFERRED = "inferred"
     OVER = "over"
     INNINGS = "innings"
+    #: Football's, as all that follow but the last.
+    GOAL = "goal"
+    CARD = "card"
+    SUBSTITUTION = "substitution"
+    VAR = "var"
+    MISSED_PENALTY = "missed_penalty"
+    PERIOD = "period"
+    KICK = "kick"
     RESULT = "result"
+
+
+#: Kinds that belong to one of two sides.
+SIDED = frozenset(
+    {
+        EventKind.GOAL,
+        EventKind.CARD,
+        EventKind.SUBSTITUTION,
+        EventKind.VAR,
+        EventKind.MISSED_PENALTY,
+        EventKind.KICK,
+    }
+)
+#: What the numbers of a key are, where it has others than its `nth`.
+_NUMBERS: dict[EventKind, tuple[str, ...]] = {
+    EventKind.DELIVERY: ("innings", "over", "nth"),
+    EventKind.INFERRED: ("innings", "over"),
+    EventKind.OVER: ("innings", "over"),
+    EventKind.INNINGS: ("innings",),
+    EventKind.RESULT: (),
+}
+#: Kinds that may be dropped when there is no room for all; every other one is critical, and never lost.
+NOT_CRITICAL = frozenset({EventKind.SUBSTITUTION, EventKind.VAR, EventKind.MISSED_PENALTY})
 
 
 class Op(StrEnum):
@@ -34,16 +66,19 @@ class Op(StrEnum):
 
 
 class EventKey(Struct, frozen=True, order=True):
-    """The identity of an event: (kind, innings from 1, over from 0, nth delivery of the over from 1).
+    """The identity of an event.
 
-    The nth is the order of allotment, not the place in the over: a ball inserted in the past takes the next free
-    one, so that nothing known moves. Its place is the event's `position`.
+    In cricket (kind, innings from 1, over from 0, nth delivery of the over from 1), in football (kind, side, nth
+    from 1). The nth is the order of allotment, not the place in the over: a ball inserted in the past takes the next
+    free one, so that nothing known moves. Its place is the event's `position`.
     """
 
     kind: EventKind
     innings: int = 0
     over: int = 0
     nth: int = 0
+    #: `home` or `away` for football's events of one side, else empty.
+    side: str = ""
 
     def __str__(self) -> str:
         match self.kind:
@@ -53,13 +88,20 @@ class EventKey(Struct, frozen=True, order=True):
                 return f"{self.kind}:{self.innings}:{self.over}"
             case EventKind.INNINGS:
                 return f"innings:{self.innings}"
+            case EventKind.PERIOD:
+                return f"period:{self.nth}"
             case EventKind.RESULT:
                 return "result"
+            case _:
+                return f"{self.kind}:{self.side}:{self.nth}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        kind, *numbers = text.split(":")
-        return cls(EventKind(kind), *(int(number) for number in numbers))
+        name, *rest = text.split(":")
+        kind = EventKind(name)
+        side = Side(rest.pop(0)).value if kind in SIDED else ""
+        numbers = dict(zip(_NUMBERS.get(kind, ("nth",)), map(int, rest), strict=True))
+        return cls(kind, side=side, **numbers)
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -96,8 +138,11 @@ def content_hash(content: Content, position: int | None) -> str:
 
 
 def order_of_play(event: Event) -> tuple[float, float, int, int]:
-    """Return a sort key: deliveries by position, then their over's end, the innings' end, the result."""
-    key = event.key
+    """Return a sort key: deliveries by position, then their over's end, the innings' end, the result.
+
+    In football: by the clock, a period's end after all of it, then the shoot-out, then the result.
+    """
+    key, content = event.key, event.content
     match key.kind:
         case EventKind.DELIVERY:
             return (key.innings, key.over, 0, event.position or 0)
@@ -108,4 +153,15 @@ def order_of_play(event: Event) -> tuple[float, float, int, int]:
         case EventKind.INNINGS:
             return (key.innings, inf, 0, 0)
         case EventKind.RESULT:
-            return (inf, 0, 0, 0)
+            return (inf, inf, 1, 0)
+    if isinstance(content, Kick):
+        return (inf, content.sequence, 0, 0)
+    if isinstance(content, PeriodEnd):
+        return (inf if content.minute is None else content.minute, inf, 0, key.nth)
+    if isinstance(content, Timed):
+        return (inf if content.minute is None else content.minute, content.added or 0, 0, key.nth)
+    raise TypeError(f"{key} has no place in the order of play")
+
+
+def is_football(content: Content) -> bool:
+    return isinstance(content, FootballContent)

@@ -15,6 +15,13 @@ SOURCE_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 IMMINENT_WITHIN = timedelta(hours=1)
 
 
+class Sport(StrEnum):
+    """What is played."""
+
+    CRICKET = "cricket"
+    FOOTBALL = "football"
+
+
 class MatchRef(Struct, frozen=True, order=True):
     """How one source calls a match."""
 
@@ -141,3 +148,4 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     total_polls: int = 0
     total_failures: int = 0
     last_error: str | None = None
+    sport: Sport = Sport.CRICKET

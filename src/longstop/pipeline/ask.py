@@ -2,10 +2,24 @@
 
 from typing import Protocol, TypeVar
 
-from longstop.errors import SourceError, belonging_to
+from longstop.errors import PageNotFound, SourceError, belonging_to
 from longstop.fetching.base import Fetcher, FetchRequest, Page
+from longstop.model.match import Sport
 from longstop.pipeline.effort import Effort
-from longstop.sources.base import Ask, Board, FeedPage, Listing, Names, Resource, Scorecard, Source
+from longstop.sources.base import (
+    Ask,
+    Board,
+    FeedPage,
+    FootballBoard,
+    Incidents,
+    Lineups,
+    Listing,
+    Names,
+    Resource,
+    Scorecard,
+    Source,
+    Statistics,
+)
 
 Kind = TypeVar("Kind")
 
@@ -57,6 +71,10 @@ class Asker:
         """Ask and read by this description of the site from here on."""
         self._source = source
 
+    @property
+    def sport(self) -> Sport:
+        return self._source.sport
+
     async def listing(self) -> Listing:
         return await self._ask(Ask(resource=Resource.LIST), Listing)
 
@@ -72,7 +90,26 @@ class Asker:
     async def names(self, players: tuple[str, ...], teams: tuple[str, ...]) -> Names:
         return await self._ask(Ask(resource=Resource.NAMES, players=players, teams=teams), Names)
 
-    async def _ask(self, ask: Ask, kind: type[Kind]) -> Kind:
+    async def event(self, source_id: str) -> FootballBoard:
+        return await self._ask(Ask(resource=Resource.LIVE, source_id=source_id), FootballBoard)
+
+    async def incidents(self, source_id: str) -> Incidents | None:
+        return await self._ask_if_there(Ask(resource=Resource.INCIDENTS, source_id=source_id), Incidents)
+
+    async def lineups(self, source_id: str) -> Lineups | None:
+        return await self._ask_if_there(Ask(resource=Resource.LINEUPS, source_id=source_id), Lineups)
+
+    async def statistics(self, source_id: str) -> Statistics | None:
+        return await self._ask_if_there(Ask(resource=Resource.STATISTICS, source_id=source_id), Statistics)
+
+    async def _ask_if_there(self, ask: Ask, kind: type[Kind]) -> Kind | None:
+        """Return what a page says that a site may not have yet; `None` while it has not, which is no error."""
+        try:
+            return await self._ask(ask, kind, may_be_missing=True)
+        except PageNotFound:
+            return None
+
+    async def _ask(self, ask: Ask, kind: type[Kind], *, may_be_missing: bool = False) -> Kind:
         passed = self._gate.enter(ask.resource)
         body: bytes | None = None
         try:
@@ -81,7 +118,7 @@ class Asker:
                 body = (await self._page(request)).body
                 reading = self._source.parse(ask, body)
         except BaseException as error:
-            if isinstance(error, SourceError):
+            if isinstance(error, SourceError) and not (may_be_missing and isinstance(error, PageNotFound)):
                 self._effort.failed(error)
             self._gate.leave(passed, ask.resource, error, body)
             raise

@@ -1,10 +1,11 @@
 """Which scoreboard to believe: one that goes back is a cached copy until a second look shows it again."""
 
 from longstop.model.cricket import InningsScore
+from longstop.model.football import Goals
 from longstop.model.match import MatchStatus
 from longstop.pipeline.looking import Look
 from longstop.pipeline.state import MatchState
-from longstop.sources.base import Board
+from longstop.sources.base import Board, FootballBoard, Line
 
 BALLS_PER_OVER = 6
 
@@ -20,13 +21,28 @@ def believed(state: MatchState, seen: Look) -> tuple[Board, frozenset[str]]:
     return before, frozenset({token})
 
 
-def steps_back(before: Board, after: Board) -> bool:
-    """Return whether a scoreboard shows less than the one before it."""
+def steps_back(before: Line, after: Line) -> bool:
+    """Return whether a line shows less than the one before it."""
     if after.status is MatchStatus.UPCOMING and before.status is not MatchStatus.UPCOMING:
         return True
-    if before.result is not None and after.result is None:
-        return True
-    return any(_is_less(old, new) for old, new in ((before.first, after.first), (before.second, after.second)))
+    match before, after:
+        case Board(), Board():
+            innings = ((before.first, after.first), (before.second, after.second))
+            return _has_lost_result(before, after) or any(_is_less(old, new) for old, new in innings)
+        case FootballBoard(), FootballBoard():
+            scores = ((before.score, after.score), (before.penalties, after.penalties))
+            return _has_lost_result(before, after) or any(_has_fewer(old, new) for old, new in scores)
+    return False
+
+
+def _has_lost_result(before: Board | FootballBoard, after: Board | FootballBoard) -> bool:
+    return before.result is not None and after.result is None
+
+
+def _has_fewer(old: Goals | None, new: Goals | None) -> bool:
+    if old is None:
+        return False
+    return new is None or new.home < old.home or new.away < old.away
 
 
 def _is_less(old: InningsScore | None, new: InningsScore | None) -> bool:

@@ -213,3 +213,5 @@ def _in_words(content: Content) -> tuple[LastEventKind, str]:
             return "innings_complete", f"{total}/{fallen} in {overs} overs"
         case Result(text=text):
             return "result", text
+        case other:
+            raise TypeError(f"{type(other).__name__} is no event of cricket")

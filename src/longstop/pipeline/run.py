@@ -1,4 +1,4 @@
-"""The road, once: look → believe → compare → keep. Read this first.
+"""The road of cricket, once: look → believe → compare → keep. Read this first.
 
 look        ask the site for its scoreboard and its event list, as far back as needed   walk.py
 validate    is it this match, can it be true                                            validate.py
@@ -6,7 +6,7 @@ assemble    feed items become events                                            
 diff        what is new, changed or gone, against what we hold                          diff.py, timeline.py
 find        what is missing or does not add up                                          findings.py, tally.py
 normalise   the payload that is served                                                  normalise.py
-keep        one transaction; only when it is durable does the update count              storage
+keep        one transaction; only when it is durable does the update count              keeping.py, storage
 """
 
 from datetime import datetime
@@ -15,25 +15,24 @@ import msgspec
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.errors import EpochLost, SourceError, belonging_to
+from longstop.errors import SourceError, belonging_to
 from longstop.model.cricket import Delivery
-from longstop.model.match import MatchStatus, Phase, move
-from longstop.model.snapshot import Provenance, canonical, checksum
+from longstop.model.match import MatchStatus, Phase
+from longstop.model.snapshot import canonical
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.compared import Compared, compared
 from longstop.pipeline.effort import Effort
+from longstop.pipeline.held import HeldMatch
+from longstop.pipeline.keeping import Proposal, Scribe
 from longstop.pipeline.looking import Look
 from longstop.pipeline.normalise import normalise, status_of, title_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.validate import validate_scorecard
 from longstop.pipeline.walk import look
 from longstop.sources.base import Board, Names, Scorecard
-from longstop.storage.base import Finding, FindingKind, MatchStore, MatchUpdate, Receipt, SnapshotDraft
+from longstop.storage.base import Finding, FindingKind, MatchStore, Receipt
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ResourceFailed
-
-#: How sure we are of what one source says while no other speaks.
-ONLY_WITNESS = 1.0
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -49,19 +48,18 @@ class Road:
 
     def __init__(self, *, asker: Asker, store: MatchStore, bus: Bus, clock: Clock, scraper_id: str) -> None:
         self._asker = asker
-        self._store = store
         self._bus = bus
         self._clock = clock
-        self._scraper_id = scraper_id
+        self._scribe = Scribe(store=store, clock=clock, scraper_id=scraper_id)
 
     async def run(
-        self, state: MatchState, *, is_whole: bool = False, effort: Effort | None = None, board: Board | None = None
+        self, state: HeldMatch, *, is_whole: bool = False, effort: Effort | None = None, board: Board | None = None
     ) -> Outcome:
         """Take one look, a whole one if asked to, and keep what it changed; when it fails, raise and change nothing.
 
         `effort` is told what the look costs; `board` is the scoreboard to go by when the site shows none any more.
         """
-        ref = state.row.ref
+        state, ref = MatchState.of(state), state.row.ref
         with belonging_to(ref.source, f"look at {ref.source_id}"):
             asker = self._asker.keeping(effort or Effort())
             seen = await look(asker, state, is_whole=is_whole, board=board)
@@ -70,22 +68,16 @@ class Road:
             names = await self._names(asker, state, seen)
             after = compared(state, seen, scorecard, names)
 
-        update = self._draft(state, after, seen_at)
-        if update is None:
-            return Outcome(state=after.state, receipt=None)
-        receipt = await self._store.save_update(update)
-        return Outcome(state=after.state.after(receipt), receipt=receipt)
+        receipt = await self._scribe.write(state, _proposed(after, seen_at))
+        return Outcome(state=after.state.after(receipt) if receipt else after.state, receipt=receipt)
 
-    async def reload(self, state: MatchState) -> MatchState:
-        """Return the durable base of a match that is still ours: all that is left to go on from when a commit's outcome
-        is unknown."""
-        base = await self._store.load(state.row.match_id)
-        if base.match.epoch != state.row.epoch:
-            raise EpochLost(f"match {base.match.match_id} is at epoch {base.match.epoch}, owned by {base.match.owner}")
-        return MatchState.from_base(base)
+    async def reload(self, state: HeldMatch) -> MatchState:
+        """Return the durable base of a match that is still ours."""
+        return MatchState.from_base(await self._scribe.base(state))
 
-    async def finish(self, state: MatchState, effort: Effort) -> MatchState:
+    async def finish(self, state: HeldMatch, effort: Effort) -> MatchState:
         """Read what is left of a match whose page is gone, and store that it is over."""
+        state = MatchState.of(state)
         if state.board is not None:
             try:
                 state = (await self.run(state, is_whole=True, effort=effort, board=state.board)).state
@@ -94,35 +86,15 @@ class Road:
         if state.result is None:
             unknown = Finding(kind=FindingKind.GAP, place="result", detail="the page is gone, and showed no result")
             state = msgspec.structs.replace(state, findings=(*state.findings, unknown))
-        return await self._put(state, Phase.COMPLETED, MatchStatus.COMPLETED)
+        return await self._scribe.put(state, Phase.COMPLETED, MatchStatus.COMPLETED)
 
-    async def pause(self, state: MatchState) -> MatchState:
+    async def pause(self, state: HeldMatch) -> MatchState:
         """Store that a match rests."""
-        return await self._put(state, Phase.PAUSED, state.row.status)
+        return await self._scribe.put(MatchState.of(state), Phase.PAUSED, state.row.status)
 
-    async def archive(self, state: MatchState) -> MatchState:
+    async def archive(self, state: HeldMatch) -> MatchState:
         """Store that a finished match needs no more looks."""
-        return await self._put(state, Phase.ARCHIVED, state.row.status)
-
-    async def _put(self, state: MatchState, phase: Phase, status: MatchStatus) -> MatchState:
-        """Store where a match stands in our care, and nothing else about it."""
-        row = state.row
-        update = MatchUpdate(
-            match_id=row.match_id,
-            epoch=row.epoch,
-            scraper_id=self._scraper_id,
-            captured_at=self._clock.now(),
-            phase=move(row.phase, phase),
-            status=status,
-            title=row.title,
-            start_at=row.start_at,
-            events=(),
-            snapshot=None,
-            findings=state.findings,
-            players={},
-            teams={},
-        )
-        return state.after(await self._store.save_update(update))
+        return await self._scribe.put(MatchState.of(state), Phase.ARCHIVED, state.row.status)
 
     async def _scorecard(self, asker: Asker, state: MatchState, seen: Look) -> Scorecard | None:
         """Return the scorecard, read afresh whenever the whole list was; it is a check, so its failure is no stop."""
@@ -159,52 +131,20 @@ class Road:
             )
         )
 
-    def _draft(self, state: MatchState, after: Compared, seen_at: datetime) -> MatchUpdate | None:
-        """Return the update to store, or `None` when everything is as stored already."""
-        board = after.board
-        status = status_of(after.state, board)
-        payload = canonical(normalise(after.state, board).model_dump(mode="json", exclude_unset=True))
-        digest = checksum(payload)
-        is_new_payload = state.snapshot is None or digest != state.snapshot.checksum
-        row = state.row
-        phase = _phase(row.phase, status)
-        title, start_at = title_of(after.state, board), board.start_at or row.start_at
-        is_news = (
-            after.events
-            or is_new_payload
-            or set(after.findings) != set(state.findings)
-            or (phase, status, title, start_at) != (row.phase, row.status, row.title, row.start_at)
-            or after.players
-            or after.teams
-        )
-        if not is_news:
-            return None
-        said = Provenance(source=row.ref.source, confidence=ONLY_WITNESS, at=seen_at)
-        snapshot = SnapshotDraft(
-            checksum=digest,
-            payload=payload,
-            provenance={"*": said},
-            update_latency_ms=round((self._clock.now() - seen_at).total_seconds() * 1000),
-        )
-        return MatchUpdate(
-            match_id=row.match_id,
-            epoch=row.epoch,
-            scraper_id=self._scraper_id,
-            captured_at=seen_at,
-            phase=phase,
-            status=status,
-            title=title,
-            start_at=start_at,
-            events=after.events,
-            snapshot=snapshot if is_new_payload else None,
-            findings=after.findings,
-            players=after.players,
-            teams=after.teams,
-        )
 
-
-def _phase(before: Phase, status: MatchStatus) -> Phase:
-    return move(before, Phase.COMPLETED if status is MatchStatus.COMPLETED else Phase.ACTIVE)
+def _proposed(after: Compared, seen_at: datetime) -> Proposal:
+    board, state = after.board, after.state
+    return Proposal(
+        status=status_of(state, board),
+        title=title_of(state, board),
+        start_at=board.start_at or state.row.start_at,
+        payload=canonical(normalise(state, board).model_dump(mode="json", exclude_unset=True)),
+        events=after.events,
+        findings=after.findings,
+        players=after.players,
+        teams=after.teams,
+        seen_at=seen_at,
+    )
 
 
 def _player_keys(seen: Look) -> set[str]:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from longstop.errors import (
     BodyTooLarge,
     BodyTruncated,
+    BrowserLost,
     CircuitOpen,
     EmptyBody,
     FetchError,
@@ -19,6 +20,7 @@ from longstop.errors import (
     ObservationError,
     PageNotFound,
     ParseError,
+    ProxyFailed,
     SourceChallenged,
     SourceError,
     SourceFailed,
@@ -58,6 +60,7 @@ _OURS = Meaning(kind=FailureKind.OURS, is_soft=True)
 MEANINGS: dict[type[SourceError], Meaning] = {
     FetchTimeout: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
     SourceUnreachable: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    ProxyFailed: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
     SourceFailed: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
     BodyTruncated: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
     # Once is a mood, and asked again later; that it lasts is for the breakers to notice.
@@ -74,6 +77,7 @@ MEANINGS: dict[type[SourceError], Meaning] = {
     ForbiddenTarget: Meaning(kind=FailureKind.CONTENT, is_soft=False),
     PageNotFound: Meaning(kind=FailureKind.GONE, is_soft=False),
     CircuitOpen: Meaning(kind=FailureKind.HELD, is_soft=True),
+    BrowserLost: _OURS,
     FetchError: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
     ParseError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
     ObservationError: Meaning(kind=FailureKind.CONTENT, is_soft=False),

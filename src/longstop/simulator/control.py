@@ -1,5 +1,6 @@
 """The simulator's own paths under `/_sim/`: look at the world, stop it, set faults, and read who asked for what."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,17 +11,21 @@ from longstop.errors import UsageError
 from longstop.simulator.board import Board
 from longstop.simulator.espncricinfo_ids import match_number
 from longstop.simulator.faults import FaultBook, FaultRule, read_faults
+from longstop.simulator.football_board import FootballBoard
 from longstop.simulator.http import Request, Response, failure, to_json
+from longstop.simulator.pages.crex_page import page_path
 from longstop.simulator.requests import RequestBook
-from longstop.simulator.world import World
+from longstop.simulator.sofascore.page import page_path as event_page_path
+from longstop.simulator.sofascore.statuses import has_begun, is_over, status_of
+from longstop.simulator.timeline import Timeline
 
 PREFIX = "/_sim/"
 _MAX_DIGITS = 15
 
 
 class Control:
-    def __init__(self, world: World, faults: FaultBook, requests: RequestBook) -> None:
-        self._world = world
+    def __init__(self, worlds: Sequence[Timeline[Any, Any]], faults: FaultBook, requests: RequestBook) -> None:
+        self._worlds = worlds
         self._faults = faults
         self._requests = requests
 
@@ -29,7 +34,8 @@ class Control:
             case "GET", "status":
                 return to_json(self._status(now))
             case "POST", "freeze":
-                self._world.freeze(now)
+                for world in self._worlds:
+                    world.freeze(now)
                 return to_json(self._status(now))
             case "GET", "requests":
                 return self._asked(request.query.get("after", "0"))
@@ -40,10 +46,10 @@ class Control:
     def _status(self, now: datetime) -> dict[str, Any]:
         return {
             "now": to_iso(now),
-            "world_seconds": self._world.seconds,
-            "is_frozen": self._world.is_frozen,
+            "world_seconds": self._worlds[0].seconds,
+            "is_frozen": all(world.is_frozen for world in self._worlds),
             "requests": dict(self._requests.counts),
-            "matches": [_summary(board) for board in self._world.boards.values()],
+            "matches": [_summary(board) for world in self._worlds for board in world.boards.values()],
         }
 
     def _asked(self, after: str) -> Response:
@@ -71,15 +77,37 @@ class Control:
             raise UsageError("a fault's id is a number; without one all faults go")
 
 
-def _summary(board: Board) -> dict[str, Any]:
+def _summary(board: Board | FootballBoard) -> dict[str, Any]:
+    if isinstance(board, FootballBoard):
+        return _football_summary(board)
     return {
+        "sport": "cricket",
         "key": board.game.key,
         "espn_id": match_number(board.game.key),
         "title": board.game.title,
         "phase": _phase(board),
         "balls": len(board.balls_posted),
         "headline": board.headline,
+        "page": page_path(board.game),
     }
+
+
+def _football_summary(board: FootballBoard) -> dict[str, Any]:
+    return {
+        "sport": "football",
+        "key": board.match.key,
+        "title": f"{board.match.home.name} v {board.match.away.name}",
+        "phase": "completed" if is_over(board) else _football_phase(board),
+        "events": len(board.live),
+        "headline": board.status,
+        "page": event_page_path(board.match),
+    }
+
+
+def _football_phase(board: FootballBoard) -> str:
+    if not has_begun(board):
+        return "upcoming"
+    return "live" if status_of(board, is_low_coverage=False).code in (6, 7, 41, 42, 50) else "break"
 
 
 def _phase(board: Board) -> str:

@@ -11,10 +11,13 @@ from longstop.simulator.crex_card import scorecard
 from longstop.simulator.crex_feed import BallFeed
 from longstop.simulator.crex_state import list_entry, live_state
 from longstop.simulator.http import Request, Response, failure, to_json
+from longstop.simulator.pages.crex_page import LISTING, key_of, listing_page, match_page
+from longstop.simulator.pages.furniture import asset
 from longstop.simulator.world import World
 
 _NOT_VALID = "Not a valid Request"
 _BROKEN_PAYLOAD = "Request Payload Error!"
+_HTML = "text/html; charset=utf-8"
 
 
 class _FeedAsk(Struct, frozen=True):
@@ -30,8 +33,9 @@ class _NamesAsk(Struct, frozen=True):
 class CrexSite:
     """Answers requests from what the world shows now."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, poll_seconds: float = 4.0) -> None:
         self._world = world
+        self._poll_seconds = poll_seconds
         self._feeds: dict[str, BallFeed] = {}
         self._entries: dict[str, tuple[tuple[int, int], msgspec.Raw]] = {}
         self._routes: dict[tuple[str, str], Callable[[Request], Response]] = {
@@ -40,11 +44,23 @@ class CrexSite:
             ("GET", "/api/v3/getSC4"): self._scorecard,
             ("POST", "/commentary/v1/getBallFeeds"): self._ball_feed,
             ("POST", "/mapping/getHomeMapData"): self._names,
+            ("GET", LISTING): self._listing,
         }
 
     def answer(self, request: Request) -> Response:
         route = self._routes.get((request.method, request.path))
-        return route(request) if route else failure(404, _NOT_VALID)
+        if route:
+            return route(request)
+        return self._page(request) or asset(request) or failure(404, _NOT_VALID)
+
+    def _page(self, request: Request) -> Response | None:
+        board = self._world.boards.get(key_of(request.path) or "")
+        if board is None or request.method != "GET":
+            return None
+        return Response(body=match_page(board.game, self._poll_seconds), content_type=_HTML)
+
+    def _listing(self, _request: Request) -> Response:
+        return Response(body=listing_page(self._world.boards.values()), content_type=_HTML)
 
     def _live_matches(self, _request: Request) -> Response:
         return to_json({key: self._entry(key, board) for key, board in self._world.boards.items()})

@@ -50,6 +50,28 @@ class FaultKind(StrEnum):
     NAMELESS = "nameless"
     #: The match, or every match, is missing from the list.
     UNLISTED = "unlisted"
+    #: Whatever is asked about a match is answered about another one.
+    OTHER_MATCH = "other-match"
+    #: A page runs in circles from `seconds` after it is read, and answers nothing any more.
+    SPIN = "spin"
+    #: A page takes ten megabytes more every second.
+    LEAK = "leak"
+    #: A page brings its renderer down after `seconds`.
+    CRASH = "crash"
+    #: A page alerts, asks, and does not want to be left.
+    DIALOGS = "dialogs"
+    #: A page opens others.
+    POPUPS = "popups"
+    #: A page sends files.
+    DOWNLOADS = "downloads"
+    #: A page asks for something ten times a second, for ever: the network is never idle.
+    BUSY = "busy"
+    #: A page whose elements all have other names.
+    REDESIGNED = "redesigned"
+    #: A page makes each of its calls `seconds` late.
+    LATE_CALLS = "late-calls"
+    #: A page makes none of its calls.
+    NO_CALLS = "no-calls"
 
 
 class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,7 +86,7 @@ class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     share: Annotated[float, Meta(ge=0, le=1)] = 1.0
     #: How long the rule holds; `None` is until it is taken away.
     valid_seconds: _Seconds | None = None
-    #: For `latency`, `older` and `drip`.
+    #: For `latency`, `older`, `drip`, `spin`, `crash`, `dialogs` and `late-calls`.
     seconds: _Seconds = 0.0
     jitter_seconds: _Seconds = 0.0
     status: Annotated[int, Meta(ge=400, le=599)] = 503

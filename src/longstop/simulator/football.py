@@ -82,14 +82,24 @@ class VarTruth(Struct, frozen=True, kw_only=True):
     player: str
 
 
+class MissedPenaltyTruth(Struct, frozen=True, kw_only=True):
+    """A penalty in play that gave no goal."""
+
+    side: str
+    minute: int
+    added: int
+    player: str
+
+
 class PeriodTruth(Struct, frozen=True, kw_only=True):
     """A part of the match that has ended."""
 
-    #: `HT`, `FT`, `ET HT` or `AET`.
+    #: `HT`, `FT`, `ET HT`, `AET` or `PEN`.
     period: str
     minute: int
     #: How many minutes were added to it.
     added: int
+    #: The score then; of `PEN`, the shoot-out's own.
     home: int
     away: int
 
@@ -126,6 +136,7 @@ FootballContent = (
     | CardTruth
     | SubstitutionTruth
     | VarTruth
+    | MissedPenaltyTruth
     | PeriodTruth
     | KickTruth
     | FootballResultTruth
@@ -138,6 +149,7 @@ KIND_NAMES: dict[type, str] = {
     CardTruth: "card",
     SubstitutionTruth: "substitution",
     VarTruth: "var",
+    MissedPenaltyTruth: "missed_penalty",
     PeriodTruth: "period",
     KickTruth: "kick",
     FootballResultTruth: "result",
@@ -175,6 +187,16 @@ class FootballMatch(Struct, frozen=True, kw_only=True):
             if entry.content is not None:
                 final[entry.id] = entry.content
         return final
+
+    @property
+    def final_shift(self) -> float:
+        """Return how much later than first planned it starts in the end."""
+        return max(entry.content.shift_seconds for entry in self.entries if isinstance(entry.content, StatusTruth))
+
+    @property
+    def ends_at(self) -> float:
+        """Return when the last thing happened, in seconds from the kick-off as first planned."""
+        return max(entry.at for entry in self.entries)
 
     def team(self, side: str) -> Team:
         return self.home if side == HOME else self.away

@@ -22,6 +22,12 @@ class FootballBoard:
         self.live: dict[str, FootballContent] = {}
         #: +1 for every step, so that whoever renders can keep what did not change.
         self.version = 0
+        #: When something last changed, in seconds from the kick-off as first planned.
+        self.changed_at = 0.0
+        #: The ids of what the last change was about.
+        self.changed: tuple[str, ...] = ()
+        #: When the site last began to show each of the match's statuses, in the same seconds.
+        self.since: dict[str, float] = {}
 
     @property
     def status(self) -> str:
@@ -40,9 +46,17 @@ class FootballBoard:
         known = self.live.get(step.id)
         if step.content == known:
             return []
+        self._note(step)
         if step.content is None:
             gone = self.live.pop(step.id)
             return [Change(op="void", kind=KIND_NAMES[type(gone)], id=step.id, content=None)]
         self.live[step.id] = step.content
         kind = KIND_NAMES[type(step.content)]
         return [Change(op="update" if known else "insert", kind=kind, id=step.id, content=step.content)]
+
+    def _note(self, step: FootballStep) -> None:
+        is_same_moment = step.at == self.changed_at
+        self.changed = (*self.changed, step.id) if is_same_moment else (step.id,)
+        self.changed_at = step.at
+        if isinstance(step.content, StatusTruth):
+            self.since[step.content.status] = step.at

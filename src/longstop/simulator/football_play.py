@@ -16,6 +16,7 @@ from longstop.simulator.football import (
     FootballResultTruth,
     GoalTruth,
     LineupTruth,
+    MissedPenaltyTruth,
     PeriodTruth,
     StatusTruth,
     VarTruth,
@@ -29,6 +30,7 @@ _CUP_SHARE = 0.4
 _GOAL, _CARD, _SUBSTITUTION, _INJURY = 0.0145, 0.022, 0.065, 0.003
 _RED_SHARE, _UPGRADE_SHARE = 0.04, 0.04
 _REVERSED_SHARE, _CHECKED_SHARE = 0.12, 0.05
+_MISSED_SHARE = 0.15
 _FIRST_SUBSTITUTION = 46
 #: VAR decisions are numbered on their own, as on the real site.
 _FIRST_ID, _FIRST_VAR_ID = 118_000_000, 679_000
@@ -84,9 +86,9 @@ _EXTRA_HALVES = (
 )
 
 
-def play_football(seed: int, index: int) -> FootballMatch:
-    """Return the final truth of the football match number `index` of the seed."""
-    return _Play(index, Random(f"football {seed} {index}")).play()
+def play_football(seed: int, index: int, *, is_cup: bool | None = None) -> FootballMatch:
+    """Return the final truth of the football match number `index` of the seed, of a cup or as the dice fall."""
+    return _Play(index, Random(f"football {seed} {index}"), is_cup).play()
 
 
 class _Abandoned(Exception):
@@ -96,16 +98,19 @@ class _Abandoned(Exception):
 class _Play:
     """A match under way."""
 
-    def __init__(self, index: int, dice: Random) -> None:
+    def __init__(self, index: int, dice: Random, is_cup: bool | None) -> None:
         self._index = index
         self._dice = dice
         self._home, self._away = invent_teams(index, dice)
         self._pitches = {HOME: Pitch(self._home), AWAY: Pitch(self._away)}
         self._score = {HOME: 0, AWAY: 0}
-        self._is_cup = dice.random() < _CUP_SHARE
+        drawn_as_cup = dice.random() < _CUP_SHARE
+        self._is_cup = drawn_as_cup if is_cup is None else is_cup
         self._story = dice.choices(list(_STORIES), list(_STORIES.values()))[0]
         #: The minute in which play stops, if it does.
         self._stops_in = dice.randint(5, 88) if self._story in (_Story.INTERRUPTED, _Story.ABANDONED) else 0
+        #: The minute in which a penalty is missed, if one is.
+        self._missed_in = dice.randint(5, 88) if dice.random() < _MISSED_SHARE else 0
         self._shift = 0.0
         self._at = 0.0
         self._entries: list[Entry] = []
@@ -184,7 +189,10 @@ class _Play:
             self._at += self._dice.uniform(30, 60)
             self._add(kick)
         self._at += 60
-        self._end("AP", "AP", penalties=(kicks[-1].home, kicks[-1].away))
+        last = kicks[-1]
+        ended = PeriodTruth(period="PEN", minute=120, added=0, home=last.home, away=last.away)
+        self._entries.append(Entry(at=self._at, id="period-PEN", content=ended))
+        self._end("AP", "AP", penalties=(last.home, last.away))
 
     def _play_half(self, half: _Half) -> None:
         self._say(half.status)
@@ -217,6 +225,10 @@ class _Play:
         self._say(half.status)
 
     def _play_minute(self, minute: int, added: int) -> None:
+        if minute == self._missed_in and not added:
+            side = self._dice.choice(SIDES)
+            player = self._pitches[side].anyone(self._dice)
+            self._add(MissedPenaltyTruth(side=side, minute=minute, added=added, player=player))
         for side in SIDES:
             if self._dice.random() < _GOAL:
                 self._goal(side, minute, added)

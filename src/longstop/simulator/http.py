@@ -9,12 +9,18 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from longstop.simulator.espncricinfo_ids import match_key_of
+from longstop.simulator.espncricinfo_ids import match_key_of, match_number
 
 _MAX_BODY_BYTES = 1_000_000
 #: A match's number as it stands in the addresses of espncricinfo.
 _IN_PATH = re.compile(r"-(\d{1,12})/full-scorecard$")
+#: A match's key as it stands in the other sites' addresses: crex's pages; sofascore's calls, pages and channel.
+_KEY_IN_PATH = re.compile(
+    r"/(?:scoreboard/|cricket-live-score/[a-z0-9-]*-match-updates-)(?P<page>[0-9A-Z]{1,8})(?:/|$)"
+    r"|/(?:api/v1/event/|push/|event/[a-z0-9-]+/)(?P<event>\d{1,12})(?:/|$)"
+)
 
 
 class BadRequest(Exception):
@@ -26,6 +32,8 @@ class Request(Struct, frozen=True, kw_only=True):
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    #: By name in small letters.
+    headers: Mapping[str, str] = field(default_factory=dict)
     keeps_alive: bool = True
 
     @property
@@ -33,12 +41,25 @@ class Request(Struct, frozen=True, kw_only=True):
         """Return which match is meant, by the path, by the query or by the posted JSON."""
         if named := _IN_PATH.search(self.path):
             return match_key_of(int(named[1]))
+        if named := _KEY_IN_PATH.match(self.path):
+            return named["page"] or named["event"]
         if "key" in self.query or not self.body:
             return self.query.get("key")
         try:
             return msgspec.json.decode(self.body, type=_Posted).matchKey
         except msgspec.MsgspecError:
             return None
+
+    def about(self, key: str) -> "Request":
+        """Return the same request about another match."""
+        if _IN_PATH.search(self.path):
+            return replace(self, path=_IN_PATH.sub(f"-{match_number(key)}/full-scorecard", self.path))
+        if named := _KEY_IN_PATH.match(self.path):
+            begin, end = named.span("page" if named["page"] else "event")
+            return replace(self, path=self.path[:begin] + key + self.path[end:])
+        if "key" in self.query:
+            return replace(self, query={**self.query, "key": key})
+        return replace(self, body=self.body.replace(f'"{self.match_key}"'.encode(), f'"{key}"'.encode()))
 
 
 class _Posted(Struct):
@@ -56,7 +77,8 @@ class Response(Struct, frozen=True, kw_only=True):
         lines = [
             f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}",
             f"Content-Type: {self.content_type}",
-            f"Content-Length: {len(self.body)}",
+            # What was not modified has a length, and none of it is sent.
+            *([] if self.status == HTTPStatus.NOT_MODIFIED else [f"Content-Length: {len(self.body)}"]),
             f"Connection: {'keep-alive' if keeps_alive else 'close'}",
             *(f"{name}: {value}" for name, value in self.headers.items()),
         ]
@@ -108,5 +130,6 @@ def _to_request(request_line: str, headers: Mapping[str, str], body: bytes) -> R
         path=path,
         query=dict(parse_qsl(query)),
         body=body,
+        headers=headers,
         keeps_alive=wished == "keep-alive" if version == "HTTP/1.0" else wished != "close",
     )

@@ -8,9 +8,11 @@ from msgspec import Struct
 
 from longstop.simulator.espncricinfo_ids import SITE as ESPNCRICINFO
 from longstop.simulator.espncricinfo_truth import as_espncricinfo
+from longstop.simulator.football_judge import FootballFinding, FootballTruth, compare_football
 from longstop.simulator.truth import TruthLine
 
 CREX = "crex"
+SOFASCORE = "sofascore"
 #: The kind of a record that sums up balls which nobody saw.
 INFERRED = "inferred"
 #: How many findings are put into words.
@@ -83,22 +85,30 @@ def judge(
 
     `events` holds, for every match by its site's id, all event versions in the order of their sequence numbers;
     `declared`, by the same ids, the findings that the product has admitted. Every match must be there as each of
-    `sites` shows it; without them, as each site that an event names as its source.
+    `sites` shows it; without them, as each site that an event names as its source. A football match, which is one
+    whose first line is its status, is shown at one site only.
     """
     shown_at = tuple(sites if sites is not None else _sources(events))
     published: dict[str, _Truth] = {}
+    football: dict[str, FootballTruth] = {}
     for line in truth:
-        for site in shown_at:
+        if line.kind == "status" or line.match in football:
+            football.setdefault(line.match, FootballTruth()).take(line)
+            continue
+        for site in _of_cricket(shown_at):
             seen = as_espncricinfo(line) if site == ESPNCRICINFO else line
             published.setdefault(seen.match, _Truth()).take(seen)
-    findings: list[_Finding] = []
-    for match in sorted(published.keys() | events.keys()):
+    findings: list[_Finding | FootballFinding] = []
+    for match, told in sorted(football.items()):
+        findings += compare_football(match, told, events.get(match, ()))
+    for match in sorted(published.keys() | events.keys() - football.keys()):
         admitted = (declared or {}).get(match, ())
         findings += _compare(match, published.get(match, _Truth()), events.get(match, ()), admitted)
     counts = Counter(finding.kind for finding in findings)
     return Verdict(
-        matches=len(published),
-        events_truth=sum(len(told.live) for told in published.values()),
+        matches=len(published) + len(football),
+        events_truth=sum(len(each.live) for each in published.values())
+        + sum(len(each.live) for each in football.values()),
         events_stored=sum(len(_live(versions)[0]) for versions in events.values()),
         lost=counts["lost"],
         duplicated=counts["duplicated"],
@@ -109,12 +119,12 @@ def judge(
 
 
 def wrong_scores(
-    truth: Iterable[TruthLine], payloads: Mapping[str, Mapping[str, Any]], sites: Iterable[str]
+    truth: Iterable[TruthLine], payloads: Mapping[str, Mapping[str, Any]], sites: Sequence[str]
 ) -> list[str]:
     """Return a sentence for each closed innings that a match's payload shows with another total than was published."""
     published: dict[tuple[str, int], TruthLine] = {}
     for line in truth:
-        for site in sites if line.kind == "innings" else ():
+        for site in _of_cricket(sites) if line.kind == "innings" else ():
             seen = as_espncricinfo(line) if site == ESPNCRICINFO else line
             published[seen.match, int(seen.id.partition("-")[2])] = seen
     found = []
@@ -125,6 +135,10 @@ def wrong_scores(
             total = f"{line.content['runs']}/{line.content['wickets']}"
             found.append(f"{match}: innings {number} is served as {shown}, published was {total}")
     return found
+
+
+def _of_cricket(sites: Iterable[str]) -> list[str]:
+    return [site for site in sites if site != SOFASCORE]
 
 
 def _sources(events: Mapping[str, Sequence[_Version]]) -> list[str]:

@@ -5,6 +5,7 @@ from random import Random
 
 from longstop.errors import UsageError
 from longstop.simulator.five_days import play_test
+from longstop.simulator.football_world import FOOTBALL_KINDS
 from longstop.simulator.game import Game
 from longstop.simulator.limited import play_odi, play_rainy_t20, play_t20
 from longstop.simulator.mistakes import with_mistakes
@@ -18,20 +19,21 @@ _PLAYS: dict[str, Callable[[int, int], Game]] = {
     "odi": play_odi,
     "test": play_test,
 }
-KINDS = tuple(_PLAYS)
+CRICKET_KINDS = tuple(_PLAYS)
+KINDS = (*CRICKET_KINDS, *FOOTBALL_KINDS)
 
 
 def read_kinds(text: str) -> tuple[str, ...]:
     """Return the kinds of a list with commas, as in `t20,odi`."""
     kinds = tuple(kind.strip() for kind in text.split(","))
-    unknown = [kind for kind in kinds if kind not in _PLAYS]
+    unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
         raise UsageError(f"{unknown[0][:40]!r} is no kind of match: there are {', '.join(KINDS)}")
     return kinds
 
 
 def play(kind: str, seed: int, index: int) -> Game:
-    """Return the final truth of the match number `index` of the seed; the same numbers give the same match."""
+    """Return the final truth of the cricket match number `index` of the seed; the same numbers give the same match."""
     return _PLAYS[kind](seed, index)
 
 

@@ -3,17 +3,20 @@
 import asyncio
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any, Generic, Protocol
 
 from longstop.clock import Clock
 from longstop.simulator.control import PREFIX, Control
-from longstop.simulator.crex_site import CrexSite
 from longstop.simulator.faults import Choice, Fault, FaultBook, FaultKind
 from longstop.simulator.http import BadRequest, Request, Response, failure, read_request
+from longstop.simulator.pages.hostile import PREFIX as HOSTILE
+from longstop.simulator.pages.hostile import hostile_answer
 from longstop.simulator.requests import RequestBook
-from longstop.simulator.spoiling import Site, Spoiler
-from longstop.simulator.world import World
+from longstop.simulator.spoiling import Site, Spoiler, WorldT
+from longstop.simulator.timeline import Timeline
+from longstop.simulator.websocket import accept, wants_channel
 
 #: An idle connection is closed after so many seconds.
 _IDLE_SECONDS = 75
@@ -21,18 +24,35 @@ _IDLE_SECONDS = 75
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
-class SimulatorServer:
-    """Serves the site and its control paths on one port."""
+class Channel(Protocol):
+    """Whoever speaks on a connection that is no longer HTTP."""
+
+    async def run(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None: ...
+
+
+OpenChannel = Callable[[Request], Channel | None]
+
+
+class SimulatorServer(Generic[WorldT]):
+    """Serves a site and the control paths on one port; `beside` are worlds of other sites, stopped with this one."""
 
     def __init__(
-        self, world: World, faults: FaultBook, clock: Clock, make_site: Callable[[World], Site] = CrexSite
+        self,
+        world: WorldT,
+        faults: FaultBook,
+        clock: Clock,
+        make_site: Callable[[WorldT], Site],
+        *,
+        beside: Sequence[Timeline[Any, Any]] = (),
+        open_channel: OpenChannel = lambda _request: None,
     ) -> None:
-        self._world = world
+        self._worlds: tuple[Timeline[Any, Any], ...] = (world, *beside)
         self._faults = faults
         self._clock = clock
         self._spoiler = Spoiler(world, make_site)
+        self._open_channel = open_channel
         self._requests = RequestBook()
-        self._control = Control(world, faults, self._requests)
+        self._control = Control(self._worlds, faults, self._requests)
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -70,19 +90,26 @@ class SimulatorServer:
             except BadRequest as error:
                 writer.write(failure(400, str(error)).encode(keeps_alive=False))
                 return
-            if request is None or not await self._respond(request, writer):
+            if request is None or not await self._respond(request, reader, writer):
                 return
 
-    async def _respond(self, request: Request, writer: asyncio.StreamWriter) -> bool:
+    async def _respond(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answer, and return whether the connection goes on."""
         now = self._clock.now()
-        self._world.advance(now)
+        for world in self._worlds:
+            world.advance(now)
         if request.path.startswith(PREFIX):
             return await _send(self._control.answer(request, now), request, writer)
         choice = self._faults.choose(request, now)
         self._requests.note(request, choice, now)
         if choice.delay_seconds:
             await asyncio.sleep(choice.delay_seconds)
+        if request.path.startswith(HOSTILE):
+            return await _send(hostile_answer(request), request, writer)
+        if wants_channel(request) and choice.rule is None and (channel := self._open_channel(request)):
+            writer.write(accept(request))
+            await channel.run(reader, writer)
+            return False
         return await self._send_spoilt(choice, request, writer)
 
     async def _send_spoilt(self, choice: Choice, request: Request, writer: asyncio.StreamWriter) -> bool:

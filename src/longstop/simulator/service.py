@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from random import Random
+from typing import Any
 
 from msgspec import Struct
 
@@ -14,17 +16,28 @@ from longstop.simulator.crex_site import CrexSite
 from longstop.simulator.espncricinfo_ids import SITE as ESPNCRICINFO
 from longstop.simulator.espncricinfo_site import EspncricinfoSite
 from longstop.simulator.faults import FaultBook
+from longstop.simulator.football_world import FOOTBALL_KINDS, FootballWorld, plan_football
+from longstop.simulator.http import Request
 from longstop.simulator.kinds import DEFAULT_KINDS
 from longstop.simulator.plan import plan_world
 from longstop.simulator.server import SimulatorServer
-from longstop.simulator.spoiling import Site
-from longstop.simulator.truth import TruthFile, TruthLine
+from longstop.simulator.sofascore.push import PUSH, PushChannel
+from longstop.simulator.sofascore.site import SITE as SOFASCORE
+from longstop.simulator.sofascore.site import SofascoreSite
+from longstop.simulator.timeline import Record, Timeline, forget
+from longstop.simulator.truth import TruthFile
 from longstop.simulator.world import World
 
 #: The truth log is this far behind at most, in real seconds, when nobody asks for anything.
 _BEAT_SECONDS = 0.05
 #: Which sites show the matches, by the word for it.
-SITES = {"crex": ("crex",), ESPNCRICINFO: (ESPNCRICINFO,), "both": ("crex", ESPNCRICINFO)}
+SITES = {
+    "crex": ("crex",),
+    ESPNCRICINFO: (ESPNCRICINFO,),
+    "both": ("crex", ESPNCRICINFO),
+    SOFASCORE: (SOFASCORE,),
+    "all": ("crex", ESPNCRICINFO, SOFASCORE),
+}
 
 
 class SimulatorOptions(Struct, frozen=True, kw_only=True):
@@ -33,11 +46,13 @@ class SimulatorOptions(Struct, frozen=True, kw_only=True):
     port: int = 0
     #: Of the espncricinfo site; 0 takes a free one.
     espn_port: int = 0
-    #: `crex`, `espncricinfo` or `both`: a site that is not named is there, and shows no match.
+    #: Of the sofascore site; 0 takes a free one.
+    sofascore_port: int = 0
+    #: One of `SITES`, or several with commas: a site that is not named is there, and shows no match.
     sites: str = "crex"
     matches: int = 20
-    #: Which kinds of match are invented, in turn.
-    kinds: tuple[str, ...] = DEFAULT_KINDS
+    #: Which kinds of match are invented, in turn; `None` takes what the sites show.
+    kinds: tuple[str, ...] | None = None
     #: World seconds per real second.
     speed: float = 1.0
     seed: int = 1
@@ -47,6 +62,10 @@ class SimulatorOptions(Struct, frozen=True, kw_only=True):
     truth: Path | None = None
     #: World seconds between two balls of a replayed match.
     ball_gap: float = 30.0
+    #: How often an open page asks for its data, in real seconds.
+    poll_seconds: float = 4.0
+    #: How long the push channel of a page holds on average, in real seconds.
+    drop_seconds: float = 30.0
 
 
 class RunningSimulator(Struct, frozen=True, kw_only=True):
@@ -54,7 +73,10 @@ class RunningSimulator(Struct, frozen=True, kw_only=True):
     port: int
     espn_url: str
     espn_port: int
+    sofascore_url: str
+    sofascore_port: int
     world: World
+    football: FootballWorld
     faults: FaultBook
 
 
@@ -65,19 +87,26 @@ async def running_simulator(
     """Serve a world while the block runs."""
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
-        record = stack.enter_context(TruthFile(options.truth)).write if options.truth else _forget
-        world = _build_world(options, clock, record)
+        record = stack.enter_context(TruthFile(options.truth)).write if options.truth else forget
+        world, football = _build_worlds(options, clock, record)
         faults = FaultBook(options.seed)
+        servers = _servers(options, world, football, faults, clock)
         ports = []
-        for (name, make_site), wished in zip(_makers(clock).items(), (options.port, options.espn_port), strict=True):
-            is_shown = name in SITES[options.sites]
-            server = SimulatorServer(world, faults, clock, make_site if is_shown else partial(_empty, make_site))
+        for wished, server in zip((options.port, options.espn_port, options.sofascore_port), servers, strict=True):
             stack.push_async_callback(server.aclose)
             ports.append(await _listen(server, options.host, wished))
-        stack.push_async_callback(_end, asyncio.create_task(_beat(world, clock), name="simulator beat"))
-        crex_url, espn_url = (f"http://{options.host}:{port}" for port in ports)
+        stack.push_async_callback(_end, asyncio.create_task(_beat((world, football), clock), name="simulator beat"))
+        crex_url, espn_url, sofascore_url = (f"http://{options.host}:{port}" for port in ports)
         yield RunningSimulator(
-            base_url=crex_url, port=ports[0], espn_url=espn_url, espn_port=ports[1], world=world, faults=faults
+            base_url=crex_url,
+            port=ports[0],
+            espn_url=espn_url,
+            espn_port=ports[1],
+            sofascore_url=sofascore_url,
+            sofascore_port=ports[2],
+            world=world,
+            football=football,
+            faults=faults,
         )
 
 
@@ -91,33 +120,101 @@ async def serve(
         await asyncio.Event().wait()
 
 
-def _makers(clock: Clock) -> dict[str, Callable[[World], Site]]:
-    return {"crex": CrexSite, ESPNCRICINFO: partial(EspncricinfoSite, clock=clock)}
+def _servers(
+    options: SimulatorOptions, world: World, football: FootballWorld, faults: FaultBook, clock: Clock
+) -> list[SimulatorServer[Any]]:
+    """Return crex, espncricinfo and sofascore; those that are not to show the matches are told of none."""
+    shown_at = _read_sites(options.sites)
+    crex, espn = partial(CrexSite, poll_seconds=options.poll_seconds), partial(EspncricinfoSite, clock=clock)
+    sofascore = partial(SofascoreSite, poll_seconds=options.poll_seconds)
+    return [
+        SimulatorServer(
+            world,
+            faults,
+            clock,
+            crex if "crex" in shown_at else lambda world: crex(world.empty()),
+            beside=[football],
+        ),
+        SimulatorServer(
+            world,
+            faults,
+            clock,
+            espn if ESPNCRICINFO in shown_at else lambda world: espn(world.empty()),
+            beside=[football],
+        ),
+        SimulatorServer(
+            football,
+            faults,
+            clock,
+            sofascore if SOFASCORE in shown_at else lambda world: sofascore(world.empty()),
+            beside=[world],
+            open_channel=_Pushing(football, options).open,
+        ),
+    ]
 
 
-def _empty(make_site: Callable[[World], Site], world: World) -> Site:
-    """Return a site that nobody has told of the world's matches."""
-    return make_site(World([], started_at=world.now, speed=1.0, record=_forget))
+class _Pushing:
+    """Opens the push channels of pages; each line has its own length."""
+
+    def __init__(self, world: FootballWorld, options: SimulatorOptions) -> None:
+        self._world = world
+        self._drop_seconds = options.drop_seconds
+        self._dice = Random(f"push {options.seed}")
+
+    def open(self, request: Request) -> PushChannel | None:
+        key = request.match_key
+        if key not in self._world.boards or not request.path.startswith(PUSH):
+            return None
+        return PushChannel(self._world, key, holds_seconds=self._dice.uniform(0.5, 1.5) * self._drop_seconds)
 
 
-def _build_world(options: SimulatorOptions, clock: Clock, record: Callable[[Iterable[TruthLine]], None]) -> World:
-    if options.sites not in SITES:
-        raise UsageError(f"{options.sites[:40]!r} is no choice of sites: write one of {', '.join(SITES)}")
+def _read_sites(text: str) -> tuple[str, ...]:
+    words = [word.strip() for word in text.split(",")]
+    unknown = [word for word in words if word not in SITES]
+    if unknown:
+        raise UsageError(f"{unknown[0][:40]!r} is no choice of sites: write one of {', '.join(SITES)}")
+    return tuple(dict.fromkeys(site for word in words for site in SITES[word]))
+
+
+def _read_kinds(options: SimulatorOptions) -> list[str]:
+    """Return the kind of every invented match; all of them must be shown somewhere."""
+    shown_at = _read_sites(options.sites)
+    shows_cricket, shows_football = {"crex", ESPNCRICINFO} & set(shown_at), SOFASCORE in shown_at
+    kinds = options.kinds or ((DEFAULT_KINDS if shows_cricket else ()) + (("football",) if shows_football else ()))
+    drawn = [kinds[nth % len(kinds)] for nth in range(options.matches)]
+    if not shows_football and any(kind in FOOTBALL_KINDS for kind in drawn):
+        raise UsageError("football is shown at sofascore only: add it to the sites, or leave football out of the kinds")
+    if not shows_cricket and (options.files or any(kind not in FOOTBALL_KINDS for kind in drawn)):
+        raise UsageError("sofascore shows no cricket: add crex or espncricinfo to the sites, or ask for football only")
+    return drawn
+
+
+def _build_worlds(options: SimulatorOptions, clock: Clock, record: Record) -> tuple[World, FootballWorld]:
     if options.speed <= 0:
         raise UsageError("the speed must be greater than 0; 1 is real time")
+    if options.poll_seconds <= 0 or options.drop_seconds <= 0:
+        raise UsageError("pages ask, and channels drop, after a time greater than 0")
     if not options.matches and not options.files:
         raise UsageError("there is nothing to simulate: ask for at least one match or give a file")
+    drawn = _read_kinds(options)
+    cricket = tuple(kind for kind in drawn if kind not in FOOTBALL_KINDS)
     plans = plan_world(
         seed=options.seed,
-        matches=options.matches,
-        kinds=options.kinds,
+        matches=len(cricket),
+        kinds=cricket,
         files=options.files,
         ball_gap=options.ball_gap,
     )
-    return World(plans, started_at=clock.now(), speed=options.speed, record=record)
+    games = plan_football(options.seed, [kind for kind in drawn if kind in FOOTBALL_KINDS])
+    now = clock.now()
+    world = World(plans, started_at=now, speed=options.speed, record=record)
+    football = FootballWorld(games, started_at=now, speed=options.speed, record=record)
+    world.advance(now)
+    football.advance(now)
+    return world, football
 
 
-async def _listen(server: SimulatorServer, host: str, port: int) -> int:
+async def _listen(server: SimulatorServer[Any], host: str, port: int) -> int:
     try:
         return await server.start(host, port)
     except OSError as error:
@@ -129,12 +226,9 @@ async def _end(task: asyncio.Task[None]) -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def _beat(world: World, clock: Clock) -> None:
+async def _beat(worlds: Iterable[Timeline[Any, Any]], clock: Clock) -> None:
     """Publish what is due even while nobody asks, so that the truth log keeps its time."""
     while True:
-        world.advance(clock.now())
+        for world in worlds:
+            world.advance(clock.now())
         await asyncio.sleep(_BEAT_SECONDS)
-
-
-def _forget(_lines: Iterable[TruthLine]) -> None:
-    """Write no truth log."""

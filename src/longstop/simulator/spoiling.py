@@ -3,14 +3,18 @@
 import zlib
 from collections.abc import Callable
 from functools import cache
-from typing import Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from longstop.simulator.board import Board
 from longstop.simulator.crex_spoiling import TeamKeys, spoil
 from longstop.simulator.faults import Fault, FaultKind, FaultRule
+from longstop.simulator.football_world import FootballWorld
 from longstop.simulator.http import Request, Response, failure
-from longstop.simulator.world import World
+from longstop.simulator.pages.hostile import PAGE_FAULTS, spoil_page
+from longstop.simulator.sofascore.spoiling import spoil as spoil_football
+from longstop.simulator.timeline import Timeline
 
 _JSON = "application/json"
 _HTML = "text/html; charset=utf-8"
@@ -27,6 +31,7 @@ _KEPT = 4
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+WorldT = TypeVar("WorldT", bound=Timeline[Any, Any])
 _Asked = tuple[str, str, tuple[tuple[str, str], ...], bytes]
 
 
@@ -36,14 +41,14 @@ class Site(Protocol):
     def answer(self, request: Request) -> Response: ...
 
 
-class Spoiler:
+class Spoiler(Generic[WorldT]):
     """A site that answers well, or as badly as a rule says."""
 
-    def __init__(self, world: World, make_site: Callable[[World], Site]) -> None:
+    def __init__(self, world: WorldT, make_site: Callable[[WorldT], Site]) -> None:
         self._world = world
         self._make_site = make_site
         self._site = make_site(world)
-        self._older: dict[float, tuple[World, Site]] = {}
+        self._older: dict[float, tuple[WorldT, Site]] = {}
         self._frozen: dict[int, dict[_Asked, Response]] = {}
 
     def answer(self, request: Request, rule: FaultRule | None = None) -> Response:
@@ -64,6 +69,8 @@ class Spoiler:
                 return self._older_site(fault.seconds).answer(request)
             case FaultRule(fault=Fault(kind=FaultKind.FROZEN)):
                 return self._frozen_answer(rule.id, request)
+            case FaultRule(fault=Fault(kind=FaultKind.OTHER_MATCH)):
+                return self._site.answer(self._about_another(request))
         return self._untrue(rule.fault, request)
 
     def _older_site(self, seconds: float) -> Site:
@@ -71,7 +78,7 @@ class Spoiler:
         world.advance_to(self._world.seconds - seconds)
         return site
 
-    def _twin(self) -> tuple[World, Site]:
+    def _twin(self) -> tuple[WorldT, Site]:
         twin = self._world.twin()
         return twin, self._make_site(twin)
 
@@ -84,13 +91,25 @@ class Spoiler:
 
     def _untrue(self, fault: Fault, request: Request) -> Response:
         good = self._site.answer(request)
+        if fault.kind in PAGE_FAULTS:
+            is_page = good.content_type == _HTML and good.status == 200
+            return replace(good, body=spoil_page(fault, good.body)) if is_page else good
         if good.status != 200 or not good.content_type.startswith(_JSON):
             return good
+        if isinstance(self._world, FootballWorld):
+            return replace(good, body=spoil_football(fault, good.body))
         return replace(good, body=spoil(fault, request, good.body, self._teams(request)))
+
+    def _about_another(self, request: Request) -> Request:
+        """Return the request as it would read about the match that follows in the world's order."""
+        keys = list(self._world.boards)
+        if request.match_key not in keys or len(keys) == 1:
+            return request
+        return request.about(keys[(keys.index(request.match_key) + 1) % len(keys)])
 
     def _teams(self, request: Request) -> TeamKeys | None:
         board = self._world.boards.get(request.match_key or "")
-        if board is None:
+        if not isinstance(board, Board):
             return None
         one, two = board.game.sides
         return one.key, two.key

@@ -5,11 +5,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
+from longstop.errors import UsageError
 from longstop.fetching.base import FetchRequest
 from longstop.model.cricket import Delivery, InningsScore, Overs, OverSummary, Result, Target, Wicket
-from longstop.model.match import MatchStatus
+from longstop.model.football import FootballResult, Goals, Incident, Side
+from longstop.model.match import MatchStatus, Sport
 
 
 class Resource(StrEnum):
@@ -20,6 +22,10 @@ class Resource(StrEnum):
     BALLS = "balls"
     SCORECARD = "scorecard"
     NAMES = "names"
+    #: Football's.
+    INCIDENTS = "incidents"
+    LINEUPS = "lineups"
+    STATISTICS = "statistics"
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -49,13 +55,24 @@ class Bowler(Struct, frozen=True, kw_only=True):
     wickets: int
 
 
-class Board(Struct, frozen=True, kw_only=True):
-    """A scoreboard: what a live state, or a listing's entry, shows of a match."""
+class Line(Struct, frozen=True, kw_only=True):
+    """What a listing's entry, or a match's own page, shows at a glance, whatever the sport."""
 
     source_id: str
     status: MatchStatus
     #: The site's own words for the last event, break or result.
     headline: str
+    start_at: datetime | None = None
+    #: Equal fingerprints mean: nothing that we keep of this line has changed.
+    fingerprint: str = ""
+    #: Whether an equal line means that nothing has happened. One that shows the score alone does not tell of cards:
+    #: then the match's own pages are asked at every turn, and a long silence is no break.
+    tells_all: bool = True
+
+
+class Board(Line, frozen=True, kw_only=True):
+    """A scoreboard: what a live state, or a listing's entry, shows of a cricket match."""
+
     #: Batting side first, as the site says; empty when it says nothing.
     batting: str = ""
     bowling: str = ""
@@ -68,18 +85,15 @@ class Board(Struct, frozen=True, kw_only=True):
     #: Runs to win, and the overs to get them in; `None` when the site shows none.
     target: Target | None = None
     match_format: str | None = None
-    start_at: datetime | None = None
     #: Empty in a listing's entry, and at breaks.
     batters: tuple[Batter, ...] = ()
     bowler: Bowler | None = None
-    #: Equal fingerprints mean: nothing that we keep has changed.
-    fingerprint: str = ""
 
 
 class Listing(Struct, frozen=True, kw_only=True):
     """The matches a site shows now. An empty one is an answer; a failed one is an error."""
 
-    boards: tuple[Board, ...]
+    boards: tuple[Line, ...]
     #: Matches that are in the list with an entry we cannot read: neither missing nor finished.
     unreadable: tuple[str, ...] = ()
 
@@ -149,13 +163,116 @@ class Names(Struct, frozen=True, kw_only=True):
     teams: Mapping[str, str]
 
 
-Reading = Listing | Board | FeedPage | Scorecard | Names
+class FootballTeam(Struct, frozen=True, kw_only=True):
+    key: str
+    name: str
+
+
+class PeriodScore(Struct, frozen=True, kw_only=True):
+    """What one part of a match gave."""
+
+    #: As the site calls it: `period1`, `extra1`, `penalties` …
+    name: str
+    home: int
+    away: int
+
+
+class FootballBoard(Line, frozen=True, kw_only=True):
+    """What an event, or a listing's entry, shows of a football match."""
+
+    home: FootballTeam
+    away: FootballTeam
+    #: Goals, those of a shoot-out apart; `None` before the kick-off, and where nothing was played.
+    score: Goals | None = None
+    #: By period, in order; what the site does not show is not there.
+    periods: tuple[PeriodScore, ...] = ()
+    penalties: Goals | None = None
+    result: FootballResult | None = None
+    tournament: str | None = None
+    season: str | None = None
+    round: int | None = None
+
+
+class SeenIncident(Struct, frozen=True, kw_only=True):
+    """Something that happened in a football match, as a source shows it now."""
+
+    #: The source's id; unique among those of its kind.
+    source_event_id: str
+    #: `None` for what belongs to both sides.
+    side: Side | None
+    content: Incident
+
+
+class Incidents(Struct, frozen=True, kw_only=True):
+    """The whole list of a football match's events, oldest first."""
+
+    items: tuple[SeenIncident, ...]
+    #: Names of the players that the list mentions.
+    players: Mapping[str, str] = {}
+
+
+class LineupPlayer(Struct, frozen=True, kw_only=True):
+    """One of a squad. What the source leaves out is `UNSET`, what it says to be nothing is `None`."""
+
+    key: str
+    name: str
+    is_starter: bool
+    is_captain: bool = False
+    position: str | UnsetType | None = UNSET
+    shirt: int | UnsetType | None = UNSET
+    rating: float | UnsetType | None = UNSET
+    minutes: int | UnsetType | None = UNSET
+
+
+class MissingPlayer(Struct, frozen=True, kw_only=True):
+    key: str
+    name: str
+    #: `missing` or `doubtful`.
+    kind: str
+    #: The source's number for why.
+    reason: int | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+
+
+class Squad(Struct, frozen=True, kw_only=True):
+    formation: str | UnsetType | None = UNSET
+    #: Starters first, in the order of the formation from the goalkeeper on.
+    players: tuple[LineupPlayer, ...]
+    missing: tuple[MissingPlayer, ...] | UnsetType = UNSET
+
+
+class Lineups(Struct, frozen=True, kw_only=True):
+    """Who plays: a guess until it is confirmed."""
+
+    is_confirmed: bool
+    #: `None` when the source shows no squad of this side.
+    home: Squad | None
+    away: Squad | None
+
+
+class Statistic(Struct, frozen=True, kw_only=True):
+    """One figure of both sides; with a total, so many of so many."""
+
+    key: str
+    home: float
+    away: float
+    home_total: float | UnsetType = UNSET
+    away_total: float | UnsetType = UNSET
+
+
+class Statistics(Struct, frozen=True, kw_only=True):
+    #: By the source's name of the period, `ALL` for the whole match.
+    periods: Mapping[str, tuple[Statistic, ...]]
+
+
+Reading = Listing | Board | FeedPage | Scorecard | Names | FootballBoard | Incidents | Lineups | Statistics
 
 
 class Source(Protocol):
     """One site."""
 
     name: str
+    sport: Sport
 
     def request(self, ask: Ask) -> FetchRequest:
         """Return how to ask the site."""
@@ -164,6 +281,10 @@ class Source(Protocol):
     def parse(self, ask: Ask, body: bytes) -> Reading:
         """Return what the body says, or raise a `ParseError` or `ObservationError`."""
         ...
+
+
+def not_offered(source: str, resource: Resource) -> UsageError:
+    return UsageError(f"{source} has no {resource} pages: ask for another kind")
 
 
 class SourceConfig(Struct, frozen=True, kw_only=True):

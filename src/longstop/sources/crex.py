@@ -30,7 +30,7 @@ from longstop.model.cricket import (
     Target,
     Wicket,
 )
-from longstop.model.match import SOURCE_ID, MatchStatus
+from longstop.model.match import SOURCE_ID, MatchStatus, Sport
 from longstop.sources.base import (
     Ask,
     BallItem,
@@ -48,6 +48,7 @@ from longstop.sources.base import (
     ScorecardInnings,
     SourceConfig,
     WicketItem,
+    not_offered,
 )
 from longstop.sources.decode import decode
 from longstop.sources.results import result_in
@@ -86,6 +87,7 @@ class CrexSource:
     """Reads crex."""
 
     name = "crex"
+    sport = Sport.CRICKET
 
     def __init__(self, config: SourceConfig) -> None:
         self._api_url = config.metadata.get("api_url", "https://api.goscorer.com")
@@ -111,6 +113,8 @@ class CrexSource:
             case Resource.NAMES:
                 keys = {"p": ask.players, "s": (), "u": (), "v": (), "t": ask.teams, "lc": "en"}
                 return self._post(f"{self._names_url}/mapping/getHomeMapData", keys)
+            case other:
+                raise not_offered(self.name, other)
 
     def parse(self, ask: Ask, body: bytes) -> Reading:
         with belonging_to(self.name, f"{ask.resource} {ask.source_id}".rstrip()):
@@ -125,6 +129,8 @@ class CrexSource:
                     return _read_feed(ask.source_id, body)
                 case Resource.NAMES:
                     return _read_names(body)
+                case other:
+                    raise not_offered(self.name, other)
 
     def _get(self, path: str) -> FetchRequest:
         return FetchRequest(source=self.name, url=f"{self._api_url}/api/v3/{path}")

@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 from longstop.errors import LayoutChanged, MalformedBody, SourceChallenged, WrongMatch, belonging_to
 from longstop.fetching.base import FetchRequest
 from longstop.model.cricket import Delivery, Dismissal, InningsScore, Overs, OverSummary, Runs, Score, Target, Wicket
-from longstop.model.match import MatchStatus
+from longstop.model.match import MatchStatus, Sport
 from longstop.sources.base import (
     Ask,
     BallItem,
@@ -32,6 +32,7 @@ from longstop.sources.base import (
     Scorecard,
     ScorecardInnings,
     SourceConfig,
+    not_offered,
 )
 from longstop.sources.challenge import is_challenge
 from longstop.sources.decode import decode
@@ -73,6 +74,7 @@ class EspncricinfoSource:
     """Reads espncricinfo."""
 
     name = "espncricinfo"
+    sport = Sport.CRICKET
 
     def __init__(self, config: SourceConfig) -> None:
         self._site_url = config.metadata.get("site_url", "https://www.espncricinfo.com")
@@ -102,6 +104,8 @@ class EspncricinfoSource:
                     return _to_scorecard(data.content.all_innings)
                 case Resource.NAMES:
                     return _to_names(data)
+                case other:
+                    raise not_offered(self.name, other)
 
 
 # --- the page -------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, StrictBool, ValidationError
 
 from longstop.config_file import Group, Wanted, Whole, parse_yaml, read_text, say_problems, suggest
 from longstop.errors import LongstopError, SettingsError
+from longstop.model.match import Sport
 from longstop.sources.base import Source, SourceConfig
 
 ENTRY_POINT_GROUP = "longstop.sources"
@@ -88,9 +89,10 @@ def make_source(config: SourceConfig) -> Source:
         raise
     except Exception as error:  # the class may be a third party's: whatever it raises is a fact about the setting
         raise SettingsError(f"source {config.domain_id} cannot be made by {config.adapter_class}: {error!r}") from error
-    if not (callable(getattr(source, "request", None)) and callable(getattr(source, "parse", None))):
+    is_callable = callable(getattr(source, "request", None)) and callable(getattr(source, "parse", None))
+    if not (is_callable and isinstance(getattr(source, "sport", None), Sport)):
         raise SettingsError(
-            f"source {config.domain_id}: {config.adapter_class} is no source, it lacks request or parse"
+            f"source {config.domain_id}: {config.adapter_class} is no source, it lacks request, parse or sport"
         )
     return cast(Source, source)
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from longstop.model.event import Event, StoredEvent
-from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase
+from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, Sport
 from longstop.model.snapshot import Provenance, Snapshot
 
 
@@ -30,6 +30,7 @@ class MatchRow(Struct, frozen=True, kw_only=True):
     #: The last stored change; the last *poll* is in the hot view.
     updated_at: datetime | None
     completed_at: datetime | None
+    sport: Sport = Sport.CRICKET
 
 
 class FindingKind(StrEnum):
@@ -45,7 +46,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     """An open question about a match's data: recorded, shown, and closed when it is answered."""
 
     kind: FindingKind
-    #: Which innings and place, e.g. `2:14` for over 14 of the second innings, `1` for a whole innings.
+    #: Which innings and place, e.g. `2:14` for over 14 of the second innings, `1` for a whole innings; in football
+    #: `home` or `away`.
     place: str
     detail: str
 
@@ -114,6 +116,7 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     status: MatchStatus | None = None
     phase: Phase | None = None
     source: str | None = None
+    sport: Sport | None = None
     #: Only ids greater than this.
     after_id: int = 0
     limit: int = 100
@@ -152,7 +155,9 @@ class MatchReader(Protocol):
 class MatchStore(Protocol):
     """The writing side: one process, one writer."""
 
-    async def register(self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime) -> MatchRow:
+    async def register(
+        self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, *, sport: Sport = Sport.CRICKET
+    ) -> MatchRow:
         """Return the match of this reference, created as DISCOVERED when it is new."""
         ...
 

@@ -8,7 +8,7 @@ import msgspec
 from longstop.clock import from_iso, to_iso
 from longstop.errors import StorageError
 from longstop.model.event import Content, Event, EventKey, Op, StoredEvent, content_hash
-from longstop.model.match import MatchRef, MatchStatus, Phase
+from longstop.model.match import MatchRef, MatchStatus, Phase, Sport
 from longstop.model.snapshot import Provenance, Snapshot
 from longstop.storage.base import Finding, FindingKind, MatchRow, StoredFinding
 from longstop.storage.queries import Row
@@ -39,6 +39,7 @@ def match_row(row: Row) -> MatchRow:
         created_at=from_iso(row["created_at"]),
         updated_at=moment(row["updated_at"]),
         completed_at=moment(row["completed_at"]),
+        sport=Sport(row["sport"]),
     )
 
 
@@ -70,6 +71,7 @@ def event_columns(event: Event) -> dict[str, Any]:
         "innings": event.key.innings,
         "over": event.key.over,
         "nth": event.key.nth,
+        "side": event.key.side,
         "position": event.position,
         "op": event.op.value,
         "source_event_id": event.source_event_id,

@@ -9,7 +9,7 @@ import apsw
 from longstop.clock import to_iso
 from longstop.errors import StorageError
 from longstop.model.event import StoredEvent
-from longstop.model.match import MatchRef, MatchStatus, Phase
+from longstop.model.match import MatchRef, MatchStatus, Phase, Sport
 from longstop.model.snapshot import Snapshot
 from longstop.storage.base import MatchBase, MatchFilter, MatchRow, MatchUpdate, Receipt, StoredFinding
 from longstop.storage.connection import Synchronous, open_writable
@@ -40,8 +40,10 @@ class SqliteMatchStore:
             raise
         return cls(writer)
 
-    async def register(self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime) -> MatchRow:
-        return await self._writer.run(lambda connection: _register(connection, ref, title, start_at, now))
+    async def register(
+        self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, *, sport: Sport = Sport.CRICKET
+    ) -> MatchRow:
+        return await self._writer.run(lambda connection: _register(connection, ref, title, start_at, now, sport))
 
     async def claim(self, match_id: int, node: str) -> MatchRow:
         return await self._writer.run(lambda connection: _claim(connection, match_id, node))
@@ -79,6 +81,7 @@ class SqliteMatchReader:
             "status": wanted.status and wanted.status.value,
             "phase": wanted.phase and wanted.phase.value,
             "source": wanted.source,
+            "sport": wanted.sport and wanted.sport.value,
             "after_id": wanted.after_id,
             "limit": wanted.limit,
         }
@@ -102,14 +105,15 @@ class SqliteMatchReader:
 
 
 def _register(
-    connection: apsw.Connection, ref: MatchRef, title: str, start_at: datetime | None, now: datetime
+    connection: apsw.Connection, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, sport: Sport
 ) -> MatchRow:
     names = {"source": ref.source, "source_id": ref.source_id}
     known = row(connection, _SQL["match_of_ref"], names)
     if known is not None:
         return match_row(known)
     first = {"phase": Phase.DISCOVERED.value, "status": MatchStatus.UPCOMING.value, "created_at": to_iso(now)}
-    [added] = rows(connection, _SQL["add_match"], {**names, **first, "title": title, "start_at": iso(start_at)})
+    told = {"title": title, "start_at": iso(start_at), "sport": sport.value}
+    [added] = rows(connection, _SQL["add_match"], {**names, **first, **told})
     connection.execute(_SQL["add_ref"], {**names, "match_id": added["match_id"]})
     return match_row(added)
 

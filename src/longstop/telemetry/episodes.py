@@ -64,6 +64,8 @@ def error_type_of(error_class: str) -> ErrorType | None:
     """Return the kind of an error by the name of its class; `None` when nobody was even asked."""
     if error_class in _STORAGE:
         return ErrorType.DATABASE
+    if error_class == errors.BrowserLost.__name__:
+        return ErrorType.BROWSER
     kind = _KINDS.get(error_class, FailureKind.OURS)
     return None if kind is FailureKind.HELD else _TYPES.get(kind, ErrorType.INTERNAL)
 

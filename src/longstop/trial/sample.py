@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+from longstop.api.shapes import data_path
+from longstop.model.match import Sport
 from longstop.trial.stage import Stage
 
 IN_PLAY = ("live", "break")
+#: What is played on the sites that do not show cricket.
+_SPORTS = {"sofascore": Sport.FOOTBALL}
 
 
 class Samples:
@@ -27,24 +31,25 @@ class Samples:
 
 
 async def list_matches(stage: Stage, samples: Samples | None = None) -> list[dict[str, Any]]:
-    """Return all matches as the API lists them."""
+    """Return all matches as the API lists them, sport by sport."""
     entries: list[dict[str, Any]] = []
-    after: int | None = 0
-    while after is not None:
-        answer = await stage.api.get(f"/cricket-data/matches?limit=500&after={after}")
-        if samples:
-            samples.api_seconds.append(answer.seconds)
-        entries += answer.body["matches"]
-        after = answer.body["next_after"]
+    for sport in sorted({_SPORTS.get(site, Sport.CRICKET) for site in stage.sites}):
+        after: int | None = 0
+        while after is not None:
+            answer = await stage.api.get(f"{data_path(sport)}/matches?limit=500&after={after}")
+            if samples:
+                samples.api_seconds.append(answer.seconds)
+            entries += answer.body["matches"]
+            after = answer.body["next_after"]
     return entries
 
 
-async def all_events(stage: Stage, match_id: int) -> list[dict[str, Any]]:
-    """Return every event version of a match, page by page, as a consumer would follow them."""
+async def all_events(stage: Stage, url: str) -> list[dict[str, Any]]:
+    """Return every event version of the match at this path, page by page, as a consumer would follow them."""
     events: list[dict[str, Any]] = []
     after, has_more = 0, True
     while has_more:
-        answer = await stage.api.get(f"/cricket-data/match-info/{match_id}/events?after={after}")
+        answer = await stage.api.get(f"{url}/events?after={after}")
         events += answer.body["events"]
         after, has_more = answer.body["next_after"], answer.body["has_more"]
     return events

@@ -11,8 +11,8 @@ from longstop.trial.stage import Stage
 SETTLE_WITHIN = 60.0
 LOOK_SECONDS_PER_MATCH = 0.001
 
-#: What the simulator's status calls a match on each of its sites.
-_NAMES = {"crex": "key", "espncricinfo": "espn_id"}
+#: What is played on each of the simulator's sites, and what its status calls a match there.
+_NAMES = {"crex": ("cricket", "key"), "espncricinfo": ("cricket", "espn_id"), "sofascore": ("football", "key")}
 
 
 async def final_sync(stage: Stage, *, within: float = SETTLE_WITHIN) -> None:
@@ -29,7 +29,8 @@ async def final_sync(stage: Stage, *, within: float = SETTLE_WITHIN) -> None:
 async def wait_until_synced(stage: Stage, *, since: datetime, within: float = SETTLE_WITHIN) -> None:
     """Wait until every match of the world is known and in sync by a look younger than `since`."""
     status = await stage.simulator.get("/_sim/status")
-    wanted = {f"{site}_{match[_NAMES[site]]}" for match in status.body["matches"] for site in stage.sites}
+    wanted = {name for match in status.body["matches"] for site in stage.sites if (name := _name_at(site, match))}
+    wanted |= {entry["match_id"] for entry in await list_matches(stage)}
     waiting = wanted
     try:
         async with asyncio.timeout(within):
@@ -41,6 +42,14 @@ async def wait_until_synced(stage: Stage, *, since: datetime, within: float = SE
     except TimeoutError as error:
         names = ", ".join(sorted(waiting)[:5])
         raise UsageError(f"{len(waiting)} matches were not in sync within {within:g} s: {names}") from error
+
+
+def _name_at(site: str, match: dict[str, str]) -> str | None:
+    """Return what a site's reader must know a match by; `None` where the site does not list it."""
+    sport, name = _NAMES[site]
+    # The live list of football has what is being played, and nothing else.
+    is_listed = match["sport"] == sport and (sport == "cricket" or match["phase"] == "live")
+    return f"{site}_{match[name]}" if is_listed else None
 
 
 def _is_synced(entry: dict[str, str | None], since: datetime) -> bool:

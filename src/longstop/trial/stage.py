@@ -33,7 +33,11 @@ _SOURCE = """\
     metadata: {{{urls}}}
 """
 #: The sites that the simulator can show: how much they weigh, and what their addresses are called.
-_SITES = {"crex": (100, ("api_url", "content_url", "names_url")), "espncricinfo": (80, ("site_url",))}
+_SITES = {
+    "crex": (100, ("api_url", "content_url", "names_url")),
+    "espncricinfo": (80, ("site_url",)),
+    "sofascore": (100, ("api_url",)),
+}
 
 
 class StageOptions(Struct, frozen=True, kw_only=True):
@@ -107,7 +111,7 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
             raise UsageError(f"{data} holds matches already: take a new directory for each run")
         truth = options.truth or home / "truth.jsonl"
         api_port = _free_port(options.api_port)
-        ports = {"crex": _free_port(), "espncricinfo": _free_port()}
+        ports = {site: _free_port() for site in _SITES}
         sources = home / "sources.yaml"
         sources.write_text(_describe({site: ports[site] for site in options.sites}))
         env = {
@@ -150,9 +154,9 @@ def _describe(ports: Mapping[str, int]) -> str:
 
 
 def _simulate(options: StageOptions, ports: Mapping[str, int], truth: Path) -> tuple[str, ...]:
-    sites = "both" if len(options.sites) > 1 else options.sites[0]
-    where = ("--sites", sites, "--port", str(ports["crex"]), "--espn-port", str(ports["espncricinfo"]))
-    return ("simulate", *where, "--truth", str(truth), *options.simulate)
+    where = ("--port", str(ports["crex"]), "--espn-port", str(ports["espncricinfo"]))
+    also = ("--sofascore-port", str(ports["sofascore"]), "--sites", ",".join(options.sites))
+    return ("simulate", *where, *also, "--truth", str(truth), *options.simulate)
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
+from math import inf
 
 from msgspec import Struct
 
@@ -73,6 +74,8 @@ class Course(Struct, frozen=True, kw_only=True):
     pace: Pace
     failures: int = 0
     is_important: bool = False
+    #: Whether nothing new for a while means that play has stopped: in football it goes on without a goal for long.
+    is_silence_a_break: bool = True
 
 
 def tempo_of(course: Course, now: datetime, monotonic: float, cadence: Cadence) -> Tempo:
@@ -101,7 +104,8 @@ def _usual(course: Course, now: datetime, monotonic: float, cadence: Cadence) ->
 
 
 def _in_play(course: Course, monotonic: float, cadence: Cadence) -> Tempo:
-    if course.rhythm.is_break(course.status, monotonic, cadence.break_after):
+    break_after = cadence.break_after if course.is_silence_a_break else inf
+    if course.rhythm.is_break(course.status, monotonic, break_after):
         return Tempo(seconds=cadence.paused_play, why=Why.BREAK)
     if course.is_important:
         return Tempo(seconds=min(cadence.busy, cadence.live), why=Why.IMPORTANT)

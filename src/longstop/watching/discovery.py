@@ -4,20 +4,20 @@ from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
-from longstop.sources.base import Board, Listing
+from longstop.sources.base import Line, Listing
 
 
 class Plan(Struct, frozen=True, kw_only=True):
     """A listing, sorted out. A match it does not show is not finished: it is looked at by itself."""
 
-    new: tuple[Board, ...]
-    changed: tuple[Board, ...]
-    unchanged: tuple[Board, ...]
+    new: tuple[Line, ...]
+    changed: tuple[Line, ...]
+    unchanged: tuple[Line, ...]
     missing: tuple[str, ...]
 
 
 def sort_out(
-    listing: Listing, *, watched: Collection[str], ignored: Collection[str], is_news: Callable[[Board], bool]
+    listing: Listing, *, watched: Collection[str], ignored: Collection[str], is_news: Callable[[Line], bool]
 ) -> Plan:
     """Return what to do about each match of a listing and each match that we watch."""
     boards = [board for board in listing.boards if board.source_id not in ignored]

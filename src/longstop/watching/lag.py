@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from longstop.model.match import MatchStatus
 from longstop.pipeline.boards import steps_back
-from longstop.sources.base import Board
+from longstop.sources.base import Line
 
 #: A disagreement that lasts this long is no cache.
 FROZEN_AFTER = 30.0
@@ -48,7 +48,7 @@ class Lag(Struct, frozen=True, kw_only=True):
         return self.behind is not Behind.NOBODY and now - self.since >= FROZEN_AFTER
 
 
-def who_is_behind(own: Board | None, listed: Board | None, unchanged_seconds: float) -> Behind:
+def who_is_behind(own: Line | None, listed: Line | None, unchanged_seconds: float) -> Behind:
     """Return which of two scoreboards of the same match shows less than the other."""
     if own is None or listed is None:
         return Behind.NOBODY
@@ -56,5 +56,6 @@ def who_is_behind(own: Board | None, listed: Board | None, unchanged_seconds: fl
         return Behind.MATCH
     if steps_back(own, listed):
         return Behind.LIST
-    is_silent = own.status is MatchStatus.LIVE and unchanged_seconds >= SILENT_AFTER
+    # Where much of the play changes nothing that is shown, standing still is usual.
+    is_silent = own.tells_all and own.status is MatchStatus.LIVE and unchanged_seconds >= SILENT_AFTER
     return Behind.BOTH if is_silent else Behind.NOBODY

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Callable, Collection
 
 from longstop.errors import StorageError
 from longstop.model.match import MatchRef
-from longstop.pipeline.state import MatchState
+from longstop.pipeline.held import HeldMatch
 from longstop.storage.base import MatchStore
 
 
 async def take_over(
     store: MatchStore, node: str, sources: Collection[str], on_failure: Callable[[MatchRef, StorageError], None]
-) -> AsyncIterator[MatchState]:
+) -> AsyncIterator[HeldMatch]:
     """Claim the unfinished matches of these sources and yield their durable bases; all of them begin as RECOVERING.
 
     A match that cannot be read is told to `on_failure`, and the others go on.
@@ -27,7 +27,7 @@ async def take_over(
                 on_failure(row.ref, error)
 
 
-async def take(store: MatchStore, match_id: int, node: str) -> MatchState:
+async def take(store: MatchStore, match_id: int, node: str) -> HeldMatch:
     """Claim one match and return its durable base."""
     await store.claim(match_id, node)
-    return MatchState.from_base(await store.load(match_id))
+    return HeldMatch.from_base(await store.load(match_id))

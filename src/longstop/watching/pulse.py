@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from longstop.sources.base import Board
+from longstop.sources.base import Line
 from longstop.watching.absence import Absence
 from longstop.watching.lag import CHECK_AFTER, Behind, Lag, who_is_behind
 from longstop.watching.pace import Pace
@@ -36,13 +36,13 @@ class Pulse(Struct, frozen=True, kw_only=True):
         """Return the pulse of a watch begun anew: what is known of the game and of the errors stays."""
         return msgspec.structs.replace(self, began=now, good_at=now, looked_at=None, tried_at=None, failures=0)
 
-    def after_line(self, now: float, own: Board | None, listed: Board) -> "Pulse":
+    def after_line(self, now: float, own: Line | None, listed: Line) -> "Pulse":
         """Return the pulse after an unchanged line of the listing."""
         pulse = msgspec.structs.replace(self, good_at=now, tried_at=now, rhythm=self.rhythm.after(now, is_news=False))
         return pulse.compared(now, own, listed)
 
     def after_look(
-        self, now: float, *, is_news: bool, errors: int, calm_after: float, own: Board | None, listed: Board | None
+        self, now: float, *, is_news: bool, errors: int, calm_after: float, own: Line | None, listed: Line | None
     ) -> "Pulse":
         """Return the pulse after a good look that began `now`."""
         pulse = msgspec.structs.replace(
@@ -73,7 +73,7 @@ class Pulse(Struct, frozen=True, kw_only=True):
         """Return the pulse after a look for which nobody was asked: it says nothing about the match."""
         return msgspec.structs.replace(self, tried_at=now)
 
-    def compared(self, now: float, own: Board | None, listed: Board | None) -> "Pulse":
+    def compared(self, now: float, own: Line | None, listed: Line | None) -> "Pulse":
         behind = who_is_behind(own, listed, now - self.rhythm.changed_at)
         return msgspec.structs.replace(self, lag=self.lag.after(now, behind))
 

@@ -8,8 +8,8 @@ from uuid import uuid4
 from longstop.errors import CircuitOpen, PageNotFound, ParseError, SourceError, SourceFailed, StorageError
 from longstop.model.match import MatchRef, MonitoringRecord, Phase, Priority, priority_of
 from longstop.pipeline.ask import Asker
-from longstop.pipeline.state import MatchState
-from longstop.sources.base import Board
+from longstop.pipeline.held import HeldMatch
+from longstop.sources.base import Line
 from longstop.storage.base import Finding
 from longstop.telemetry.events import (
     ListingFailed,
@@ -61,7 +61,7 @@ class Scheduler:
         #: Whether the last listing was not read, so that everybody is waiting for the next.
         self._was_silent = True
 
-    def adopt(self, state: MatchState) -> Watcher:
+    def adopt(self, state: HeldMatch) -> Watcher:
         """Begin to watch a match from its durable base."""
         watcher = Watcher(state, self._around)
         self._watchers[state.row.ref.source_id] = watcher
@@ -206,11 +206,11 @@ class Scheduler:
 
         return restart
 
-    async def _discover(self, board: Board) -> Watcher | None:
+    async def _discover(self, board: Line) -> Watcher | None:
         ref = MatchRef(self._source, board.source_id)
         store = self._around.store
         try:
-            row = await store.register(ref, str(ref), board.start_at, self._clock.now())
+            row = await store.register(ref, str(ref), board.start_at, self._clock.now(), sport=self._asker.sport)
             if row.phase is Phase.ARCHIVED:
                 self._done.add(board.source_id)
                 return None

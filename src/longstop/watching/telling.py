@@ -5,7 +5,7 @@ from datetime import datetime
 from longstop.clock import to_iso
 from longstop.errors import SourceError
 from longstop.model.match import Phase
-from longstop.pipeline.state import MatchState
+from longstop.pipeline.held import HeldMatch
 from longstop.resilience.attempt import end_of, reached_before
 from longstop.resilience.breaker import Transition
 from longstop.storage.base import Finding, MatchRow, Receipt
@@ -57,7 +57,7 @@ class Voice:
             )
         )
 
-    def changes(self, before: MatchState, after: MatchState) -> None:
+    def changes(self, before: HeldMatch, after: HeldMatch) -> None:
         """Tell what is different about the match in our care."""
         if before.row.phase is not after.row.phase:
             self._moved(before.row.phase, after)
@@ -78,7 +78,7 @@ class Voice:
                 FindingClosed(match_id=self._match_id, ref=self._ref, kind=finding.kind, place=finding.place)
             )
 
-    def _moved(self, before: Phase, after: MatchState) -> None:
+    def _moved(self, before: Phase, after: HeldMatch) -> None:
         phase = after.row.phase
         self._bus.emit(MatchMoved(match_id=self._match_id, ref=self._ref, before=before, after=phase))
         if phase is Phase.COMPLETED:

@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 
 from longstop.model.match import MatchStatus, MonitoringRecord, Phase
 from longstop.pipeline.effort import Effort
-from longstop.pipeline.state import MatchState
+from longstop.pipeline.held import HeldMatch
 from longstop.resilience.breaker import Breaker, BreakerState
-from longstop.sources.base import Board
+from longstop.sources.base import Line
 from longstop.storage.base import MatchRow
 from longstop.watching.cadence import (
     Course,
@@ -48,7 +48,7 @@ class Vitals:
         self.pulse = Pulse.at(now.monotonic)
         self.breaker = Breaker(rules.breaker)
         #: The listing's last line about the match; `None` while the listing does not show it.
-        self.listed: Board | None = None
+        self.listed: Line | None = None
         self.read_whole_at: datetime | None = None
         self._rules = rules
         # Until the first look of this run, the last stored change is the youngest moment we can vouch for.
@@ -68,7 +68,7 @@ class Vitals:
 
     # --- what happens ----------------------------------------------------------------------------------------
 
-    def saw_line(self, own: Board | None, at: datetime, now: Moment) -> None:
+    def saw_line(self, own: Line | None, at: datetime, now: Moment) -> None:
         """Count a listing's unchanged line as a good look."""
         if self.listed is not None:
             self.pulse = self.pulse.after_line(now.monotonic, own, self.listed)
@@ -77,7 +77,7 @@ class Vitals:
     def begin_look(self, now: Moment) -> None:
         self._last_attempt_at, self._answers = now.wall, 0
 
-    def looked(self, state: MatchState, effort: Effort, began: Moment, now: Moment, *, is_news: bool) -> None:
+    def looked(self, state: HeldMatch, effort: Effort, began: Moment, now: Moment, *, is_news: bool) -> None:
         """Count a good look that began at a moment."""
         self.pulse = self.pulse.after_look(
             began.monotonic,
@@ -127,7 +127,7 @@ class Vitals:
         if not self.pulse.is_blind(now.monotonic):
             self.last_poll_at = at
 
-    def _plan_revisit(self, state: MatchState, now: float) -> None:
+    def _plan_revisit(self, state: HeldMatch, now: float) -> None:
         """Come back to a match with something open: a feed that lagged, or names that were late, may have caught up."""
         if not (state.findings or state.has_unnamed):
             self._revisit_at, self._visits = None, 0
@@ -137,7 +137,7 @@ class Vitals:
 
     # --- what follows from it --------------------------------------------------------------------------------
 
-    def tempo(self, state: MatchState, now: Moment) -> Tempo:
+    def tempo(self, state: HeldMatch, now: Moment) -> Tempo:
         row = state.row
         course = Course(
             status=row.status,
@@ -147,10 +147,11 @@ class Vitals:
             pace=self.pulse.pace,
             failures=self.pulse.failures,
             is_important=self._rules.is_important(row.title),
+            is_silence_a_break=state.board is None or state.board.tells_all,
         )
         return tempo_of(course, now.wall, now.monotonic, self._rules.cadence)
 
-    def is_due(self, state: MatchState, now: Moment, *, is_news: bool, at_least: float) -> bool:
+    def is_due(self, state: HeldMatch, now: Moment, *, is_news: bool, at_least: float) -> bool:
         """Return whether the match may and should be looked at now, so many seconds after the last time at least."""
         if now.monotonic < self._rest_until or self.breaker.state(now.monotonic) is BreakerState.OPEN:
             return False
@@ -159,12 +160,12 @@ class Vitals:
         decide = is_due_for_news if is_news else is_due
         return decide(self.pulse.tried_at, self.tempo(state, now), now.monotonic, self._rules.cadence)
 
-    def wants_whole(self, state: MatchState, now: Moment) -> bool:
+    def wants_whole(self, state: HeldMatch, now: Moment) -> bool:
         """Return whether the next look must read everything."""
         is_revisit = self._revisit_at is not None and now.monotonic >= self._revisit_at
         return is_revisit or must_reread(state.row.completed_at, self.read_whole_at, now.wall)
 
-    def wants_check(self, state: MatchState, now: Moment) -> bool:
+    def wants_check(self, state: HeldMatch, now: Moment) -> bool:
         """Return whether the listing's word that nothing happened needs a second witness."""
         is_live = state.board is not None and state.board.status is MatchStatus.LIVE
         return is_live and self.pulse.wants_check(now.monotonic)
@@ -189,7 +190,7 @@ class Vitals:
     def may_be_archived(self, row: MatchRow, now: Moment) -> bool:
         return may_be_archived(row.phase, row.completed_at, self.read_whole_at, now.wall)
 
-    def record(self, state: MatchState, now: Moment) -> MonitoringRecord:
+    def record(self, state: HeldMatch, now: Moment) -> MonitoringRecord:
         row, pulse, tempo = state.row, self.pulse, self.tempo(state, now)
         rest_until = max(self._rest_until, now.monotonic + self.breaker.remaining(now.monotonic))
         return MonitoringRecord(
@@ -212,4 +213,5 @@ class Vitals:
             total_polls=self._total_polls,
             total_failures=self._total_failures,
             last_error=self._last_error,
+            sport=row.sport,
         )

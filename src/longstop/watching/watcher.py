@@ -10,11 +10,11 @@ from longstop.clock import Clock
 from longstop.errors import EpochLost, LongstopError, PageNotFound, SourceError, StorageError
 from longstop.model.match import MonitoringRecord, Phase, SyncState
 from longstop.pipeline.effort import Effort
-from longstop.pipeline.run import Outcome, Road
-from longstop.pipeline.state import MatchState
+from longstop.pipeline.held import HeldMatch
+from longstop.pipeline.road import Looked, MatchRoad
 from longstop.resilience.breaker import Permit
 from longstop.resilience.taxonomy import FailureKind, kind_of
-from longstop.sources.base import Board
+from longstop.sources.base import Line
 from longstop.storage.base import HotRow, HotWriter, MatchStore
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import MatchGone, PollSucceeded, TaskFailed, WatchRestarted
@@ -33,7 +33,7 @@ _COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
 class Surroundings(Struct, frozen=True, kw_only=True):
     """What all watches of a source share."""
 
-    road: Road
+    road: MatchRoad
     store: MatchStore
     hot: HotWriter
     bus: Bus
@@ -48,7 +48,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 class Watcher:
     """The one who looks at one match. It never raises for a bad page: the next look goes on from the same base."""
 
-    def __init__(self, state: MatchState, around: Surroundings) -> None:
+    def __init__(self, state: HeldMatch, around: Surroundings) -> None:
         self.state = state
         #: Whether another owner has taken the match; such a watcher is dropped.
         self.is_lost = False
@@ -76,7 +76,7 @@ class Watcher:
 
     # --- what the listing says -------------------------------------------------------------------------------
 
-    def listed(self, board: Board) -> bool:
+    def listed(self, board: Line) -> bool:
         """Take note of the listing's line; return whether an unchanged one is not enough this time."""
         self._vitals.listed = board
         state, now = self.state, self._around.now()
@@ -86,6 +86,7 @@ class Watcher:
             or state.sync is not SyncState.IN_SYNC
             or bool(state.suspects)
             or board.fingerprint != state.board.fingerprint
+            or not board.tells_all
             or self._vitals.wants_whole(state, now)
             or self._vitals.wants_check(state, now)
         )
@@ -159,7 +160,7 @@ class Watcher:
             self._vitals.read_whole_at = began.wall if is_whole else self._vitals.read_whole_at
             self._note_success(outcome, effort, permit, began)
 
-    async def _base(self) -> MatchState:
+    async def _base(self) -> HeldMatch:
         """Return what the next look goes on from, read again where it is not known."""
         if not self._is_base_known:
             self.state = await self._around.road.reload(self.state)
@@ -195,7 +196,7 @@ class Watcher:
         if await self._keep(self._around.road.archive):
             self._around.hot.forget(self.state.row.match_id)
 
-    async def _keep(self, store: Callable[[MatchState], Awaitable[MatchState]]) -> bool:
+    async def _keep(self, store: Callable[[HeldMatch], Awaitable[HeldMatch]]) -> bool:
         """Store a change that is ours, not the site's; one that fails is tried again when its reason comes again."""
         before = self.state
         try:
@@ -210,7 +211,7 @@ class Watcher:
 
     # --- what follows ----------------------------------------------------------------------------------------
 
-    def _note_success(self, outcome: Outcome, effort: Effort, permit: Permit, began: Moment) -> None:
+    def _note_success(self, outcome: Looked, effort: Effort, permit: Permit, began: Moment) -> None:
         before, self.state = self.state, outcome.state
         if outcome.receipt is not None:
             self._voice.stored(outcome.receipt)

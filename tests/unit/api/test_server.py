@@ -5,12 +5,18 @@ async def test_the_openapi_document_describes_every_route_with_its_answers(stran
     document = (await stranger.get("/openapi.json")).json()
 
     assert sorted(document["paths"]) == [
-        "/cricket-data/match-info/{match_id}",
-        "/cricket-data/match-info/{match_id}/delta",
-        "/cricket-data/match-info/{match_id}/events",
-        "/cricket-data/match-info/{match_id}/findings",
-        "/cricket-data/match-info/{match_id}/history",
-        "/cricket-data/matches",
+        *(
+            f"/{sport}-data/{rest}"
+            for sport in ("cricket", "football")
+            for rest in (
+                "match-info/{match_id}",
+                "match-info/{match_id}/delta",
+                "match-info/{match_id}/events",
+                "match-info/{match_id}/findings",
+                "match-info/{match_id}/history",
+                "matches",
+            )
+        ),
         "/health",
         "/live",
         "/ready",
@@ -25,7 +31,7 @@ async def test_the_openapi_document_asks_for_a_token_where_one_is_needed(strange
 
     (scheme,) = document["components"]["securitySchemes"]
     guarded = {path for path, each in document["paths"].items() if each["get"].get("security") == [{scheme: []}]}
-    assert guarded == {path for path in document["paths"] if path.startswith("/cricket-data")}
+    assert guarded == {path for path in document["paths"] if "-data/" in path}
     assert document["components"]["securitySchemes"][scheme]["scheme"] == "bearer"
 
 

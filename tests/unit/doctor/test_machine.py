@@ -8,6 +8,7 @@ from longstop.doctor.machine import (
     PROGRAMS,
     Moment,
     Program,
+    check_chromium,
     check_clock,
     check_fetching,
     check_memory,
@@ -73,3 +74,12 @@ def test_every_program_that_the_test_script_installs_is_checked() -> None:
 def test_one_needed_thing_that_is_wrong_is_enough() -> None:
     assert is_well([check_memory(10**9), check_program(PROGRAMS[0], None)])
     assert not is_well([check_memory(10**9), check_memory(1)])
+
+
+@pytest.mark.parametrize(("path", "verdict"), [("/usr/bin/chromium", Verdict.OK), (None, Verdict.MISSING)])
+def test_a_missing_browser_names_its_package_and_is_in_nobodys_way(path: str | None, verdict: Verdict) -> None:
+    check = check_chromium("headless", path, "chromium")
+
+    assert check.verdict is verdict
+    assert is_well([check])
+    assert ("apt-get install chromium" in check.advice) is (path is None)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from longstop.model.cricket import Result, ResultKind
 from longstop.model.event import EventKey, EventKind, Op, content_hash, order_of_play
+from longstop.model.football import Card, CardKind, FootballResult, Goal, GoalKind, Kick, Outcome, PeriodEnd
 from tests.builders import delivery, event, over_summary
 
 RESULT = Result(outcome=ResultKind.TIE, text="Match tied")
@@ -19,6 +20,9 @@ NUMBERS = st.integers(min_value=0, max_value=500)
         (EventKey(EventKind.OVER, 1, 0), "over:1:0"),
         (EventKey(EventKind.INNINGS, 2), "innings:2"),
         (EventKey(EventKind.RESULT), "result"),
+        (EventKey(EventKind.GOAL, nth=2, side="home"), "goal:home:2"),
+        (EventKey(EventKind.MISSED_PENALTY, nth=1, side="away"), "missed_penalty:away:1"),
+        (EventKey(EventKind.PERIOD, nth=3), "period:3"),
     ],
 )
 def test_a_key_has_a_text_form_that_is_read_back(key: EventKey, text: str) -> None:
@@ -32,7 +36,10 @@ def test_different_deliveries_have_different_texts(innings: int, over: int, nth:
     assert EventKey.parse(str(key)) == key
 
 
-@pytest.mark.parametrize("text", ["", "ball:1:0:1", "delivery:x:0:1", "delivery:1:0:1:7"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "ball:1:0:1", "delivery:x:0:1", "delivery:1:0:1:7", "goal:1", "goal:both:1", "period:home:1", "result:1"],
+)
 def test_what_is_no_key_is_refused(text: str) -> None:
     with pytest.raises((ValueError, TypeError)):
         EventKey.parse(text)
@@ -65,3 +72,29 @@ def test_events_sort_in_the_order_of_play() -> None:
     mixed = [*events[3:], *reversed(events[:3])]
 
     assert [each.source_event_id for each in sorted(mixed, key=order_of_play)] == list("1234567")
+
+
+def test_events_of_football_sort_by_the_clock() -> None:
+    events = [
+        event("goal:home:2", "1", goal(minute=44)),
+        event("goal:home:1", "2", goal(minute=45, added=2)),
+        event("period:1", "3", PeriodEnd(period="HT", minute=45, home=2, away=0)),
+        event("goal:away:1", "4", goal(minute=46)),
+        event("card:home:1", "5", Card(minute=None, card=CardKind.YELLOW)),
+        event("kick:away:1", "6", kick(1)),
+        event("kick:home:1", "7", kick(2)),
+        event("period:2", "8", PeriodEnd(period="PEN", minute=None, home=1, away=1)),
+        event("result", "9", FootballResult(outcome=Outcome.HOME, after="AP")),
+    ]
+
+    mixed = [*events[5:], *reversed(events[:5])]
+
+    assert [each.source_event_id for each in sorted(mixed, key=order_of_play)] == list("123456789")
+
+
+def goal(minute: int, added: int | None = None) -> Goal:
+    return Goal(minute=minute, added=added, how=GoalKind.REGULAR, home=1, away=0)
+
+
+def kick(sequence: int) -> Kick:
+    return Kick(sequence=sequence, is_scored=True, home=1, away=0)

@@ -38,7 +38,7 @@ class Looking:
 
     async def start(self) -> MatchState:
         row = await self.store.register(MatchRef("crex", self.match.key), "a match", None, NOW)
-        self.state = await take(self.store, row.match_id, "node-a")
+        self.state = MatchState.of(await take(self.store, row.match_id, "node-a"))
         return self.state
 
     async def look(self, times: int = 1) -> Outcome:
@@ -50,7 +50,7 @@ class Looking:
 
     async def restart(self) -> None:
         """Forget everything that is not stored."""
-        self.state = await take(self.store, self.state.row.match_id, "node-b")
+        self.state = MatchState.of(await take(self.store, self.state.row.match_id, "node-b"))
 
     def stored(self, kind: EventKind) -> list[Event]:
         """Return the live events of a kind as the store has them, in the order of play."""

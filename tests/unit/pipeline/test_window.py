@@ -62,7 +62,7 @@ class Looking:
 
     async def start(self) -> None:
         row = await self.store.register(MatchRef("espncricinfo", "77"), "a match", None, NOW)
-        self.state = await take(self.store, row.match_id, "node")
+        self.state = MatchState.of(await take(self.store, row.match_id, "node"))
 
     async def look(self, times: int = 1) -> Outcome:
         for _ in range(times):
@@ -189,7 +189,7 @@ async def test_a_restart_declares_the_same_gaps_and_stores_nothing_anew(early: L
     await early.look(times=2)
     before = len(early.store.history[1])
 
-    early.state = await take(early.store, 1, "other node")
+    early.state = MatchState.of(await take(early.store, 1, "other node"))
     await early.look(times=2)
 
     assert len(early.store.history[1]) == before

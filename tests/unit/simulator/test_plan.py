@@ -6,7 +6,7 @@ import pytest
 
 from longstop.errors import UsageError
 from longstop.simulator.keys import MAX_MATCHES
-from longstop.simulator.kinds import KINDS
+from longstop.simulator.kinds import CRICKET_KINDS
 from longstop.simulator.plan import plan_world
 from longstop.simulator.truth import TruthLine
 from longstop.simulator.world import World
@@ -22,7 +22,7 @@ def build(matches: int, kinds: Sequence[str]) -> World:
 
 
 def test_kinds_come_in_turn() -> None:
-    plans = plan_world(seed=1, matches=8, kinds=KINDS)
+    plans = plan_world(seed=1, matches=8, kinds=CRICKET_KINDS)
 
     assert [plan.game.match_format for plan in plans] == ["T20", "T20", "ODI", "TEST"] * 2
 
@@ -55,7 +55,7 @@ def test_a_match_that_is_about_to_change_innings_does_so() -> None:
     assert (begun, board.begun) == (1, 2)
 
 
-@pytest.mark.parametrize(("matches", "kinds", "seconds"), [(200, ("t20",), 1.0), (20, KINDS, 2.0)])
+@pytest.mark.parametrize(("matches", "kinds", "seconds"), [(200, ("t20",), 1.0), (20, CRICKET_KINDS, 2.0)])
 def test_a_world_begins_quickly(matches: int, kinds: tuple[str, ...], seconds: float) -> None:
     """A thousand T20 matches must be there within five seconds; a fifth of them is measured in a fifth of the time."""
     build(2, kinds)

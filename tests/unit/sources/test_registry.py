@@ -8,6 +8,7 @@ import pytest
 from longstop.config_file import parse_yaml
 from longstop.errors import SettingsError
 from longstop.fetching.base import FetchRequest
+from longstop.model.match import Sport
 from longstop.sources.base import Ask, Reading, SourceConfig
 from longstop.sources.registry import load_sources, make_source, parse_sources
 
@@ -19,6 +20,7 @@ class EchoSource:
     """A third party's source, as small as it gets."""
 
     name = "echo"
+    sport = Sport.CRICKET
 
     def __init__(self, config: SourceConfig) -> None:
         self.config = config
@@ -68,7 +70,7 @@ def refusal(*entries: object) -> list[str]:
 def test_the_shipped_sites_are_all_disabled_and_ask_for_permission() -> None:
     sources = load_sources(SHIPPED)
 
-    assert [source.domain_id for source in sources] == ["crex", "espncricinfo"]
+    assert [source.domain_id for source in sources] == ["crex", "espncricinfo", "sofascore"]
     assert all(not source.enabled and source.permission is None for source in sources)
     assert not any(source.allow_private_addresses for source in sources)
 
@@ -172,7 +174,7 @@ def test_a_class_is_found_by_its_entry_point() -> None:
         ("no.such.module:Class", "cannot be loaded: No module named"),
         (f"{THIS}:Nobody", "cannot be loaded: module"),
         (":Class", "cannot be loaded"),
-        (f"{THIS}:Unfit", "is no source, it lacks request or parse"),
+        (f"{THIS}:Unfit", "is no source, it lacks request, parse or sport"),
         (f"{THIS}:Broken", "cannot be made by"),
         (f"{THIS}:THIS", "cannot be made by"),
     ],

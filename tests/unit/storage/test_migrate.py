@@ -75,10 +75,37 @@ def test_a_step_we_do_not_know_refuses_the_file(connection: apsw.Connection) -> 
 
 def test_a_step_that_was_changed_afterwards_refuses_the_file(connection: apsw.Connection) -> None:
     migrate(connection, Database.MATCHES)
-    [first] = migrations_of(Database.MATCHES)
+    first, *_ = migrations_of(Database.MATCHES)
 
     with pytest.raises(StorageError, match="not what it was"):
         pending(connection, (replace(first, script=first.script + "\n"),))
+
+
+def test_a_store_from_before_football_keeps_every_row(connection: apsw.Connection) -> None:
+    first, *_ = migrations_of(Database.MATCHES)
+    connection.pragma("foreign_keys", True)
+    connection.execute(queries("migrations.sql")["create_migrations"])
+    connection.execute(first.script)
+    connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (first.number, first.name, first.checksum))
+    connection.execute(
+        "INSERT INTO matches (source, source_id, phase, status, title, created_at)"
+        " VALUES ('crex', '11HD', 'active', 'live', 'Reds v Blues', '2026-01-01T00:00:00.000Z')"
+    )
+    version = (
+        "INSERT INTO event_versions"
+        " VALUES (1, 'delivery:1:0:1', ?, ?, 'delivery', 1, 0, 1, 1, ?, '7', '{}', 'h', 1, 'x')"
+    )
+    for rev, op in ((1, "insert"), (2, "update")):
+        connection.execute(version, (rev, rev, op))
+    connection.execute("INSERT INTO events VALUES (1, 'delivery:1:0:1', 2)")
+
+    migrate(connection, Database.MATCHES)
+
+    kept = connection.execute("SELECT key, rev, seq, nth, side, op FROM event_versions ORDER BY rev").fetchall()
+    assert kept == [("delivery:1:0:1", 1, 1, 1, "", "insert"), ("delivery:1:0:1", 2, 2, 1, "", "update")]
+    assert connection.execute("SELECT * FROM events").fetchall() == [(1, "delivery:1:0:1", 2)]
+    assert connection.execute("SELECT sport FROM matches").fetchall() == [("cricket",)]
+    assert connection.pragma("foreign_key_check") is None
 
 
 def test_steps_not_yet_taken_are_pending_in_order(connection: apsw.Connection) -> None:

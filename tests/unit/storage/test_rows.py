@@ -31,6 +31,7 @@ def test_an_event_is_spelt_in_columns() -> None:
         "innings": 0,
         "over": 0,
         "nth": 0,
+        "side": "",
         "position": None,
         "op": "update",
         "source_event_id": "r",

@@ -82,6 +82,7 @@ def seen(event: PollFailed | ListingFailed | ResourceFailed | TaskFailed) -> Err
         ("LayoutChanged", ErrorType.PARSING),
         ("ImpossibleObservation", ErrorType.PARSING),
         ("PageNotFound", ErrorType.NOT_FOUND),
+        ("BrowserLost", ErrorType.BROWSER),
         ("StorageError", ErrorType.DATABASE),
         ("EpochLost", ErrorType.DATABASE),
         ("KeyError", ErrorType.INTERNAL),

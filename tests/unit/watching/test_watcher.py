@@ -8,7 +8,7 @@ import pytest
 from longstop.errors import StorageError
 from longstop.model.event import EventKind
 from longstop.model.match import MatchStatus, Phase
-from longstop.sources.base import Board, Listing
+from longstop.sources.base import Line, Listing
 from longstop.storage.base import MatchUpdate, Receipt
 from longstop.telemetry.bus import Bus
 from longstop.watching.watcher import Surroundings, Watcher
@@ -40,7 +40,7 @@ class Watching(Looking):
             ),
         )
 
-    async def entry(self) -> Board:
+    async def entry(self) -> Line:
         listing: Listing = await self.asker.listing()
         return listing.boards[0]
 

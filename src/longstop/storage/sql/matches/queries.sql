@@ -16,6 +16,7 @@ WHERE match_id > :after_id
     AND (:status IS NULL OR status = :status)
     AND (:phase IS NULL OR phase = :phase)
     AND (:source IS NULL OR source = :source)
+    AND (:sport IS NULL OR sport = :sport)
 ORDER BY match_id
 LIMIT :limit;
 
@@ -25,8 +26,8 @@ SELECT * FROM matches WHERE phase <> 'archived' ORDER BY match_id;
 
 -- name: add_match
 -- A match seen for the first time.
-INSERT INTO matches (source, source_id, phase, status, title, start_at, created_at)
-VALUES (:source, :source_id, :phase, :status, :title, :start_at, :created_at)
+INSERT INTO matches (source, source_id, phase, status, title, start_at, created_at, sport)
+VALUES (:source, :source_id, :phase, :status, :title, :start_at, :created_at, :sport)
 RETURNING *;
 
 -- name: add_ref
@@ -56,11 +57,11 @@ SELECT rev FROM events WHERE match_id = :match_id AND key = :key;
 -- name: add_version
 -- Versions are only ever added.
 INSERT INTO event_versions (
-    match_id, key, rev, seq, kind, innings, over, nth, position, op, source_event_id, content, content_hash, epoch,
-    captured_at
+    match_id, key, rev, seq, kind, innings, over, nth, side, position, op, source_event_id, content, content_hash,
+    epoch, captured_at
 )
 VALUES (
-    :match_id, :key, :rev, :seq, :kind, :innings, :over, :nth, :position, :op, :source_event_id, :content,
+    :match_id, :key, :rev, :seq, :kind, :innings, :over, :nth, :side, :position, :op, :source_event_id, :content,
     :content_hash, :epoch, :captured_at
 )
 RETURNING *;
@@ -81,7 +82,7 @@ FROM events
 JOIN event_versions AS versions
     ON versions.match_id = events.match_id AND versions.key = events.key AND versions.rev = events.rev
 WHERE events.match_id = :match_id
-ORDER BY versions.kind, versions.innings, versions.over, versions.nth;
+ORDER BY versions.kind, versions.innings, versions.over, versions.side, versions.nth;
 
 -- name: snapshots
 -- All that are kept, the newest first.

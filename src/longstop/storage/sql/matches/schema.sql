@@ -21,7 +21,7 @@ CREATE TABLE matches (
     created_at TEXT NOT NULL,
     updated_at TEXT,
     completed_at TEXT
-) STRICT;
+, sport TEXT NOT NULL DEFAULT 'cricket' CHECK (sport IN ('cricket', 'football'))) STRICT;
 
 CREATE TABLE match_external_refs (
     source TEXT NOT NULL,
@@ -35,10 +35,16 @@ CREATE TABLE event_versions (
     key TEXT NOT NULL,
     rev INTEGER NOT NULL CHECK (rev >= 1),
     seq INTEGER NOT NULL CHECK (seq >= 1),
-    kind TEXT NOT NULL CHECK (kind IN ('delivery', 'inferred', 'over', 'innings', 'result')),
+    kind TEXT NOT NULL CHECK (
+        kind IN (
+            'delivery', 'inferred', 'over', 'innings', 'result',
+            'goal', 'card', 'substitution', 'var', 'missed_penalty', 'period', 'kick'
+        )
+    ),
     innings INTEGER NOT NULL,
     over INTEGER NOT NULL,
     nth INTEGER NOT NULL,
+    side TEXT NOT NULL CHECK (side IN ('', 'home', 'away')),
     position INTEGER,
     op TEXT NOT NULL CHECK (op IN ('insert', 'update', 'void')),
     source_event_id TEXT NOT NULL,

@@ -1,0 +1,114 @@
+"""Makes the browsers that the settings describe: the pool of a node, and a source's fetcher in it."""
+
+import os
+from time import monotonic
+
+from longstop.clock import Clock
+from longstop.errors import SettingsError
+from longstop.fetching.browser.bulkhead import BulkheadPolicy
+from longstop.fetching.browser.chromium import BrowserKind
+from longstop.fetching.browser.fetcher import BrowserFetcher, BrowserPolicy, new_session_name
+from longstop.fetching.browser.modes import LADDER, Mode
+from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
+from longstop.fetching.browser.recycling import RecyclePolicy
+from longstop.fetching.browser.session import SessionPlan
+from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.http import HttpFetcher, HttpProxy
+from longstop.settings import Browser, Proxy
+from longstop.storage.directory import DataDirectory
+from longstop.telemetry.bus import Bus
+
+
+def browser_pool(settings: Browser, directory: DataDirectory, bus: Bus) -> BrowserPool:
+    """Return the pool of a node; its `run` sweeps at once, and looks after what is started."""
+    life, timeouts = settings.life, settings.timeouts
+    recycle = RecyclePolicy(
+        max_pages=life.max_pages,
+        max_age_seconds=life.max_hours * 3600,
+        max_rss_bytes=life.max_memory_mb * 1_000_000,
+        max_processes=life.max_processes,
+    )
+    plan = PoolPlan(
+        registry=directory.path / "browsers.json",
+        node=directory.node_id,
+        executable=settings.executable,
+        is_cdp=settings.use_cdp,
+        is_process_per_site=settings.process_per_site,
+        bulkhead=BulkheadPolicy(recycle=recycle, hung_seconds=timeouts.hung),
+        sweep_seconds=life.sweep_interval,
+        environment=dict(os.environ),
+    )
+    return BrowserPool(plan, bus)
+
+
+def browser_fetcher(
+    source: str,
+    kind: BrowserKind,
+    *,
+    settings: Browser,
+    pool: BrowserPool,
+    policy: FetchPolicy,
+    clock: Clock,
+    bus: Bus,
+    modes: tuple[Mode, ...] = LADDER,
+    paths: tuple[str, ...] = (),
+) -> BrowserFetcher:
+    """Return what brings a source's pages by its browser, through the proxy if there is one."""
+    account = proxy_account(settings.proxy)
+    ring = (
+        ProxyRing(account, sessions=settings.proxy.sessions, new_name=new_session_name, now=monotonic())
+        if account
+        else None
+    )
+    if kind is BrowserKind.HEADLESS and not settings.headless:
+        kind = BrowserKind.HEADED
+
+    def make_http(plan: SessionPlan) -> HttpFetcher:
+        return HttpFetcher(policy, clock, proxy=_proxy_of(plan))
+
+    return BrowserFetcher(
+        source,
+        bulkhead=pool.bulkhead(source, kind, is_proxied=ring is not None),
+        policy=policy,
+        browsing=BrowserPolicy(
+            modes=modes,
+            paths=paths,
+            page_seconds=settings.timeouts.page,
+            navigation_seconds=settings.timeouts.navigation,
+        ),
+        make_http=make_http,
+        clock=clock,
+        bus=bus,
+        proxies=ring,
+        dice=sum(source.encode()),
+    )
+
+
+def proxy_account(settings: Proxy) -> ProxyAccount | None:
+    """Return the account at the proxy; `None` for none. Half an account is a mistake: nobody goes without for it."""
+    given = {
+        "IPROYAL_HOST": settings.host,
+        "IPROYAL_USERNAME": settings.username,
+        "IPROYAL_PASSWORD": settings.password.get_secret_value(),
+    }
+    if not any(given.values()):
+        return None
+    missing = [name for name, value in given.items() if not value]
+    if missing:
+        raise SettingsError(f"{missing[0]} is missing: a proxy needs {', '.join(given)}, or none of them")
+    return ProxyAccount(
+        host=settings.host,
+        port=settings.port,
+        username=settings.username,
+        password=settings.password,
+        country=settings.country,
+        mode=settings.mode,
+        sticky_seconds=settings.sticky_ttl,
+    )
+
+
+def _proxy_of(plan: SessionPlan) -> HttpProxy | None:
+    if plan.account is None or plan.credential is None:
+        return None
+    return HttpProxy(server=plan.account.server, username=plan.credential.username, password=plan.credential.password)

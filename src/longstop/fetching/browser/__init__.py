@@ -1,0 +1,1 @@
+"""How a request becomes a page in a real Chromium, and how nothing of it is left behind."""

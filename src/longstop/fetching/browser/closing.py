@@ -1,0 +1,53 @@
+"""The close ladder: what does not go when asked is ended. Each rung has its own time, and none waits for ever."""
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+
+from playwright.async_api import Error as PlaywrightError
+
+from longstop.fetching.browser.processes import Identity, family, kill
+
+#: Together with what else is done, they stay within the ten seconds after which everything is gone.
+PAGE_SECONDS = 2.0
+CONTEXT_SECONDS = 2.0
+BROWSER_SECONDS = 3.0
+DRIVER_SECONDS = 1.5
+KILL_SECONDS = 2.0
+_LOOK_EVERY = 0.02
+
+
+async def went(asked: Awaitable[object], seconds: float) -> bool:
+    """Return whether something went when asked to, in time; one that was gone already went."""
+    try:
+        async with asyncio.timeout(seconds):
+            await asked
+    except TimeoutError:
+        return False
+    except PlaywrightError:
+        return True
+    except Exception:  # a driver that is dead raises whatever its pipe raised
+        return False
+    return True
+
+
+async def end_family(heads: Iterable[Identity], seconds: float = KILL_SECONDS) -> int:
+    """Kill processes with all that they started; return how many are left after that time."""
+    heads = tuple(heads)
+    deadline = asyncio.get_running_loop().time() + seconds
+    while True:
+        left = {each.identity for head in heads for each in family(head)}
+        if not left or asyncio.get_running_loop().time() > deadline:
+            return len(left)
+        for each in left:
+            kill(each)
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+async def gone(head: Identity, seconds: float) -> bool:
+    """Wait for a family to end by itself; return whether it did."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while family(head):
+        if asyncio.get_running_loop().time() > deadline:
+            return False
+        await asyncio.sleep(_LOOK_EVERY)
+    return True

@@ -1,0 +1,323 @@
+"""An engine: one Playwright driver and one Chromium, begun together and ended together.
+
+Each has a driver of its own, so that a driver that dies takes one browser along and no other.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from msgspec import Struct
+from playwright.async_api import Browser, BrowserContext, CDPSession, Playwright, async_playwright
+from playwright.async_api import Error as PlaywrightError
+
+from longstop.errors import BrowserLost
+from longstop.fetching.browser.base import Usage
+from longstop.fetching.browser.chromium import BrowserKind, launch_arguments
+from longstop.fetching.browser.closing import BROWSER_SECONDS, DRIVER_SECONDS, end_family, gone, went
+from longstop.fetching.browser.display import Display
+from longstop.fetching.browser.foreign import translated
+from longstop.fetching.browser.orphans import profile_of, remove_profile
+from longstop.fetching.browser.processes import (
+    MARK_VARIABLE,
+    Identity,
+    Process,
+    arguments_of,
+    everybody,
+    family,
+    kill,
+    look,
+    mark_of,
+    marked,
+    usage,
+)
+from longstop.fetching.browser.recycling import Latencies, Wear
+from longstop.fetching.browser.registry import Registry
+
+START_SECONDS = 30.0
+_DRIVER_WORD = "run-driver"
+#: Where nobody listens: what has no proxy of its own, while proxies are set, goes nowhere.
+_NOWHERE = "http://127.0.0.1:9"
+
+
+class EnginePlan(Struct, frozen=True, kw_only=True):
+    """How an engine is started."""
+
+    program: Path
+    kind: BrowserKind
+    is_root: bool
+    is_process_per_site: bool = False
+    #: Whether we start Chromium ourselves and talk to it through its debugging port.
+    is_cdp: bool = False
+    #: Whether nothing may leave without a proxy.
+    is_proxied: bool = False
+    #: The display to use; empty starts one where it is needed.
+    display: str = ""
+    #: What the browser sees of our environment.
+    environment: Mapping[str, str] = {}
+
+
+class Engine:
+    """One generation of a source's browser."""
+
+    def __init__(self, plan: EnginePlan, registry: Registry, generation: int, starting: asyncio.Lock) -> None:
+        self.plan = plan
+        #: One driver at a time is started, so that each one's process is known from the others'.
+        self._starting = starting
+        self.generation = generation
+        self.version = ""
+        #: The first process of the browser, and the driver's; `None` until they are known.
+        self.head: Identity | None = None
+        self.driver: Identity | None = None
+        self.answered_at = monotonic()
+        self.latencies = Latencies()
+        self.users = 0
+        #: Answers in a row that did not come in time.
+        self.timeouts = 0
+        self.pages = 0
+        self.contexts = 0
+        self._registry = registry
+        self._mark = registry.new_mark()
+        self._began = monotonic()
+        self._profile = ""
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        self._cdp: CDPSession | None = None
+        self._display: Display | None = None
+        self._own: asyncio.subprocess.Process | None = None
+        self._usage: Usage | None = None
+        self._closing: asyncio.Task[tuple[str, int]] | None = None
+
+    @classmethod
+    async def start(cls, plan: EnginePlan, registry: Registry, generation: int, starting: asyncio.Lock) -> "Engine":
+        """Start driver and browser, or raise `BrowserLost` and leave nothing."""
+        engine = cls(plan, registry, generation, starting)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await engine._start()
+        except BaseException as error:
+            await asyncio.shield(engine.aclose())
+            if isinstance(error, TimeoutError):
+                raise BrowserLost(f"the browser did not start within {START_SECONDS:g} s") from None
+            if isinstance(error, PlaywrightError):
+                raise BrowserLost(f"the browser does not start: {translated(error).reason}") from None
+            if isinstance(error, OSError):
+                raise BrowserLost(f"the browser does not start: {error.strerror}") from None
+            raise
+        return engine
+
+    def served(self) -> None:
+        """Count a page."""
+        self.pages += 1
+
+    @property
+    def age_seconds(self) -> float:
+        return monotonic() - self._began
+
+    @property
+    def wear(self) -> Wear:
+        latencies = self.latencies
+        return Wear(
+            pages=self.pages,
+            age_seconds=self.age_seconds,
+            usage=self._usage,
+            first_latency=latencies.first,
+            last_latency=latencies.last,
+            timeouts=self.timeouts,
+        )
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether Playwright thinks so; it may be wrong, hence `probe`."""
+        return self._browser is not None and self._browser.is_connected()
+
+    @property
+    def own_child(self) -> int | None:
+        """The pid of a browser that we started ourselves, and wait for ourselves."""
+        return self._own.pid if self._own is not None else None
+
+    async def new_context(self, **options: Any) -> BrowserContext:
+        if self._browser is None:
+            raise BrowserLost("the browser is closed")
+        context = await self._browser.new_context(**options)
+        self.contexts += 1
+        context.on("close", lambda _: self._closed_one())
+        return context
+
+    async def probe(self, seconds: float) -> bool:
+        """Return whether a question goes through driver and browser and back."""
+        if self._cdp is None:
+            return False
+        try:
+            async with asyncio.timeout(seconds):
+                await self._cdp.send("Browser.getVersion")
+        except Exception:  # whatever a dead driver raises, it did not answer
+            return False
+        self.answered_at = monotonic()
+        return True
+
+    def processes(self) -> list[Process]:
+        """Return the browser's processes, the driver and the display."""
+        heads = [head for head in (self.head, self.driver, self._display and self._display.identity) if head]
+        people = everybody()
+        found = [each for head in heads for each in _members(head, self.driver, people)]
+        # The crash reporter leads a session of its own, and is ours by its mark.
+        return list({each.pid: each for each in (*found, *marked(self._mark, people))}.values())
+
+    def measure(self) -> list[Process]:
+        """Measure the whole tree, and remember it; return its processes."""
+        people = self.processes()
+        self._usage = usage(people)
+        return people
+
+    def end(self, process: Process) -> bool:
+        return kill(process.identity)
+
+    async def aclose(self) -> tuple[str, int]:
+        """End everything, whatever state it is in; return how, and how many processes are left."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        return await asyncio.shield(self._closing)
+
+    async def _start(self) -> None:
+        async with self._starting:
+            before = {each.identity for each in _drivers()}
+            try:
+                self._playwright = await async_playwright().start()
+            finally:
+                started = [each for each in _drivers() if each.identity not in before]
+                if started:
+                    self.driver = started[0].identity
+                    self._registry.add(self._mark, self.driver, started[0].name)
+        self._browser = await self._connected() if self.plan.is_cdp else await self._launched()
+        self._find_head()
+        self.version = self._browser.version
+        self._cdp = await self._browser.new_browser_cdp_session()
+
+    async def _launched(self) -> Browser:
+        assert self._playwright is not None  # noqa: S101 - it was started just before
+        return await self._playwright.chromium.launch(
+            executable_path=self.plan.program,
+            headless=self.plan.kind is not BrowserKind.HEADED,
+            args=self._arguments(),
+            ignore_default_args=["--disable-popup-blocking"],
+            env={**await self._environment()},
+            proxy={"server": _NOWHERE, "bypass": "<-loopback>"} if self.plan.is_proxied else None,
+            handle_sigint=False,
+            handle_sigterm=False,
+            handle_sighup=False,
+            timeout=START_SECONDS * 1000,
+        )
+
+    async def _connected(self) -> Browser:
+        """Start Chromium ourselves, and talk to it through a port that only this machine reaches."""
+        assert self._playwright is not None  # noqa: S101 - it was started just before
+        self._profile = tempfile.mkdtemp(prefix="longstop-profile-")
+        headless = [] if self.plan.kind is BrowserKind.HEADED else ["--headless"]
+        nowhere = [f"--proxy-server={_NOWHERE}", "--proxy-bypass-list=<-loopback>"] if self.plan.is_proxied else []
+        self._own = await asyncio.create_subprocess_exec(
+            self.plan.program,
+            *(*self._arguments(), *headless, *nowhere, "--remote-debugging-port=0", "--no-default-browser-check"),
+            *(f"--user-data-dir={self._profile}", "about:blank"),
+            env=await self._environment(),
+            start_new_session=True,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        self._find_head()
+        port = await self._port(Path(self._profile) / "DevToolsActivePort")
+        return await self._playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
+
+    async def _port(self, file: Path) -> int:
+        while self._own is not None and self._own.returncode is None:
+            port = await asyncio.to_thread(_port_in, file)
+            if port is not None:
+                return port
+            await asyncio.sleep(0.02)
+        raise BrowserLost("the browser ended at its start")
+
+    def _arguments(self) -> list[str]:
+        plan = self.plan
+        return list(launch_arguments(plan.kind, is_root=plan.is_root, is_process_per_site=plan.is_process_per_site))
+
+    async def _environment(self) -> dict[str, str]:
+        environment = {**self.plan.environment, MARK_VARIABLE: self._mark}
+        if self.plan.kind is BrowserKind.HEADED:
+            environment["DISPLAY"] = self.plan.display or await self._own_display()
+        return environment
+
+    async def _own_display(self) -> str:
+        self._display = await Display.start(self._mark)
+        self._registry.add(self._mark, self._display.identity, "Xvfb")
+        return self._display.name
+
+    def _find_head(self) -> None:
+        """Find the browser's first process by its mark, and put it on the list."""
+        display = self._display.identity if self._display else None
+        for each in everybody():
+            if mark_of(each.pid) == self._mark and each.identity != display and each.session == each.pid:
+                self.head = each.identity
+                self._profile = profile_of(each.pid) or self._profile
+                self._registry.add(self._mark, each.identity, each.name, self._profile)
+                return
+        raise BrowserLost("the browser ended at its start")
+
+    def _closed_one(self) -> None:
+        self.contexts -= 1
+
+    async def _close(self) -> tuple[str, int]:
+        how = "closed"
+        if self.head is None:
+            self._guess_head()
+        if self._browser is not None and not await went(self._browser.close(), BROWSER_SECONDS):
+            how = "killed"
+        if self.head is not None and (self.plan.is_cdp or how == "killed" or not await gone(self.head, 0.5)):
+            how = "closed" if self.plan.is_cdp and how == "closed" else "killed"
+            await end_family((self.head,))
+        if self._playwright is not None and not await went(self._playwright.stop(), DRIVER_SECONDS):
+            how = "killed"
+        if self._display is not None:
+            await went(self._display.aclose(), DRIVER_SECONDS)
+        if self._own is not None:
+            await went(self._own.wait(), DRIVER_SECONDS)
+        heads = [head for head in (self.head, self.driver) if head]
+        left = await end_family([*heads, *(each.identity for each in marked(self._mark))])
+        remove_profile(self._profile)
+        if left:
+            self._registry.disown(self._mark)
+        else:
+            self._registry.forget(self._mark)
+        self._browser = self._playwright = self._cdp = None
+        return how, left
+
+    def _guess_head(self) -> None:
+        """Find a browser that was started while its start was given up."""
+        try:
+            self._find_head()
+        except BrowserLost:
+            return
+
+
+def _port_in(file: Path) -> int | None:
+    """Return the port that a starting browser has written down; `None` while it has not."""
+    lines = file.read_text(encoding="ascii").split() if file.exists() else []
+    return int(lines[0]) if lines else None
+
+
+def _drivers() -> list[Process]:
+    """Return our own children that are drivers."""
+    people = (each for each in everybody() if each.parent == os.getpid())
+    return [each for each in people if _DRIVER_WORD in arguments_of(each.pid)]
+
+
+def _members(head: Identity, driver: Identity | None, people: list[Process]) -> list[Process]:
+    """Return a family; of the driver only itself, since what it started has a head of its own."""
+    if head == driver:
+        own = look(head.pid)
+        return [own] if own is not None and own.identity == head and own.state != "Z" else []
+    return family(head, people)

@@ -1,0 +1,136 @@
+"""The pool: a bulkhead for each source, care for all of them, and the sweep for what others left."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from longstop.errors import BrowserLost
+from longstop.fetching.browser.bulkhead import BrowserReport, Bulkhead, BulkheadPolicy
+from longstop.fetching.browser.chromium import PROGRAMS, BrowserKind, find_chromium
+from longstop.fetching.browser.engine import Engine, EnginePlan
+from longstop.fetching.browser.events import BrowserUnsandboxed, OrphanKilled
+from longstop.fetching.browser.orphans import Orphan, sweep
+from longstop.fetching.browser.processes import become_subreaper, reap
+from longstop.fetching.browser.registry import Registry
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import TaskFailed
+
+CHECK_SECONDS = 5.0
+SWEEP_SECONDS = 1800.0
+#: What a browser is given of our environment: nothing that could be a secret.
+_PASSED_ON = ("HOME", "LANG", "PATH", "TMPDIR", "XDG_RUNTIME_DIR")
+
+
+class PoolPlan(Struct, frozen=True, kw_only=True):
+    """What all browsers of a node share."""
+
+    #: The list of our processes, in the data directory.
+    registry: Path
+    node: str
+    #: A Chromium to use in place of those that are found; empty for none.
+    executable: str = ""
+    is_cdp: bool = False
+    is_process_per_site: bool = False
+    bulkhead: BulkheadPolicy = BulkheadPolicy()
+    check_seconds: float = CHECK_SECONDS
+    sweep_seconds: float = SWEEP_SECONDS
+    #: Our environment, as it was read at the edge.
+    environment: Mapping[str, str] = {}
+
+
+class BrowserPool:
+    """All browsers of a node."""
+
+    def __init__(self, plan: PoolPlan, bus: Bus) -> None:
+        self._plan = plan
+        self._bus = bus
+        self._registry = Registry(plan.registry, plan.node)
+        self._bulkheads: dict[str, Bulkhead] = {}
+        self._starting = asyncio.Lock()
+        self._programs = {name for names in PROGRAMS.values() for name in names} | {"chrome", "chrome_crashpad_handler"}
+        become_subreaper()
+
+    def bulkhead(self, source: str, kind: BrowserKind, *, is_proxied: bool = False) -> Bulkhead:
+        """Return the bulkhead of a source; its browser is started by the first who needs it."""
+        if source not in self._bulkheads:
+
+            async def start(generation: int) -> Engine:
+                return await self._engine(source, kind, generation, is_proxied=is_proxied)
+
+            self._bulkheads[source] = Bulkhead(source, start=start, policy=self._plan.bulkhead, bus=self._bus)
+        return self._bulkheads[source]
+
+    async def run(self) -> None:
+        """Sweep, and look after the browsers until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._sweeping())
+            group.create_task(self._checking())
+
+    async def sweep(self) -> list[Orphan]:
+        """End what scrapers of this node have left behind, and wait for the dead."""
+        orphans = await asyncio.to_thread(sweep, self._registry)
+        for orphan in orphans:
+            self._bus.emit(OrphanKilled(pid=orphan.pid, program=orphan.program, rss_bytes=orphan.rss_bytes))
+        self.reap()
+        return orphans
+
+    async def check(self) -> None:
+        """Look after every browser once; one that hangs holds up no other."""
+        await asyncio.gather(*(self._check(bulkhead) for bulkhead in self._bulkheads.values()))
+        self.reap()
+
+    def reap(self) -> int:
+        """Wait for browser processes that we adopted and that are dead; return how many there were."""
+        engines = (engine for bulkhead in self._bulkheads.values() for engine in bulkhead.engines)
+        return reap(self._programs, (engine.own_child for engine in engines if engine.own_child is not None))
+
+    def report(self) -> list[BrowserReport]:
+        """Measure every browser now."""
+        return [report for bulkhead in self._bulkheads.values() for report in bulkhead.report()]
+
+    async def aclose(self) -> None:
+        await asyncio.gather(*(bulkhead.aclose() for bulkhead in self._bulkheads.values()))
+        self._bulkheads.clear()
+        self.reap()
+
+    async def _engine(self, source: str, kind: BrowserKind, generation: int, *, is_proxied: bool) -> Engine:
+        program = await asyncio.to_thread(find_chromium, kind, self._plan.executable)
+        if program is None:
+            raise BrowserLost(f"there is no Chromium for {kind}: longstop doctor says how to get one")
+        is_root = os.geteuid() == 0
+        if is_root:
+            self._bus.emit(BrowserUnsandboxed(source=source))
+        environment = self._plan.environment
+        plan = EnginePlan(
+            program=program,
+            kind=kind,
+            is_root=is_root,
+            is_process_per_site=self._plan.is_process_per_site,
+            is_cdp=self._plan.is_cdp,
+            is_proxied=is_proxied,
+            display=environment.get("DISPLAY", ""),
+            environment={name: environment[name] for name in _PASSED_ON if name in environment},
+        )
+        return await Engine.start(plan, self._registry, generation, self._starting)
+
+    async def _check(self, bulkhead: Bulkhead) -> None:
+        try:
+            await bulkhead.check()
+        except Exception as error:
+            self._bus.emit(TaskFailed.by(error, task=f"care for the browser of {bulkhead.source}"))
+
+    async def _checking(self) -> None:
+        while True:
+            await asyncio.sleep(self._plan.check_seconds)
+            await self.check()
+
+    async def _sweeping(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+            except Exception as error:
+                self._bus.emit(TaskFailed.by(error, task="sweep for orphaned browsers"))
+            await asyncio.sleep(self._plan.sweep_seconds)

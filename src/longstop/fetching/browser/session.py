@@ -1,0 +1,216 @@
+"""A session: one context with its own look, cookies and way through the proxy, and the pages open in it."""
+
+import asyncio
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from playwright.async_api import BrowserContext, Cookie, ProxySettings
+from playwright_stealth import Stealth
+
+from longstop.clock import Clock
+from longstop.fetching.browser.closing import CONTEXT_SECONDS, PAGE_SECONDS, went
+from longstop.fetching.browser.engine import Engine
+from longstop.fetching.browser.intercept import WhiteList
+from longstop.fetching.browser.owning import owned
+from longstop.fetching.browser.profile import Profile, choose_profile
+from longstop.fetching.browser.proxies import Credential, ProxyAccount
+from longstop.fetching.browser.tab import Tab
+from longstop.fetching.guards import FetchPolicy
+
+#: Headers of a page's own question that belong to that one question alone.
+_NOT_TO_REPEAT = frozenset({"content-length", "content-type", "cookie", "host", "if-none-match", "if-modified-since"})
+#: A session knows the headers of so many addresses.
+_MAX_MANNERS = 64
+
+
+class SessionPlan(Struct, frozen=True, kw_only=True):
+    """What a session is made of."""
+
+    name: str
+    policy: FetchPolicy
+    white_list: WhiteList
+    is_style_blocked: bool = True
+    #: Pages open at one time.
+    max_tabs: int = 64
+    #: The dice of its look.
+    dice: int = 0
+    account: ProxyAccount | None = None
+    credential: Credential | None = None
+
+
+class Session:
+    """One context and its pages."""
+
+    def __init__(
+        self, plan: SessionPlan, engine: Engine, context: BrowserContext, profile: Profile, clock: Clock
+    ) -> None:
+        self.plan = plan
+        self.engine = engine
+        self.profile = profile
+        self._clock = clock
+        self._context = context
+        self._tabs: dict[str, Tab] = {}
+        self._opening = asyncio.Lock()
+        #: How the page's own script asks each address: what it is asked with when we ask by HTTP.
+        self._manners: dict[tuple[str, str], Mapping[str, str]] = {}
+        self.is_closed = False
+
+    @classmethod
+    async def open(
+        cls, plan: SessionPlan, engine: Engine, clock: Clock, cookies: list[Cookie] | None = None
+    ) -> "Session":
+        """Make a context that looks like its profile and leaves through its proxy only."""
+        return await owned(cls._open(plan, engine, clock, cookies), cls.aclose)
+
+    @classmethod
+    async def _open(cls, plan: SessionPlan, engine: Engine, clock: Clock, cookies: list[Cookie] | None) -> "Session":
+        country = plan.account.country if plan.account else ""
+        profile = choose_profile(engine.version, country, plan.dice)
+        context = await engine.new_context(
+            user_agent=profile.user_agent,
+            locale=profile.locale,
+            timezone_id=profile.time_zone,
+            geolocation={"latitude": profile.latitude, "longitude": profile.longitude},
+            viewport={"width": profile.width, "height": profile.height},
+            screen={"width": profile.width, "height": profile.height},
+            accept_downloads=False,
+            service_workers="block",
+            proxy=_proxy_of(plan),
+        )
+        session = cls(plan, engine, context, profile, clock)
+        try:
+            await _disguise(profile).apply_stealth_async(context)
+            if cookies:
+                await context.add_cookies([_to_add(cookie) for cookie in cookies])
+        except BaseException:
+            await session.aclose()
+            raise
+        return session
+
+    @property
+    def pages(self) -> int:
+        """How many pages the context has open, ours or not."""
+        return len(self._context.pages)
+
+    @property
+    def tabs(self) -> tuple[Tab, ...]:
+        return tuple(self._tabs.values())
+
+    async def tab(self, address: str) -> Tab:
+        """Return the page for an address: the one that is open, or a new one."""
+        async with self._opening:
+            tab = self._tabs.get(address)
+            if tab is None or tab.lost:
+                await self._make_room()
+                tab = await owned(self._new_tab(), Tab.aclose)
+                self._tabs[address] = tab
+                self.engine.served()
+            tab.used_at = monotonic()
+            return tab
+
+    def open_tab(self, address: str) -> Tab | None:
+        """Return the page that is open for an address and was loaded."""
+        tab = self._tabs.get(address)
+        return tab if tab is not None and tab.is_ready else None
+
+    def warm_tab(self, address: str) -> Tab | None:
+        """Return an open page from which an address's site can be asked: its own, or another of the same origin."""
+        own = self.open_tab(address)
+        if own is not None:
+            return own
+        origin = urlsplit(address)[:2]
+        alike = (tab for at, tab in self._tabs.items() if urlsplit(at)[:2] == origin and tab.is_ready)
+        return next(alike, None)
+
+    async def discard(self, tab: Tab) -> bool:
+        """Close a page; return whether it went when asked to."""
+        self._tabs = {address: each for address, each in self._tabs.items() if each is not tab}
+        return await tab.aclose()
+
+    async def close_idle(self, idle_seconds: float) -> None:
+        """Close pages that nobody has used for a while; the one used last stays, to ask from."""
+        now = monotonic()
+        newest = max(self._tabs.values(), key=lambda tab: tab.used_at, default=None)
+        for tab in self.tabs:
+            if tab is not newest and tab.is_idle and now - tab.used_at > idle_seconds:
+                await self.discard(tab)
+
+    async def cookies(self, url: str = "") -> list[Cookie]:
+        return await self._context.cookies(url) if url else await self._context.cookies()
+
+    def learn_manners(self, url: str, headers: Mapping[str, str]) -> None:
+        """Remember how the page asks an address."""
+        parts = urlsplit(url)
+        if len(self._manners) < _MAX_MANNERS or (parts.netloc, parts.path) in self._manners:
+            kept = {name: value for name, value in headers.items() if name.lower() not in _NOT_TO_REPEAT}
+            self._manners[parts.netloc, parts.path] = kept
+
+    def manners(self, url: str) -> Mapping[str, str] | None:
+        """Return how an address is asked: as the page asks it, or another one on the same host."""
+        parts = urlsplit(url)
+        own = self._manners.get((parts.netloc, parts.path))
+        alike = (headers for (host, _), headers in self._manners.items() if host == parts.netloc)
+        return own if own is not None else next(alike, None)
+
+    async def aclose(self) -> bool:
+        """Close the context with all of its pages; return whether it went when asked to."""
+        self.is_closed = True
+        for tab in self.tabs:
+            tab.lose("its session was closed")
+        self._tabs.clear()
+        return await went(self._context.close(), CONTEXT_SECONDS)
+
+    async def _new_tab(self) -> Tab:
+        plan = self.plan
+        page = await self._context.new_page()
+        try:
+            return await Tab.open(
+                page,
+                self._context,
+                plan.policy,
+                plan.white_list,
+                is_style_blocked=plan.is_style_blocked,
+                profile=self.profile,
+                clock=self._clock,
+            )
+        except BaseException:
+            await went(page.close(), PAGE_SECONDS)
+            raise
+
+    async def _make_room(self) -> None:
+        for address in [address for address, tab in self._tabs.items() if tab.lost]:
+            await self.discard(self._tabs[address])
+        if len(self._tabs) >= self.plan.max_tabs:
+            idle = [tab for tab in self._tabs.values() if tab.is_idle]
+            await self.discard(min(idle or self._tabs.values(), key=lambda tab: tab.used_at))
+
+
+def _proxy_of(plan: SessionPlan) -> ProxySettings | None:
+    if plan.account is None or plan.credential is None:
+        return None
+    # Chromium leaves out the proxy for this machine's own addresses unless it is told not to.
+    return ProxySettings(
+        server=plan.account.server,
+        bypass="<-loopback>",
+        username=plan.credential.username,
+        password=plan.credential.password.get_secret_value(),
+    )
+
+
+def _disguise(profile: Profile) -> Stealth:
+    first, *others = profile.languages
+    return Stealth(
+        navigator_languages_override=(first, others[0] if others else first),
+        navigator_platform_override=profile.platform,
+        # Chromium derives these from the user agent itself, and they agree.
+        navigator_user_agent=False,
+        navigator_user_agent_data=False,
+        sec_ch_ua=False,
+    )
+
+
+def _to_add(cookie: Cookie) -> Any:
+    return {name: value for name, value in cookie.items() if name != "partitionKey"}

@@ -1,0 +1,1 @@
+"""The road of football: the same stations as cricket's, with incidents where cricket has balls. Start with `run.py`."""

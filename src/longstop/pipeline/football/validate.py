@@ -1,0 +1,79 @@
+"""Whether to believe a page: it speaks of the match we asked for, and its values can be true."""
+
+from longstop.errors import ImpossibleObservation, WrongMatch
+from longstop.model.football import Side
+from longstop.pipeline.football.state import FootballState, people_in, squads
+from longstop.sources.base import FootballBoard, Incidents, Lineups, Statistics
+
+#: No match has ever had more.
+MAX_GOALS = 60
+ELEVEN = 11
+POSSESSION = "ballPossession"
+#: So many people must be named before a list can be told to be of another match.
+ENOUGH_PEOPLE = 3
+
+
+def validate_board(state: FootballState, board: FootballBoard) -> None:
+    """Raise unless the event can be the one of this match. Before the kick-off its sides may still be open."""
+    before = state.board
+    if before is not None and state.incidents:
+        for shown, known in ((board.home, before.home), (board.away, before.away)):
+            if shown.key != known.key:
+                raise WrongMatch(f"the event has team {shown.key}, this match has {known.key} there")
+    if board.home.key == board.away.key:
+        raise ImpossibleObservation(f"team {board.home.key} plays against itself")
+    for side in Side:
+        if board.score is not None and board.score.of(side) > MAX_GOALS:
+            raise ImpossibleObservation(f"{board.score.of(side)} goals of one side")
+
+
+def validate_incidents(state: FootballState, incidents: Incidents) -> None:
+    """Raise when the list is of another match: it does not say which one it is of, but it names people.
+
+    That is certain only where the line-ups agree with what we hold; else it is a doubt, and `is_vouched_for` tells.
+    """
+    playing, held = state.squad_keys, people_in(event.content for event in state.incidents)
+    named = people_in(item.content for item in incidents.items)
+    if held & playing and len(named) >= ENOUGH_PEOPLE and are_strangers(named, playing):
+        raise WrongMatch(f"the incidents are of another match: {len(named - playing)} people do not play here")
+
+
+def is_vouched_for(state: FootballState, incidents: Incidents) -> bool:
+    """Return whether a list is of this match by what we know: it has an event that we hold, or people who play here."""
+    held = {(type(event.content), event.source_event_id) for event in state.incidents}
+    # Every match has a half-time.
+    shown = {(type(item.content), item.source_event_id) for item in incidents.items if item.side is not None}
+    named = people_in(item.content for item in incidents.items)
+    return bool(held & shown) or (bool(named) and not are_strangers(named, state.squad_keys))
+
+
+def are_strangers(named: set[str], playing: set[str]) -> bool:
+    """Return whether most of the people named do not play. A single one may be somebody whom the site did not list."""
+    return 2 * len(named & playing) < len(named)
+
+
+def validate_lineups(state: FootballState, lineups: Lineups) -> None:
+    """Raise unless these people can play this match."""
+    shown = squads(lineups)
+    keys = [player.key for squad in shown for player in squad.players]
+    if len(keys) != len(set(keys)):
+        raise ImpossibleObservation("the line-ups name a player twice")
+    for squad in shown:
+        starters = sum(player.is_starter for player in squad.players)
+        if starters > ELEVEN or (lineups.is_confirmed and starters != ELEVEN):
+            raise ImpossibleObservation(f"{starters} players of one side begin")
+    named = people_in(event.content for event in state.incidents)
+    if shown and are_strangers(named, set(keys)):
+        raise WrongMatch(
+            f"the line-ups are of another match: {len(named - set(keys))} people of this one are not there"
+        )
+
+
+def validate_statistics(statistics: Statistics) -> None:
+    """Raise unless these figures can be true."""
+    for period, figures in statistics.periods.items():
+        for figure in figures:
+            if figure.home < 0 or figure.away < 0:
+                raise ImpossibleObservation(f"{figure.key} of {period} is negative")
+            if figure.key == POSSESSION and abs(figure.home + figure.away - 100) > 1:
+                raise ImpossibleObservation(f"the ball is possessed to {figure.home} and {figure.away} per cent")

@@ -1,0 +1,75 @@
+"""Live football through everything: a simulated site, a scraper that is killed, a store, an API, and an account."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import psutil
+import pytest
+
+from longstop.clock import SystemClock
+from longstop.model.football_payload import FootballEventV1
+from longstop.trial.account import account
+from longstop.trial.sample import list_matches
+from longstop.trial.settle import wait_until_synced
+from longstop.trial.stage import Stage, StageOptions, staged
+
+pytestmark = pytest.mark.timeout(120)
+
+#: What a site may do to its answers; 404s also hit the pages that may be missing, where they are no error.
+FAULTS: list[dict[str, Any]] = [
+    {"kind": "truncated", "share": 0.05},
+    {"kind": "html", "share": 0.05},
+    {"kind": "reset", "share": 0.05},
+    {"kind": "status", "status": 503, "share": 0.05},
+    {"kind": "status", "status": 404, "share": 0.05, "path": "/api/v1/event/"},
+    {"kind": "older", "seconds": 120, "share": 0.1},
+    {"kind": "other-match", "share": 0.05},
+]
+
+
+def options(seed: int) -> StageOptions:
+    simulate = ("--matches", "8", "--kinds", "football,football-cup", "--speed", "120", "--seed", str(seed))
+    settings = {"POLLING_INTERVAL_SECONDS": "0.3", "DISCOVERY_INTERVAL_SECONDS": "0.3", "LONGSTOP_SETTLED_SECONDS": "0"}
+    return StageOptions(simulate=simulate, sites=("sofascore",), settings=settings)
+
+
+@pytest.mark.req("NFR-009", "MON-5")
+async def test_no_goal_is_lost_twice_or_invented_while_the_scraper_is_killed() -> None:
+    began = SystemClock().now()
+    async with staged(options(seed=3)) as stage:
+        await wait_until_synced(stage, since=began)
+        for _ in range(4):
+            await asyncio.sleep(3)
+            kill(stage)
+        verdict = await account(stage)
+        payloads = [(await stage.api.get(entry["url"])).body for entry in await list_matches(stage)]
+
+    assert (verdict.lost, verdict.duplicated, verdict.ghost) == (0, 0, 0), verdict.details
+    assert verdict.events_stored > 50
+    for payload in payloads:
+        del payload["_metadata"]
+        FootballEventV1.model_validate(payload)
+
+
+@pytest.mark.req("NFR-009")
+async def test_no_goal_is_lost_twice_or_invented_while_answers_go_wrong() -> None:
+    began = SystemClock().now()
+    async with staged(options(seed=3)) as stage:
+        await wait_until_synced(stage, since=began)
+        await stage.simulator.post("/_sim/faults", msgspec.json.encode(FAULTS))
+        await asyncio.sleep(12)
+        await stage.simulator.delete("/_sim/faults")
+        verdict = await account(stage)
+
+    assert (verdict.lost, verdict.duplicated, verdict.ghost) == (0, 0, 0), verdict.details
+    assert verdict.events_stored > 50
+
+
+def kill(stage: Stage) -> None:
+    scraper = stage.scraper()
+    if scraper is not None:
+        try:
+            scraper.kill()
+        except psutil.NoSuchProcess:
+            return

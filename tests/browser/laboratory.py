@@ -1,0 +1,178 @@
+"""A pool with real browsers for one test, and the proof that nothing of it is left."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from uuid import uuid4
+
+from playwright.async_api import Error as PlaywrightError
+
+from longstop.clock import SystemClock
+from longstop.fetching.base import FetchRequest
+from longstop.fetching.browser.bulkhead import BulkheadPolicy
+from longstop.fetching.browser.chromium import BrowserKind
+from longstop.fetching.browser.engine import Engine
+from longstop.fetching.browser.fetcher import BrowserFetcher, BrowserPolicy
+from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.processes import Process, arguments_of, everybody
+from longstop.fetching.browser.proxies import ProxyRing
+from longstop.fetching.browser.session import SessionPlan
+from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.http import HttpFetcher, HttpProxy
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import Telemetry
+from tests.browser.site import Site
+
+
+class Heard:
+    """A sink that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.events: list[Telemetry] = []
+
+    def take(self, event: Telemetry) -> None:
+        self.events.append(event)
+
+    def names(self) -> list[str]:
+        return [event.name for event in self.events]
+
+    def of(self, name: str) -> list[Telemetry]:
+        return [event for event in self.events if event.name == name]
+
+
+class Laboratory:
+    """One pool; fetchers are made as a test needs them."""
+
+    def __init__(self, pool: BrowserPool, site: Site, heard: Heard) -> None:
+        self.pool = pool
+        self.site = site
+        self.heard = heard
+        self.bus = Bus([heard])
+        self._fetchers: list[BrowserFetcher] = []
+
+    def fetcher(
+        self,
+        source: str = "crex",
+        kind: BrowserKind = BrowserKind.SHELL,
+        browsing: BrowserPolicy | None = None,
+        proxies: ProxyRing | None = None,
+        host: str = "",
+    ) -> BrowserFetcher:
+        hosts = (host or self.site.authority,)
+        policy = FetchPolicy(hosts=hosts, allow_private_addresses=True, max_body_bytes=5_000_000)
+
+        def make_http(plan: SessionPlan) -> HttpFetcher:
+            proxy = None
+            if plan.account is not None and plan.credential is not None:
+                proxy = HttpProxy(
+                    server=plan.account.server, username=plan.credential.username, password=plan.credential.password
+                )
+            return HttpFetcher(policy, SystemClock(), proxy=proxy)
+
+        fetcher = BrowserFetcher(
+            source,
+            bulkhead=self.pool.bulkhead(source, kind, is_proxied=proxies is not None),
+            policy=policy,
+            browsing=browsing or BrowserPolicy(page_seconds=10, passive_seconds=2),
+            make_http=make_http,
+            clock=SystemClock(),
+            bus=self.bus,
+            proxies=proxies,
+        )
+        self._fetchers.append(fetcher)
+        return fetcher
+
+    def engine(self, source: str = "crex") -> Engine:
+        return self.pool.bulkhead(source, BrowserKind.SHELL).engines[0]
+
+    def state(self, page: str = "polling", match: str = "1", source: str = "crex") -> FetchRequest:
+        return FetchRequest(
+            source=source,
+            url=self.site.url(f"/api/state?match={match}"),
+            page=self.site.url(f"/page/{page}?match={match}"),
+        )
+
+    async def aclose(self) -> None:
+        for fetcher in self._fetchers:
+            await fetcher.aclose()
+        await self.pool.aclose()
+
+
+@asynccontextmanager
+async def laboratory(
+    tmp_path: Path,
+    site: Site,
+    *,
+    policy: BulkheadPolicy | None = None,
+    is_cdp: bool = False,
+    check_seconds: float = 0.5,
+) -> AsyncIterator[Laboratory]:
+    """Give a pool that is looked after; at the end nothing of it may be left within ten seconds."""
+    heard = Heard()
+    plan = PoolPlan(
+        registry=tmp_path / "browsers.json",
+        node=f"node-{uuid4().hex[:12]}",
+        bulkhead=policy or BulkheadPolicy(),
+        is_cdp=is_cdp,
+        check_seconds=check_seconds,
+        environment=dict(os.environ),
+    )
+    before = {each.identity for each in everybody()}
+    pool = BrowserPool(plan, Bus([heard]))
+    care = asyncio.ensure_future(pool.run())
+    lab = Laboratory(pool, site, heard)
+    try:
+        yield lab
+    finally:
+        care.cancel()
+        await asyncio.gather(care, return_exceptions=True)
+        started = monotonic()
+        await lab.aclose()
+        seconds = monotonic() - started
+    left = [each for each in descendants() if each.identity not in before]
+    assert not left, f"left behind: {left}"
+    assert seconds < 10, f"closing took {seconds:.1f} s"
+
+
+def descendants() -> list[Process]:
+    """Return every process below this one, zombies included."""
+    people = everybody()
+    found = {os.getpid()}
+    while more := {each.pid for each in people if each.parent in found} - found:
+        found |= more
+    return [each for each in people if each.pid in found and each.pid != os.getpid()]
+
+
+def of_type(engine: Engine, kind: str) -> list[Process]:
+    """Return an engine's processes of one type: `browser`, `driver`, `renderer`, `gpu-process` or `network`."""
+    people = engine.processes()
+    if kind == "browser":
+        return [each for each in people if each.identity == engine.head]
+    if kind == "driver":
+        return [each for each in people if each.identity == engine.driver]
+    word = "NetworkService" if kind == "network" else f"--type={kind}"
+    return [each for each in people if any(word in argument for argument in arguments_of(each.pid))]
+
+
+async def crash(fetcher: BrowserFetcher, address: str) -> None:
+    """Let the page at an address crash as soon as it is loaded, as a fault in its renderer would."""
+    tab = None
+    while tab is None:
+        await asyncio.sleep(0.02)
+        opened = (session.open_tab(address) for session in fetcher.sessions)
+        tab = next((each for each in opened if each is not None), None)
+    with suppress(PlaywrightError, TimeoutError):
+        async with asyncio.timeout(2):
+            await tab.cdp.send("Page.crash")
+
+
+async def until(condition: Callable[[], bool], seconds: float) -> float:
+    """Wait until something is so; return how long it took, or fail."""
+    started = monotonic()
+    while not condition():
+        assert monotonic() - started < seconds, f"not within {seconds:g} s"
+        await asyncio.sleep(0.02)
+    return monotonic() - started

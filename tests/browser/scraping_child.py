@@ -1,0 +1,25 @@
+"""A scraper that opens a page, says which processes it has, and waits to be killed: a process for tests of orphans."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+from longstop.fetching.browser.chromium import BrowserKind
+from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.telemetry.bus import Bus
+
+
+async def main(registry: str, node: str, kind: str, is_cdp: bool) -> None:
+    plan = PoolPlan(registry=Path(registry), node=node, is_cdp=is_cdp, environment=dict(os.environ))
+    pool = BrowserPool(plan, Bus())
+    async with pool.bulkhead("crex", BrowserKind(kind)).engine() as engine:
+        context = await engine.new_context()
+        await context.new_page()
+        print(json.dumps([each.pid for each in engine.processes()]), flush=True)
+        await asyncio.sleep(120)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4] == "cdp"))

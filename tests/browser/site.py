@@ -1,0 +1,163 @@
+"""A small site with good pages and hostile ones, on this machine, that remembers what it was asked."""
+
+import asyncio
+import base64
+import hashlib
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import parse_qs, urlsplit
+
+_HEAVY = b"x" * 40_000
+_POLLING = """<!doctype html><html><head><link rel=stylesheet href=/big.css><link rel=stylesheet href=/styled></head>
+<body><img src=/a.png><img src=/picture><video src=/film.mp4></video><script src=/ads/ad.js></script>
+<script src=http://localhost:{port}/foreign.js></script><iframe src=http://localhost:{port}/frame></iframe>
+<script>document.cookie = 'visited=yes; path=/';
+const ask = () => fetch('/api/state?match={match}&t=' + Math.random(), {{headers: {{'X-Page': 'yes'}}}});
+ask(); setInterval(ask, 300);</script></body></html>"""
+_SCRIPTS = {
+    "spin": "fetch('/api/state?match={match}'); for (;;) {{}}",
+    "spin-at-once": "for (;;) {{}}",
+    "leak": "const kept = []; setInterval(() => kept.push(new Uint8Array(1e6).fill(1)), 100);"
+    "fetch('/api/state?match={match}');",
+    "dialogs": "alert('hello'); confirm('sure?'); onbeforeunload = () => 'stay'; fetch('/api/state?match={match}');",
+    "popups": "for (let n = 0; n < 5; n++) open('/popup?' + n); fetch('/api/state?match={match}');",
+    "download": "const a = document.createElement('a'); a.href = '/file'; a.download = 'x'; document.body.append(a);"
+    "a.click(); fetch('/api/state?match={match}');",
+    "plain": "fetch('/api/state?match={match}');",
+    "late": "setTimeout(() => fetch('/api/state?match={match}'), 1500);",
+    "never": "",
+    "other": "fetch('/api/state?match=another'); setTimeout(() => fetch('/api/state?match={match}'), 500);",
+    "foreign-call": "fetch('http://localhost:{port}/api/stolen').catch(() => 0); fetch('/api/state?match={match}');",
+    "socket": "new WebSocket('ws://127.0.0.1:{port}/push'); fetch('/api/state?match={match}');",
+    "worker": "navigator.serviceWorker && navigator.serviceWorker.register('/sw.js').catch(() => 0);"
+    "fetch('/api/state?match={match}');",
+    "rtc": "try {{ const c = new RTCPeerConnection({{iceServers: [{{urls: 'stun:127.0.0.1:{udp}'}}]}});"
+    "c.createDataChannel('x'); c.createOffer().then(o => c.setLocalDescription(o)); }} catch (e) {{}}"
+    "setTimeout(() => fetch('/api/state?match={match}'), 700);",
+}
+_CHALLENGE = "<!doctype html><html><title>Just a moment...</title><form id=challenge-form></form></html>"
+
+
+class Site:
+    """What a test sees of the site."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.udp_port = 9
+        #: Paths with how often they were asked for, and the hosts that were named.
+        self.asked: Counter[str] = Counter()
+        self.hosts: Counter[str] = Counter()
+        self.headers: dict[str, dict[str, str]] = {}
+        self.bytes_out = 0
+        self.sockets = 0
+        #: What the state endpoint answers: status and body in place of the usual.
+        self.state: tuple[int, str] | None = None
+        #: The ports that requests came from.
+        self.peers: set[int] = set()
+
+    @property
+    def authority(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def url(self, path: str) -> str:
+        return f"http://{self.authority}{path}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await self._converse(reader, writer)
+        finally:
+            writer.close()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            self.peers.add(writer.get_extra_info("peername")[1])
+            while not writer.is_closing():
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+                headers = {n.lower(): v for n, _, v in (line.partition(": ") for line in head[1:] if line)}
+                target = urlsplit(head[0].split()[1])
+                self.asked[target.path] += 1
+                self.hosts[headers.get("host", "")] += 1
+                self.headers[target.path] = headers
+                if target.path == "/push":
+                    await self._push(headers, writer)
+                    break
+                if target.path == "/hang":
+                    await asyncio.sleep(60)
+                await self._answer(target.path, parse_qs(target.query), writer)
+
+    async def _answer(self, path: str, query: dict[str, list[str]], writer: asyncio.StreamWriter) -> None:
+        status, kind, body = self._content(path, query)
+        extra = f"Location: http://localhost:{self.port}/page/polling\r\n" if path == "/redirect" else ""
+        if path == "/file":
+            extra = "Content-Disposition: attachment; filename=x\r\n"
+        head = f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
+        writer.write(head.encode() + body)
+        self.bytes_out += len(head) + len(body)
+        await writer.drain()
+
+    def _content(self, path: str, query: dict[str, list[str]]) -> tuple[int, str, bytes]:
+        match = query.get("match", ["1"])[0]
+        if path == "/api/state":
+            number = self.asked[path]
+            if self.state is not None:
+                return self.state[0], "text/html", self.state[1].encode()
+            return 200, "application/json", json.dumps({"match": match, "number": number}).encode()
+        if path == "/api/huge":
+            return 200, "application/json", b'"' + b"x" * 6_000_000 + b'"'
+        if path.startswith("/page/"):
+            name = path.removeprefix("/page/")
+            if name == "challenge":
+                return 200, "text/html", _CHALLENGE.encode()
+            if name.isdigit():
+                return int(name), "text/html", b"<html>no</html>"
+            values = {"match": match, "port": self.port, "udp": self.udp_port}
+            if name == "polling":
+                return 200, "text/html", _POLLING.format(**values).encode()
+            script = _SCRIPTS[name].format(**values)
+            return 200, "text/html", f"<!doctype html><html><body><script>{script}</script></body></html>".encode()
+        if path == "/redirect":
+            return 302, "text/html", b""
+        if path == "/static":
+            return 200, "text/html; charset=utf-8", "<!doctype html><p>grüße</p>".encode()
+        if path.endswith((".png", ".css", ".mp4")) or path in ("/picture", "/styled"):
+            kinds = {"/picture": "image/png", "/styled": "text/css"}
+            return 200, kinds.get(path, "application/octet-stream"), _HEAVY
+        return 200, "text/javascript", b""
+
+    async def _push(self, headers: dict[str, str], writer: asyncio.StreamWriter) -> None:
+        """Speak just enough WebSocket to push a frame every 100 ms."""
+        key = headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()  # noqa: S324 - the protocol says so
+        writer.write(
+            b"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            + f"Sec-WebSocket-Accept: {accept}\r\n\r\n".encode()
+        )
+        self.sockets += 1
+        for _ in range(100):
+            writer.write(b"\x81\x02hi")
+            await writer.drain()
+            await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[Site]:
+    site = Site()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(site.serve(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    site.port = server.sockets[0].getsockname()[1]
+    try:
+        yield site
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # transports close with the loop's next turn

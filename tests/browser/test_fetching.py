@@ -1,0 +1,272 @@
+"""A real Chromium behind the fetch seam: what a page's script gets is brought, and nothing is left behind."""
+
+import asyncio
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from longstop.errors import (
+    BodyTooLarge,
+    BodyTruncated,
+    FetchError,
+    FetchTimeout,
+    ForbiddenTarget,
+    PageNotFound,
+    SourceChallenged,
+    SourceFailed,
+    SourceRefused,
+    SourceUnreachable,
+)
+from longstop.fetching.base import FetchRequest
+from longstop.fetching.browser.chromium import BrowserKind, find_chromium
+from longstop.fetching.browser.events import PageMeasured
+from longstop.fetching.browser.fetcher import BrowserFetcher, BrowserPolicy
+from longstop.fetching.browser.modes import Mode
+from tests.browser.laboratory import Laboratory, laboratory, until
+from tests.browser.site import Site
+from tests.servers import OK_BODY, fault_server
+
+NAVIGATING = BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=10, fresh_seconds=0)
+
+
+async def promote(fetcher: BrowserFetcher, lab: Laboratory) -> None:
+    """Ask until the cheapest way is reached."""
+    while fetcher.mode is not Mode.HTTP:
+        await fetcher.fetch(lab.state())
+
+
+@pytest.mark.req("CAP-1")
+async def test_what_a_pages_script_gets_is_brought(lab: Laboratory) -> None:
+    page = await lab.fetcher(browsing=NAVIGATING).fetch(lab.state(match="11HD"))
+
+    assert json.loads(page.body)["match"] == "11HD"
+    assert (page.status, page.headers["content-type"]) == (200, "application/json")
+    assert page.wire_bytes > 0
+
+
+@pytest.mark.req("CAP-3")
+@pytest.mark.parametrize(
+    ("kind", "is_cdp"),
+    [
+        (BrowserKind.SHELL, True),
+        (BrowserKind.HEADLESS, False),
+        (BrowserKind.HEADED, False),
+        (BrowserKind.HEADLESS, True),
+    ],
+)
+async def test_every_kind_of_browser_brings_it(tmp_path: Path, site: Site, kind: BrowserKind, is_cdp: bool) -> None:
+    if find_chromium(kind) is None:
+        pytest.skip(f"there is no Chromium for {kind}")
+    async with laboratory(tmp_path, site, is_cdp=is_cdp) as lab:
+        page = await lab.fetcher(kind=kind).fetch(lab.state())
+
+        agent = site.headers["/api/state"]["user-agent"]
+        assert json.loads(page.body)["match"] == "1"
+        assert "Headless" not in agent + site.headers["/api/state"]["sec-ch-ua"]
+        assert f"Chrome/{lab.engine().version.partition('.')[0]}.0.0.0" in agent
+
+
+async def test_a_page_that_is_wanted_itself_is_brought(lab: Laboratory) -> None:
+    request = FetchRequest(source="crex", url=lab.site.url("/static"))
+
+    page = await lab.fetcher().fetch(request)
+
+    assert page.body.decode() == "<!doctype html><p>grüße</p>"
+
+
+@pytest.mark.req("CAP-2")
+async def test_pictures_films_styles_ads_and_foreign_hosts_are_blocked_and_counted(lab: Laboratory) -> None:
+    await lab.fetcher(browsing=NAVIGATING).fetch(lab.state())
+    await asyncio.sleep(0.3)
+
+    asked = set(lab.site.asked) - {"/favicon.ico"}
+    measured = lab.heard.of("page.measured")[0]
+    assert asked == {"/page/polling", "/api/state"}
+    assert set(lab.site.hosts) == {lab.site.authority}
+    assert isinstance(measured, PageMeasured)
+    assert measured.requests_blocked >= 4
+    assert measured.captured >= 1
+    assert 0 < measured.bytes_in_est < 5000
+
+
+@pytest.mark.req("CAP-1")
+@pytest.mark.parametrize("page", ["late", "dialogs", "popups", "download", "other", "foreign-call", "leak", "worker"])
+async def test_a_hostile_page_still_gives_its_answer(lab: Laboratory, page: str) -> None:
+    fetcher = lab.fetcher(browsing=NAVIGATING)
+
+    answers = [json.loads((await fetcher.fetch(lab.state(page, "7"))).body)["match"] for _ in range(2)]
+
+    assert answers == ["7", "7"]
+    assert lab.site.asked["/popup"] == lab.site.asked["/api/stolen"] == lab.site.asked["/sw.js"] == 0
+    assert len(fetcher.sessions[0].tabs) == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("never", FetchTimeout),
+        ("spin", FetchTimeout),
+        ("spin-at-once", FetchTimeout),
+        ("challenge", SourceChallenged),
+        ("403", SourceRefused),
+        ("429", SourceRefused),
+        ("404", PageNotFound),
+        ("503", SourceFailed),
+    ],
+)
+async def test_a_page_without_an_answer_is_one_typed_error_within_its_deadline(
+    lab: Laboratory, page: str, expected: type[FetchError]
+) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(page_seconds=3, fresh_seconds=0))
+    await fetcher.fetch(lab.state())
+    started = asyncio.get_running_loop().time()
+
+    with pytest.raises(FetchError) as caught:
+        await fetcher.fetch(lab.state(page))
+
+    assert type(caught.value) is expected
+    assert asyncio.get_running_loop().time() - started < 3 + 1
+    assert (await fetcher.fetch(lab.state())).status == 200
+
+
+async def test_a_challenge_in_place_of_json_is_a_refusal(lab: Laboratory) -> None:
+    lab.site.state = (200, "<!doctype html><title>Just a moment...</title><form id=challenge-form>")
+
+    with pytest.raises(SourceChallenged):
+        await lab.fetcher().fetch(lab.state())
+
+
+async def test_a_redirect_to_a_host_that_is_not_listed_is_not_followed(lab: Laboratory) -> None:
+    with pytest.raises(ForbiddenTarget, match="localhost"):
+        await lab.fetcher().fetch(FetchRequest(source="crex", url=lab.site.url("/redirect")))
+
+    assert set(lab.site.hosts) == {lab.site.authority}
+
+
+async def test_a_host_that_is_not_listed_is_not_asked(lab: Laboratory) -> None:
+    request = FetchRequest(source="crex", url=lab.site.url("/api/state"), page=f"http://localhost:{lab.site.port}/x")
+
+    with pytest.raises(ForbiddenTarget):
+        await lab.fetcher().fetch(request)
+
+    assert not lab.site.asked
+
+
+@pytest.mark.parametrize("modes", [(), (Mode.PAGE,)])
+async def test_a_body_above_the_cap_is_refused(lab: Laboratory, modes: tuple[Mode, ...]) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=modes, page_seconds=10))
+    for _ in range(4):
+        await fetcher.fetch(lab.state())
+
+    with pytest.raises(BodyTooLarge):
+        await fetcher.fetch(FetchRequest(source="crex", url=lab.site.url("/api/huge")))
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/short", BodyTruncated),
+        ("/chunked-without-end", BodyTruncated),
+        ("/broken-gzip", BodyTruncated),
+        ("/reset", SourceUnreachable),
+        ("/no-answer", SourceUnreachable),
+        ("/huge", BodyTooLarge),
+    ],
+)
+async def test_an_answer_that_is_not_whole_is_an_error_at_once_and_the_next_one_is_good(
+    lab: Laboratory, path: str, expected: type[FetchError]
+) -> None:
+    async with fault_server() as server:
+        fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(), page_seconds=20), host=server.authority)
+
+        with pytest.raises(FetchError) as caught:
+            await fetcher.fetch(FetchRequest(source="crex", url=server.url(path)))
+
+        assert type(caught.value) is expected
+        assert (await fetcher.fetch(FetchRequest(source="crex", url=server.url("/ok")))).body == OK_BODY
+        await fetcher.aclose()
+
+
+async def test_a_source_is_read_ever_more_cheaply_and_every_way_brings_the_same(lab: Laboratory) -> None:
+    fetcher = lab.fetcher()
+    seen = []
+
+    for _ in range(14):
+        mode = fetcher.mode
+        page = await fetcher.fetch(lab.state(match="9"))
+        seen.append((mode, json.loads(page.body)["match"]))
+
+    assert {match for _, match in seen} == {"9"}
+    assert list(dict.fromkeys(mode for mode, _ in seen)) == [Mode.NAVIGATE, Mode.PASSIVE, Mode.PAGE, Mode.HTTP]
+    assert lab.site.asked["/page/polling"] == 1
+    assert len(lab.heard.of("mode.changed")) == 3
+    by_http = lab.site.headers["/api/state"]
+    assert (by_http["cookie"], by_http["x-page"]) == ("visited=yes", "yes")
+
+
+async def test_a_refusal_makes_the_way_dearer_again_and_starts_a_clean_session(lab: Laboratory) -> None:
+    fetcher = lab.fetcher()
+    await promote(fetcher, lab)
+    before = fetcher.sessions[0]
+    lab.site.state = (403, "no")
+
+    with pytest.raises(SourceRefused):
+        await fetcher.fetch(lab.state())
+    lab.site.state = None
+    page = await fetcher.fetch(lab.state())
+
+    assert page.status == 200
+    assert fetcher.mode is Mode.PAGE
+    assert fetcher.sessions[0] is not before
+
+
+async def test_what_an_open_page_never_asks_for_is_asked_from_inside_it(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.PASSIVE,), page_seconds=10, passive_seconds=0.5))
+    for _ in range(3):
+        await fetcher.fetch(lab.state())
+    aside = FetchRequest(source="crex", url=lab.site.url("/static"), page=lab.state().page)
+
+    pages = [await fetcher.fetch(aside) for _ in range(2)]
+
+    assert [page.status for page in pages] == [200, 200]
+    assert lab.site.asked["/page/polling"] == 1
+
+
+async def test_a_push_from_the_site_is_a_signal_and_nothing_more(lab: Laboratory) -> None:
+    fetcher = lab.fetcher()
+    signals = []
+    fetcher.on_signal = lambda: signals.append(1)
+
+    page = await fetcher.fetch(lab.state("socket"))
+    await until(lambda: len(signals) >= 3, 5)
+
+    assert json.loads(page.body)["match"] == "1"
+    assert lab.site.sockets == 1
+
+
+async def test_a_cancelled_fetch_leaves_a_fetcher_that_works(lab: Laboratory) -> None:
+    fetcher = lab.fetcher()
+    await fetcher.fetch(lab.state())
+    for milliseconds in range(5, 300, 25):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(milliseconds / 1000):
+                await fetcher.fetch(lab.state("never", str(milliseconds)))
+
+    assert (await fetcher.fetch(lab.state())).status == 200
+    await until(lambda: fetcher.sessions[0].pages == len(fetcher.sessions[0].tabs), 5)
+    assert lab.engine().contexts == 1
+
+
+@pytest.mark.req("FR-007")
+async def test_a_fetch_cancelled_while_its_session_opens_leaves_no_context(lab: Laboratory) -> None:
+    async with lab.pool.bulkhead("crex", BrowserKind.SHELL).engine():
+        pass
+    fetcher = lab.fetcher()
+    for milliseconds in range(1, 40, 4):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(milliseconds / 1000):
+                await fetcher.fetch(lab.state("never"))
+
+    await until(lambda: lab.engine().contexts == len(fetcher.sessions), 5)

@@ -1,0 +1,180 @@
+"""What a killed scraper leaves is found and ended; what is not ours is never touched."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from msgspec import structs
+
+from longstop.fetching.browser.chromium import BrowserKind, find_chromium
+from longstop.fetching.browser.orphans import sweep
+from longstop.fetching.browser.processes import MARK_VARIABLE, Identity, everybody, family, kill, look, reap
+from longstop.fetching.browser.registry import Registry
+from tests.browser.laboratory import until
+
+#: Another name in each run: the sweep takes what carries its own node's mark for its own.
+NODE = f"node-{uuid4().hex[:12]}"
+
+
+@asynccontextmanager
+async def foreign_chromium() -> AsyncIterator[Identity]:
+    """Run a Chromium that somebody else started: another profile, no mark."""
+    program = find_chromium(BrowserKind.SHELL)
+    assert program is not None
+    with tempfile.TemporaryDirectory(prefix="foreign-profile-", ignore_cleanup_errors=True) as profile:
+        arguments = ["--no-sandbox", "--disable-background-networking", "--remote-debugging-port=0"]
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *(*arguments, f"--user-data-dir={profile}", "about:blank"),
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            await until(lambda: len(_family(process.pid)) >= 4, 10)
+            yield Identity(process.pid, _started(process.pid))
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+
+@asynccontextmanager
+async def scraping(registry: Path, kind: str = "shell", way: str = "pipe") -> AsyncIterator[tuple[int, list[int]]]:
+    """Run a scraper with a browser; give its pid and those of its browser's processes."""
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.browser.scraping_child", str(registry), NODE, kind, way),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    started: list[Identity] = []
+    try:
+        async with asyncio.timeout(20):
+            pids = json.loads(await child.stdout.readline())
+        started = [Identity(pid, _started(pid)) for pid in pids]
+        yield child.pid, pids
+    finally:
+        for identity in (*started, Identity(child.pid, _started(child.pid))):
+            kill(identity)
+        await child.wait()
+
+
+@pytest.mark.req("FR-009")
+@pytest.mark.parametrize(("kind", "way"), [("shell", "pipe"), ("shell", "cdp"), ("headed", "pipe")])
+async def test_the_sweep_ends_what_a_killed_scraper_left_and_no_foreign_browser(
+    tmp_path: Path, kind: str, way: str
+) -> None:
+    path = tmp_path / "browsers.json"
+    async with foreign_chromium() as foreign, scraping(path, kind, way) as (scraper, pids):
+        others = _family(foreign.pid)
+        for pid in pids:  # halted, they cannot notice that their scraper dies
+            os.kill(pid, signal.SIGSTOP)
+        os.kill(scraper, signal.SIGKILL)
+        await until(lambda: _is_gone(scraper), 5)
+        profiles = [Path(entry.profile) for entry in Registry(path, NODE) if entry.profile]
+
+        orphans = sweep(Registry(path, NODE))
+        await until(lambda: all(map(_is_gone, pids)), 5)
+
+        assert {orphan.pid for orphan in orphans} == set(pids)
+        assert all(orphan.rss_bytes for orphan in orphans)
+        assert _family(foreign.pid) == others
+        assert profiles
+        assert not any(profile.exists() for profile in profiles)
+        assert list(Registry(path, NODE)) == []
+        assert sweep(Registry(path, NODE)) == []
+
+
+@pytest.mark.req("FR-009")
+async def test_without_its_list_the_sweep_finds_orphans_by_their_mark(tmp_path: Path) -> None:
+    path = tmp_path / "browsers.json"
+    async with scraping(path) as (scraper, pids):
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        os.kill(scraper, signal.SIGKILL)
+        path.write_text("{ broken")
+
+        ended = {orphan.pid for orphan in sweep(Registry(path, NODE))}
+
+        # Only the driver has no mark; it goes with its browser, or by the list.
+        assert len(set(pids) - ended) <= 1
+
+
+@pytest.mark.req("FR-009")
+async def test_the_browsers_of_another_node_are_foreign_too(tmp_path: Path) -> None:
+    async with scraping(tmp_path / "theirs.json") as (_, pids):
+        orphans = sweep(Registry(tmp_path / "ours.json", "another-node"))
+
+        assert orphans == []
+        assert not any(map(_is_gone, pids))
+
+
+@pytest.mark.req("FR-009")
+async def test_a_pid_that_was_given_again_is_not_killed(tmp_path: Path) -> None:
+    async with foreign_chromium() as foreign:
+        registry = Registry(tmp_path / "browsers.json", NODE)
+        earlier = structs.replace(foreign, started=foreign.started - 100)
+        registry.add(f"{NODE}:gone", earlier, "chromium-headle")
+        others = _family(foreign.pid)
+
+        orphans = sweep(Registry(tmp_path / "browsers.json", NODE))
+
+        assert orphans == []
+        assert _family(foreign.pid) == others
+
+
+async def test_a_list_from_before_the_machines_start_kills_nobody(tmp_path: Path) -> None:
+    async with foreign_chromium() as foreign:
+        path = tmp_path / "browsers.json"
+        Registry(path, NODE).add(f"{NODE}:old", foreign, "chromium-headle")
+        path.write_text(path.read_text().replace(Registry(path, NODE).boot, "another-start"))
+
+        assert sweep(Registry(path, NODE)) == []
+        assert not _is_gone(foreign.pid)
+
+
+async def test_what_this_process_owns_is_no_orphan(tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "browsers.json", NODE)
+    mark = registry.new_mark()
+    process = await asyncio.create_subprocess_exec("sleep", "60", env={MARK_VARIABLE: mark}, start_new_session=True)
+    registry.add(mark, Identity(process.pid, _started(process.pid)), "sleep")
+
+    assert sweep(registry) == []
+
+    registry.disown(mark)
+    assert [orphan.pid for orphan in sweep(registry)] == [process.pid]
+    await process.wait()
+
+
+async def test_dead_children_with_a_browsers_name_are_waited_for_and_others_are_not() -> None:
+    pids = [os.posix_spawn("/bin/true", ["true"], {}) for _ in range(3)]  # noqa: ASYNC221 - nobody waits for them
+    await until(lambda: all(_state(pid) == "Z" for pid in pids), 5)
+
+    assert reap(["nobody"]) == 0
+    assert reap(["true"], spared=pids[:1]) == 2
+    assert reap(["true"]) == 1
+
+
+def _family(pid: int) -> set[int]:
+    return {each.pid for each in family(Identity(pid, _started(pid)), everybody())}
+
+
+def _started(pid: int) -> int:
+    process = look(pid)
+    return process.identity.started if process else 0
+
+
+def _state(pid: int) -> str:
+    process = look(pid)
+    return process.state if process else ""
+
+
+def _is_gone(pid: int) -> bool:
+    return _state(pid) in ("", "Z")

@@ -1,0 +1,158 @@
+"""The pool over many pages: bounded, measured, replaced by generation, and gone in the end."""
+
+import asyncio
+import json
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from longstop.errors import BrowserLost, FetchError, FetchTimeout
+from longstop.fetching.browser.bulkhead import BulkheadPolicy
+from longstop.fetching.browser.chromium import BrowserKind
+from longstop.fetching.browser.events import BrowserRecycled
+from longstop.fetching.browser.fetcher import BrowserFetcher, BrowserPolicy
+from longstop.fetching.browser.modes import Mode
+from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.recycling import RecyclePolicy
+from longstop.telemetry.bus import Bus
+from tests.browser.laboratory import Heard, Laboratory, crash, laboratory, until
+from tests.browser.site import Site
+
+PAGES = 100
+DEADLINE_SECONDS = 3.0
+BROWSING = BrowserPolicy(
+    modes=(Mode.NAVIGATE,), page_seconds=DEADLINE_SECONDS, fresh_seconds=0, max_tabs=8, probe_seconds=0.5
+)
+
+
+@pytest.mark.req("FR-007", "FR-021", "FLD-10")
+async def test_a_hundred_pages_of_which_some_spin_crash_or_leak_leave_nothing(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BROWSING)
+    await fetcher.fetch(lab.state(match="first"))
+    before = _descriptors()
+    waits: list[float] = []
+    outcomes = {"good": 0, "bad": 0}
+    crashing: list[asyncio.Task[None]] = []
+
+    async def one(number: int) -> None:
+        name = _page(number)
+        request = lab.state("never" if name == "crash" else name, str(number))
+        if name == "crash":
+            crashing.append(asyncio.ensure_future(crash(fetcher, request.page)))
+        started = monotonic()
+        try:
+            page = await fetcher.fetch(request)
+            assert json.loads(page.body)["match"] == str(number)
+            outcomes["good"] += 1
+        except FetchError:
+            outcomes["bad"] += 1
+        waits.append(monotonic() - started)
+
+    numbers = list(range(PAGES))
+    while numbers:
+        batch, numbers = numbers[:4], numbers[4:]
+        await asyncio.gather(*map(one, batch))
+    await asyncio.gather(*crashing)
+    report = lab.pool.report()[0]
+
+    assert outcomes == {"good": 93, "bad": 7}
+    assert max(waits) < DEADLINE_SECONDS + 1
+    assert report.contexts == 1
+    assert len(fetcher.sessions[0].tabs) <= 8
+    assert report.usage.processes < 25
+    assert (report.usage.rss_bytes or 0) > (report.usage.pss_bytes or 0) > 50_000_000
+    assert _descriptors() - before < 20
+
+
+def _page(number: int) -> str:
+    if number % 20 == 7:
+        return "spin-at-once"
+    if number in (30, 70):
+        return "crash"
+    return "leak" if number == 50 else "plain"
+
+
+def _descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (RecyclePolicy(max_pages=3), "pages"),
+        (RecyclePolicy(max_age_seconds=1.5), "age"),
+        (RecyclePolicy(max_rss_bytes=1000), "memory"),
+        (RecyclePolicy(max_processes=2), "processes"),
+    ],
+)
+async def test_a_browser_that_has_served_enough_is_replaced_and_nobody_is_interrupted(
+    tmp_path: Path, site: Site, policy: RecyclePolicy, reason: str
+) -> None:
+    async with laboratory(tmp_path, site, policy=BulkheadPolicy(recycle=policy)) as lab:
+        fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=10))
+        for number in range(3):
+            await fetcher.fetch(lab.state(match=str(number)))
+        waiting = asyncio.ensure_future(fetcher.fetch(lab.state("late", "a")))
+        await until(lambda: "browser.recycled" in lab.heard.names(), 10)
+        after = await fetcher.fetch(lab.state(match="b"))
+
+        assert json.loads((await waiting).body)["match"] == "a"
+        assert json.loads(after.body)["match"] == "b"
+        event = lab.heard.of("browser.recycled")[0]
+        assert isinstance(event, BrowserRecycled)
+        assert event.reason == reason
+        assert event.rss_bytes
+        await until(lambda: "browser.closed" in lab.heard.names(), 10)
+
+
+async def test_a_browser_whose_answers_never_come_in_time_is_replaced(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=1, fresh_seconds=0))
+
+    for _ in range(4):
+        with pytest.raises(FetchTimeout):
+            await fetcher.fetch(lab.state("never"))
+    await until(lambda: "browser.recycled" in lab.heard.names(), 5)
+
+    event = lab.heard.of("browser.recycled")[0]
+    assert isinstance(event, BrowserRecycled)
+    assert event.reason == "timeouts"
+
+
+@pytest.mark.req("CAP-3")
+async def test_cookies_outlive_the_browser_that_got_them(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=10))
+    await fetcher.fetch(lab.state())
+
+    lab.pool.bulkhead("crex", BrowserKind.SHELL).recycle()
+    await fetcher.fetch(lab.state("late"))
+
+    assert lab.site.headers["/page/late"]["cookie"] == "visited=yes"
+
+
+async def test_many_who_ask_at_once_share_one_browser_and_one_load(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=10))
+
+    pages = await asyncio.gather(*(fetcher.fetch(lab.state()) for _ in range(8)))
+
+    assert len(pages) == 8
+    assert lab.site.asked["/page/polling"] == 1
+    assert lab.heard.names().count("browser.started") == 1
+
+
+@pytest.mark.parametrize("program", ["/bin/false", "/nowhere/chromium"])
+async def test_a_browser_that_does_not_start_is_told_and_tried_ever_more_rarely(
+    tmp_path: Path, site: Site, program: str
+) -> None:
+    heard = Heard()
+    plan = PoolPlan(registry=tmp_path / "browsers.json", node="n", executable=program)
+    lab = Laboratory(BrowserPool(plan, Bus([heard])), site, heard)
+    fetcher: BrowserFetcher = lab.fetcher()
+
+    for _ in range(5):
+        with pytest.raises(BrowserLost):
+            await fetcher.fetch(lab.state())
+    await lab.aclose()
+
+    assert heard.names().count("browser.failed") == 1
+    assert json.loads((tmp_path / "browsers.json").read_text() if (tmp_path / "browsers.json").exists() else "[]") == []

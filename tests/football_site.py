@@ -1,0 +1,216 @@
+"""A small sofascore in memory: one match whose pages a test writes as it likes."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from longstop.errors import FetchError, PageNotFound
+from longstop.fetching.base import FetchRequest
+from longstop.model.match import MatchRef, Sport
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.football.run import FootballOutcome, FootballRoad
+from longstop.pipeline.football.state import FootballState
+from longstop.sources.base import SourceConfig
+from longstop.sources.sofascore import SofascoreSource
+from longstop.telemetry.bus import Bus
+from longstop.testing import ScriptedFetcher
+from longstop.watching.ownership import take
+from tests.builders import NOW
+from tests.memory import MemorySink, MemoryStore
+from tests.readers import ManualClock
+
+SOFASCORE_CONFIG = SourceConfig(
+    domain_id="sofascore",
+    enabled=True,
+    precedence_weight=100,
+    adapter_class="sofascore",
+    hosts=("football.test",),
+    allow_private_addresses=False,
+    permission=None,
+    metadata={"api_url": "https://football.test"},
+)
+
+STATUSES = {
+    "Not started": (0, "notstarted"),
+    "1st half": (6, "inprogress"),
+    "2nd half": (7, "inprogress"),
+    "Started": (20, "inprogress"),
+    "Halftime": (31, "inprogress"),
+    "Awaiting extra time": (32, "inprogress"),
+    "Postponed": (60, "postponed"),
+    "Canceled": (70, "canceled"),
+    "Interrupted": (80, "interrupted"),
+    "Abandoned": (90, "canceled"),
+    "Walkover": (91, "finished"),
+    "Ended": (100, "finished"),
+    "AET": (110, "finished"),
+    "AP": (120, "finished"),
+}
+
+
+def player(key: int, name: str = "") -> dict[str, Any]:
+    return {"id": key, "name": name or f"Player {key}", "slug": f"player-{key}", "userCount": 3}
+
+
+def status(name: str) -> dict[str, Any]:
+    code, kind = STATUSES[name]
+    return {"code": code, "description": name, "type": kind}
+
+
+def event(name: str = "1st half", home: Any = 0, away: Any = 0, **changes: Any) -> dict[str, Any]:
+    """Return an event; a score is a number of goals, or the whole object."""
+    scores = [score if isinstance(score, dict) else {"current": score, "display": score} for score in (home, away)]
+    return {
+        "id": 77,
+        "status": status(name),
+        "homeTeam": {"id": 1, "name": "Fennick FC", "country": {}},
+        "awayTeam": {"id": 2, "name": "Port Élan United", "userCount": 9},
+        "homeScore": scores[0],
+        "awayScore": scores[1],
+        "startTimestamp": int(NOW.timestamp()),
+        "tournament": {"name": "Harbour League"},
+        "season": {"year": "26/27"},
+        "roundInfo": {"round": 14},
+        **changes,
+    }
+
+
+def goal(
+    key: int, home: int, away: int, *, is_home: bool = True, time: int = 10, scorer: int = 11, how: str = "regular"
+) -> dict[str, Any]:
+    return {
+        "incidentType": "goal",
+        "id": key,
+        "homeScore": home,
+        "awayScore": away,
+        "isHome": is_home,
+        "time": time,
+        "player": player(scorer),
+        "incidentClass": how,
+    }
+
+
+def card(key: int, *, kind: str = "yellow", is_home: bool = True, time: int = 20, who: int = 12) -> dict[str, Any]:
+    shown = {"incidentType": "card", "id": key, "isHome": is_home, "time": time, "incidentClass": kind}
+    return {**shown, "player": player(who), "reason": "Foul"}
+
+
+def substitution(key: int, *, is_home: bool = True, time: int = 60, came: int = 25, out: int = 13) -> dict[str, Any]:
+    change = {"incidentType": "substitution", "id": key, "isHome": is_home, "time": time}
+    return {**change, "playerIn": player(came), "playerOut": player(out)}
+
+
+def decision(key: int, kind: str = "goalNotAwarded", *, is_home: bool = True, time: int = 11) -> dict[str, Any]:
+    found = {"incidentType": "varDecision", "id": key, "isHome": is_home, "time": time, "incidentClass": kind}
+    return {**found, "confirmed": True, "player": player(11)}
+
+
+def period(text: str, home: int, away: int, time: int, *, is_live: bool = False) -> dict[str, Any]:
+    mark = {"incidentType": "period", "text": text, "homeScore": home, "awayScore": away}
+    return {**mark, "time": time, "addedTime": 999, "isLive": is_live}
+
+
+def squad(first: int, **changes: Any) -> dict[str, Any]:
+    """Return eleven players from a number on, and nine on the bench."""
+    entries = [
+        {
+            "player": player(first + nth),
+            "teamId": 4711,
+            "shirtNumber": nth + 1,
+            "jerseyNumber": str(nth + 1),
+            "position": "G" if nth % 11 == 0 else "M",
+            "substitute": nth >= 11,
+        }
+        for nth in range(20)
+    ]
+    return {"players": entries, "supportStaff": [], "formation": "4-4-2", "missingPlayers": [], **changes}
+
+
+def lineups(*, confirmed: bool = True, home: int = 11, away: int = 41) -> dict[str, Any]:
+    return {"confirmed": confirmed, "home": squad(home), "away": squad(away)}
+
+
+def statistics(home: float = 60, away: float = 40) -> dict[str, Any]:
+    item = {"name": "Ball possession", "key": "ballPossession", "home": f"{home}%", "away": f"{away}%"}
+    group = {"groupName": "Match overview", "statisticsItems": [{**item, "homeValue": home, "awayValue": away}]}
+    return {"statistics": [{"period": "ALL", "groups": [group]}]}
+
+
+Page = dict[str, Any] | FetchError | None
+
+
+class FootballPages:
+    """The pages of one match, to be changed by the test; `None` is a page that is not there."""
+
+    def __init__(self) -> None:
+        self.event: Page = event()
+        #: Oldest first, for the reader's sake; the page turns them round.
+        self.incidents: list[dict[str, Any]] | FetchError | None = []
+        self.lineups: Page = lineups()
+        self.statistics: Page = None
+        self.listed: list[dict[str, Any]] | None = None
+        #: The last part of each path that was asked for.
+        self.asked: list[str] = []
+
+    def __call__(self, request: FetchRequest) -> bytes | FetchError:
+        name = urlsplit(request.url).path.rpartition("/")[2]
+        self.asked.append(name)
+        answer = self._body(name)
+        if answer is None:
+            return PageNotFound("404")
+        return answer if isinstance(answer, FetchError) else msgspec.json.encode(answer)
+
+    def _body(self, name: str) -> Page:
+        match name:
+            case "live":
+                listed = [self.event] if self.listed is None else self.listed
+                return {"events": listed}
+            case "incidents":
+                return {"incidents": self.incidents[::-1]} if isinstance(self.incidents, list) else self.incidents
+            case "lineups":
+                return self.lineups
+            case "statistics":
+                return self.statistics
+        return {"event": self.event} if isinstance(self.event, dict) else self.event
+
+
+class LookingAtFootball:
+    """A match, its pages, its store, and the state after the last look."""
+
+    def __init__(self) -> None:
+        self.pages = FootballPages()
+        self.store = MemoryStore()
+        self.sink = MemorySink()
+        self.clock = ManualClock(NOW)
+        self.asker = Asker(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages))
+        self.road = FootballRoad(
+            asker=self.asker, store=self.store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node-a"
+        )
+        self.state: FootballState
+
+    async def start(self) -> "LookingAtFootball":
+        row = await self.store.register(MatchRef("sofascore", "77"), "a match", None, NOW, sport=Sport.FOOTBALL)
+        self.state = FootballState.of(await take(self.store, row.match_id, "node-a"))
+        return self
+
+    async def restart(self) -> None:
+        """Forget everything that is not stored."""
+        self.state = FootballState.of(await take(self.store, self.state.row.match_id, "node-b"))
+
+    async def look(self, times: int = 1, *, is_whole: bool = False) -> FootballOutcome:
+        """Look and go on from the result."""
+        for _ in range(times):
+            self.clock.advance(2.5)
+            outcome = await self.road.run(self.state, is_whole=is_whole)
+            self.state = outcome.state
+        return outcome
+
+    def versions(self) -> list[str]:
+        """Return what was stored so far, in order, as in `goal:home:1 1 insert`."""
+        stored = (each.event for each in self.store.history.get(1, []))
+        return [f"{event.key} {event.rev} {event.op}" for event in stored]
+
+    def payload(self) -> Any:
+        assert self.state.snapshot is not None
+        return msgspec.json.decode(self.state.snapshot.payload)

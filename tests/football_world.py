@@ -1,0 +1,75 @@
+"""One match of a simulated football world, and a pipeline that looks at it."""
+
+from urllib.parse import urlsplit
+
+from longstop.api.shapes import event_entry
+from longstop.errors import PageNotFound
+from longstop.fetching.base import FetchRequest
+from longstop.model.match import MatchRef, Sport
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.football.run import FootballOutcome, FootballRoad
+from longstop.pipeline.football.state import FootballState
+from longstop.simulator.football import FootballMatch
+from longstop.simulator.football_script import script_football
+from longstop.simulator.football_world import FootballWorld, PlannedFootball
+from longstop.simulator.http import Request
+from longstop.simulator.sofascore.site import SofascoreSite
+from longstop.simulator.truth import TruthLine
+from longstop.sources.sofascore import SofascoreSource
+from longstop.telemetry.bus import Bus
+from longstop.testing import ScriptedFetcher
+from longstop.watching.ownership import take
+from tests.builders import NOW
+from tests.football_site import SOFASCORE_CONFIG
+from tests.memory import MemorySink, MemoryStore
+from tests.readers import ManualClock
+
+#: World seconds that pass with every request.
+REQUEST_SECONDS = 0.3
+#: World seconds before the kick-off at which the world begins.
+BEFORE = 8000.0
+
+
+class WatchingFootball:
+    """A match, its site, its store, and the state after the last look."""
+
+    def __init__(self, match: FootballMatch, seed: int) -> None:
+        self.match = match
+        self.script = script_football(match, seed)
+        self.lines: list[TruthLine] = []
+        plan = PlannedFootball(match=match, script=self.script, starts_at=BEFORE)
+        self.world = FootballWorld([plan], started_at=NOW, speed=1.0, record=self.lines.extend)
+        self.store = MemoryStore()
+        self.sink = MemorySink()
+        self._site = SofascoreSite(self.world)
+        self._clock = ManualClock(NOW)
+        asker = Asker(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self._answer))
+        self._road = FootballRoad(
+            asker=asker, store=self.store, bus=Bus([self.sink]), clock=self._clock, scraper_id="node-a"
+        )
+        self.state: FootballState
+
+    def _answer(self, request: FetchRequest) -> bytes | PageNotFound:
+        answered = self._site.answer(Request(method=request.method, path=urlsplit(request.url).path))
+        self.world.advance_to(self.world.seconds + REQUEST_SECONDS)
+        return PageNotFound("404") if answered.status == 404 else answered.body
+
+    async def start(self) -> None:
+        ref = MatchRef("sofascore", self.match.key)
+        row = await self.store.register(ref, str(ref), None, NOW, sport=Sport.FOOTBALL)
+        self.state = FootballState.of(await take(self.store, row.match_id, "node-a"))
+
+    async def restart(self) -> None:
+        """Forget everything that is not stored."""
+        self.state = FootballState.of(await take(self.store, self.state.row.match_id, "node-b"))
+
+    async def look(self, at: float) -> FootballOutcome:
+        """Look at so many seconds after the kick-off as first planned."""
+        self.world.advance_to(BEFORE + at)
+        self._clock.advance(1.0)
+        outcome = await self._road.run(self.state)
+        self.state = outcome.state
+        return outcome
+
+    def served(self) -> list[dict[str, object]]:
+        return [event_entry(each, "sofascore") for each in self.store.history.get(1, [])]

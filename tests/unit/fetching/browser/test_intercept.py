@@ -1,0 +1,67 @@
+"""Which answers are taken from a page."""
+
+import pytest
+
+from longstop.fetching.base import FetchRequest
+from longstop.fetching.browser.intercept import NetworkCount, WhiteList, is_json, wanted_by
+
+ASKED = FetchRequest(source="crex", url="https://api.example/v3/state?key=11HD&x=")
+
+
+@pytest.mark.req("CAP-1")
+@pytest.mark.parametrize(
+    ("method", "url", "expected"),
+    [
+        ("GET", "https://api.example/v3/state?key=11HD&x=", True),
+        ("GET", "https://api.example/v3/state?x=&t=123&key=11HD", True),
+        ("GET", "https://api.example/v3/state?key=22AB&x=", False),
+        ("GET", "https://api.example/v3/state?x=", False),
+        ("GET", "https://api.example/v3/state/more?key=11HD&x=", False),
+        ("GET", "https://api.example.evil.example/v3/state?key=11HD&x=", False),
+        ("GET", "http://api.example/v3/state?key=11HD&x=", False),
+        ("POST", "https://api.example/v3/state?key=11HD&x=", False),
+    ],
+)
+def test_only_the_answer_to_the_same_question_fits(method: str, url: str, expected: bool) -> None:
+    assert wanted_by(ASKED).fits(method, url) is expected
+
+
+@pytest.mark.req("CAP-1")
+@pytest.mark.parametrize(
+    ("url", "content_type", "expected"),
+    [
+        ("https://api.example/v1/event/7/lineups", "application/json; charset=utf-8", True),
+        ("https://api.example/v1/event/7/lineups", "text/html", False),
+        ("https://api.example/v1/user", "application/json", False),
+        ("https://other.example/v1/event/7", "application/json", False),
+    ],
+)
+def test_the_white_list_takes_json_of_listed_hosts_and_paths(url: str, content_type: str, expected: bool) -> None:
+    white_list = WhiteList(hosts=("api.example",), paths=("/v1/event/*",))
+
+    assert white_list.admits(url, content_type) is expected
+
+
+def test_without_paths_nothing_is_taken_that_nobody_asked_for() -> None:
+    assert not WhiteList(hosts=("api.example",)).admits("https://api.example/v1/event/7", "application/json")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "expected"),
+    [
+        ("application/json", True),
+        ("Application/LD+JSON;x=y", True),
+        ("text/json", True),
+        ("text/plain", False),
+        ("", False),
+    ],
+)
+def test_json_is_told_by_its_content_type(content_type: str, expected: bool) -> None:
+    assert is_json(content_type) is expected
+
+
+def test_what_one_attempt_cost_is_the_difference() -> None:
+    earlier = NetworkCount(requests_total=2, requests_blocked=1, bytes_in_est=100, captured=1)
+    later = NetworkCount(requests_total=7, requests_blocked=3, bytes_in_est=900, captured=2)
+
+    assert later.since(earlier) == NetworkCount(requests_total=5, requests_blocked=2, bytes_in_est=800, captured=1)

@@ -1,0 +1,40 @@
+"""How a session looks: all parts agree, with each other and with the browser that runs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longstop.fetching.browser.profile import choose_profile, countries
+
+VERSION = "156.0.8078.79"
+
+
+@pytest.mark.req("CAP-3")
+@given(dice=st.integers(0, 1000), country=st.sampled_from([*countries(), "", "zz"]))
+def test_all_parts_of_a_look_agree(dice: int, country: str) -> None:
+    profile = choose_profile(VERSION, country, dice)
+    hints = profile.user_agent_override["userAgentMetadata"]
+    systems = {"Win32": "Windows NT", "MacIntel": "Macintosh", "Linux x86_64": "Linux"}
+
+    assert "Chrome/156.0.0.0" in profile.user_agent
+    assert "Headless" not in str(profile.user_agent_override)
+    assert systems[profile.platform] in profile.user_agent
+    assert {brand["version"] for brand in hints["brands"] if "Chrom" in brand["brand"]} == {"156"}
+    assert {"Windows": "Win32", "macOS": "MacIntel", "Linux": "Linux x86_64"}[hints["platform"]] == profile.platform
+    assert profile.locale == profile.languages[0]
+    assert profile.accept_language.startswith(profile.locale)
+
+
+@pytest.mark.req("CAP-3")
+def test_language_and_clock_are_those_of_the_proxys_country() -> None:
+    profile = choose_profile(VERSION, "DE")
+
+    assert (profile.locale, profile.time_zone) == ("de-DE", "Europe/Berlin")
+    assert profile.accept_language == "de-DE,de;q=0.9,en;q=0.8"
+
+
+def test_the_same_dice_give_the_same_look_and_others_another() -> None:
+    looks = [choose_profile(VERSION, "", dice) for dice in range(12)]
+
+    assert looks == [choose_profile(VERSION, "", dice) for dice in range(12)]
+    assert len({(look.user_agent, look.width) for look in looks}) == 12

@@ -1,0 +1,42 @@
+"""When a browser has served enough."""
+
+import pytest
+from msgspec import structs
+
+from longstop.fetching.browser.base import Usage
+from longstop.fetching.browser.recycling import Latencies, RecyclePolicy, Wear, reason_to_recycle
+
+POLICY = RecyclePolicy(max_pages=10, max_age_seconds=100, max_rss_bytes=1000, max_processes=5, max_drift=3)
+USAGE = Usage(processes=5, rss_bytes=1000, pss_bytes=500, cpu_seconds=1)
+FRESH = Wear(pages=9, age_seconds=99, usage=USAGE, first_latency=0.1, last_latency=0.3)
+
+
+@pytest.mark.parametrize(
+    ("wear", "reason"),
+    [
+        (FRESH, None),
+        (structs.replace(FRESH, pages=10), "pages"),
+        (structs.replace(FRESH, age_seconds=100), "age"),
+        (structs.replace(FRESH, usage=structs.replace(USAGE, rss_bytes=1001)), "memory"),
+        (structs.replace(FRESH, usage=structs.replace(USAGE, processes=6)), "processes"),
+        (structs.replace(FRESH, last_latency=0.31), "latency"),
+        (structs.replace(FRESH, timeouts=3), "timeouts"),
+        (structs.replace(FRESH, timeouts=2), None),
+        (structs.replace(FRESH, last_latency=None), None),
+        (structs.replace(FRESH, usage=None), None),
+        (structs.replace(FRESH, usage=structs.replace(USAGE, rss_bytes=None)), None),
+    ],
+)
+def test_each_bound_is_a_reason_and_within_all_there_is_none(wear: Wear, reason: str | None) -> None:
+    assert reason_to_recycle(POLICY, wear) == reason
+
+
+def test_latencies_are_means_of_the_first_and_of_the_last_once_there_are_enough() -> None:
+    latencies = Latencies(sample=2)
+    seen = []
+
+    for seconds in (1.0, 3.0, 5.0, 7.0, 9.0):
+        latencies.add(seconds)
+        seen.append((latencies.first, latencies.last))
+
+    assert seen == [(None, None), (2.0, None), (2.0, None), (2.0, 6.0), (2.0, 8.0)]

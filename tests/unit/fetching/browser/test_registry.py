@@ -1,0 +1,41 @@
+"""The list of our processes on disk."""
+
+from pathlib import Path
+
+from longstop.fetching.browser.processes import Identity
+from longstop.fetching.browser.registry import Registry
+
+BROWSER, DRIVER = Identity(10, 100), Identity(11, 101)
+
+
+def test_what_was_added_is_there_for_the_next_scraper_and_owned_by_this_one_only(tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "browsers.json", "node-1")
+    mark = registry.new_mark()
+    registry.add(mark, BROWSER, "chromium", "/tmp/profile")  # noqa: S108 - a name only
+    registry.add(mark, DRIVER, "node")
+
+    after = Registry(tmp_path / "browsers.json", "node-1")
+
+    assert [(entry.identity, entry.mark) for entry in after] == [(BROWSER, mark), (DRIVER, mark)]
+    assert (registry.is_owned(mark), after.is_owned(mark)) == (True, False)
+    assert after.is_ours(mark)
+    assert not Registry(tmp_path / "theirs.json", "node-2").is_ours(mark)
+
+
+def test_what_is_forgotten_is_gone_from_the_file(tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "browsers.json", "node-1")
+    marks = [registry.new_mark() for _ in range(2)]
+    for mark, identity in zip(marks, (BROWSER, DRIVER), strict=True):
+        registry.add(mark, identity, "chromium")
+
+    registry.forget(marks[0])
+
+    assert [entry.mark for entry in Registry(tmp_path / "browsers.json", "node-1")] == [marks[1]]
+    assert not registry.is_owned(marks[0])
+
+
+def test_a_file_that_cannot_be_read_is_an_empty_list(tmp_path: Path) -> None:
+    for content in (b"", b"{", b"\xff", b'[{"mark": 1}]'):
+        (tmp_path / "browsers.json").write_bytes(content)
+
+        assert list(Registry(tmp_path / "browsers.json", "node-1")) == []

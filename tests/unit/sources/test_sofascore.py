@@ -1,0 +1,465 @@
+"""sofascore: what its pages say, and what they must never be taken to say."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+from longstop.errors import (
+    ImpossibleObservation,
+    LayoutChanged,
+    MalformedBody,
+    SourceChallenged,
+    SourceError,
+    UsageError,
+    WrongMatch,
+)
+from longstop.model.football import (
+    Card,
+    CardKind,
+    FootballResult,
+    Goal,
+    GoalKind,
+    Goals,
+    Kick,
+    MissedPenalty,
+    Outcome,
+    PeriodEnd,
+    Side,
+    Substitution,
+    VarDecision,
+)
+from longstop.model.match import MatchStatus
+from longstop.sources.base import (
+    Ask,
+    FootballBoard,
+    Incidents,
+    Lineups,
+    Listing,
+    PeriodScore,
+    Reading,
+    Resource,
+    Statistic,
+    Statistics,
+)
+from longstop.sources.sofascore import SofascoreSource
+from tests.builders import NOW, body
+from tests.football_site import SOFASCORE_CONFIG, STATUSES, card, event, goal, period, player, squad
+
+PAGES = Path(__file__).parents[2] / "pages" / "sofascore"
+SOURCE = SofascoreSource(SOFASCORE_CONFIG)
+
+LIST = Ask(resource=Resource.LIST)
+LIVE = Ask(resource=Resource.LIVE, source_id="77")
+INCIDENTS = Ask(resource=Resource.INCIDENTS, source_id="77")
+LINEUPS = Ask(resource=Resource.LINEUPS, source_id="77")
+STATISTICS = Ask(resource=Resource.STATISTICS, source_id="77")
+PAGE_OF = {
+    LIST: "live_list.json",
+    LIVE: "live_in_play.json",
+    INCIDENTS: "incidents_in_play.json",
+    LINEUPS: "lineups_confirmed.json",
+    STATISTICS: "statistics_in_play.json",
+}
+
+
+def page(name: str) -> bytes:
+    return (PAGES / name).read_bytes()
+
+
+def board_of(shown: dict[str, Any]) -> FootballBoard:
+    found = SOURCE.parse(LIVE, body({"event": shown}))
+    assert isinstance(found, FootballBoard)
+    return found
+
+
+def incidents_of(*oldest_first: dict[str, Any]) -> Incidents:
+    found = SOURCE.parse(INCIDENTS, body({"incidents": oldest_first[::-1]}))
+    assert isinstance(found, Incidents)
+    return found
+
+
+def lineups_of(shown: dict[str, Any]) -> Lineups:
+    found = SOURCE.parse(LINEUPS, body(shown))
+    assert isinstance(found, Lineups)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("ask", "path"),
+    [
+        (LIST, "sport/football/events/live"),
+        (LIVE, "event/77"),
+        (INCIDENTS, "event/77/incidents"),
+        (LINEUPS, "event/77/lineups"),
+        (STATISTICS, "event/77/statistics"),
+    ],
+)
+def test_each_question_has_its_address(ask: Ask, path: str) -> None:
+    assert SOURCE.request(ask).url == f"https://football.test/api/v1/{path}"
+
+
+def test_a_question_that_the_site_has_no_page_for_is_refused() -> None:
+    balls = Ask(resource=Resource.BALLS, source_id="77")
+
+    with pytest.raises(UsageError, match="no balls pages"):
+        SOURCE.request(balls)
+    with pytest.raises(UsageError, match="no balls pages"):
+        SOURCE.parse(balls, b"{}")
+
+
+# --- the list and the event -----------------------------------------------------------------------------------------
+
+
+def test_the_list_shows_every_match_with_its_score() -> None:
+    found = SOURCE.parse(LIST, page("live_list.json"))
+
+    assert isinstance(found, Listing)
+    boards = [board for board in found.boards if isinstance(board, FootballBoard)]
+    assert [(board.source_id, board.status, board.score) for board in boards] == [
+        ("77", MatchStatus.LIVE, Goals(home=2, away=1)),
+        ("78", MatchStatus.BREAK, Goals(home=0, away=0)),
+    ]
+
+
+def test_an_empty_list_is_an_answer() -> None:
+    assert SOURCE.parse(LIST, b'{"events": []}') == Listing(boards=())
+
+
+def test_an_entry_that_cannot_be_read_hides_no_other() -> None:
+    found = SOURCE.parse(LIST, body({"events": [event(), {"id": 78}, {"id": "x"}]}))
+
+    assert isinstance(found, Listing)
+    assert ([board.source_id for board in found.boards], found.unreadable) == (["77"], ("78", "?"))
+
+
+def test_a_list_of_unreadable_entries_is_another_layout() -> None:
+    with pytest.raises(LayoutChanged):
+        SOURCE.parse(LIST, body({"events": [{"id": 78}]}))
+
+
+def test_an_event_in_play_has_teams_score_and_periods() -> None:
+    found = SOURCE.parse(LIVE, page("live_in_play.json"))
+
+    assert isinstance(found, FootballBoard)
+    assert (found.home.key, found.away.name) == ("1", "Port Élan United")
+    assert (found.score, found.penalties, found.result) == (Goals(home=2, away=1), None, None)
+    assert found.periods == (
+        PeriodScore(name="period1", home=1, away=0),
+        PeriodScore(name="period2", home=1, away=1),
+    )
+    assert (found.tournament, found.season, found.round) == ("Harbour League", "26/27", 14)
+    assert found.start_at == NOW
+
+
+@pytest.mark.req("FLD-3")
+def test_before_the_kick_off_there_is_no_score_rather_than_nil_nil() -> None:
+    found = SOURCE.parse(LIVE, page("live_not_started.json"))
+
+    assert isinstance(found, FootballBoard)
+    assert (found.status, found.score, found.periods) == (MatchStatus.UPCOMING, None, ())
+    assert board_of(event("1st half", 0, 0)).score == Goals(home=0, away=0)
+
+
+def test_a_shoot_out_is_no_part_of_the_score() -> None:
+    found = SOURCE.parse(LIVE, page("live_after_penalties.json"))
+
+    assert isinstance(found, FootballBoard)
+    assert (found.score, found.penalties) == (Goals(home=1, away=1), Goals(home=5, away=4))
+    assert found.result == FootballResult(
+        outcome=Outcome.HOME, after="AP", home=1, away=1, home_penalties=5, away_penalties=4
+    )
+
+
+def test_without_a_displayed_score_the_kicks_are_taken_off_the_current_one() -> None:
+    found = board_of(event("AP", {"current": 6, "penalties": 5}, {"current": 5, "penalties": 4}, winnerCode=1))
+
+    assert found.score == Goals(home=1, away=1)
+
+
+@pytest.mark.req("FLD-1")
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Not started", MatchStatus.UPCOMING),
+        ("Postponed", MatchStatus.UPCOMING),
+        ("1st half", MatchStatus.LIVE),
+        ("Started", MatchStatus.LIVE),
+        ("Halftime", MatchStatus.BREAK),
+        ("Awaiting extra time", MatchStatus.BREAK),
+        ("Interrupted", MatchStatus.BREAK),
+        ("Ended", MatchStatus.COMPLETED),
+        ("Canceled", MatchStatus.COMPLETED),
+    ],
+)
+def test_a_status_is_read_by_its_type(name: str, expected: MatchStatus) -> None:
+    assert board_of(event(name, 0, 0)).status is expected
+
+
+def test_a_status_of_an_unknown_type_is_a_break() -> None:
+    shown = event(status={"code": 999, "description": "Dancing", "type": "dancing"})
+
+    assert (board_of(shown).status, board_of(shown).headline) == (MatchStatus.BREAK, "Dancing")
+
+
+@pytest.mark.parametrize(
+    ("name", "winner", "outcome", "after"),
+    [
+        ("Ended", 1, Outcome.HOME, "FT"),
+        ("Ended", 2, Outcome.AWAY, "FT"),
+        ("Ended", 3, Outcome.DRAW, "FT"),
+        ("AET", 2, Outcome.AWAY, "AET"),
+        ("Abandoned", None, Outcome.ABANDONED, "abandoned"),
+        ("Canceled", None, Outcome.CANCELLED, "cancelled"),
+        ("Walkover", None, Outcome.WALKOVER, "walkover"),
+    ],
+)
+def test_a_result_says_who_won_and_after_what(name: str, winner: int | None, outcome: Outcome, after: str) -> None:
+    result = board_of(event(name, {}, {}, winnerCode=winner)).result
+
+    assert result is not None
+    assert (result.outcome, result.after, result.home) == (outcome, after, None)
+
+
+def test_a_finished_match_without_a_winner_is_read_by_its_score() -> None:
+    results = [board_of(event("Ended", home, away)).result for home, away in ((2, 1), (0, 1), (1, 1))]
+
+    assert [result and result.outcome for result in results] == [Outcome.HOME, Outcome.AWAY, Outcome.DRAW]
+
+
+def test_a_finished_match_with_neither_winner_nor_score_is_another_layout() -> None:
+    with pytest.raises(LayoutChanged):
+        board_of(event("Ended", {}, {}))
+
+
+@pytest.mark.parametrize("name", [name for name, (_, kind) in STATUSES.items() if kind not in ("finished", "canceled")])
+def test_what_is_not_over_has_no_result(name: str) -> None:
+    assert board_of(event(name, 1, 0)).result is None
+
+
+def test_an_event_of_another_match_is_refused() -> None:
+    with pytest.raises(WrongMatch):
+        board_of(event(id=78))
+
+
+def test_drift_does_not_change_the_fingerprint_and_news_does() -> None:
+    plain = board_of(event()).fingerprint
+
+    drifting = event(changes={"changeTimestamp": 5}, homeTeam={"id": 1, "name": "Fennick FC", "userCount": 77})
+    assert board_of(drifting).fingerprint == plain
+    news = (event(home=1), event("Halftime"), event(awayRedCards=1), event(startTimestamp=9), event(winnerCode=3))
+    assert plain not in {board_of(shown).fingerprint for shown in news}
+
+
+def test_a_line_of_a_match_in_play_does_not_tell_all() -> None:
+    assert [board_of(event(name, 0, 0)).tells_all for name in ("1st half", "Halftime", "Ended")] == [False, True, True]
+
+
+@pytest.mark.parametrize("field", ["id", "status", "homeTeam", "awayTeam", "homeScore", "awayScore", "startTimestamp"])
+def test_an_event_that_lacks_a_field_of_the_contract_is_another_layout(field: str) -> None:
+    shown = event()
+    del shown[field]
+
+    with pytest.raises(LayoutChanged):
+        board_of(shown)
+
+
+def test_what_a_friendly_lacks_is_nothing() -> None:
+    shown = event()
+    for field in ("season", "roundInfo"):
+        del shown[field]
+
+    found = board_of(shown)
+    assert (found.season, found.round) == (None, None)
+
+
+# --- the incidents --------------------------------------------------------------------------------------------------
+
+
+def test_incidents_are_read_oldest_first_each_with_its_side() -> None:
+    found = SOURCE.parse(INCIDENTS, page("incidents_in_play.json"))
+
+    assert isinstance(found, Incidents)
+    assert [(item.source_event_id, item.side, item.content) for item in found.items] == [
+        ("118000010", Side.HOME, Goal(minute=10, scorer="11", how=GoalKind.REGULAR, home=1, away=0)),
+        ("118000020", Side.HOME, Card(minute=20, player="12", card=CardKind.YELLOW)),
+        ("118000030", Side.HOME, Card(minute=45, added=1, player="12", card=CardKind.SECOND_YELLOW)),
+        ("period-HT", None, PeriodEnd(period="HT", minute=45, added=2, home=1, away=0)),
+        ("118000040", Side.HOME, Substitution(minute=46, player_in="31", player_out="13", is_injury=True)),
+        ("118000050", Side.AWAY, Goal(minute=50, scorer="14", how=GoalKind.OWN_GOAL, home=1, away=1)),
+        ("118000060", Side.HOME, Goal(minute=55, scorer="15", assist="16", how=GoalKind.PENALTY, home=2, away=1)),
+        ("679006", Side.HOME, VarDecision(minute=55, decision="goal awarded", player="11")),
+        ("118000070", Side.AWAY, MissedPenalty(minute=60, player="41")),
+        ("118000080", Side.HOME, Card(minute=None, player="12", card=CardKind.YELLOW)),
+    ]
+    assert found.players["15"] == "Player 15"
+
+
+def test_kicks_and_the_end_of_a_shoot_out_have_no_minute() -> None:
+    found = SOURCE.parse(INCIDENTS, page("incidents_shoot_out.json"))
+
+    assert isinstance(found, Incidents)
+    assert [item.content for item in found.items][-3:] == [
+        Kick(sequence=1, player="11", is_scored=True, home=1, away=0),
+        Kick(sequence=2, player="41", is_scored=False, home=1, away=0),
+        PeriodEnd(period="PEN", minute=None, home=1, away=0),
+    ]
+
+
+@pytest.mark.parametrize("is_home", [True, False])
+def test_an_own_goal_counts_for_the_side_whose_score_it_raised(is_home: bool) -> None:
+    found = incidents_of(goal(1, 1, 0), goal(2, 1, 1, is_home=is_home, how="ownGoal"))
+
+    assert [item.side for item in found.items] == [Side.HOME, Side.AWAY]
+
+
+def test_an_own_goal_before_which_a_goal_is_missing_stands_where_the_site_puts_it() -> None:
+    [found] = incidents_of(goal(2, 2, 0, is_home=False, how="ownGoal")).items
+
+    assert found.side is Side.AWAY
+
+
+def test_the_part_that_is_being_played_has_not_ended() -> None:
+    assert incidents_of(period("HT", 0, 0, 45, is_live=True)).items == ()
+
+
+def test_ids_are_unique_within_a_type_only() -> None:
+    assert len(incidents_of(goal(5, 1, 0), card(5), card(5)).items) == 2
+
+
+def test_types_that_are_no_events_are_skipped_but_not_all_of_them() -> None:
+    assert len(incidents_of(card(5), {"incidentType": "dance", "id": 1}).items) == 1
+    with pytest.raises(LayoutChanged):
+        incidents_of({"incidentType": "dance", "id": 1})
+
+
+@pytest.mark.parametrize("field", ["id", "isHome", "time", "homeScore", "awayScore", "incidentClass"])
+def test_a_goal_that_lacks_a_field_of_the_contract_is_another_layout(field: str) -> None:
+    shown = goal(1, 1, 0)
+    del shown[field]
+
+    with pytest.raises(LayoutChanged, match="goal"):
+        incidents_of(shown)
+
+
+@pytest.mark.parametrize("clock", [{"time": 999}, {"time": 131}, {"time": 45, "addedTime": 61}])
+def test_a_minute_that_no_match_has_is_impossible(clock: dict[str, int]) -> None:
+    with pytest.raises(ImpossibleObservation):
+        incidents_of({**card(1), **clock})
+
+
+def test_added_time_that_means_nothing_is_none() -> None:
+    [found] = incidents_of({**card(1), "addedTime": 999}).items
+
+    assert isinstance(found.content, Card)
+    assert found.content.added is None
+
+
+def test_a_card_for_somebody_who_does_not_play_names_nobody() -> None:
+    shown = card(1)
+    del shown["player"]
+
+    [found] = incidents_of(shown).items
+
+    assert isinstance(found.content, Card)
+    assert found.content.player is None
+
+
+# --- line-ups and statistics ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("FLD-3")
+def test_line_ups_keep_apart_what_is_absent_null_and_zero() -> None:
+    found = lineups_of(msgspec.json.decode(page("lineups_confirmed.json")))
+
+    assert found.home is not None
+    assert found.away is not None
+    assert (found.is_confirmed, found.home.formation, found.away.formation) == (True, "4-4-2", None)
+    keeper, late, unused = (found.home.players[nth] for nth in (0, 11, 12))
+    assert (keeper.rating, keeper.minutes, keeper.shirt, keeper.position) == (7, 90, 1, "G")
+    assert (late.rating, late.minutes) == (UNSET, 1)
+    assert (unused.rating, unused.minutes) == (UNSET, UNSET)
+    assert [player.key for player in found.home.players if player.is_captain] == ["14"]
+    assert found.home.missing is not UNSET
+    assert [(each.kind, each.reason, each.description) for each in found.home.missing] == [
+        ("missing", 1, UNSET),
+        ("doubtful", 0, "Muscle Injury"),
+    ]
+    assert found.away.missing is UNSET
+
+
+def test_line_ups_that_nobody_knows_yet_have_no_sides() -> None:
+    assert lineups_of({"confirmed": False}) == Lineups(is_confirmed=False, home=None, away=None)
+
+
+def test_starters_stand_first_in_their_order() -> None:
+    shown = squad(11)
+    shown["players"] = shown["players"][11:] + shown["players"][:11]
+
+    found = lineups_of({"confirmed": True, "home": shown}).home
+
+    assert found is not None
+    assert [player.key for player in found.players[:11]] == [str(key) for key in range(11, 22)]
+
+
+def test_statistics_are_read_by_their_numbers_and_once() -> None:
+    found = SOURCE.parse(STATISTICS, page("statistics_in_play.json"))
+
+    assert isinstance(found, Statistics)
+    assert found.periods["ALL"] == (
+        Statistic(key="ballPossession", home=70, away=30),
+        Statistic(key="totalShotsOnGoal", home=25, away=4),
+        Statistic(key="accuratePasses", home=170, away=88, home_total=214, away_total=100),
+        Statistic(key="Expected goals", home=0.7, away=0),
+    )
+    assert found.periods["1ST"] == ()
+
+
+# --- what is no page of theirs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ask", PAGE_OF, ids=lambda ask: ask.resource.value)
+def test_html_in_place_of_data_is_malformed_or_a_challenge(ask: Ask) -> None:
+    with pytest.raises(MalformedBody):
+        SOURCE.parse(ask, b"<html><body>Welcome</body></html>")
+    with pytest.raises(SourceChallenged):
+        SOURCE.parse(ask, b"<html><title>Just a moment...</title></html>")
+
+
+@given(
+    ask=st.sampled_from(list(PAGE_OF)),
+    place=st.integers(min_value=0),
+    junk=st.binary(max_size=20),
+    width=st.integers(min_value=0, max_value=40),
+)
+def test_any_mutation_is_a_reading_or_a_typed_error(ask: Ask, place: int, junk: bytes, width: int) -> None:
+    good = page(PAGE_OF[ask])
+    start = place % len(good)
+
+    found: Reading | SourceError
+    try:
+        found = SOURCE.parse(ask, good[:start] + junk + good[start + width :])
+    except SourceError as error:
+        found = error
+
+    readings = (Listing, FootballBoard, Incidents, Lineups, Statistics)
+    assert isinstance(found, readings) or (isinstance(found, SourceError) and found.source == "sofascore")
+
+
+def test_names_are_in_one_spelling() -> None:
+    [found] = incidents_of({**card(1), "player": player(12, " Jo\u0308rg ")}).players.values()
+
+    assert found == "J\u00f6rg"
+
+
+def test_the_moment_of_the_kick_off_is_utc() -> None:
+    assert board_of(event(startTimestamp=1_800_000_000)).start_at == datetime.fromtimestamp(1_800_000_000, UTC)
+
+
+def test_a_kick_off_that_is_not_known_is_none() -> None:
+    assert board_of(event(startTimestamp=0)).start_at is None

@@ -1,0 +1,136 @@
+"""Watching football: the list shows the score alone, so that the match's own pages are asked at every turn."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from longstop.model.match import MatchStatus, Phase, Sport, SyncState
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.football.run import FootballRoad
+from longstop.sources.sofascore import SofascoreSource
+from longstop.telemetry.bus import Bus
+from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
+from longstop.watching.dispatcher import Dispatcher
+from longstop.watching.ownership import take_over
+from longstop.watching.scheduler import Scheduler
+from longstop.watching.watcher import Surroundings
+from tests.football_site import SOFASCORE_CONFIG, FootballPages, card, event, goal
+from tests.memory import MemoryHot, MemorySink, MemoryStore
+
+
+class Running:
+    """A scheduler over one football match, with everything around it."""
+
+    def __init__(self) -> None:
+        self.pages = FootballPages()
+        self.pages.event = event("1st half", 0, 0)
+        self.store = MemoryStore()
+        self.hot = MemoryHot()
+        self.sink = MemorySink()
+
+    def play(self, *acts: tuple[float, Callable[[], object]], until: float) -> None:
+        """Run the loop in virtual time and do each act at its second."""
+        run_virtual(self._play(acts, until))
+
+    async def _play(self, acts: tuple[tuple[float, Callable[[], object]], ...], until: float) -> None:
+        task = asyncio.create_task(self._run())
+        now = 0.0
+        for at, act in acts:
+            await asyncio.sleep(at - now)
+            now = at
+            act()
+        await asyncio.sleep(until - now)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        bus, clock = Bus([self.sink]), VirtualClock()
+        asker = Asker(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages, delay_seconds=0.01))
+        around = Surroundings(
+            road=FootballRoad(asker=asker, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
+            store=self.store,
+            hot=self.hot,
+            bus=bus,
+            clock=clock,
+            node="node-a",
+        )
+        dispatcher = Dispatcher(clock=clock, cap=4)
+        scheduler = Scheduler("sofascore", asker=asker, around=around, dispatcher=dispatcher)
+        async for state in take_over(self.store, "node-a", {"sofascore"}, lambda ref, error: None):
+            scheduler.adopt(state)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(dispatcher.run())
+            await scheduler.run()
+
+    @property
+    def keys(self) -> list[str]:
+        return [str(stored.event.key) for stored in self.store.history.get(1, [])]
+
+    def age(self, now: float) -> float:
+        polled = self.hot.rows[1].record.last_poll_at
+        assert polled is not None
+        return now - (polled - START).total_seconds()
+
+
+def test_a_match_of_the_live_list_is_found_read_and_kept_under_its_sport() -> None:
+    running = Running()
+
+    running.play(until=1)
+
+    record = running.hot.rows[1].record
+    assert (record.phase, record.sync, record.status) == (Phase.ACTIVE, SyncState.IN_SYNC, MatchStatus.LIVE)
+    assert (record.sport, running.store.rows[1].sport) == (Sport.FOOTBALL, Sport.FOOTBALL)
+
+
+def test_a_card_is_seen_although_the_list_shows_nothing_of_it() -> None:
+    running = Running()
+
+    def show() -> None:
+        running.pages.incidents = [card(101)]
+
+    running.play((10.0, show), until=14)
+
+    assert running.keys == ["card:home:1"]
+
+
+@pytest.mark.req("NFR-011")
+def test_a_match_without_a_goal_for_an_hour_stays_young_and_is_not_called_frozen() -> None:
+    running = Running()
+
+    running.play(until=3600)
+
+    assert running.age(3600) < 5
+    assert not running.sink.named("feed.frozen")
+    assert running.hot.rows[1].record.tempo == "baseline"
+
+
+def test_at_half_time_the_list_is_enough() -> None:
+    running = Running()
+
+    def rest() -> None:
+        running.pages.event = event("Halftime", 0, 0)
+
+    running.play((10.0, rest), (120.0, running.pages.asked.clear), until=240)
+
+    assert set(running.pages.asked) == {"live"}
+    assert running.age(240) < 35
+
+
+def test_a_match_that_leaves_the_list_is_not_finished_until_its_event_says_so() -> None:
+    running = Running()
+
+    def leave() -> None:
+        running.pages.listed = []
+
+    def end() -> None:
+        running.pages.event = event("Ended", 1, 0, winnerCode=1)
+        running.pages.incidents = [goal(100, 1, 0)]
+
+    def check() -> None:
+        assert running.store.rows[1].phase is Phase.ACTIVE
+
+    running.play((10.0, leave), (30.0, check), (31.0, end), until=45)
+
+    assert running.store.rows[1].phase is Phase.COMPLETED
+    assert running.keys == ["goal:home:1", "result"]
