@@ -15,8 +15,17 @@ import pytest
 from msgspec import structs
 
 from longstop.fetching.browser.chromium import BrowserKind, find_chromium
-from longstop.fetching.browser.orphans import sweep
-from longstop.fetching.browser.processes import MARK_VARIABLE, Identity, everybody, family, kill, look, reap
+from longstop.fetching.browser.orphans import profile_of, remove_profile, sweep
+from longstop.fetching.browser.processes import (
+    MARK_VARIABLE,
+    Identity,
+    become_subreaper,
+    everybody,
+    family,
+    kill,
+    look,
+    reap,
+)
 from longstop.fetching.browser.registry import Registry
 from tests.browser.laboratory import until
 
@@ -29,6 +38,7 @@ async def foreign_chromium() -> AsyncIterator[Identity]:
     """Run a Chromium that somebody else started: another profile, no mark."""
     program = find_chromium(BrowserKind.SHELL)
     assert program is not None
+    become_subreaper()  # a first process that never waits would keep the dead as zombies
     with tempfile.TemporaryDirectory(prefix="foreign-profile-", ignore_cleanup_errors=True) as profile:
         arguments = ["--no-sandbox", "--disable-background-networking", "--remote-debugging-port=0"]
         process = await asyncio.create_subprocess_exec(
@@ -42,28 +52,38 @@ async def foreign_chromium() -> AsyncIterator[Identity]:
             await until(lambda: len(_family(process.pid)) >= 4, 10)
             yield Identity(process.pid, _started(process.pid))
         finally:
+            members = _family(process.pid)
             os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
+            await until(lambda: all(map(_is_gone, members)), 5)
+            reap([program.name])
 
 
 @asynccontextmanager
 async def scraping(registry: Path, kind: str = "shell", way: str = "pipe") -> AsyncIterator[tuple[int, list[int]]]:
     """Run a scraper with a browser; give its pid and those of its browser's processes."""
+    become_subreaper()
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.browser.scraping_child", str(registry), NODE, kind, way),
         stdout=asyncio.subprocess.PIPE,
     )
     assert child.stdout is not None
     started: list[Identity] = []
+    profiles: set[str] = set()
     try:
         async with asyncio.timeout(20):
             pids = json.loads(await child.stdout.readline())
         started = [Identity(pid, _started(pid)) for pid in pids]
+        profiles = {profile_of(pid) for pid in pids}
         yield child.pid, pids
     finally:
         for identity in (*started, Identity(child.pid, _started(child.pid))):
             kill(identity)
         await child.wait()
+        await until(lambda: all(_is_gone(identity.pid) for identity in started), 5)
+        reap({process.name for identity in started if (process := look(identity.pid))})
+        for profile in profiles:
+            remove_profile(profile)
 
 
 @pytest.mark.req("FR-009")

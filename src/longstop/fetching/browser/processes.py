@@ -6,7 +6,6 @@ A pid alone says nothing, since it is given again; a pid and the moment of its s
 import ctypes
 import os
 import signal
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -170,11 +169,6 @@ def reap(names: Iterable[str], spared: Iterable[int] = ()) -> int:
             with suppress(ChildProcessError):
                 reaped += os.waitpid(each.pid, os.WNOHANG)[0] == each.pid
     return reaped
-
-
-def age_seconds(identity: Identity) -> float:
-    """Return for how long a process has run."""
-    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - identity.started / _TICKS)
 
 
 def _descendants(pid: int, people: Iterable[Process]) -> Iterator[int]:
