@@ -179,6 +179,8 @@ class Site:
         self.matches = {match.key: match for match in matches}
         self.names = {"A1": "Ann Alpha", "A2": "Amy Alpha", "B1": "Bea Beta", "T1": "Reds", "T2": "Blues"}
         self.faults: dict[str, Answer] = {}
+        #: The same for the feed of one match.
+        self.feed_faults: dict[str, Answer] = {}
         self.asked: list[str] = []
         #: Called before each answer, with the name of the resource: the world moves while we read.
         self.before_answer: Callable[[str], None] = lambda _resource: None
@@ -189,6 +191,10 @@ class Site:
         self.asked.append(resource)
         if resource in self.faults:
             return self.faults[resource]
+        if resource == "getBallFeeds" and request.body:
+            key = msgspec.json.decode(request.body)["matchKey"]
+            if key in self.feed_faults:
+                return self.feed_faults[key]
         return body(self._answer(resource, request))
 
     def count(self, resource: str) -> int:

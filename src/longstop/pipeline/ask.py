@@ -2,7 +2,7 @@
 
 from typing import Protocol, TypeVar
 
-from longstop.errors import SourceError, belonging_to
+from longstop.errors import SourceError
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.pipeline.effort import Effort
 from longstop.sources.base import Ask, Board, FeedPage, Listing, Names, Resource, Scorecard, Source
@@ -76,10 +76,8 @@ class Asker:
         passed = self._gate.enter(ask.resource)
         body: bytes | None = None
         try:
-            request = self._source.request(ask)
-            with belonging_to(request.source, str(request)):
-                body = (await self._page(request)).body
-                reading = self._source.parse(ask, body)
+            body = (await self._page(self._source.request(ask))).body
+            reading = self._source.parse(ask, body)
         except BaseException as error:
             if isinstance(error, SourceError):
                 self._effort.failed(error)

@@ -12,6 +12,7 @@ class Effort:
         self.answers = 0
         #: How many errors of each type were met.
         self.errors: dict[str, int] = {}
+        self._last: SourceError | None = None
 
     def answered(self, page: Page) -> None:
         self.answers += 1
@@ -19,8 +20,9 @@ class Effort:
             self._count("Retried", page.retries)
 
     def failed(self, error: SourceError) -> None:
-        """Count an error and what was tried before it; a canary's, or one for which nobody was asked, is no news."""
-        if kind_of(error) is not FailureKind.HELD and not error.is_canary:
+        """Count an error once, and the tries before it; a canary's, or one for which nobody was asked, is no news."""
+        is_counted, self._last = error is self._last, error
+        if kind_of(error) is not FailureKind.HELD and not (error.is_canary or is_counted):
             self._count(type(error).__name__, 1 + error.retries)
 
     @property

@@ -54,6 +54,7 @@ class Vitals:
         # Until the first look of this run, the last stored change is the youngest moment we can vouch for.
         self.last_poll_at = row.updated_at
         self._last_attempt_at: datetime | None = None
+        self._changed_at = row.updated_at
         #: Not looked at before this moment, since the page was not found.
         self._rest_until = now.monotonic
         self._progress_at, self._answers = now.monotonic, 0
@@ -88,6 +89,7 @@ class Vitals:
             listed=self.listed,
         )
         self._last_error, self._rest_until = None, now.monotonic
+        self._changed_at = began.wall if is_news else self._changed_at
         self._plan_revisit(state, began.monotonic)
         self._count_good(began.wall, now)
 
@@ -202,7 +204,7 @@ class Vitals:
             start_at=row.start_at,
             last_attempt_at=self._last_attempt_at,
             not_before=now.on_the_wall(rest_until) if rest_until > now.monotonic else None,
-            changed_at=now.on_the_wall(pulse.rhythm.changed_at) if pulse.rhythm.news else row.updated_at,
+            changed_at=self._changed_at,
             frozen_since=now.on_the_wall(pulse.lag.since) if pulse.lag.is_frozen(now.monotonic) else None,
             interval_seconds=tempo.seconds,
             tempo=tempo.why.value,

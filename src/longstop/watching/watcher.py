@@ -147,6 +147,7 @@ class Watcher:
             is_whole = is_whole or state.sync is not SyncState.IN_SYNC
             outcome = await self._around.road.run(state, is_whole=is_whole, effort=effort)
         except SourceError as error:
+            effort.failed(error)  # what was read and is not believed has failed nowhere else
             await self._note_failure(error, effort, permit)
         except LongstopError as error:
             self._is_base_known, self.is_lost = False, isinstance(error, EpochLost)

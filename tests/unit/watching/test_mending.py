@@ -1,0 +1,181 @@
+"""Watches that get into trouble and out of it again, in virtual time, on a small site."""
+
+import msgspec
+import pytest
+
+from longstop.errors import SourceFailed, SourceRefused, SourceUnreachable
+from longstop.model.event import EventKind
+from longstop.model.match import Phase, SyncState
+from longstop.telemetry.events import BreakerOpened, ErrorRateHigh, MatchStale, WatchRestarted
+from longstop.watching.restarts import RestartPolicy
+from longstop.watching.rules import WatchRules
+from tests.unit.watching.test_scheduler import LIST, Running, match, script
+
+STATE, FEED = "getSV3", "getBallFeeds"
+
+
+def restarts(running: Running) -> list[tuple[str, str]]:
+    return [(each.ref, each.reason) for each in running.sink.events if isinstance(each, WatchRestarted)]
+
+
+def balls(running: Running) -> int:
+    """Return how many deliveries were stored, each version counted."""
+    return sum(stored.event.key.kind is EventKind.DELIVERY for stored in running.store.history[1])
+
+
+def direct(running: Running) -> list[str]:
+    """Return the requests for matches themselves."""
+    return [name for name in running.site.asked if name != LIST]
+
+
+@pytest.mark.req("US2.2", "MON-1")
+def test_a_match_that_is_refused_five_times_rests_for_five_minutes_and_begins_anew() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+    phases: list[Phase] = []
+
+    def refuse() -> None:
+        running.site.faults[FEED] = SourceRefused("403")
+        one.bowl("4")
+
+    def note() -> None:
+        phases.append(running.row("M1").record.phase)
+        running.site.asked.clear()
+
+    def rested() -> None:
+        phases.append(running.row("M1").record.phase)
+        assert direct(running) == []
+        running.site.faults.clear()
+
+    script(running, (4.0, refuse), (60.0, note), (300.0, rested), until=370.0)
+
+    opened = [each for each in running.sink.events if isinstance(each, BreakerOpened)]
+    assert [(each.scope, each.seconds) for each in opened] == [("match", 300.0)]
+    assert phases == [Phase.PAUSED, Phase.PAUSED]
+    assert restarts(running) == [("crex_M1", "cool_down")]
+    assert running.row("M1").record.phase is Phase.ACTIVE
+    assert len(running.store.history[1]) == 2
+
+
+@pytest.mark.req("US2.2")
+def test_a_match_that_is_refused_after_its_rest_rests_again_at_once() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+
+    def refuse() -> None:
+        running.site.faults[FEED] = SourceRefused("403")
+        one.bowl("4")
+
+    script(running, (4.0, refuse), until=900.0)
+
+    opened = [each for each in running.sink.events if isinstance(each, BreakerOpened)]
+    assert len(opened) == 3
+    assert running.row("M1").record.total_failures == 5 + 2
+
+
+@pytest.mark.req("FR-001")
+def test_a_match_in_play_that_is_not_read_for_five_minutes_begins_anew_and_that_is_told() -> None:
+    running = Running(match("M1", "1"))
+
+    def fail() -> None:
+        running.site.faults[LIST] = SourceUnreachable("no way")
+
+    script(running, (4.0, fail), (320.0, running.site.faults.clear), until=340.0)
+
+    stale = [each for each in running.sink.events if isinstance(each, MatchStale)]
+    assert [each.ref for each in stale] == ["crex_M1"]
+    assert 300 < stale[0].age_seconds < 325
+    assert restarts(running) == [("crex_M1", "stale")]
+    assert running.store.rows[1].epoch == 2
+    assert running.row("M1").record.sync is SyncState.IN_SYNC
+    assert running.age("M1", 340.0) < 25
+
+
+@pytest.mark.req("FR-001")
+def test_more_than_ten_failures_in_a_row_begin_a_watch_anew() -> None:
+    one, two = match("M1", "1"), match("M2", "1")
+    running = Running(one, two)
+
+    def fail() -> None:
+        one.is_listed = False
+        running.site.feed_faults["M1"] = SourceFailed("503")
+
+    script(running, (4.0, fail), until=240.0)
+
+    assert ("crex_M1", "errors") in restarts(running)
+    assert not [ref for ref, _ in restarts(running) if ref == "crex_M2"]
+    assert running.age("M2", 240.0) < 30
+
+
+@pytest.mark.req("FR-010", "EC7", "US1.3")
+def test_an_old_watch_waits_for_a_quiet_moment_and_goes_on_at_the_exact_ball() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+    running.rules = WatchRules(restarts=RestartPolicy(lifetime_seconds=100.0))
+    moments: list[int] = []
+
+    def bowl() -> None:
+        one.bowl("1")
+        moments.append(len(restarts(running)))
+
+    # A ball every 20 s is no quiet moment; the pause after 100 s is one.
+    acts = [(float(at), bowl) for at in (5, 25, 45, 65, 85, 102, 140)]
+    script(running, *acts, until=160.0)
+
+    assert moments == [0, 0, 0, 0, 0, 0, 1]
+    assert restarts(running) == [("crex_M1", "lifetime")]
+    assert balls(running) == 1 + len(acts)
+
+
+@pytest.mark.req("FR-010")
+def test_a_watch_without_a_quiet_moment_begins_anew_at_most_a_tenth_late() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+    running.rules = WatchRules(restarts=RestartPolicy(lifetime_seconds=100.0))
+
+    script(running, *[(float(at), lambda: one.bowl("1")) for at in range(5, 125, 10)], until=126.0)
+
+    assert restarts(running) == [("crex_M1", "lifetime")]
+    assert balls(running) == 13
+
+
+@pytest.mark.req("FLD-9")
+def test_after_a_silence_the_looks_begin_spread_over_two_seconds() -> None:
+    matches = [match(f"M{number}", "1") for number in range(20)]
+    running = Running(*matches, slots=20)
+    asked: list[int] = []
+
+    def fail() -> None:
+        running.site.faults[LIST] = SourceUnreachable("no way")
+
+    def mend() -> None:
+        running.site.faults.clear()
+        for each in matches:
+            each.bowl("4")
+        running.site.asked.clear()
+
+    def count() -> None:
+        asked.append(sum(name == STATE for name in running.site.asked))
+        running.site.asked.clear()
+
+    # With five failures or fewer the listing is asked every 2.5 s; the first good one is at 12.5 s.
+    quarters = [(12.51 + 0.25 * number, count) for number in range(1, 9)]
+    script(running, (6.0, fail), (11.0, mend), *quarters, until=16.0)
+
+    assert sum(asked) == 20
+    assert max(asked) <= 3
+
+
+@pytest.mark.req("US3.4")
+def test_more_than_ten_errors_a_minute_are_told_once_with_their_types() -> None:
+    running = Running(match("M1", "1"))
+    running.rules = msgspec.structs.replace(running.rules, max_errors=3)
+
+    def fail() -> None:
+        running.site.faults[FEED] = SourceFailed("503")
+        running.site.matches["M1"].bowl("4")
+
+    script(running, (4.0, fail), until=40.0)
+
+    told = [each for each in running.sink.events if isinstance(each, ErrorRateHigh)]
+    assert [(each.ref, each.errors, each.types) for each in told] == [("crex_M1", 4, {"SourceFailed": 4})]
