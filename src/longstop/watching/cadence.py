@@ -20,8 +20,10 @@ MANY_FAILURES = 5
 #: What is open about a match is looked into after 10, 20, 40 … seconds, and then every five minutes.
 FIRST_REVISIT_SECONDS = 10.0
 LAST_REVISIT_SECONDS = 300.0
-#: Looks begin with a tick: one that falls due this share of an interval later would wait for a whole tick more.
-EARLY = 0.25
+#: Looks begin with a tick, or somewhat after it when they had to wait: one that falls due this share of an interval
+#: later would wait for a whole tick more. Whoever is slowed down by errors is not let off so much.
+EARLY = 0.5
+EARLY_AFTER_ERRORS = 0.25
 
 
 class Cadence(Struct, frozen=True, kw_only=True):
@@ -112,7 +114,8 @@ def _in_play(course: Course, monotonic: float, cadence: Cadence) -> Tempo:
 
 def is_due(tried_at: float | None, tempo: Tempo, monotonic: float, cadence: Cadence) -> bool:
     """Return whether it is time for the next look, be it after a good one or a bad one."""
-    return tried_at is None or monotonic - tried_at >= tempo.seconds - EARLY * cadence.live
+    early = EARLY_AFTER_ERRORS if tempo.why is Why.ERRORS else EARLY
+    return tried_at is None or monotonic - tried_at >= tempo.seconds - early * cadence.live
 
 
 def is_due_for_news(tried_at: float | None, tempo: Tempo, monotonic: float, cadence: Cadence) -> bool:

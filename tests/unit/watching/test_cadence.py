@@ -172,7 +172,7 @@ def test_whatever_else_holds_errors_only_ever_slow(course: dict[str, Any], error
 
 @pytest.mark.parametrize(
     ("tempo", "due_after"),
-    [(Tempo(seconds=2.5, why=Why.BASELINE), 1.875), (Tempo(seconds=300.0, why=Why.COMPLETED), 299.375)],
+    [(Tempo(seconds=2.5, why=Why.BASELINE), 1.25), (Tempo(seconds=300.0, why=Why.COMPLETED), 298.75)],
 )
 def test_a_match_is_due_when_its_interval_is_over_or_would_be_before_the_next_tick(
     tempo: Tempo, due_after: float
