@@ -10,7 +10,7 @@ import os
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -72,12 +72,13 @@ class Sample(Struct, frozen=True, kw_only=True):
 class Scene:
     """The stage while it is played on."""
 
-    def __init__(self, stage: Stage, posted: list[Posted]) -> None:
+    def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.alerts = posted
         self.samples: list[Sample] = []
         #: The matches that the plot is about.
         self.cast: list[str] = []
+        #: What the plot has asked for and the tests want to see.
+        self.notes: dict[str, Any] = {}
         #: The moments that the plot has named.
         self.marks: dict[str, datetime] = {}
 
@@ -122,7 +123,7 @@ class Scene:
     async def until(self, happens: Callable[[], bool], what: str, within: float) -> None:
         try:
             async with asyncio.timeout(within):
-                while not happens():
+                while not happens():  # noqa: ASYNC110 - it happens in other processes
                     await asyncio.sleep(0.1)
         except TimeoutError:
             pytest.fail(f"not within {within:g} s: {what}")
@@ -149,7 +150,8 @@ class Scene:
             yield
         finally:
             task.cancel()
-            await asyncio.wait([task])
+            with suppress(asyncio.CancelledError):
+                await task
 
     async def _sample(self) -> None:
         while True:
@@ -173,6 +175,7 @@ class Story(Struct, frozen=True, kw_only=True):
     requests: list[dict[str, Any]]
     errors: list[dict[str, Any]]
     cast: list[str]
+    notes: dict[str, Any]
     marks: dict[str, datetime]
     #: What stands below `storage/` in the data directory, by its path from there.
     files: dict[str, bytes]
@@ -205,7 +208,7 @@ async def _play(plot: Plot, simulate: tuple[str, ...], settings: Mapping[str, st
         began = SystemClock().now()
         webhook = {"ALERT_WEBHOOK_URL": receiver.url, "ALERT_WEBHOOK_SECRET": receiver.secret}
         async with staged(StageOptions(simulate=simulate, settings={**settings, **webhook})) as stage:
-            scene = Scene(stage, receiver.posted)
+            scene = Scene(stage)
             await wait_until_synced(stage, since=began)
             try:
                 async with scene.sampling():
@@ -213,16 +216,18 @@ async def _play(plot: Plot, simulate: tuple[str, ...], settings: Mapping[str, st
             except BaseException:
                 print(stage.log.read_text(errors="replace"))  # what there is to say about a play that failed
                 raise
-            requests = await scene.requests()
+            # The account restarts the scraper; what it says then is no part of the story.
+            events, requests = read_log(stage.log), await scene.requests()
             await scene.mend_site()
             verdict = await scene.verdict()
             return Story(
-                events=read_log(stage.log),
+                events=events,
                 samples=scene.samples,
                 alerts=receiver.posted,
                 requests=requests,
                 errors=await scene.errors(),
                 cast=scene.cast,
+                notes=scene.notes,
                 marks=scene.marks,
                 files=dict(_files(stage.data / "storage")),
                 verdict=verdict,
@@ -231,7 +236,8 @@ async def _play(plot: Plot, simulate: tuple[str, ...], settings: Mapping[str, st
 
 def read_log(log: Path) -> list[Event]:
     """Return what the processes have said; what is no event, or not written whole yet, is left out."""
-    lines = (line for line in log.read_text(errors="replace").splitlines(keepends=True) if line.endswith("}\n"))
+    written = log.read_text(errors="replace").splitlines(keepends=True)
+    lines = (line for line in written if line.startswith("{") and line.endswith("}\n"))
     return [{**event, "at": from_iso(event["timestamp"])} for event in map(json.loads, lines)]
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from longstop.clock import SystemClock
+from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
 from longstop.simulator.faults import Fault, FaultKind
 from longstop.simulator.judge import judge
@@ -211,6 +211,24 @@ async def test_control_paths_are_never_spoilt(simulator: RunningSimulator, clien
     assert len(status["matches"]) == 4
     assert "upcoming" in {match["phase"] for match in status["matches"]}
     assert status["is_frozen"] is False
+
+
+async def test_requests_are_noted_as_they_come_and_orders_are_not(simulator: RunningSimulator, client: Client) -> None:
+    before = SystemClock().now()
+    await client.ask("GET", LIST)
+    simulator.faults.add(Fault(kind=FaultKind.STATUS, status=429, retry_after_seconds=2), SystemClock().now())
+    await client.ask("POST", FEED, {"matchKey": "11AB"})
+
+    first, second = (await client.ask("GET", "/_sim/requests")).json()["requests"]
+    later = (await client.ask("GET", "/_sim/requests?after=1")).json()["requests"]
+    wrong = await client.ask("GET", "/_sim/requests?after=yesterday")
+
+    assert (first["number"], first["path"], first["match"], first["fault"]) == (1, LIST, None, None)
+    assert before <= from_iso(first["at"]) <= from_iso(second["at"]) <= SystemClock().now()
+    assert (second["path"], second["match"], second["fault"]) == (FEED, "11AB", "status")
+    assert (second["retry_after_seconds"], second["delay_seconds"]) == (2, 0.0)
+    assert later == [second]
+    assert (wrong.status, wrong.json()["error"]) == (400, "after is the number of a request, such as 0")
 
 
 async def test_a_frozen_world_answers_the_same_for_ever() -> None:

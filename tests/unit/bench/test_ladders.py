@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from bench.chaos.ladders import Rung, level, oscillations, pace_by_errors, paces, read_events, steps, time_outs
+from bench.chaos.ladders import Rung, level, pace_by_errors, paces, read_events, steps, swings, time_outs
 from longstop.clock import to_iso
 from tests.builders import NOW
 
@@ -69,10 +69,10 @@ def test_what_was_before_is_where_it_starts() -> None:
 def test_a_step_taken_back_within_the_window_is_an_oscillation() -> None:
     taken = steps(rungs((1, 5.0), (4, 1.0), (30, 5.0), (50, 1.0), (55, 5.0)), since=NOW, base=1.0)
 
-    assert oscillations(taken, 10) == 2
+    assert swings(taken, 10) == [(taken[0], taken[1]), (taken[3], taken[4])]
 
 
 def test_steps_in_one_direction_are_none_however_fast() -> None:
     taken = steps(rungs((1, 5.0), (1.5, 10.0), (2, 20.0)), since=NOW, base=1.0)
 
-    assert oscillations(taken, 10) == 0
+    assert swings(taken, 10) == []
