@@ -109,7 +109,7 @@ _WATCHES = (
         "1 if life.is_quiet else 99",
     ),
     broken_rule("a watch ends amid the play", _RESTARTS, "1 if life.is_quiet else 1 + PATIENCE", "1"),
-    broken_rule("a disagreement of one moment is a frozen feed", _LAG, " and now - self.since >= FROZEN_AFTER", ""),
+    broken_rule("a disagreement of one moment is a frozen feed", _LAG, " and now - self.since >= frozen_after", ""),
     broken_rule(
         "a disagreement that comes back has lasted all the time",
         _LAG,

@@ -81,9 +81,10 @@ def steps(rungs: Sequence[Rung], *, since: datetime, base: float) -> list[Step]:
     ]
 
 
-def oscillations(taken: Sequence[Step], window_seconds: float) -> int:
-    """Return how often a step is taken back within the window."""
-    return sum(
-        before.is_up != after.is_up and (after.at - before.at).total_seconds() < window_seconds
+def swings(taken: Sequence[Step], window_seconds: float) -> list[tuple[Step, Step]]:
+    """Return the oscillations: steps that are taken back within the window, with the step back."""
+    return [
+        (before, after)
         for before, after in pairwise(taken)
-    )
+        if before.is_up != after.is_up and (after.at - before.at).total_seconds() < window_seconds
+    ]

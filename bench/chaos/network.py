@@ -70,7 +70,7 @@ async def suffer(stage: Stage, acts: tuple[Act, ...], seconds: float) -> Figures
 
 
 def _cost(stage: Stage, timeline: Timeline, began: datetime, acts: tuple[Act, ...]) -> Figures:
-    """Return the price; who asked in vain during a cut has asked too often, as a perfect client waits for the return."""
+    """Return the price; a perfect client waits for the return, so whoever asks during a cut asks too often."""
     elapsed = (SystemClock().now() - began).total_seconds()
     needed = requests_to_follow(
         read_truth(stage.truth),

@@ -1,8 +1,10 @@
 """`ramp`: answers get slower and fail more often, and recover; pace and time-outs follow in steps, and come back.
 
-Latency goes from 100 to 3,000 ms and errors from none to a fifth of all requests, half of them 503 and half resets;
-then back. The steps are those that the scraper's log tells. `amplification` is of the ramp alone, against a perfect
-client that asks as slowly as the latency, and the pace that the product has told, make it (see `demand`).
+Latency goes from 100 to 3,000 ms and back, and errors, half of them 503 and half resets, from none to a fifth of all
+requests and back. The errors begin when the latency is on its way down: who waits three seconds for each answer asks so
+little that a fifth of it is hardly five errors a minute, and no pace would have to change. The steps are those that the
+scraper's log tells. `amplification` is of the ramp alone, against a perfect client that asks as slowly as the latency,
+and the pace that the product has told, make it (see `demand`).
 """
 
 import asyncio
@@ -11,7 +13,7 @@ from time import monotonic
 
 from bench.chaos.arena import COMPRESSED, Arena, Figures, Plan, in_arena, inflict, is_whole, perform
 from bench.chaos.demand import Pace, requests_to_follow
-from bench.chaos.ladders import Ladders, level, oscillations, pace_by_errors, paces, read_events, steps, time_outs
+from bench.chaos.ladders import Ladders, level, pace_by_errors, paces, read_events, steps, swings, time_outs
 from bench.chaos.schedule import Act
 from bench.chaos.slopes import Slope, acts_of
 from bench.chaos.timeline import Timeline
@@ -26,6 +28,7 @@ SPEED = 20.0
 FOOT_SECONDS = 0.1
 TOP_SECONDS = 3.0
 TOP_ERRORS = 0.2
+LATE, FAILING = (0.0, 0.6), (0.4, 1.0)
 MAX_AMPLIFICATION = 1.3
 INTERVAL = 0.5
 TIME_OUT = 10.0
@@ -44,7 +47,14 @@ _SETTINGS = {
 async def ramp(*, seed: int, minutes: float) -> Report:
     # One kind: reading a whole Test match at its end takes as many requests as minutes of all the rest.
     plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, kinds="t20", settings=_SETTINGS)
-    slope = Slope(seconds=plan.seconds, foot_seconds=FOOT_SECONDS, top_seconds=TOP_SECONDS, top_errors=TOP_ERRORS)
+    slope = Slope(
+        seconds=plan.seconds,
+        foot_seconds=FOOT_SECONDS,
+        top_seconds=TOP_SECONDS,
+        top_errors=TOP_ERRORS,
+        late_from_to=LATE,
+        failing_from_to=FAILING,
+    )
     figures, details = await in_arena(plan, lambda arena: _climb(arena, slope))
     has_stepped = all(figures[f"{kind}_{way}"] for kind in ("pace", "timeouts") for way in ("up", "down"))
     is_steady = not figures["oscillations"] and not figures["not_back"]
@@ -106,13 +116,16 @@ async def _until_back(stage: Stage) -> float | None:
 
 def _stepped(stage: Stage, began: datetime) -> Figures:
     figures: Figures = {}
-    swings = 0
+    restless = 0
     for kind, (ladders, foot) in _ladders(stage).items():
-        taken = [steps(rungs, since=began, base=foot) for rungs in ladders.values()]
-        ups = sum(step.is_up for each in taken for step in each)
-        figures |= {f"{kind}_up": ups, f"{kind}_down": sum(map(len, taken)) - ups}
-        swings += sum(oscillations(each, CALM_SECONDS) for each in taken)
-    return {**figures, "oscillations": swings, "not_back": _not_back(stage)}
+        taken = {who: steps(rungs, since=began, base=foot) for who, rungs in ladders.items()}
+        ups = sum(step.is_up for each in taken.values() for step in each)
+        figures |= {f"{kind}_up": ups, f"{kind}_down": sum(map(len, taken.values())) - ups}
+        for who, each in taken.items():
+            for there, back in swings(each, CALM_SECONDS):
+                restless += 1
+                say(f"{kind} of {who} swung: {'up' if there.is_up else 'down'} {there.at:%T}, back {back.at:%T}")
+    return {**figures, "oscillations": restless, "not_back": _not_back(stage)}
 
 
 def _told_pace(stage: Stage, began: datetime) -> Pace:

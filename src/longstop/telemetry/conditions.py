@@ -74,7 +74,7 @@ class Conditions:
         self._holding.discard(key)
 
     def _is_crowded(self, alert: Alert, now: float) -> bool:
-        latest = self._latest.get(alert.name, ())
+        latest = self._latest.get(alert.name, deque())
         return not alert.is_for_all and len(latest) == CROWD and now - latest[0] < CROWD_SECONDS
 
     def _tell(self, alert: Alert, suppressed: int, now: float) -> Told:

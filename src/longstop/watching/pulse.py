@@ -5,10 +5,13 @@ from msgspec import Struct
 
 from longstop.sources.base import Board
 from longstop.watching.absence import Absence
-from longstop.watching.lag import CHECK_AFTER, Behind, Lag, who_is_behind
+from longstop.watching.lag import CHECK_AFTER, FROZEN_INTERVALS, Behind, Lag, who_is_behind
 from longstop.watching.pace import Pace
 from longstop.watching.restarts import Life
 from longstop.watching.rhythm import Rhythm
+
+#: So often the listing must have moved while the match's own pages stood still.
+MOVES = 2
 
 
 class Pulse(Struct, frozen=True, kw_only=True):
@@ -27,10 +30,16 @@ class Pulse(Struct, frozen=True, kw_only=True):
     pace: Pace = Pace()
     absence: Absence = Absence()
     lag: Lag = Lag()
+    #: How long a disagreement of list and match must last to be a frozen feed.
+    frozen_after: float = 30.0
+    #: How often the listing's line has moved since the match's own pages brought news.
+    list_moves: int = 0
 
     @classmethod
-    def at(cls, now: float) -> "Pulse":
-        return cls(began=now, good_at=now, rhythm=Rhythm(changed_at=now))
+    def at(cls, now: float, *, interval: float = 2.5) -> "Pulse":
+        """Return the pulse of a watch that begins, of a match that is looked at so often."""
+        frozen_after = FROZEN_INTERVALS * interval
+        return cls(began=now, good_at=now, rhythm=Rhythm(changed_at=now), frozen_after=frozen_after)
 
     def anew(self, now: float) -> "Pulse":
         """Return the pulse of a watch begun anew: what is known of the game and of the errors stays."""
@@ -53,6 +62,7 @@ class Pulse(Struct, frozen=True, kw_only=True):
             absence=Absence(),
             rhythm=self.rhythm.after(now, is_news=is_news),
             pace=self.pace.after(now, errors=errors, calm_after=calm_after),
+            list_moves=0 if is_news else self.list_moves,
         ).compared(now, own, listed)
         return pulse if pulse.is_blind(now) else msgspec.structs.replace(pulse, good_at=now)
 
@@ -77,9 +87,22 @@ class Pulse(Struct, frozen=True, kw_only=True):
         behind = who_is_behind(own, listed, now - self.rhythm.changed_at)
         return msgspec.structs.replace(self, lag=self.lag.after(now, behind))
 
+    def after_list_moved(self) -> "Pulse":
+        """Return the pulse after a line of the listing that differs from the one before it."""
+        return msgspec.structs.replace(self, list_moves=self.list_moves + 1)
+
+    def frozen(self, now: float) -> Lag | None:
+        """Return who stands still while play goes on, if anybody does.
+
+        Two pages may differ for good; only one that stands still while the other *moves* is frozen.
+        """
+        is_still = self.lag.behind is not Behind.MATCH or self.list_moves >= MOVES
+        return self.lag if is_still and self.lag.has_lasted(now, self.frozen_after) else None
+
     def is_blind(self, now: float) -> bool:
         """Return whether what the match's own pages show is known to be old."""
-        return self.lag.behind is Behind.MATCH and self.lag.is_frozen(now)
+        frozen = self.frozen(now)
+        return frozen is not None and frozen.behind is Behind.MATCH
 
     def wants_check(self, now: float) -> bool:
         """Return whether the match's own pages must say for themselves that nothing happens."""

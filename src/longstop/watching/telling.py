@@ -129,8 +129,9 @@ class Voice:
                 )
             )
 
-    def lag(self, lag: Lag, now: float) -> None:
-        if lag.is_frozen(now) and self._frozen is None:
+    def frozen(self, lag: Lag | None, now: float) -> None:
+        """Tell who stands still, and that it moves again."""
+        if lag is not None and self._frozen is None:
             self._frozen = lag
             self._bus.emit(
                 FeedFrozen(
@@ -141,7 +142,7 @@ class Voice:
                     seconds=round(now - lag.since, 1),
                 )
             )
-        elif self._frozen is not None and not lag.is_frozen(now):
+        elif lag is None and self._frozen is not None:
             since, self._frozen = self._frozen.since, None
             self._bus.emit(FeedThawed(match_id=self._match_id, ref=self._ref, seconds=round(now - since, 1)))
 

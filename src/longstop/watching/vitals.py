@@ -45,7 +45,7 @@ class Vitals:
     """The memory of one watch. Everything in it can be lost without losing data."""
 
     def __init__(self, row: MatchRow, rules: WatchRules, now: Moment) -> None:
-        self.pulse = Pulse.at(now.monotonic)
+        self.pulse = Pulse.at(now.monotonic, interval=rules.cadence.live)
         self.breaker = Breaker(rules.breaker)
         #: The listing's last line about the match; `None` while the listing does not show it.
         self.listed: Board | None = None
@@ -68,6 +68,12 @@ class Vitals:
         self._last_error: str | None = None
 
     # --- what happens ----------------------------------------------------------------------------------------
+
+    def heard_of(self, line: Board | None) -> None:
+        """Take note of what the listing says of the match, or that it says nothing."""
+        if line is not None and self.listed is not None and line.fingerprint != self.listed.fingerprint:
+            self.pulse = self.pulse.after_list_moved()
+        self.listed = line
 
     def saw_line(self, own: Board | None, at: datetime, now: Moment) -> None:
         """Count a listing's unchanged line as a good look."""
@@ -193,6 +199,7 @@ class Vitals:
 
     def record(self, state: MatchState, now: Moment) -> MonitoringRecord:
         row, pulse, tempo = state.row, self.pulse, self.tempo(state, now)
+        frozen = pulse.frozen(now.monotonic)
         rest_until = max(self._rest_until, now.monotonic + self.breaker.remaining(now.monotonic))
         return MonitoringRecord(
             match_id=row.match_id,
@@ -205,7 +212,7 @@ class Vitals:
             last_attempt_at=self._last_attempt_at,
             not_before=now.on_the_wall(rest_until) if rest_until > now.monotonic else None,
             changed_at=self._changed_at,
-            frozen_since=now.on_the_wall(pulse.lag.since) if pulse.lag.is_frozen(now.monotonic) else None,
+            frozen_since=now.on_the_wall(frozen.since) if frozen else None,
             interval_seconds=tempo.seconds,
             tempo=tempo.why.value,
             is_important=self._rules.is_important(row.title),

@@ -78,7 +78,7 @@ class Watcher:
 
     def listed(self, board: Board) -> bool:
         """Take note of the listing's line; return whether an unchanged one is not enough this time."""
-        self._vitals.listed = board
+        self._vitals.heard_of(board)
         state, now = self.state, self._around.now()
         return (
             not self._is_base_known
@@ -92,7 +92,7 @@ class Watcher:
 
     def unlisted(self) -> None:
         """Take note that the listing does not show the match."""
-        self._vitals.listed = None
+        self._vitals.heard_of(None)
 
     def accept(self, at: datetime) -> None:
         """Count a listing's unchanged line as a good look: nothing to store, only a younger age."""
@@ -261,7 +261,7 @@ class Watcher:
         crowd = self._errors.add(now.monotonic, errors)
         if crowd is not None:
             self._voice.crowd(crowd)
-        self._voice.lag(self._vitals.pulse.lag, now.monotonic)
+        self._voice.frozen(self._vitals.pulse.frozen(now.monotonic), now.monotonic)
         self._voice.tempo(self.tempo)
         self.show()
 

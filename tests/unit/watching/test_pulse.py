@@ -3,13 +3,14 @@
 import pytest
 
 from longstop.sources.base import Board
-from longstop.watching.lag import CHECK_AFTER, FROZEN_AFTER, Behind
+from longstop.watching.lag import CHECK_AFTER, Behind
 from longstop.watching.pulse import Pulse
 from longstop.watching.restarts import RestartPolicy, RestartReason, restart_reason
 from tests.builders import board, score
 
 OLDER, NEWER = board(first=score("12/1 2.3")), board(first=score("13/1 2.4"))
 CALM = 300.0
+FROZEN_AFTER = 30.0
 
 
 def _looked(
@@ -76,10 +77,30 @@ def test_a_match_whose_own_page_stands_still_while_the_list_moves_on_gets_no_you
     pulse = _looked(Pulse.at(0.0), 10.0, OLDER, NEWER)  # a cache, perhaps
     assert (pulse.is_blind(10.0), pulse.good_at) == (False, 10.0)
 
-    frozen = _looked(pulse, 10.0 + FROZEN_AFTER, OLDER, NEWER)
+    frozen = _looked(pulse.after_list_moved().after_list_moved(), 10.0 + FROZEN_AFTER, OLDER, NEWER)
 
     assert frozen.is_blind(10.0 + FROZEN_AFTER)
     assert frozen.good_at == 10.0
+
+
+def test_two_pages_that_differ_for_good_are_no_frozen_feed() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 400, 10):
+        pulse = _looked(pulse, float(now), OLDER, NEWER)
+
+    assert pulse.frozen(400.0) is None
+    assert pulse.good_at == 390.0
+
+
+def test_a_page_that_moves_though_it_is_behind_is_no_frozen_feed() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 400, 10):
+        pulse = pulse.after_list_moved()
+        pulse = pulse.after_look(float(now), is_news=True, errors=0, calm_after=CALM, own=OLDER, listed=NEWER)
+
+    assert pulse.frozen(400.0) is None
 
 
 @pytest.mark.req("FR-001")
@@ -87,7 +108,7 @@ def test_a_frozen_page_makes_the_match_stale_and_its_watch_is_begun_anew() -> No
     pulse = Pulse.at(0.0)
 
     for now in range(10, 400, 10):
-        pulse = _looked(pulse, float(now), OLDER, NEWER)
+        pulse = _looked(pulse.after_list_moved(), float(now), OLDER, NEWER)
 
     life = pulse.life(progress_at=0.0, is_in_play=True)
     assert restart_reason(life, 400.0, RestartPolicy()) is RestartReason.STALE

@@ -226,6 +226,8 @@ def test_a_look_makes_a_match_as_young_as_its_question() -> None:
 def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_looks_nor_by_lines() -> None:
     watch = Watch(match_state(board=OLDER, sync=SyncState.IN_SYNC))
     watch.look(10)
+    for line in (board(first=score("14/1 2.5"), fingerprint="moved"), NEWER):
+        watch.vitals.heard_of(line)
     for second in range(20, 100, 10):
         watch.look(second)
 
