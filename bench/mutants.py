@@ -33,11 +33,10 @@ _DATA = (
     Mutant(
         name="the base moves on though the commit failed",
         file=_RUN,
-        old="        receipt = await self._store.save_update(update)\n        return Outcome(",
+        old="        receipt = None if update is None else await self._store.save_update(update)\n",
         new=(
-            "        try:\n            receipt = await self._store.save_update(update)\n"
+            "        try:\n            receipt = None if update is None else await self._store.save_update(update)\n"
             "        except Exception:\n            return Outcome(state=after.state, receipt=None)\n"
-            "        return Outcome("
         ),
     ),
     Mutant(
@@ -49,8 +48,8 @@ _DATA = (
     Mutant(
         name="a commit of unknown outcome counts as failed",
         file=_WATCHER,
-        old="        except LongstopError as error:\n            self._is_base_known, self.is_lost = False,",
-        new="        except LongstopError as error:\n            self._is_base_known, self.is_lost = True,",
+        old="isinstance(error, EpochLost)\n            await self._note_failure(",
+        new="isinstance(error, EpochLost)\n            self._is_base_known = True\n            await self._note_failure(",
     ),
     Mutant(
         name="only the newest of a large diff are kept",

@@ -6,12 +6,14 @@ import pytest
 
 from tests.acceptance.harness import FRESH_SECONDS, STATE, Scene, Story, assert_nothing_lost, play, ref
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 
 COOL_DOWN_SECONDS = 5.0
-STALE_SECONDS = 4.0
+STALE_SECONDS = 10.0
+#: Less than it takes to be stale, and half of it more than a busy machine stands still for.
+TIMEOUT_SECONDS = 6.0
 #: A crashed watch is back within 60 s, of which 5 min of rest became 5 s here.
-BACK_WITHIN = 12.0
+BACK_WITHIN = 30.0
 
 #: Which match of those in play suffers what.
 REFUSED, GARBLED, HANGING = 0, 1, 2
@@ -41,7 +43,7 @@ def story() -> Story:
     settings = {
         "COOL_DOWN_SECONDS": f"{COOL_DOWN_SECONDS:g}",
         "STALENESS_THRESHOLD_SECONDS": f"{STALE_SECONDS:g}",
-        "FETCH_TIMEOUT_SECONDS": "1",
+        "FETCH_TIMEOUT_SECONDS": f"{TIMEOUT_SECONDS:g}",
     }
     return play(three_troubles, matches=8, speed=20, seed=3, settings=settings)
 
@@ -68,12 +70,12 @@ def test_five_refusals_pause_a_match_and_after_its_rest_the_watch_begins_anew(st
     refusals = story.told("poll.failed", ref=name, error_type="SourceRefused")
     assert len([event for event in refusals if event["at"] <= opened["at"]]) == 5
     assert "5 failures in a row" in opened["reason"]
-    assert COOL_DOWN_SECONDS <= rest < COOL_DOWN_SECONDS + 3
+    assert COOL_DOWN_SECONDS - 0.1 <= rest < COOL_DOWN_SECONDS + 8
     assert any(sample.matches[name]["phase"] == "paused" for sample in story.samples)
     assert {health["status"] for health in paused} == {"degraded"}
     assert all(any(name in reason for reason in health["reasons"]) for health in paused)
     assert story.samples[-1].matches[name]["phase"] == "active"
-    asked = story.reached(opened["at"] + timedelta(seconds=0.1), rest - 0.2, match=name.removeprefix("crex_"))
+    asked = story.reached(opened["at"] + timedelta(seconds=1), rest - 1.1, match=name.removeprefix("crex_"))
     assert asked == []
 
 
@@ -100,9 +102,9 @@ def test_a_match_whose_answers_hang_is_called_stale_and_its_watch_begins_anew(st
     alerts = [alert for alert in story.alerts if alert.key == f"match.stale {name}"]
     worst = max(sample.age(name) for sample in story.between("broken", "mended"))
 
-    assert STALE_SECONDS < stale["age_seconds"] < STALE_SECONDS + 3
+    assert STALE_SECONDS - 0.1 <= stale["age_seconds"] < STALE_SECONDS + 8
     assert stale["last_update"] is not None
     assert restarted["at"] >= stale["at"]
-    assert worst > STALE_SECONDS
+    assert worst > STALE_SECONDS - 3
     assert [alert.body["resolved"] for alert in alerts] == [False, True]
     assert all(alert.is_signed for alert in story.alerts)

@@ -274,12 +274,18 @@ async def test_the_truth_log_is_written_while_nobody_asks(tmp_path: Path) -> Non
     truth = tmp_path / "truth.jsonl"
 
     async with running_simulator(SimulatorOptions(matches=1, speed=500, truth=truth)):
-        await asyncio.sleep(0.2)
-        early = len(list(read_truth(truth)))
-        await asyncio.sleep(0.5)
-        late = len(list(read_truth(truth)))
+        early = await _longer_than(0, truth)
+        late = await _longer_than(early, truth)
 
     assert 0 < early < late
+
+
+async def _longer_than(before: int, truth: Path) -> int:
+    """Return how many lines a log has, once they are more than before."""
+    async with asyncio.timeout(20):
+        while (now := len(list(read_truth(truth)))) <= before:  # noqa: ASYNC110 - a file sets no event
+            await asyncio.sleep(0.05)
+    return now
 
 
 async def test_serve_tells_its_port_and_runs_until_it_is_cancelled() -> None:

@@ -77,7 +77,7 @@ def guarded(fetcher: Fetcher, care: SourceCare) -> Fetcher:
     guards: tuple[Guard, ...] = (
         NamedErrors,
         # What may not be asked costs no retry and no breaker.
-        partial(ListedHosts, policy=care.policy),
+        partial(ListedHosts, policy_now=lambda: care.policy),
         # One deadline over all attempts, too.
         partial(
             Retrying,
@@ -88,8 +88,8 @@ def guarded(fetcher: Fetcher, care: SourceCare) -> Fetcher:
             clock=clock,
             bus=bus,
         ),
-        partial(Resting, rest=care.rest, dice=dice, clock=clock),
-        partial(TargetCircuit, targets=care.targets, clock=clock, bus=bus),
+        partial(Resting, rest=care.rest, dice=dice, clock=clock, bus=bus),
+        partial(TargetCircuit, targets=care.targets, timeouts=care.adaptive, clock=clock, bus=bus),
         # One deadline for each attempt, which follows how fast the site is.
         partial(Deadline, timeouts=care.adaptive, clock=clock, bus=bus),
         SomeBody,

@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 from longstop.errors import SourceError
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.pipeline.effort import Effort
+from longstop.resilience.attempt import AttemptState
 from longstop.sources.base import Ask, Board, FeedPage, Listing, Names, Resource, Scorecard, Source
 
 Kind = TypeVar("Kind")
@@ -73,10 +74,14 @@ class Asker:
         return await self._ask(Ask(resource=Resource.NAMES, players=players, teams=teams), Names)
 
     async def _ask(self, ask: Ask, kind: type[Kind]) -> Kind:
+        if self._kept is not None:
+            self._effort.reach(AttemptState.INTERCEPTING)
         passed = self._gate.enter(ask.resource)
         body: bytes | None = None
         try:
             body = (await self._page(self._source.request(ask))).body
+            if self._kept is not None:
+                self._effort.reach(AttemptState.CAPTURED)
             reading = self._source.parse(ask, body)
         except BaseException as error:
             if isinstance(error, SourceError):

@@ -27,6 +27,7 @@ from longstop.pipeline.normalise import normalise, status_of, title_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.validate import validate_scorecard
 from longstop.pipeline.walk import look
+from longstop.resilience.attempt import AttemptState
 from longstop.sources.base import Board, Names, Scorecard
 from longstop.storage.base import Finding, FindingKind, MatchStore, MatchUpdate, Receipt, SnapshotDraft
 from longstop.telemetry.bus import Bus
@@ -61,20 +62,23 @@ class Road:
 
         `effort` is told what the look costs; `board` is the scoreboard to go by when the site shows none any more.
         """
-        ref = state.row.ref
+        ref, effort = state.row.ref, effort or Effort()
         with belonging_to(ref.source, f"look at {ref.source_id}"):
-            asker = self._asker.keeping(effort or Effort())
+            asker = self._asker.keeping(effort)
             seen = await look(asker, state, is_whole=is_whole, board=board)
             seen_at = self._clock.now()
             scorecard = await self._scorecard(asker, state, seen)
             names = await self._names(asker, state, seen)
+            effort.reach(AttemptState.CAPTURED)
             after = compared(state, seen, scorecard, names)
+        effort.reach(AttemptState.VALIDATED)
 
         update = self._draft(state, after, seen_at)
-        if update is None:
-            return Outcome(state=after.state, receipt=None)
-        receipt = await self._store.save_update(update)
-        return Outcome(state=after.state.after(receipt), receipt=receipt)
+        receipt = None if update is None else await self._store.save_update(update)
+        if receipt is not None:
+            effort.reach(AttemptState.PERSISTED)
+        effort.reach(AttemptState.DONE)
+        return Outcome(state=after.state.after(receipt) if receipt else after.state, receipt=receipt)
 
     async def reload(self, state: MatchState) -> MatchState:
         """Return the durable base of a match that is still ours: all that is left to go on from when a commit's outcome
@@ -86,11 +90,10 @@ class Road:
 
     async def finish(self, state: MatchState, effort: Effort) -> MatchState:
         """Read what is left of a match whose page is gone, and store that it is over."""
-        if state.board is not None:
-            try:
-                state = (await self.run(state, is_whole=True, effort=effort, board=state.board)).state
-            except SourceError as error:
-                self._note_failure(state, "final sync", error)
+        try:
+            state = (await self.run(state, is_whole=True, effort=effort, board=state.board or _blank(state))).state
+        except SourceError as error:
+            self._note_failure(state, "final sync", error)
         if state.result is None:
             unknown = Finding(kind=FindingKind.GAP, place="result", detail="the page is gone, and showed no result")
             state = msgspec.structs.replace(state, findings=(*state.findings, unknown))
@@ -165,7 +168,8 @@ class Road:
         status = status_of(after.state, board)
         payload = canonical(normalise(after.state, board).model_dump(mode="json", exclude_unset=True))
         digest = checksum(payload)
-        is_new_payload = state.snapshot is None or digest != state.snapshot.checksum
+        # What a blank scoreboard does not show is no news.
+        is_new_payload = (state.snapshot is None or digest != state.snapshot.checksum) and not _is_blank(board)
         row = state.row
         phase = _phase(row.phase, status)
         title, start_at = title_of(after.state, board), board.start_at or row.start_at
@@ -201,6 +205,15 @@ class Road:
             players=after.players,
             teams=after.teams,
         )
+
+
+def _blank(state: MatchState) -> Board:
+    """Return a scoreboard that shows nothing, for a match of which none was seen since the start."""
+    return Board(source_id=state.row.ref.source_id, status=state.row.status, headline="")
+
+
+def _is_blank(board: Board) -> bool:
+    return board.first is None and not (board.headline or board.fingerprint)
 
 
 def _phase(before: Phase, status: MatchStatus) -> Phase:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+import msgspec
 from msgspec import Struct
 
 from longstop.model.match import MatchStatus, Phase, Priority, SyncState, priority_of
@@ -63,6 +64,8 @@ class Tempo(Struct, frozen=True, kw_only=True):
 
     seconds: float
     why: Why
+    #: News or not, errors keep the looks so far apart; 0 when there are none.
+    at_least: float = 0.0
 
 
 class Course(Struct, frozen=True, kw_only=True):
@@ -80,10 +83,12 @@ class Course(Struct, frozen=True, kw_only=True):
 def tempo_of(course: Course, now: datetime, monotonic: float, cadence: Cadence) -> Tempo:
     """Return how long a good look at this match lasts."""
     usual = _usual(course, now, monotonic, cadence)
+    if course.pace.factor == 1.0:
+        return usual
     slowed = cadence.live * course.pace.factor
-    if course.pace.factor > 1.0 and slowed > usual.seconds:
-        return Tempo(seconds=slowed, why=Why.ERRORS)
-    return usual
+    if slowed > usual.seconds:
+        return Tempo(seconds=slowed, why=Why.ERRORS, at_least=slowed)
+    return Tempo(seconds=usual.seconds, why=usual.why, at_least=slowed)
 
 
 def _usual(course: Course, now: datetime, monotonic: float, cadence: Cadence) -> Tempo:
@@ -103,7 +108,8 @@ def _usual(course: Course, now: datetime, monotonic: float, cadence: Cadence) ->
 
 
 def _in_play(course: Course, monotonic: float, cadence: Cadence) -> Tempo:
-    if course.rhythm.is_break(course.status, monotonic, cadence.break_after):
+    # Of a match that cannot be read nobody knows whether it stands still.
+    if not course.failures and course.rhythm.is_break(course.status, monotonic, cadence.break_after):
         return Tempo(seconds=cadence.paused_play, why=Why.BREAK)
     if course.is_important:
         return Tempo(seconds=min(cadence.busy, cadence.live), why=Why.IMPORTANT)
@@ -114,14 +120,14 @@ def _in_play(course: Course, monotonic: float, cadence: Cadence) -> Tempo:
 
 def is_due(tried_at: float | None, tempo: Tempo, monotonic: float, cadence: Cadence) -> bool:
     """Return whether it is time for the next look, be it after a good one or a bad one."""
-    early = EARLY_AFTER_ERRORS if tempo.why is Why.ERRORS else EARLY
+    early = EARLY_AFTER_ERRORS if tempo.at_least else EARLY
     return tried_at is None or monotonic - tried_at >= tempo.seconds - early * cadence.live
 
 
 def is_due_for_news(tried_at: float | None, tempo: Tempo, monotonic: float, cadence: Cadence) -> bool:
     """Return whether a match that shows something new may be looked at: only errors hold it back, never a break."""
-    hurried = tempo if tempo.why is Why.ERRORS else Tempo(seconds=min(tempo.seconds, cadence.live), why=tempo.why)
-    return is_due(tried_at, hurried, monotonic, cadence)
+    seconds = max(tempo.at_least, min(tempo.seconds, cadence.live))
+    return is_due(tried_at, msgspec.structs.replace(tempo, seconds=seconds), monotonic, cadence)
 
 
 def revisit_after(visits: int) -> float:

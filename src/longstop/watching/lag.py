@@ -16,6 +16,8 @@ from longstop.sources.base import Board
 FROZEN_INTERVALS = 12
 #: A match in play whose line has not moved for this long is looked at by itself.
 CHECK_AFTER = 60.0
+#: The same for one of which no play is expected now: in a break, or past its start and not begun.
+CHECK_IN_BREAK_AFTER = 300.0
 #: Without a break being announced, no game stands still for this long: then even two witnesses are not believed.
 SILENT_AFTER = 600.0
 

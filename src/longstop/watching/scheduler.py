@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from uuid import uuid4
 
-from longstop.errors import CircuitOpen, PageNotFound, ParseError, SourceError, SourceFailed, StorageError
+from longstop.errors import CircuitOpen, PageNotFound, SourceError, SourceRefused, StorageError
 from longstop.model.match import MatchRef, MonitoringRecord, Phase, Priority, priority_of
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.state import MatchState
-from longstop.sources.base import Board
+from longstop.sources.base import Board, Listing
 from longstop.storage.base import Finding
 from longstop.telemetry.events import (
     ListingFailed,
@@ -32,6 +32,9 @@ from longstop.watching.watcher import Surroundings, Watcher
 UNLISTED_FACTOR = 4.0
 #: After a silence all matches want to be looked at: their looks begin spread over this many seconds.
 SPREAD_SECONDS = 2.0
+#: All matches depend on the listing: while it is read well after a bad spell, it is asked at most so many times more
+#: rarely.
+SLOWEST_GOOD_LISTING = 2.0
 
 Renew = Callable[[], Awaitable[None]]
 
@@ -58,6 +61,8 @@ class Scheduler:
         self._done: set[str] = set()
         self._listed_at: datetime | None = None
         self._pace = Pace()
+        #: The listing that is asked for at this moment.
+        self._asking: asyncio.Task[Listing] | None = None
         #: Whether the last listing was not read, so that everybody is waiting for the next.
         self._was_silent = True
 
@@ -88,6 +93,13 @@ class Scheduler:
 
     async def run(self) -> None:
         """Go on until cancelled; nothing that a site does ends this loop."""
+        try:
+            await self._run()
+        finally:
+            if self._asking is not None:
+                self._asking.cancel()
+
+    async def _run(self) -> None:
         while True:
             started = self._clock.monotonic()
             try:
@@ -100,15 +112,23 @@ class Scheduler:
     async def _turn(self) -> float:
         """Do what a tick has to do; return the seconds to the next one."""
         self._mend()
+        asked_at = self._clock.now()
         try:
-            await self._tick()
+            listing = await self._listing()
         except SourceError as error:
-            self._look_without_listing(error)
             self._was_silent = True
+            if not isinstance(error, SourceRefused):
+                self._look_without_listing()
             return self._after_silence(error)
+        if listing is None:
+            self._look_without_listing()
+            return self._cadence.live
+        await self._sort(listing, asked_at)
+        self._mend()
         self._was_silent = False
         self._pace = self._pace.after(self._clock.monotonic(), errors=0, calm_after=self._cadence.calm_after)
-        return self._cadence.live * self._pace.factor if self._pace.factor > 1 else self._quiet()
+        slowed = self._cadence.live * min(self._pace.factor, SLOWEST_GOOD_LISTING)
+        return max(slowed, self._quiet()) if self._pace.factor > 1 else self._quiet()
 
     def _quiet(self) -> float:
         resting = (Phase.PAUSED, Phase.ARCHIVED)
@@ -132,9 +152,18 @@ class Scheduler:
         at_least = self._cadence.not_found if isinstance(error, PageNotFound) else 0.0
         return max(self._cadence.live * self._pace.factor, at_least)
 
-    async def _tick(self) -> None:
-        asked_at = self._clock.now()
-        listing = await self._asker.listing()
+    async def _listing(self) -> Listing | None:
+        """Return the listing; `None` while it takes so long that the matches must not wait for it."""
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._asker.listing(), name=f"listing of {self._source}")
+        done, _ = await asyncio.wait({self._asking}, timeout=self._cadence.live * UNLISTED_FACTOR)
+        if not done:
+            return None
+        asked, self._asking = self._asking, None
+        return asked.result()
+
+    async def _sort(self, listing: Listing, asked_at: datetime) -> None:
+        """Take a listing in: accept, discover, look, let go."""
         self._listed_at = asked_at
         plan = sort_out(
             listing,
@@ -162,11 +191,12 @@ class Scheduler:
         watcher.unlisted()
         return watcher.is_due()
 
-    def _look_without_listing(self, error: SourceError) -> None:
-        """Ask for the matches one by one when only the listing is broken; a site that refuses is left alone."""
-        if isinstance(error, PageNotFound | SourceFailed | ParseError | CircuitOpen):
-            slower = self._cadence.live * UNLISTED_FACTOR
-            self._start([each for each in self._watchers.values() if each.is_due(at_least=slower)])
+    def _look_without_listing(self) -> None:
+        """Ask for the matches one by one: perhaps only the listing is broken. If not, the breakers know."""
+        slower = self._cadence.live * UNLISTED_FACTOR
+        for watcher in self._watchers.values():
+            watcher.unheard()
+        self._start([each for each in self._watchers.values() if each.is_due(at_least=slower)])
 
     def _start(self, due: Iterable[Watcher]) -> None:
         """Have the matches looked at, the most urgent first; after a silence not all at once."""
@@ -191,6 +221,7 @@ class Scheduler:
     def _mend(self) -> None:
         """Begin those watches anew that are stuck, too old, or rested."""
         for watcher in self._watchers.values():
+            watcher.mind_staleness()
             reason = watcher.restart_reason()
             if reason is RestartReason.STALE and watcher.is_looking:
                 watcher.abandon()

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from longstop.errors import SourceFailed, SourceRefused, SourceUnreachable
+from longstop.errors import PageNotFound, SourceFailed, SourceRefused, SourceUnreachable, StorageError
 from longstop.model.event import EventKind
 from longstop.model.match import Phase, SyncState
 from longstop.telemetry.events import BreakerOpened, ErrorRateHigh, MatchStale, WatchRestarted
@@ -74,21 +74,41 @@ def test_a_match_that_is_refused_after_its_rest_rests_again_at_once() -> None:
 
 
 @pytest.mark.req("FR-001")
-def test_a_match_in_play_that_is_not_read_for_five_minutes_begins_anew_and_that_is_told() -> None:
+def test_a_match_in_play_that_is_not_read_for_five_minutes_is_told_though_it_was_begun_anew_before() -> None:
     running = Running(match("M1", "1"))
 
     def fail() -> None:
-        running.site.faults[LIST] = SourceUnreachable("no way")
+        running.site.faults = dict.fromkeys((LIST, STATE, FEED), SourceUnreachable("no way"))
 
-    script(running, (4.0, fail), (320.0, running.site.faults.clear), until=340.0)
+    script(running, (4.0, fail), (320.0, lambda: running.site.faults.clear()), until=375.0)
 
     stale = [each for each in running.sink.events if isinstance(each, MatchStale)]
     assert [each.ref for each in stale] == ["crex_M1"]
     assert 300 < stale[0].age_seconds < 325
-    assert restarts(running) == [("crex_M1", "stale")]
+    assert [reason for _, reason in restarts(running)] == ["errors"]
     assert running.store.rows[1].epoch == 2
     assert running.row("M1").record.sync is SyncState.IN_SYNC
-    assert running.age("M1", 340.0) < 25
+    assert running.age("M1", 375.0) < 25
+
+
+@pytest.mark.req("FR-001")
+def test_a_match_in_play_whose_answers_hang_begins_anew_after_five_minutes() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+
+    def hang() -> None:
+        running.fetcher.slow = {FEED: 100.0}
+        running.site.faults[FEED] = SourceUnreachable("no way")
+        one.bowl("4")
+
+    def mend() -> None:
+        running.fetcher.slow.clear()
+        running.site.faults.clear()
+
+    script(running, (4.0, hang), (330.0, mend), until=450.0)
+
+    assert restarts(running)[0] == ("crex_M1", "stale")
+    assert len(running.store.history[1]) == 2
 
 
 @pytest.mark.req("FR-001")
@@ -100,11 +120,11 @@ def test_more_than_ten_failures_in_a_row_begin_a_watch_anew() -> None:
         one.is_listed = False
         running.site.feed_faults["M1"] = SourceFailed("503")
 
-    script(running, (4.0, fail), until=240.0)
+    script(running, (4.0, fail), until=260.0)
 
     assert ("crex_M1", "errors") in restarts(running)
     assert not [ref for ref, _ in restarts(running) if ref == "crex_M2"]
-    assert running.age("M2", 240.0) < 30
+    assert running.age("M2", 260.0) < 30
 
 
 @pytest.mark.req("FR-010", "EC7", "US1.3")
@@ -179,3 +199,173 @@ def test_more_than_ten_errors_a_minute_are_told_once_with_their_types() -> None:
 
     told = [each for each in running.sink.events if isinstance(each, ErrorRateHigh)]
     assert [(each.ref, each.errors, each.types) for each in told] == [("crex_M1", 4, {"SourceFailed": 4})]
+
+
+# --- what was found by attacking it ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("phase", [Phase.ACTIVE, Phase.COMPLETED])
+def test_five_refusals_end_nothing_whatever_the_phase(phase: Phase) -> None:
+    one = match("M1", "1")
+    running = Running(one)
+
+    def refuse() -> None:
+        running.site.faults[FEED] = SourceRefused("403")
+        running.store.rows[1] = msgspec.structs.replace(running.store.rows[1], phase=phase)
+        running.scheduler._watchers["M1"].state = msgspec.structs.replace(
+            running.scheduler._watchers["M1"].state, row=running.store.rows[1]
+        )
+        one.bowl("4")
+
+    script(running, (4.0, refuse), (100.0, running.site.faults.clear), until=500.0)
+
+    assert not running.sink.named("task.failed")
+    assert running.row("M1").record.phase is Phase.ACTIVE
+    assert len(running.store.history[1]) == 2
+
+
+def test_a_list_that_freezes_in_a_break_does_not_hide_that_play_goes_on() -> None:
+    one = match("M1", "1")
+    one.headline = "Drinks Break"
+    running = Running(one)
+
+    def freeze() -> None:
+        running.site.frozen_list = running.site.list_now()
+        one.headline = "B"
+        one.bowl("4", "6")
+
+    script(running, (60.0, freeze), until=420.0)
+
+    assert len(running.store.history[1]) == 3
+
+
+def test_a_match_whose_looks_get_halfway_is_stale_all_the_same() -> None:
+    one = match("M1", "1")
+    running = Running(one, is_guarded=True)
+
+    def fail() -> None:
+        running.site.faults[STATE] = SourceFailed("500")
+        one.bowl("4")
+
+    script(running, (4.0, fail), until=900.0)
+
+    stale = [each for each in running.sink.events if isinstance(each, MatchStale)]
+    assert [each.ref for each in stale][:1] == ["crex_M1"]
+    assert len(restarts(running)) <= 4
+
+
+@pytest.mark.req("US5.1")
+def test_errors_slow_a_match_down_for_as_long_as_they_last() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+    asked: list[int] = []
+
+    def fail() -> None:
+        running.site.faults[FEED] = SourceFailed("503")
+        one.bowl("4")
+
+    def count() -> None:
+        asked.append(len(direct(running)))
+        running.site.asked.clear()
+
+    script(running, (4.0, fail), (300.0, count), (400.0, count), until=401.0)
+
+    assert asked[1] <= 6
+
+
+@pytest.mark.req("EC3")
+def test_a_site_that_knows_no_page_at_all_ends_no_match() -> None:
+    running = Running(match("M1", "1"))
+    script(running, until=10.0)
+    running.site.faults = dict.fromkeys((LIST, STATE, FEED), PageNotFound("404"))
+
+    script(running, until=600.0)
+
+    assert running.row("M1").record.phase is Phase.ACTIVE
+    assert not running.sink.named("match.gone")
+
+
+@pytest.mark.req("EC3", "NFR-009")
+def test_what_is_left_of_a_match_is_read_even_if_its_scoreboard_was_never_seen() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+    script(running, until=10.0)
+    one.bowl("4", "6")
+    one.is_listed = False
+    running.site.faults = {STATE: PageNotFound("404")}
+
+    script(running, until=400.0)
+
+    assert running.row("M1").record.phase is Phase.COMPLETED
+    assert balls(running) == 3
+    assert running.row("M1").sequence == 1
+
+
+def test_a_listing_that_hangs_silences_nobody() -> None:
+    matches = [match(f"M{number}", "1") for number in range(3)]
+    running = Running(*matches, is_guarded=True)
+
+    def hang() -> None:
+        running.fetcher.slow = {LIST: 3600.0}
+
+    script(running, (4.0, hang), (600.0, lambda: matches[0].bowl("4")), until=640.0)
+
+    assert len(running.store.history[1]) == 2
+    assert max(running.age(each.key, 640.0) for each in matches) < 30
+
+
+def test_a_site_that_needs_nine_seconds_is_read_when_it_is_given_them() -> None:
+    running = Running(match("M1", "1"), match("M2", "1"), is_guarded=True)
+
+    def slow_down() -> None:
+        running.fetcher.slow = dict.fromkeys((LIST, STATE, FEED), 9.0)
+
+    script(running, (4.0, slow_down), until=900.0)
+
+    assert running.age("M1", 900.0) < 60
+
+
+@pytest.mark.parametrize("seconds", [60.0, 330.0, 900.0])
+def test_after_an_outage_everybody_is_fresh_soon_and_nothing_is_read_whole(seconds: float) -> None:
+    matches = [match(f"M{number}", *["1"] * 60) for number in range(20)]
+    running = Running(*matches, slots=20, is_guarded=True)
+    requests: list[int] = []
+
+    def fail() -> None:
+        running.site.faults = dict.fromkeys((LIST, STATE, FEED), SourceUnreachable("no way"))
+
+    def mend() -> None:
+        running.site.faults.clear()
+        for each in matches:
+            each.bowl("4")
+        running.site.asked.clear()
+
+    end = 10.0 + seconds
+    script(
+        running,
+        (10.0, fail),
+        (end, mend),
+        (end + 10.0, lambda: requests.append(len(running.site.asked))),
+        until=end + 60,
+    )
+
+    assert max(running.age(each.key, end + 60) for each in matches) < 10
+    assert requests[0] <= 20 * 3 + 10
+    assert restarts(running) == []
+
+
+def test_a_store_that_fails_counts_among_the_errors_of_a_match() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+
+    async def fail(update: object) -> None:
+        raise StorageError("the disk is full")
+
+    def break_store() -> None:
+        running.store.save_update = fail  # type: ignore[assignment,method-assign]
+        one.bowl("4")
+
+    script(running, (4.0, break_store), until=60.0)
+
+    told = [each for each in running.sink.events if isinstance(each, ErrorRateHigh)]
+    assert [each.types for each in told] == [{"StorageError": 11}]
