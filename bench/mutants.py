@@ -48,8 +48,8 @@ _DATA = (
     Mutant(
         name="a commit of unknown outcome counts as failed",
         file=_WATCHER,
-        old="isinstance(error, EpochLost)\n            await self._note_failure(",
-        new="isinstance(error, EpochLost)\n            self._is_base_known = True\n            await self._note_failure(",
+        old="self.is_lost = False, isinstance(error, EpochLost)\n            await self._note_failure(",
+        new="self.is_lost = True, isinstance(error, EpochLost)\n            await self._note_failure(",
     ),
     Mutant(
         name="only the newest of a large diff are kept",

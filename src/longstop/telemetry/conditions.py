@@ -9,6 +9,8 @@ from longstop.telemetry.alerts import Alert
 
 #: The same condition is not told again within so many seconds.
 QUIET_SECONDS = 600.0
+#: Nor within so many of its end.
+QUIET_AFTER_END = 60.0
 #: Conditions that are remembered; beyond, the oldest is forgotten and may be told again.
 MAX_CONDITIONS = 10_000
 #: When so many alike went out within a minute, one more stands for all that follow: a site that is down is one trouble,
@@ -52,7 +54,7 @@ class Conditions:
         """Return what goes out now, if anything."""
         known = self._known.get(alert.key)
         if alert.is_resolved:
-            return self._end(alert)
+            return self._end(alert, now)
         if known is None and self._is_crowded(alert, now):
             return self._fold(alert, now)
         if known is None or now >= known.quiet_until:
@@ -102,20 +104,20 @@ class Conditions:
             del folded[next(iter(folded))]
         return told
 
-    def _end(self, alert: Alert) -> Told | None:
-        own, of_all = self._over(alert), self._unfold(alert)
+    def _end(self, alert: Alert, now: float) -> Told | None:
+        own, of_all = self._over(alert, now), self._unfold(alert, now)
         if own is not None and of_all is not None:
             self._ends.append(of_all)
         return own or of_all
 
-    def _unfold(self, alert: Alert) -> Told | None:
+    def _unfold(self, alert: Alert, now: float) -> Told | None:
         """Return the end of what stood for many, if this was the last of them."""
         folded = self._folded.get(alert.name, {})
         if alert.key not in folded:
             return None
         del folded[alert.key]
         if not folded:
-            return self._over(_for_all(alert))
+            return self._over(_for_all(alert), now)
         self._hold_another(_many(alert), folded)
         return None
 
@@ -128,14 +130,18 @@ class Conditions:
         if newest is None:
             self._holding.discard(key)
 
-    def _over(self, alert: Alert) -> Told | None:
+    def _over(self, alert: Alert, now: float) -> Told | None:
         known = self._known.get(alert.key)
         if known is None:
             return None
         known.held = None
         self._holding.discard(alert.key)
         was_told, known.is_told = known.is_told, False
-        return Told(alert=alert) if was_told else None
+        if not was_told:
+            return None
+        # Whoever has heard of the end takes all for well: trouble that comes back is told soon.
+        known.quiet_until = min(known.quiet_until, now + QUIET_AFTER_END)
+        return Told(alert=alert)
 
 
 def _many(alert: Alert) -> str:

@@ -63,6 +63,8 @@ class Scheduler:
         self._pace = Pace()
         #: The listing that is asked for at this moment.
         self._asking: asyncio.Task[Listing] | None = None
+        #: Not asked for before this moment, since it was not found.
+        self._list_again_at = 0.0
         #: Whether the last listing was not read, so that everybody is waiting for the next.
         self._was_silent = True
 
@@ -149,11 +151,14 @@ class Scheduler:
         self._pace = self._pace.after(
             self._clock.monotonic(), errors=1 + error.retries, calm_after=self._cadence.calm_after
         )
-        at_least = self._cadence.not_found if isinstance(error, PageNotFound) else 0.0
-        return max(self._cadence.live * self._pace.factor, at_least)
+        if isinstance(error, PageNotFound):
+            self._list_again_at = self._clock.monotonic() + self._cadence.not_found
+        return self._cadence.live * self._pace.factor
 
     async def _listing(self) -> Listing | None:
-        """Return the listing; `None` while it takes so long that the matches must not wait for it."""
+        """Return the listing; `None` while it is not asked for, or takes so long that the matches must not wait."""
+        if self._clock.monotonic() < self._list_again_at:
+            return None
         if self._asking is None:
             self._asking = asyncio.create_task(self._asker.listing(), name=f"listing of {self._source}")
         done, _ = await asyncio.wait({self._asking}, timeout=self._cadence.live * UNLISTED_FACTOR)
