@@ -6,7 +6,7 @@ import pytest
 
 from longstop.fetching.base import FetchRequest, Page
 from longstop.telemetry.events import WatchRestarted
-from tests.unit.watching.test_scheduler import CountingFetcher, Running, match, script
+from tests.unit.watching.running import CountingFetcher, Running, match, script
 
 FEED = "getBallFeeds"
 FOR_EVER = 1e6

@@ -9,7 +9,7 @@ from longstop.model.match import Phase, SyncState
 from longstop.telemetry.events import BreakerOpened, ErrorRateHigh, MatchStale, WatchRestarted
 from longstop.watching.restarts import RestartPolicy
 from longstop.watching.rules import WatchRules
-from tests.unit.watching.test_scheduler import LIST, Running, match, script
+from tests.unit.watching.running import LIST, Running, match, script
 
 STATE, FEED = "getSV3", "getBallFeeds"
 
