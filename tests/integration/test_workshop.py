@@ -15,15 +15,9 @@ from longstop.sources.registry import enabled_sources
 from longstop.telemetry.bus import Bus
 from longstop.watching.scheduler import Scheduler
 from tests.memory import MemoryHot, MemorySink, MemoryStore
+from tests.unit.watching.running import NoPages
 
 NOWHERE = "127.0.0.1:9"
-
-
-class NoPages:
-    """Keeps nothing."""
-
-    def keep(self, name_hint: str, body: bytes, now: object) -> str | None:
-        return None
 
 
 def describe(file: Path, host: str, *, enabled: bool = True) -> None:
