@@ -65,10 +65,9 @@ class SourceCare:
         """Return for how long the site has asked to be left alone; 0 when it may be asked."""
         return self.rest.remaining(self.clock.monotonic())
 
-    def is_open(self, host: str | None = None) -> bool:
-        """Return whether a host is left alone now; without a name, whether any is."""
-        opened = self.open_targets()
-        return bool(opened) if host is None else host in opened
+    def is_open(self, host: str) -> bool:
+        """Return whether a host is left alone now."""
+        return host in self.open_targets()
 
 
 def guarded(fetcher: Fetcher, care: SourceCare) -> Fetcher:

@@ -63,6 +63,8 @@ class Scheduler:
         self._pace = Pace()
         #: The listing that is asked for at this moment.
         self._asking: asyncio.Task[Listing] | None = None
+        #: When it was asked for: an age counts from the question, however late the answer is.
+        self._asked_at = around.clock.now()
         #: Not asked for before this moment, since it was not found.
         self._list_again_at = 0.0
         #: Whether the last listing was not read, so that everybody is waiting for the next.
@@ -114,7 +116,6 @@ class Scheduler:
     async def _turn(self) -> float:
         """Do what a tick has to do; return the seconds to the next one."""
         self._mend()
-        asked_at = self._clock.now()
         try:
             listing = await self._listing()
         except SourceError as error:
@@ -125,7 +126,7 @@ class Scheduler:
         if listing is None:
             self._look_without_listing()
             return self._cadence.live
-        await self._sort(listing, asked_at)
+        await self._sort(listing, self._asked_at)
         self._mend()
         self._was_silent = False
         self._pace = self._pace.after(self._clock.monotonic(), errors=0, calm_after=self._cadence.calm_after)
@@ -160,6 +161,7 @@ class Scheduler:
         if self._clock.monotonic() < self._list_again_at:
             return None
         if self._asking is None:
+            self._asked_at = self._clock.now()
             self._asking = asyncio.create_task(self._asker.listing(), name=f"listing of {self._source}")
         done, _ = await asyncio.wait({self._asking}, timeout=self._cadence.live * UNLISTED_FACTOR)
         if not done:

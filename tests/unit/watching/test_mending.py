@@ -7,6 +7,7 @@ from longstop.errors import PageNotFound, SourceFailed, SourceRefused, SourceUnr
 from longstop.model.event import EventKind
 from longstop.model.match import Phase, SyncState
 from longstop.telemetry.events import BreakerOpened, ErrorRateHigh, MatchStale, WatchRestarted
+from longstop.testing import START
 from longstop.watching.restarts import RestartPolicy
 from longstop.watching.rules import WatchRules
 from tests.unit.watching.running import LIST, Running, match, script
@@ -312,6 +313,23 @@ def test_a_listing_that_hangs_silences_nobody() -> None:
 
     assert len(running.store.history[1]) == 2
     assert max(running.age(each.key, 640.0) for each in matches) < 30
+
+
+def test_an_age_counts_from_the_question_of_a_listing_that_was_long_in_coming() -> None:
+    running = Running(match("M1", "1"))
+    listed: list[float] = []
+
+    def slow_down() -> None:
+        running.fetcher.slow = {LIST: 25.0}
+
+    def note() -> None:
+        assert running.scheduler.listed_at is not None
+        listed.append((running.scheduler.listed_at - START).total_seconds())
+
+    # Asked at 5 s and answered at 30 s, three turns later.
+    script(running, (4.0, slow_down), (29.0, note), (36.0, note), until=37.0)
+
+    assert listed == [2.5, 5.0]
 
 
 def test_a_site_that_needs_nine_seconds_is_read_when_it_is_given_them() -> None:
