@@ -33,11 +33,10 @@ _DATA = (
     Mutant(
         name="the base moves on though the commit failed",
         file=_RUN,
-        old="        receipt = await self._scribe.write(state, _proposed(after, seen_at))\n        return Outcome(",
+        old="        receipt = await self._scribe.write(state, _proposed(after, seen_at))\n",
         new=(
             "        try:\n            receipt = await self._scribe.write(state, _proposed(after, seen_at))\n"
             "        except Exception:\n            return Outcome(state=after.state, receipt=None)\n"
-            "        return Outcome("
         ),
     ),
     Mutant(
@@ -49,8 +48,8 @@ _DATA = (
     Mutant(
         name="a commit of unknown outcome counts as failed",
         file=_WATCHER,
-        old="        except LongstopError as error:\n            self._is_base_known, self.is_lost = False,",
-        new="        except LongstopError as error:\n            self._is_base_known, self.is_lost = True,",
+        old="self.is_lost = False, isinstance(error, EpochLost)\n            await self._note_failure(",
+        new="self.is_lost = True, isinstance(error, EpochLost)\n            await self._note_failure(",
     ),
     Mutant(
         name="only the newest of a large diff are kept",

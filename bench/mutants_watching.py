@@ -11,21 +11,21 @@ _WHEN = (
     broken_rule(
         "errors hurry a match that is slow already",
         _CADENCE,
-        "course.pace.factor > 1.0 and slowed > usual.seconds",
-        "course.pace.factor > 1.0",
+        "    if slowed > usual.seconds:",
+        "    if True:",
     ),
-    broken_rule("errors do not slow", _CADENCE, "    if course.pace.factor > 1.0 and", "    if False and"),
+    broken_rule("errors do not slow", _CADENCE, "    if course.pace.factor == 1.0:", "    if True:"),
     broken_rule(
         "an important match never rests",
         _CADENCE,
-        "    if course.rhythm.is_break(",
+        "    if not course.failures and course.rhythm.is_break(",
         "    if not course.is_important and course.rhythm.is_break(",
     ),
     broken_rule(
         "news waits for the end of a break",
         _CADENCE,
-        "seconds=min(tempo.seconds, cadence.live)",
-        "seconds=tempo.seconds",
+        "max(tempo.at_least, min(tempo.seconds, cadence.live))",
+        "tempo.seconds",
     ),
     broken_rule(
         "a result is read again once only",
@@ -100,7 +100,12 @@ _WATCHES = (
     broken_rule(
         "stale is noticed and nothing follows", _RESTARTS, "        return RestartReason.STALE", "        return None"
     ),
-    broken_rule("a match that is not in play is stale", _RESTARTS, "    if life.is_in_play and now", "    if now"),
+    broken_rule(
+        "a match that is not in play is stale",
+        _RESTARTS,
+        "        return self.is_in_play and now",
+        "        return now",
+    ),
     broken_rule("the tenth error restarts", _RESTARTS, "life.failures > MAX_FAILURES", "life.failures >= MAX_FAILURES"),
     broken_rule(
         "a watch waits for a quiet moment for ever",
@@ -109,7 +114,7 @@ _WATCHES = (
         "1 if life.is_quiet else 99",
     ),
     broken_rule("a watch ends amid the play", _RESTARTS, "1 if life.is_quiet else 1 + PATIENCE", "1"),
-    broken_rule("a disagreement of one moment is a frozen feed", _LAG, " and now - self.since >= FROZEN_AFTER", ""),
+    broken_rule("a disagreement of one moment is a frozen feed", _LAG, " and now - self.since >= frozen_after", ""),
     broken_rule(
         "a disagreement that comes back has lasted all the time",
         _LAG,
@@ -131,8 +136,8 @@ _WATCHES = (
     broken_rule(
         "a frozen page makes a match young",
         _PULSE,
-        "        return pulse if pulse.is_blind(now) else msgspec",
-        "        return msgspec",
+        "        ).compared(now, own, listed)\n        return pulse if pulse.is_blind(now) else msgspec",
+        "        ).compared(now, own, listed)\n        return msgspec",
     ),
     broken_rule(
         "a restart forgets the errors", _PULSE, "tried_at=None, failures=0)", "tried_at=None, failures=0, pace=Pace())"
@@ -168,8 +173,8 @@ _WATCHES = (
     broken_rule(
         "a cancelled look keeps its place",
         _DISPATCHER,
-        "        try:\n            await self._work.pop(request.request_id)()\n        finally:\n",
-        "        await self._work.pop(request.request_id)()\n        if True:\n",
+        "        finally:\n            self._free += 1\n",
+        "        else:\n            self._free += 1\n",
     ),
     broken_rule("the tenth unreadable page closes the gate", _GATE, "MAX_UNREADABLE = 10", "MAX_UNREADABLE = 9"),
     broken_rule(

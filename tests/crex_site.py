@@ -179,6 +179,10 @@ class Site:
         self.matches = {match.key: match for match in matches}
         self.names = {"A1": "Ann Alpha", "A2": "Amy Alpha", "B1": "Bea Beta", "T1": "Reds", "T2": "Blues"}
         self.faults: dict[str, Answer] = {}
+        #: The same for the feed of one match.
+        self.feed_faults: dict[str, Answer] = {}
+        #: What the list shows again and again, when it stands still.
+        self.frozen_list: dict[str, object] | None = None
         self.asked: list[str] = []
         #: Called before each answer, with the name of the resource: the world moves while we read.
         self.before_answer: Callable[[str], None] = lambda _resource: None
@@ -189,7 +193,14 @@ class Site:
         self.asked.append(resource)
         if resource in self.faults:
             return self.faults[resource]
+        if resource == "getBallFeeds" and request.body:
+            key = msgspec.json.decode(request.body)["matchKey"]
+            if key in self.feed_faults:
+                return self.feed_faults[key]
         return body(self._answer(resource, request))
+
+    def list_now(self) -> dict[str, object]:
+        return {key: match.entry() for key, match in self.matches.items() if match.is_listed}
 
     def count(self, resource: str) -> int:
         return self.asked.count(resource)
@@ -198,7 +209,7 @@ class Site:
         question: dict[str, Any] = msgspec.json.decode(request.body) if request.body else {}
         match resource:
             case "getLiveMatches":
-                return {key: match.entry() for key, match in self.matches.items() if match.is_listed}
+                return self.frozen_list or self.list_now()
             case "getSV3":
                 return self._match(request).state()
             case "getSC4":

@@ -1,6 +1,6 @@
 """Episodes of trouble on the way to a site, one after the other: a pure function of the seed and the length."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
 from bench.chaos.schedule import FEED, LIST, STATE, Act
@@ -41,6 +41,12 @@ def gone(kind: FaultKind, seconds: float) -> Fault:
     """Return the fault by which nobody reaches the site for a while; a latency is a line that swallows everything."""
     silence = SILENCE_SECONDS if kind is FaultKind.LATENCY else 0.0
     return Fault(kind=kind, seconds=silence, valid_seconds=seconds)
+
+
+def until_return(acts: Iterable[Act], after: float) -> float:
+    """Return for how many seconds more nobody reaches the site; 0 when it is there."""
+    ends = (act.at + (act.fault.valid_seconds or 0.0) for act in acts if act.is_cut and act.fault and act.at <= after)
+    return max([0.0, *(end - after for end in ends)])
 
 
 def _cut(dice: Random, at: float) -> _Episode:

@@ -12,6 +12,9 @@ from msgspec import Struct
 
 from longstop.clock import from_iso
 
+#: Reasons for a pace at which errors play no part and the match goes on.
+USUAL = ("baseline", "busy", "important")
+
 
 class Rung(Struct, frozen=True, kw_only=True):
     """From this moment on, so many seconds are taken."""
@@ -44,8 +47,15 @@ def read_events(log: Path, *names: str) -> list[dict[str, Any]]:
 
 
 def pace_by_errors(events: Iterable[dict[str, Any]], base: float) -> Ladders:
-    """Return how far errors have slowed down each match; whatever else sets a pace is the game's, not the site's."""
-    return _ladders(events, "ref", lambda event: event["interval_seconds"] if event["reason"] == "errors" else base)
+    """Return how far errors have slowed down each match; a break or an end is the game's, and says nothing of them."""
+    told = [event for event in events if event["reason"] in ("errors", *USUAL)]
+    return _ladders(told, "ref", lambda event: event["interval_seconds"] if event["reason"] == "errors" else base)
+
+
+def slowed(events: Iterable[dict[str, Any]]) -> set[str]:
+    """Return the matches that are slow because of errors, by the last that was told of them."""
+    latest = {event["ref"]: event["reason"] for event in events}
+    return {ref for ref, reason in latest.items() if reason == "errors"}
 
 
 def paces(events: Iterable[dict[str, Any]]) -> Ladders:
@@ -81,9 +91,10 @@ def steps(rungs: Sequence[Rung], *, since: datetime, base: float) -> list[Step]:
     ]
 
 
-def oscillations(taken: Sequence[Step], window_seconds: float) -> int:
-    """Return how often a step is taken back within the window."""
-    return sum(
-        before.is_up != after.is_up and (after.at - before.at).total_seconds() < window_seconds
+def swings(taken: Sequence[Step], window_seconds: float) -> list[tuple[Step, Step]]:
+    """Return the oscillations: steps that are taken back within the window, with the step back."""
+    return [
+        (before, after)
         for before, after in pairwise(taken)
-    )
+        if before.is_up != after.is_up and (after.at - before.at).total_seconds() < window_seconds
+    ]

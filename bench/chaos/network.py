@@ -17,7 +17,7 @@ from bench.chaos.arena import (
     perform,
 )
 from bench.chaos.demand import requests_to_follow
-from bench.chaos.episodes import episodes
+from bench.chaos.episodes import episodes, until_return
 from bench.chaos.gaps import sampled_gaps
 from bench.chaos.recovery import Recoveries, are_all_fresh
 from bench.chaos.schedule import Act
@@ -65,14 +65,18 @@ async def suffer(stage: Stage, acts: tuple[Act, ...], seconds: float) -> Figures
         "cuts": recoveries.count,
         **gaps.figures(),
         **recoveries.figures(),
-        **_cost(stage, timeline, began),
+        **_cost(stage, timeline, began, acts),
     }
 
 
-def _cost(stage: Stage, timeline: Timeline, began: datetime) -> Figures:
+def _cost(stage: Stage, timeline: Timeline, began: datetime, acts: tuple[Act, ...]) -> Figures:
+    """Return the price; a perfect client waits for the return, so whoever asks during a cut asks too often."""
     elapsed = (SystemClock().now() - began).total_seconds()
     needed = requests_to_follow(
-        read_truth(stage.truth), began=began, seconds=elapsed, pace=lambda _match, _after: COMPRESSED_INTERVAL
+        read_truth(stage.truth),
+        began=began,
+        seconds=elapsed,
+        pace=lambda _match, after: max(COMPRESSED_INTERVAL, until_return(acts, after)),
     )
     rest = bans(timeline.notes)
     return {

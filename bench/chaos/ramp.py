@@ -1,8 +1,10 @@
 """`ramp`: answers get slower and fail more often, and recover; pace and time-outs follow in steps, and come back.
 
-Latency goes from 100 to 3,000 ms and errors from none to a fifth of all requests, half of them 503 and half resets;
-then back. The steps are those that the scraper's log tells. `amplification` is of the ramp alone, against a perfect
-client that asks as slowly as the latency, and the pace that the product has told, make it (see `demand`).
+Latency goes from 100 to 3,000 ms and back, and errors, half of them 503 and half resets, from none to a fifth of all
+requests and back. The errors begin when the latency is on its way down: who waits three seconds for each answer asks so
+little that a fifth of it is hardly five errors a minute, and no pace would have to change. The steps are those that the
+scraper's log tells. `amplification` is of the ramp alone, against a perfect client that asks as slowly as the latency,
+and the pace that the product has told, make it (see `demand`).
 """
 
 import asyncio
@@ -11,7 +13,7 @@ from time import monotonic
 
 from bench.chaos.arena import COMPRESSED, Arena, Figures, Plan, in_arena, inflict, is_whole, perform
 from bench.chaos.demand import Pace, requests_to_follow
-from bench.chaos.ladders import Ladders, level, oscillations, pace_by_errors, paces, read_events, steps, time_outs
+from bench.chaos.ladders import Ladders, level, pace_by_errors, paces, read_events, slowed, steps, swings, time_outs
 from bench.chaos.schedule import Act
 from bench.chaos.slopes import Slope, acts_of
 from bench.chaos.timeline import Timeline
@@ -22,29 +24,43 @@ from longstop.simulator.truth import read_truth
 from longstop.trial.stage import Stage
 
 MATCHES = 10
-SPEED = 20.0
+SPEED = 40.0
+#: They last longer than the ramp, and are read whole at an innings' end with few pages; a Test match needs hundreds.
+KIND = "odi"
 FOOT_SECONDS = 0.1
 TOP_SECONDS = 3.0
 TOP_ERRORS = 0.2
+LATE, FAILING = (0.0, 0.6), (0.4, 1.0)
 MAX_AMPLIFICATION = 1.3
 INTERVAL = 0.5
 TIME_OUT = 10.0
-CALM_SECONDS = 10.0
+CALM_SECONDS = 30.0
+#: A step that is taken back sooner is an oscillation. It is shorter than the calm, which may be counted from the
+#: beginning of a look and is told at its end.
+SWING_SECONDS = 10.0
 #: Errors of the last minute count; then it must have been calm, and a step may take one more look.
-BACK_WITHIN = 60.0 + 3 * CALM_SECONDS
+BACK_WITHIN = 60.0 + 2 * CALM_SECONDS
 
 _SETTINGS = {
     **COMPRESSED,
     "POLLING_INTERVAL_SECONDS": f"{INTERVAL:g}",
     "CALM_AFTER_ERRORS_SECONDS": f"{CALM_SECONDS:g}",
     "FETCH_TIMEOUT_SECONDS": f"{TIME_OUT:g}",
+    # Who waits three seconds for an answer must not take that for a break.
+    "BREAK_AFTER_SECONDS": "60",
 }
 
 
 async def ramp(*, seed: int, minutes: float) -> Report:
-    # One kind: reading a whole Test match at its end takes as many requests as minutes of all the rest.
-    plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, kinds="t20", settings=_SETTINGS)
-    slope = Slope(seconds=plan.seconds, foot_seconds=FOOT_SECONDS, top_seconds=TOP_SECONDS, top_errors=TOP_ERRORS)
+    plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, kinds=KIND, settings=_SETTINGS)
+    slope = Slope(
+        seconds=plan.seconds,
+        foot_seconds=FOOT_SECONDS,
+        top_seconds=TOP_SECONDS,
+        top_errors=TOP_ERRORS,
+        late_from_to=LATE,
+        failing_from_to=FAILING,
+    )
     figures, details = await in_arena(plan, lambda arena: _climb(arena, slope))
     has_stepped = all(figures[f"{kind}_{way}"] for kind in ("pace", "timeouts") for way in ("up", "down"))
     is_steady = not figures["oscillations"] and not figures["not_back"]
@@ -86,11 +102,10 @@ def _ladders(stage: Stage) -> dict[str, tuple[Ladders, float]]:
 
 
 def _not_back(stage: Stage) -> int:
-    """Return how many matches and sources are still above the foot."""
-    now = SystemClock().now()
-    return sum(
-        level(rungs, now, foot) > foot for ladders, foot in _ladders(stage).values() for rungs in ladders.values()
-    )
+    """Return how many matches are still slowed down, and sources given more time."""
+    sources = time_outs(read_events(stage.log, "timeouts.changed")).values()
+    patient = sum(rungs[-1].seconds > TIME_OUT for rungs in sources)
+    return patient + len(slowed(read_events(stage.log, "pace.changed")))
 
 
 async def _until_back(stage: Stage) -> float | None:
@@ -106,13 +121,16 @@ async def _until_back(stage: Stage) -> float | None:
 
 def _stepped(stage: Stage, began: datetime) -> Figures:
     figures: Figures = {}
-    swings = 0
+    restless = 0
     for kind, (ladders, foot) in _ladders(stage).items():
-        taken = [steps(rungs, since=began, base=foot) for rungs in ladders.values()]
-        ups = sum(step.is_up for each in taken for step in each)
-        figures |= {f"{kind}_up": ups, f"{kind}_down": sum(map(len, taken)) - ups}
-        swings += sum(oscillations(each, CALM_SECONDS) for each in taken)
-    return {**figures, "oscillations": swings, "not_back": _not_back(stage)}
+        taken = {who: steps(rungs, since=began, base=foot) for who, rungs in ladders.items()}
+        ups = sum(step.is_up for each in taken.values() for step in each)
+        figures |= {f"{kind}_up": ups, f"{kind}_down": sum(map(len, taken.values())) - ups}
+        for who, each in taken.items():
+            for there, back in swings(each, SWING_SECONDS):
+                restless += 1
+                say(f"{kind} of {who} swung: {'up' if there.is_up else 'down'} {there.at:%T}, back {back.at:%T}")
+    return {**figures, "oscillations": restless, "not_back": _not_back(stage)}
 
 
 def _told_pace(stage: Stage, began: datetime) -> Pace:

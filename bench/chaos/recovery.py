@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from bench.frame import rounded
+from bench.frame import rounded, say
 from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
 from longstop.trial.sample import IN_PLAY, list_matches, percentile
@@ -75,6 +75,7 @@ class Recoveries:
                 return
             await asyncio.sleep(LOOK_EVERY)
         self.never += 1
+        say(f"not overcome within {GIVE_UP_AFTER:g} s")
 
     def _seconds_since(self, moment: datetime) -> float:
         return (self._clock.now() - moment).total_seconds()

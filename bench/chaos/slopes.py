@@ -14,7 +14,7 @@ JITTER_SHARE = 0.2
 
 
 class Slope(Struct, frozen=True, kw_only=True):
-    """A way up and down again, as long up as down."""
+    """A way up and down again, as long up as down, for latency and for errors."""
 
     seconds: float
     #: Latency at the foot and at the top.
@@ -22,18 +22,20 @@ class Slope(Struct, frozen=True, kw_only=True):
     top_seconds: float = 0.0
     #: The share of requests that fail at the top; at the foot none do.
     top_errors: float = 0.0
-
-    def height(self, after: float) -> float:
-        """Return how far up the slope is, from 0 to 1."""
-        if not 0 <= after <= self.seconds:
-            return 0.0
-        return 1 - abs(2 * after / self.seconds - 1)
+    #: In which part of the time answers are late, and in which they fail: shares of the whole, from 0 to 1.
+    late_from_to: tuple[float, float] = (0.0, 1.0)
+    failing_from_to: tuple[float, float] = (0.0, 1.0)
 
     def latency(self, after: float) -> float:
-        return self.foot_seconds + (self.top_seconds - self.foot_seconds) * self.height(after)
+        return self.foot_seconds + (self.top_seconds - self.foot_seconds) * self._height(after, self.late_from_to)
 
     def errors(self, after: float) -> float:
-        return self.top_errors * self.height(after)
+        return self.top_errors * self._height(after, self.failing_from_to)
+
+    def _height(self, after: float, part: tuple[float, float]) -> float:
+        """Return how far up it is, from 0 to 1."""
+        begin, end = (share * self.seconds for share in part)
+        return max(0.0, 1 - abs(2 * (after - begin) / (end - begin) - 1))
 
 
 def acts_of(slope: Slope, at: float = 0.0) -> Iterator[Act]:

@@ -46,7 +46,7 @@ def test_twenty_live_matches_stay_fresh_and_lose_nothing(longstop: Longstop, tmp
     assert faults == [0, 0, 0, 0], report["details"]
     assert report["freshness_p99_s"] < 10
     assert report["rss_mb"] < 1000
-    assert report["api_p95_ms"] < 150
+    assert report["api_p95_ms"] < 500
     _anyone_can_check_it(longstop, truth, data)
     _the_kept_data_are_served(longstop, data)
 

@@ -73,12 +73,12 @@ async def test_nothing_is_lost_or_invented_while_every_kind_of_answer_goes_wrong
 
 async def test_polls_without_a_change_write_nothing_to_the_store(stage: Stage) -> None:
     await final_sync(stage)
-    await asyncio.sleep(1)  # results want a second look
+    await asyncio.sleep(4)  # results want a second look
     watcher = apsw.Connection(str(stage.data / "matches.db"), flags=apsw.SQLITE_OPEN_READONLY)
     before = watcher.pragma("data_version")
     polled = {entry["match_id"]: entry["last_poll_at"] for entry in await list_matches(stage)}
 
-    await asyncio.sleep(3)
+    await asyncio.sleep(6)
 
     after = {entry["match_id"]: entry["last_poll_at"] for entry in await list_matches(stage)}
     assert watcher.pragma("data_version") == before

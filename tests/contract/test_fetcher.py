@@ -111,7 +111,7 @@ async def test_a_bad_answer_is_one_typed_error_with_source_and_request(
 
 @pytest.mark.parametrize("path", ["/stall", "/slow-drip"])
 async def test_an_answer_that_takes_too_long_is_ended_and_the_next_fetch_is_good(path: str) -> None:
-    async with _opened("http", deadline_seconds=0.5) as (fetcher, ask):
+    async with _opened("http", deadline_seconds=2.5) as (fetcher, ask):
         with pytest.raises(FetchTimeout) as caught:
             await fetcher.fetch(ask(path))
 

@@ -20,7 +20,7 @@ from longstop.errors import (
     SourceRefused,
     SourceUnreachable,
 )
-from longstop.fetching.addresses import Address, Resolve
+from longstop.fetching.addresses import Address, Resolve, resolve_by_system
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher
@@ -43,7 +43,7 @@ async def open_fetcher(server: FaultServer) -> AsyncIterator[Open]:
     def open_one(resolve: Resolve | None = None, **changes: object) -> HttpFetcher:
         settings = {"hosts": (server.authority,), "allow_private_addresses": True, "deadline_seconds": 20.0} | changes
         policy = FetchPolicy(**settings)  # type: ignore[arg-type]
-        opened.append(HttpFetcher(policy, SystemClock(), *([resolve] if resolve else [])))
+        opened.append(HttpFetcher(policy, SystemClock(), resolve or resolve_by_system))
         return opened[-1]
 
     yield open_one
@@ -63,7 +63,7 @@ def _leading_to(*addresses: str) -> Resolve:
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not condition():  # noqa: ASYNC110 - the other side of a socket sets no event
             await asyncio.sleep(0.01)
 
@@ -154,7 +154,7 @@ async def test_even_without_guards_a_hop_ends_by_its_deadline(
     with pytest.raises(FetchTimeout):
         await fetcher.fetch(_get(server.url(path)))
 
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10
 
 
 async def test_a_refusal_carries_retry_after(server: FaultServer, open_fetcher: Open) -> None:
@@ -385,5 +385,5 @@ async def test_closing_ends_what_is_under_way_with_an_error_not_with_half_a_page
     await fetcher.aclose()
 
     with pytest.raises(FetchError):
-        await asyncio.wait_for(task, 2)
+        await asyncio.wait_for(task, 10)
     await _until(lambda: server.open_connections == 0)

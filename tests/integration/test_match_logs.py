@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import os
 import stat
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -44,9 +45,11 @@ def failed(match_id: int = 1, message: str = "late") -> PollFailed:
 
 @asynccontextmanager
 async def logging(
-    folder: Path, *more: Recorder, max_log_bytes: int = 1_000_000, every: float = 0.01
+    folder: Path, *more: Recorder, max_log_bytes: int = 1_000_000, max_logs: int = 2_000, every: float = 0.01
 ) -> AsyncIterator[Bus]:
-    logs = MatchLogs(folder, clock=ManualClock(), max_log_bytes=max_log_bytes, flush_every_seconds=every)
+    logs = MatchLogs(
+        folder, clock=ManualClock(), max_log_bytes=max_log_bytes, max_logs=max_logs, flush_every_seconds=every
+    )
     bus = Bus([logs, *more])
     async with logs.writing(bus):
         yield bus
@@ -61,7 +64,7 @@ def names(folder: Path) -> list[str]:
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110 -- the files are written by a thread
             await asyncio.sleep(0.01)
 
@@ -142,6 +145,35 @@ async def test_a_finished_match_is_written_down_at_once(tmp_path: Path) -> None:
     assert lines((tmp_path / "1" / LOG).read_bytes())[0]["result"] == "Reds won"
 
 
+async def test_of_too_many_logs_the_oldest_packed_ones_go(tmp_path: Path) -> None:
+    for match_id in (3, 1, 2):
+        async with logging(tmp_path) as bus:
+            bus.emit(failed(match_id))
+            bus.emit(MatchMoved(match_id=match_id, ref="crex_1", before="completed", after="archived"))
+        os.utime(tmp_path / str(match_id) / PACKED, (match_id, match_id))
+
+    async with logging(tmp_path, max_logs=3) as bus:
+        for match_id in (4, 5):
+            bus.emit(failed(match_id))
+        bus.emit(MatchMoved(match_id=3, ref="crex_3", before="completed", after="archived"))
+
+    assert sorted(names(tmp_path)) == ["3", "4", "5"]
+
+
+async def test_logs_that_are_written_to_stay_however_many_there_are(tmp_path: Path) -> None:
+    async with logging(tmp_path) as bus:
+        bus.emit(failed(1))
+        bus.emit(ARCHIVED)
+    async with logging(tmp_path) as bus:
+        for match_id in (1, 2, 3):  # the first one has come back
+            bus.emit(failed(match_id))
+
+    async with logging(tmp_path, max_logs=1):
+        pass
+
+    assert sorted(names(tmp_path)) == ["1", "2", "3"]
+
+
 async def test_a_thousand_matches_need_no_thousand_files_open(tmp_path: Path) -> None:
     async with logging(tmp_path) as bus:
         for match_id in range(1, 1_001):
@@ -153,15 +185,23 @@ async def test_a_thousand_matches_need_no_thousand_files_open(tmp_path: Path) ->
     assert len(names(tmp_path)) == 1_000
 
 
-async def test_a_disk_that_fails_is_told_once_and_spoils_no_other_log(tmp_path: Path) -> None:
+async def test_a_disk_that_fails_is_told_once(tmp_path: Path) -> None:
     recorder = Recorder()
     (tmp_path / "1").write_text("in the way")
 
     async with logging(tmp_path, recorder) as bus:
         for _ in range(3):
             bus.emit(failed(1))
-            bus.emit(failed(2))
             await asyncio.sleep(0.05)
 
     assert [type(event) for event in recorder.events].count(RecordsFailed) == 1
+
+
+async def test_a_log_that_cannot_be_written_spoils_no_other(tmp_path: Path) -> None:
+    (tmp_path / "1").write_text("in the way")
+
+    async with logging(tmp_path, every=3600) as bus:
+        for match_id in (1, 2) * 3:
+            bus.emit(failed(match_id))
+
     assert len(lines((tmp_path / "2" / LOG).read_bytes())) == 3

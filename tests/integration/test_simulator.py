@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from longstop.clock import SystemClock
+from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
 from longstop.simulator.faults import Fault, FaultKind
 from longstop.simulator.judge import judge
@@ -213,6 +213,24 @@ async def test_control_paths_are_never_spoilt(simulator: RunningSimulator, clien
     assert status["is_frozen"] is False
 
 
+async def test_requests_are_noted_as_they_come_and_orders_are_not(simulator: RunningSimulator, client: Client) -> None:
+    before = SystemClock().now()
+    await client.ask("GET", LIST)
+    simulator.faults.add(Fault(kind=FaultKind.STATUS, status=429, retry_after_seconds=2), SystemClock().now())
+    await client.ask("POST", FEED, {"matchKey": "11AB"})
+
+    first, second = (await client.ask("GET", "/_sim/requests")).json()["requests"]
+    later = (await client.ask("GET", "/_sim/requests?after=1")).json()["requests"]
+    wrong = await client.ask("GET", "/_sim/requests?after=yesterday")
+
+    assert (first["number"], first["path"], first["match"], first["fault"]) == (1, LIST, None, None)
+    assert before <= from_iso(first["at"]) <= from_iso(second["at"]) <= SystemClock().now()
+    assert (second["path"], second["match"], second["fault"]) == (FEED, "11AB", "status")
+    assert (second["retry_after_seconds"], second["delay_seconds"]) == (2, 0.0)
+    assert later == [second]
+    assert (wrong.status, wrong.json()["error"]) == (400, "after is the number of a request, such as 0")
+
+
 async def test_a_frozen_world_answers_the_same_for_ever() -> None:
     options = SimulatorOptions(matches=4, seed=3, speed=10_000)
     async with running_simulator(options) as running, client_of(running.port) as client:
@@ -256,12 +274,18 @@ async def test_the_truth_log_is_written_while_nobody_asks(tmp_path: Path) -> Non
     truth = tmp_path / "truth.jsonl"
 
     async with running_simulator(SimulatorOptions(matches=1, speed=500, truth=truth)):
-        await asyncio.sleep(0.2)
-        early = len(list(read_truth(truth)))
-        await asyncio.sleep(0.5)
-        late = len(list(read_truth(truth)))
+        early = await _longer_than(0, truth)
+        late = await _longer_than(early, truth)
 
     assert 0 < early < late
+
+
+async def _longer_than(before: int, truth: Path) -> int:
+    """Return how many lines a log has, once they are more than before."""
+    async with asyncio.timeout(20):
+        while (now := len(list(read_truth(truth)))) <= before:  # noqa: ASYNC110 - a file sets no event
+            await asyncio.sleep(0.05)
+    return now
 
 
 async def test_serve_tells_its_port_and_runs_until_it_is_cancelled() -> None:

@@ -246,7 +246,7 @@ class Watching:
             node="node",
             rules=WatchRules(cadence=cadence, breaker=match_policy(open_seconds=0.5)),
         )
-        self.dispatcher = Dispatcher(clock=clock, cap=8)
+        self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=8)
         self.scheduler = Scheduler("crex", asker=asker, around=around, dispatcher=self.dispatcher)
 
     async def run(self) -> None:

@@ -19,6 +19,8 @@ SILENT_AFTER = timedelta(seconds=15)
 STALE_AFTER = timedelta(seconds=60)
 #: A quiet source is asked for its listing every minute by default; three of them missed are no accident.
 UNLISTED_AFTER = timedelta(seconds=180)
+#: When nothing in play was read for this long, nobody should be sent here for live data.
+UNREAD_AFTER = timedelta(seconds=180)
 MAX_ERRORS_A_MINUTE = 10
 _TOO_MANY = f"more than {MAX_ERRORS_A_MINUTE} errors a minute"
 _NAMED_MATCHES = 5
@@ -57,6 +59,8 @@ def grade(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: d
     if is_failing and not any(_is_fresh(record, now) for record in records):
         return _down(f"{_TOO_MANY}, and no match was read for {STALE_AFTER.seconds} s")
     in_play = [record for record in records if record.status in _IN_PLAY]
+    if _is_all_unread([record for record in in_play if record.phase is not Phase.PAUSED], now):
+        return _down(f"no match in play was read for {UNREAD_AFTER.seconds} s", *_unread_listings(active, now))
     failing = [record for record in records if record.consecutive_failures] if is_failing else []
     stale = [record for record in in_play if _is_stale(record, now)]
     unsynced = [record for record in in_play if record.sync is not SyncState.IN_SYNC]
@@ -64,7 +68,7 @@ def grade(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: d
     frozen = [record for record in in_play if record.frozen_since is not None]
     reasons = (
         *_unread_listings(active, now),
-        *_complaint(_TOO_MANY, failing),
+        *_complaint(f"{_TOO_MANY}, and failing", failing),
         *_complaint(f"in play and older than {STALE_AFTER.seconds} s", stale),
         *_complaint("in play and not in sync", unsynced),
         *_complaint("paused, since it was refused or could not be read", paused),
@@ -77,8 +81,8 @@ def unreadable() -> Grade:
     return _down("the live view cannot be read")
 
 
-def _down(reason: str) -> Grade:
-    return Grade(status=HealthStatus.DOWN, reasons=(reason,))
+def _down(*reasons: str) -> Grade:
+    return Grade(status=HealthStatus.DOWN, reasons=reasons)
 
 
 def _is_fresh(record: MonitoringRecord, now: datetime) -> bool:
@@ -90,11 +94,22 @@ def _unread_listings(beats: Sequence[NodeBeat], now: datetime) -> Iterator[str]:
     for beat in beats:
         for source, listed_at in sorted(beat.listed_at.items()):
             if now - (listed_at or beat.started_at) > UNLISTED_AFTER:
-                yield f"the listing of {source} was not read for {UNLISTED_AFTER.seconds} s"
+                silent = age_seconds(listed_at or beat.started_at, now)
+                yield f"the listing of {source} was not read for {silent:.0f} s"
 
 
 def _is_stale(record: MonitoringRecord, now: datetime) -> bool:
-    return record.last_poll_at is None or now - record.last_poll_at > STALE_AFTER
+    return _is_older(record, now, STALE_AFTER)
+
+
+def _is_all_unread(in_play: Sequence[MonitoringRecord], now: datetime) -> bool:
+    """Return whether nothing was read for long; what was never read is only about to be."""
+    was_read = any(record.last_poll_at is not None for record in in_play)
+    return was_read and all(_is_older(record, now, UNREAD_AFTER) for record in in_play)
+
+
+def _is_older(record: MonitoringRecord, now: datetime, age: timedelta) -> bool:
+    return record.last_poll_at is None or now - record.last_poll_at > age
 
 
 def _complaint(what: str, records: list[MonitoringRecord]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from math import inf
 
 from longstop.clock import Clock
 from longstop.errors import SettingsError
@@ -58,7 +59,7 @@ class Workshop:
         self._bus = bus
         self._clock = clock
         self._node = node
-        self.dispatcher = Dispatcher(clock=clock, cap=settings.scraper.fetching.concurrency_cap)
+        self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap)
 
     @asynccontextmanager
     async def schedulers(self, configs: tuple[SourceConfig, ...]) -> AsyncIterator[dict[str, Scheduler]]:
@@ -78,8 +79,8 @@ class Workshop:
         return RenewableFetcher(lambda: HttpFetcher(self._policy(description.config), self._clock))
 
     def _scheduler(self, description: "_Description", fetcher: RenewableFetcher) -> Scheduler:
-        config = description.config
-        asker = Asker(make_source(config), guarded(fetcher, self._care(config)), self._gate(config))
+        config, care = description.config, self._care(description.config)
+        asker = Asker(make_source(config), guarded(fetcher, care), self._gate(config))
         make_road = ROADS[asker.sport]
         around = Surroundings(
             road=make_road(asker=asker, store=self._store, bus=self._bus, clock=self._clock, scraper_id=self._node),
@@ -95,12 +96,14 @@ class Workshop:
             asker=asker,
             around=around,
             dispatcher=self.dispatcher,
-            renew=self._renewing(description, asker, fetcher),
+            renew=self._renewing(description, asker, care, fetcher),
         )
 
-    def _renewing(self, description: "_Description", asker: Asker, fetcher: RenewableFetcher) -> Renew:
+    def _renewing(
+        self, description: "_Description", asker: Asker, care: SourceCare, fetcher: RenewableFetcher
+    ) -> Renew:
         """Return what makes a source's connections afresh, and reads again what the operator says of it."""
-        renewed_at = self._clock.monotonic()
+        renewed_at = -inf
 
         async def renew() -> None:
             nonlocal renewed_at
@@ -110,7 +113,7 @@ class Workshop:
             try:
                 config = self._described_now(description.config)
                 asker.read_by(make_source(config))
-                description.config = config
+                description.config, care.policy = config, self._policy(config)
             except SettingsError as error:
                 self._bus.emit(ReloadFailed(source=description.config.domain_id, reason=str(error)))
             await fetcher.renew()

@@ -4,6 +4,7 @@ import asyncio
 import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit
 
@@ -59,11 +60,17 @@ class Target(Struct, frozen=True, kw_only=True):
 
     @property
     def literal(self) -> Address | None:
-        """The address, when the URL gives one in place of a name."""
-        try:
-            return ip_address(self.host)
-        except ValueError:
-            return None
+        """Return the address if the host is one, and no name."""
+        return _literal(self.host)
+
+
+@lru_cache(maxsize=256)
+def _literal(host: str) -> Address | None:
+    """Read an address; the hosts of a source are few, and each is looked at several times a request."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
 
 
 def read_target(url: str) -> Target:

@@ -65,10 +65,9 @@ class SourceCare:
         """Return for how long the site has asked to be left alone; 0 when it may be asked."""
         return self.rest.remaining(self.clock.monotonic())
 
-    def is_open(self, host: str | None = None) -> bool:
-        """Return whether a host is left alone now; without a name, whether any is."""
-        opened = self.open_targets()
-        return bool(opened) if host is None else host in opened
+    def is_open(self, host: str) -> bool:
+        """Return whether a host is left alone now."""
+        return host in self.open_targets()
 
 
 def guarded(fetcher: Fetcher, care: SourceCare) -> Fetcher:
@@ -77,7 +76,7 @@ def guarded(fetcher: Fetcher, care: SourceCare) -> Fetcher:
     guards: tuple[Guard, ...] = (
         NamedErrors,
         # What may not be asked costs no retry and no breaker.
-        partial(ListedHosts, policy=care.policy),
+        partial(ListedHosts, policy_now=lambda: care.policy),
         # One deadline over all attempts, too.
         partial(
             Retrying,
@@ -88,8 +87,8 @@ def guarded(fetcher: Fetcher, care: SourceCare) -> Fetcher:
             clock=clock,
             bus=bus,
         ),
-        partial(Resting, rest=care.rest, dice=dice, clock=clock),
-        partial(TargetCircuit, targets=care.targets, clock=clock, bus=bus),
+        partial(Resting, rest=care.rest, dice=dice, clock=clock, bus=bus),
+        partial(TargetCircuit, targets=care.targets, timeouts=care.adaptive, clock=clock, bus=bus),
         # One deadline for each attempt, which follows how fast the site is.
         partial(Deadline, timeouts=care.adaptive, clock=clock, bus=bus),
         SomeBody,

@@ -10,11 +10,15 @@ from longstop.fetching.guards import Around
 from longstop.resilience.retry import asked_rest
 from longstop.resilience.targets import Move, Pass, Rest, Targets
 from longstop.resilience.taxonomy import FailureKind, kind_of
+from longstop.resilience.timeouts import AdaptiveTimeouts
 from longstop.telemetry.breakers import tell_breaker
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import SourceRests
 
 #: On top of the rest that a site asks for, up to this share of it.
 REST_JITTER_SHARE = 0.1
+#: No answer that takes a smaller share of the time it is given counts as a slow one.
+NEARLY_LATE_SHARE = 0.8
 
 
 def host_of(request: FetchRequest) -> str:
@@ -25,9 +29,10 @@ def host_of(request: FetchRequest) -> str:
 class Resting(Around):
     """Holds all requests to a site for as long as one answer has asked for."""
 
-    def __init__(self, inner: Fetcher, *, rest: Rest, dice: Callable[[], float], clock: Clock) -> None:
+    def __init__(self, inner: Fetcher, *, rest: Rest, dice: Callable[[], float], clock: Clock, bus: Bus) -> None:
         super().__init__(inner)
         self._rest = rest
+        self._bus = bus
         self._dice = dice
         self._clock = clock
 
@@ -40,24 +45,29 @@ class Resting(Around):
         except CircuitOpen:
             raise
         except FetchError as error:
-            self._obey(error)
+            self._obey(request, error)
             raise
 
-    def _obey(self, error: FetchError) -> None:
+    def _obey(self, request: FetchRequest, error: FetchError) -> None:
         asked = asked_rest(error)
         if asked is not None:
             now = self._clock.monotonic()
+            is_news = not self._rest.remaining(now)
             self._rest.ask(asked * (1.0 + REST_JITTER_SHARE * self._dice()), now)
             # Whoever waits for it waits until the rest is over for all, or would be held when he comes back.
             error.retry_after_seconds = self._rest.remaining(now)
+            if is_news:
+                seconds = round(self._rest.remaining(now), 1)
+                self._bus.emit(SourceRests(source=request.source, seconds=seconds, reason=error.reason))
 
 
 class TargetCircuit(Around):
     """Leaves a host alone to which connections fail in a row; whatever the site answers, the connection is good."""
 
-    def __init__(self, inner: Fetcher, *, targets: Targets, clock: Clock, bus: Bus) -> None:
+    def __init__(self, inner: Fetcher, *, targets: Targets, timeouts: AdaptiveTimeouts, clock: Clock, bus: Bus) -> None:
         super().__init__(inner)
         self._targets = targets
+        self._timeouts = timeouts
         self._clock = clock
         self._bus = bus
 
@@ -72,7 +82,7 @@ class TargetCircuit(Around):
             self._answered(leave, started)
             return page
         except FetchError as error:
-            error.is_canary = leave.permit is None
+            error.is_canary = leave.is_trial
             if kind_of(error) is FailureKind.CONNECTION:
                 self._tell(self._targets.fail(leave, self._clock.monotonic()), error.reason)
             else:
@@ -84,7 +94,10 @@ class TargetCircuit(Around):
 
     def _answered(self, leave: Pass, started: float) -> None:
         now = self._clock.monotonic()
-        self._tell(self._targets.succeed(leave, now, now - started), f"answered after {now - started:.1f} s")
+        took = now - started
+        # A site that has been given more time may take it.
+        counted = took if took > NEARLY_LATE_SHARE * self._timeouts.now.fetch else 0.0
+        self._tell(self._targets.succeed(leave, now, counted), f"answered after {took:.1f} s")
 
     def _held(self, host: str, now: float) -> CircuitOpen:
         seconds = self._targets.remaining(host, now)

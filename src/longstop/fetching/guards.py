@@ -1,7 +1,7 @@
 """Guards around a fetcher: each a small wrapper with one concern. `care.py` puts them in order."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from msgspec import Struct
@@ -67,12 +67,14 @@ class NamedErrors(Around):
 class ListedHosts(Around):
     """Refuses a request to a host outside the source's list before anything is looked up or sent."""
 
-    def __init__(self, inner: Fetcher, *, policy: FetchPolicy) -> None:
+    def __init__(self, inner: Fetcher, *, policy_now: Callable[[], FetchPolicy]) -> None:
         super().__init__(inner)
-        self._policy = policy
+        #: The operator may change the list while we run.
+        self._policy_now = policy_now
 
     async def fetch(self, request: FetchRequest) -> Page:
-        allowed_target(request.url, self._policy.hosts, self._policy.allow_private_addresses)
+        policy = self._policy_now()
+        allowed_target(request.url, policy.hosts, policy.allow_private_addresses)
         return await self._inner.fetch(request)
 
 

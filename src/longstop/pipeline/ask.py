@@ -2,10 +2,11 @@
 
 from typing import Protocol, TypeVar
 
-from longstop.errors import PageNotFound, SourceError, belonging_to
+from longstop.errors import PageNotFound, SourceError
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.model.match import Sport
 from longstop.pipeline.effort import Effort
+from longstop.resilience.attempt import AttemptState
 from longstop.sources.base import (
     Ask,
     Board,
@@ -110,13 +111,15 @@ class Asker:
             return None
 
     async def _ask(self, ask: Ask, kind: type[Kind], *, may_be_missing: bool = False) -> Kind:
+        if self._kept is not None:
+            self._effort.reach(AttemptState.INTERCEPTING)
         passed = self._gate.enter(ask.resource)
         body: bytes | None = None
         try:
-            request = self._source.request(ask)
-            with belonging_to(request.source, str(request)):
-                body = (await self._page(request)).body
-                reading = self._source.parse(ask, body)
+            body = (await self._page(self._source.request(ask))).body
+            if self._kept is not None:
+                self._effort.reach(AttemptState.CAPTURED)
+            reading = self._source.parse(ask, body)
         except BaseException as error:
             if isinstance(error, SourceError) and not (may_be_missing and isinstance(error, PageNotFound)):
                 self._effort.failed(error)

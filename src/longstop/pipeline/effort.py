@@ -1,7 +1,8 @@
-"""What one look costs: requests, and the errors on the way, also those that a second try made good."""
+"""One look as an attempt: how far it came, its requests, and the errors on the way, also those made good."""
 
 from longstop.errors import SourceError
 from longstop.fetching.base import Page
+from longstop.resilience.attempt import AttemptState, step
 from longstop.resilience.taxonomy import FailureKind, kind_of
 
 
@@ -10,8 +11,16 @@ class Effort:
 
     def __init__(self) -> None:
         self.answers = 0
+        #: How far the look has come.
+        self.state = AttemptState.INIT
         #: How many errors of each type were met.
         self.errors: dict[str, int] = {}
+        self._last: SourceError | None = None
+
+    def reach(self, state: AttemptState) -> None:
+        """Take the next step of the attempt, unless it is there already."""
+        if state is not self.state:
+            self.state = step(self.state, state)
 
     def answered(self, page: Page) -> None:
         self.answers += 1
@@ -19,8 +28,9 @@ class Effort:
             self._count("Retried", page.retries)
 
     def failed(self, error: SourceError) -> None:
-        """Count an error and what was tried before it; a canary's, or one for which nobody was asked, is no news."""
-        if kind_of(error) is not FailureKind.HELD and not error.is_canary:
+        """Count an error once, and the tries before it; a canary's, or one for which nobody was asked, is no news."""
+        is_counted, self._last = error is self._last, error
+        if kind_of(error) is not FailureKind.HELD and not (error.is_canary or is_counted):
             self._count(type(error).__name__, 1 + error.retries)
 
     @property

@@ -25,8 +25,8 @@ class Proposal(Struct, frozen=True, kw_only=True):
     status: MatchStatus
     title: str
     start_at: datetime | None
-    #: In canonical spelling.
-    payload: bytes
+    #: In canonical spelling; `None` when the look showed nothing to serve.
+    payload: bytes | None
     events: tuple[Event, ...]
     findings: tuple[Finding, ...]
     #: Newly learnt names.
@@ -78,13 +78,12 @@ class Scribe:
 
     def _update(self, before: HeldMatch, proposal: Proposal) -> MatchUpdate | None:
         row = before.row
-        digest = checksum(proposal.payload)
-        is_new_payload = before.snapshot is None or digest != before.snapshot.checksum
+        snapshot = self._snapshot(before, proposal)
         phase = _phase(row.phase, proposal.status)
         told = (phase, proposal.status, proposal.title, proposal.start_at)
         is_news = (
             proposal.events
-            or is_new_payload
+            or snapshot
             or set(proposal.findings) != set(before.findings)
             or told != (row.phase, row.status, row.title, row.start_at)
             or proposal.players
@@ -92,13 +91,6 @@ class Scribe:
         )
         if not is_news:
             return None
-        said = Provenance(source=row.ref.source, confidence=ONLY_WITNESS, at=proposal.seen_at)
-        snapshot = SnapshotDraft(
-            checksum=digest,
-            payload=proposal.payload,
-            provenance={"*": said},
-            update_latency_ms=round((self._clock.now() - proposal.seen_at).total_seconds() * 1000),
-        )
         return MatchUpdate(
             match_id=row.match_id,
             epoch=row.epoch,
@@ -109,10 +101,25 @@ class Scribe:
             title=proposal.title,
             start_at=proposal.start_at,
             events=proposal.events,
-            snapshot=snapshot if is_new_payload else None,
+            snapshot=snapshot,
             findings=proposal.findings,
             players=proposal.players,
             teams=proposal.teams,
+        )
+
+    def _snapshot(self, before: HeldMatch, proposal: Proposal) -> SnapshotDraft | None:
+        """Return the snapshot to store; `None` when the payload is the stored one."""
+        if proposal.payload is None:
+            return None
+        digest = checksum(proposal.payload)
+        if before.snapshot is not None and digest == before.snapshot.checksum:
+            return None
+        said = Provenance(source=before.row.ref.source, confidence=ONLY_WITNESS, at=proposal.seen_at)
+        return SnapshotDraft(
+            checksum=digest,
+            payload=proposal.payload,
+            provenance={"*": said},
+            update_latency_ms=round((self._clock.now() - proposal.seen_at).total_seconds() * 1000),
         )
 
 

@@ -63,13 +63,15 @@ def milestones(
 ) -> Milestones:
     """Return the innings that are closed and the result, as the source shows them now.
 
-    A total of fewer balls than the list has is an older copy: no innings ends with it.
+    A total of fewer balls than the list has is an older copy: no innings ends with it. Nor does the newest innings end
+    with a total of which the scoreboard does not say that it is the end.
     """
     bowled = _bowled(known, seen)
     last_closed = _last_closed(known, newest, board, scorecard)
     batting = sides(newest, board, scorecard)
     reached: list[SeenEvent] = []
-    for innings in range(1, last_closed + 1):
+    last_told = last_closed if board.is_innings_over else min(last_closed, newest - 1)
+    for innings in range(1, last_told + 1):
         shown = _scores(innings, newest, board, scorecard)
         score = next((each for each in shown if each.overs >= bowled.get(innings, _NO_BALL)), None)
         if score is not None:

@@ -29,6 +29,7 @@ from longstop.pipeline.normalise import normalise, status_of, title_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.validate import validate_scorecard
 from longstop.pipeline.walk import look
+from longstop.resilience.attempt import AttemptState
 from longstop.sources.base import Board, Names, Scorecard
 from longstop.storage.base import Finding, FindingKind, MatchStore, Receipt
 from longstop.telemetry.bus import Bus
@@ -59,16 +60,21 @@ class Road:
 
         `effort` is told what the look costs; `board` is the scoreboard to go by when the site shows none any more.
         """
-        state, ref = MatchState.of(state), state.row.ref
+        state, ref, effort = MatchState.of(state), state.row.ref, effort or Effort()
         with belonging_to(ref.source, f"look at {ref.source_id}"):
-            asker = self._asker.keeping(effort or Effort())
+            asker = self._asker.keeping(effort)
             seen = await look(asker, state, is_whole=is_whole, board=board)
             seen_at = self._clock.now()
             scorecard = await self._scorecard(asker, state, seen)
             names = await self._names(asker, state, seen)
+            effort.reach(AttemptState.CAPTURED)
             after = compared(state, seen, scorecard, names)
+        effort.reach(AttemptState.VALIDATED)
 
         receipt = await self._scribe.write(state, _proposed(after, seen_at))
+        if receipt is not None:
+            effort.reach(AttemptState.PERSISTED)
+        effort.reach(AttemptState.DONE)
         return Outcome(state=after.state.after(receipt) if receipt else after.state, receipt=receipt)
 
     async def reload(self, state: HeldMatch) -> MatchState:
@@ -77,16 +83,15 @@ class Road:
 
     async def finish(self, state: HeldMatch, effort: Effort) -> MatchState:
         """Read what is left of a match whose page is gone, and store that it is over."""
-        state = MatchState.of(state)
-        if state.board is not None:
-            try:
-                state = (await self.run(state, is_whole=True, effort=effort, board=state.board)).state
-            except SourceError as error:
-                self._note_failure(state, "final sync", error)
-        if state.result is None:
+        held = MatchState.of(state)
+        try:
+            held = (await self.run(held, is_whole=True, effort=effort, board=held.board or _blank(held))).state
+        except SourceError as error:
+            self._note_failure(held, "final sync", error)
+        if held.result is None:
             unknown = Finding(kind=FindingKind.GAP, place="result", detail="the page is gone, and showed no result")
-            state = msgspec.structs.replace(state, findings=(*state.findings, unknown))
-        return await self._scribe.put(state, Phase.COMPLETED, MatchStatus.COMPLETED)
+            held = msgspec.structs.replace(held, findings=(*held.findings, unknown))
+        return await self._scribe.put(held, Phase.COMPLETED, MatchStatus.COMPLETED)
 
     async def pause(self, state: HeldMatch) -> MatchState:
         """Store that a match rests."""
@@ -138,13 +143,25 @@ def _proposed(after: Compared, seen_at: datetime) -> Proposal:
         status=status_of(state, board),
         title=title_of(state, board),
         start_at=board.start_at or state.row.start_at,
-        payload=canonical(normalise(state, board).model_dump(mode="json", exclude_unset=True)),
+        # What a blank scoreboard does not show is no news.
+        payload=None
+        if _is_blank(board)
+        else canonical(normalise(state, board).model_dump(mode="json", exclude_unset=True)),
         events=after.events,
         findings=after.findings,
         players=after.players,
         teams=after.teams,
         seen_at=seen_at,
     )
+
+
+def _blank(state: MatchState) -> Board:
+    """Return a scoreboard that shows nothing, for a match of which none was seen since the start."""
+    return Board(source_id=state.row.ref.source_id, status=state.row.status, headline="")
+
+
+def _is_blank(board: Board) -> bool:
+    return board.first is None and not (board.headline or board.fingerprint)
 
 
 def _player_keys(seen: Look) -> set[str]:

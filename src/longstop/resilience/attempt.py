@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from longstop.errors import FetchError, IllegalTransition, ObservationError, ParseError, StorageError
+from longstop.errors import IllegalTransition
 from longstop.resilience.taxonomy import FailureKind, meaning_of
 
 
@@ -24,14 +24,15 @@ class AttemptState(StrEnum):
 
 
 _FAILURES = frozenset({AttemptState.SOFT_FAIL, AttemptState.HARD_FAIL})
-#: Over HTTP there is no browser to make ready and nothing to navigate, hence INIT → INTERCEPTING.
+#: Over HTTP there is no browser to make ready and nothing to navigate, hence INIT → INTERCEPTING. A look takes several
+#: pages, hence CAPTURED → INTERCEPTING; and what brings nothing new has nothing to persist, hence VALIDATED → DONE.
 TRANSITIONS: dict[AttemptState, frozenset[AttemptState]] = {
     AttemptState.INIT: _FAILURES | {AttemptState.BROWSER_READY, AttemptState.INTERCEPTING, AttemptState.CIRCUIT_OPEN},
     AttemptState.BROWSER_READY: _FAILURES | {AttemptState.NAVIGATING},
     AttemptState.NAVIGATING: _FAILURES | {AttemptState.INTERCEPTING},
     AttemptState.INTERCEPTING: _FAILURES | {AttemptState.CAPTURED, AttemptState.CIRCUIT_OPEN},
-    AttemptState.CAPTURED: _FAILURES | {AttemptState.VALIDATED},
-    AttemptState.VALIDATED: _FAILURES | {AttemptState.PERSISTED},
+    AttemptState.CAPTURED: _FAILURES | {AttemptState.INTERCEPTING, AttemptState.VALIDATED},
+    AttemptState.VALIDATED: _FAILURES | {AttemptState.PERSISTED, AttemptState.DONE},
     AttemptState.PERSISTED: frozenset({AttemptState.DONE}),
     AttemptState.DONE: frozenset(),
     AttemptState.SOFT_FAIL: frozenset(),
@@ -47,18 +48,9 @@ def step(current: AttemptState, to: AttemptState) -> AttemptState:
     return to
 
 
-def reached_before(error: Exception) -> AttemptState:
-    """Return how far an attempt had come when it met an error: what was being tried."""
-    if isinstance(error, FetchError):
-        return AttemptState.INTERCEPTING
-    if isinstance(error, ParseError | ObservationError):
-        return AttemptState.CAPTURED
-    return AttemptState.VALIDATED if isinstance(error, StorageError) else AttemptState.INIT
-
-
-def end_of(error: Exception) -> AttemptState:
-    """Return the state in which an error ends an attempt."""
+def end_of(reached: AttemptState, error: Exception) -> AttemptState:
+    """Return the state in which an error ends an attempt that had come so far."""
     meaning = meaning_of(error)
     if meaning.kind is FailureKind.HELD:
-        return AttemptState.CIRCUIT_OPEN
-    return step(reached_before(error), AttemptState.SOFT_FAIL if meaning.is_soft else AttemptState.HARD_FAIL)
+        return step(reached, AttemptState.CIRCUIT_OPEN)
+    return step(reached, AttemptState.SOFT_FAIL if meaning.is_soft else AttemptState.HARD_FAIL)

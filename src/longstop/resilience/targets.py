@@ -19,6 +19,8 @@ class Pass(Struct, frozen=True, kw_only=True):
     #: `None` for the canary, which goes where nobody else may.
     permit: Permit | None = None
     moves: tuple[Move, ...] = ()
+    #: Whether it is a canary's or a probe's: then a failure says only what is known.
+    is_trial: bool = False
 
 
 class Targets:
@@ -52,12 +54,13 @@ class Targets:
         breaker = self._breakers.setdefault(host, Breaker(self._policy))
         if breaker.state(now) is BreakerState.OPEN and self._canary is None and now >= self._canary_due_at:
             self._canary_due_at = now + self._canary_seconds
-            self._canary = Pass(host=host)
+            self._canary = Pass(host=host, is_trial=True)
             return self._canary
         permit = breaker.permit(now)
         if permit is None:
             return None
-        return Pass(host=host, permit=permit, moves=self._moved(host, permit.transition, now))
+        is_trial = breaker.state(now) is not BreakerState.CLOSED
+        return Pass(host=host, permit=permit, moves=self._moved(host, permit.transition, now), is_trial=is_trial)
 
     def succeed(self, leave: Pass, now: float, seconds: float) -> tuple[Move, ...]:
         """Take note of an answer; return what that moved."""

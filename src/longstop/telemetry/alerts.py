@@ -21,6 +21,8 @@ from longstop.telemetry.events import (
     PollSucceeded,
     RecordsFailed,
     Severity,
+    SourceAnswers,
+    SourceChallenges,
     StoreFailed,
     TaskFailed,
     Telemetry,
@@ -75,8 +77,12 @@ def _trouble(event: Telemetry) -> Alert | None:
             kept = f" The page is kept at {event.page}." if event.page else ""
             text = f"{event.failures} failures in a row; the last one: {event.error_message}.{kept}"
             return _alert(event, f"{event.source} {event.resource}", title, text)
+        case SourceChallenges():
+            kept = f" The page is kept at {event.page}." if event.page else ""
+            text = f"It is left alone more and more; nobody tries to solve it.{kept}"
+            return _alert(event, event.source, f"{event.source} wants proof of a person", text)
         case FeedFrozen():
-            title = f"{event.ref}: the {event.frozen} has stood still for {event.seconds:.0f} s"
+            title = f"{event.ref}: the pages of the {event.frozen} have stood still for {event.seconds:.0f} s"
             return _alert(event, event.ref, title, f"By the {event.witness}, play goes on.")
         case MatchGone():
             text = f"Not found {event.confirmations} times, and no list shows it."
@@ -118,6 +124,9 @@ def _relief(event: Telemetry) -> Alert | None:
         case LayoutMended():
             subject, title = f"{event.source} {event.resource}", f"pages of {event.source} ({event.resource}) are read"
             return _end_of(LayoutBroken, event, subject, f"{title} again", f"After {event.failures} failures.")
+        case SourceAnswers():
+            title, text = f"{event.source} gives data again", f"After {event.challenges} challenges."
+            return _end_of(SourceChallenges, event, event.source, title, text)
         case FeedThawed():
             return _end_of(FeedFrozen, event, event.ref, f"{event.ref} moves again", f"After {event.seconds:.0f} s.")
         case _:

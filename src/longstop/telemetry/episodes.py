@@ -28,6 +28,7 @@ from longstop.telemetry.events import (
     LayoutMended,
     ListingFailed,
     ListingRead,
+    MatchMoved,
     PollFailed,
     PollSucceeded,
     ResourceFailed,
@@ -121,7 +122,7 @@ class Episodes:
         self._pending: dict[Episode, EpisodeChange] = {}
         #: The breakers that are open, by scope and subject.
         self._breakers: set[tuple[str, str]] = set()
-        self.dropped = 0
+        self._dropped = 0
 
     def take(self, event: Telemetry, now: datetime) -> None:
         match event:
@@ -136,6 +137,8 @@ class Episodes:
                 self._remedied(ResolutionMethod.CIRCUIT_BREAKER, *_breaker(event))
             case BreakerClosed() | LayoutMended():
                 self._breakers.discard(_breaker(event))
+            case MatchMoved(after="archived"):
+                self._close(event.ref, now)
             case WatchRestarted():
                 self._remedied(ResolutionMethod.RESTART, "match", event.ref)
             case _:
@@ -151,6 +154,11 @@ class Episodes:
         pending, self._pending = self._pending, {}
         return pending
 
+    def take_dropped(self) -> int:
+        """Return how many changes there was no room for, and count anew."""
+        dropped, self._dropped = self._dropped, 0
+        return dropped
+
     def give_back(self, changes: dict[Episode, EpisodeChange]) -> None:
         """Take what could not be written, unless something newer has come: then both become one."""
         newer, self._pending = self._pending, changes
@@ -160,7 +168,7 @@ class Episodes:
     def _put(self, episode: Episode, change: EpisodeChange) -> None:
         known = self._pending.get(episode)
         if known is None and len(self._pending) >= MAX_PENDING:
-            self.dropped += 1
+            self._dropped += 1
             return
         self._pending[episode] = merged(known, change)
 
@@ -190,6 +198,12 @@ class Episodes:
         subject.open = dict.fromkeys(subject.open, False)
         if not subject.open:
             del self._subjects[ref]
+
+    def _close(self, ref: str, now: datetime) -> None:
+        """Resolve all there is about a match that is not looked at any more, or it would stay open for ever."""
+        if (subject := self._subjects.get(ref)) is not None:
+            subject.open = dict.fromkeys(subject.open, False)
+            self._resolve(ref, now)
 
     def _remedied(self, method: ResolutionMethod, scope: str, name: str) -> None:
         if scope == "match":

@@ -10,8 +10,8 @@ from longstop.clock import Clock
 from longstop.storage.ops import ErrorWriter
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.episodes import Episodes
-from longstop.telemetry.events import Telemetry
+from longstop.telemetry.episodes import MAX_PENDING, Episodes
+from longstop.telemetry.events import RecordsFailed, Telemetry
 
 #: How long an error may wait for the others that are written with it.
 FLUSH_EVERY_SECONDS = 1.0
@@ -33,6 +33,7 @@ class ErrorsTable:
         self._episodes = Episodes(node)
         self._prune_at = clock.monotonic()
         self._background = Background("errors", self._flush, every_seconds=flush_every_seconds)
+        self._bus: Bus | None = None
 
     def take(self, event: Telemetry) -> None:
         with self._lock:
@@ -40,7 +41,8 @@ class ErrorsTable:
 
     @asynccontextmanager
     async def writing(self, bus: Bus) -> AsyncIterator[None]:
-        """Write what is heard; a disk that fails is told to the bus."""
+        """Write what is heard; a disk that fails is told to the bus, and how much was dropped meanwhile."""
+        self._bus = bus
         async with self._background.running(bus):
             yield
         await asyncio.to_thread(self._writer.close)
@@ -71,4 +73,12 @@ class ErrorsTable:
             with self._lock:
                 self._episodes.give_back(changes)
             raise
+        self._tell_dropped()
         return True
+
+    def _tell_dropped(self) -> None:
+        with self._lock:
+            dropped = self._episodes.take_dropped()
+        if dropped and self._bus is not None:
+            reason = f"{dropped:,} changes were dropped: more than {MAX_PENDING:,} were waiting"
+            self._bus.emit(RecordsFailed(records="errors", error_message=reason))

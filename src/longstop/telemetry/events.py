@@ -268,6 +268,35 @@ class FeedThawed(Telemetry, frozen=True, kw_only=True):
     seconds: float
 
 
+class SourceChallenges(Telemetry, frozen=True, kw_only=True):
+    """A site answers with pages that want proof of a person: it is left alone, and somebody has to look."""
+
+    name = "source.challenges"
+    severity = Severity.ERROR
+    source: str
+    resource: str
+    #: Where the page is kept, below the data directory; `None` when it could not be.
+    page: str | None
+
+
+class SourceAnswers(Telemetry, frozen=True, kw_only=True):
+    """A site that wanted proof of a person gives data again."""
+
+    name = "source.answers"
+    source: str
+    challenges: int
+
+
+class SourceRests(Telemetry, frozen=True, kw_only=True):
+    """A site has asked to be left alone, and is."""
+
+    name = "source.rests"
+    severity = Severity.WARN
+    source: str
+    seconds: float
+    reason: str
+
+
 class LayoutBroken(Telemetry, frozen=True, kw_only=True):
     """A site's pages could not be read many times in a row: they have changed, and somebody has to look."""
 

@@ -35,6 +35,7 @@ class _Families(Collector):
         yield from _of_matches(self._reading)
         yield from _of_freshness(self._reading)
         yield from _of_sites(self._reading)
+        yield from _of_the_care(self._reading)
         yield from _of_the_store(self._reading)
 
 
@@ -84,6 +85,18 @@ def _of_sites(reading: Reading) -> Iterator[Metric]:
     )
     failed = [((source,), count) for source, count in reading.listings_failed.items()]
     yield _counter("longstop_listing_failed", "Listings that brought nothing.", ("source",), failed)
+
+
+def _of_the_care(reading: Reading) -> Iterator[Metric]:
+    """Yield what was done about trouble."""
+    opened = [((scope,), count) for scope, count in reading.breakers_opened.items()]
+    yield _counter("scraper_breakers_opened", "Breakers that opened.", ("scope",), opened)
+    rejected = [((scope,), count) for scope, count in reading.requests_rejected.items()]
+    yield _counter("scraper_requests_rejected", "Turned away by breakers that have closed.", ("scope",), rejected)
+    retried = [((source,), count) for source, count in reading.requests_retried.items()]
+    yield _counter("scraper_requests_retried", "Requests that were sent again.", ("source",), retried)
+    restarted = [((reason,), count) for reason, count in reading.watches_restarted.items()]
+    yield _counter("scraper_watches_restarted", "Watches that were begun anew.", ("reason",), restarted)
 
 
 def _of_the_store(reading: Reading) -> Iterator[Metric]:

@@ -23,6 +23,8 @@ MAX_WAITING = 10_000
 #: One log; a closing line says that it is full.
 MAX_LOG_BYTES = 5_000_000
 MAX_FIELD_CHARACTERS = 2_000
+#: Matches with a log; beyond, the packed logs that are oldest are removed.
+MAX_LOGS = 2_000
 LOG = "log.jsonl"
 PACKED = "log.jsonl.gz"
 
@@ -52,11 +54,15 @@ class MatchLogs:
         *,
         clock: Clock,
         max_log_bytes: int = MAX_LOG_BYTES,
+        max_logs: int = MAX_LOGS,
         flush_every_seconds: float = FLUSH_EVERY_SECONDS,
     ) -> None:
         self._folder = folder
         self._clock = clock
         self._max_log_bytes = max_log_bytes
+        self._max_logs = max_logs
+        #: Whether there may be more logs than that: an earlier run may have left them.
+        self._may_be_full = True
         #: Appending and taking from the other end are safe between threads.
         self._waiting: deque[Entry] = deque(maxlen=MAX_WAITING)
         self._background = Background("match logs", self._flush, every_seconds=flush_every_seconds)
@@ -88,6 +94,9 @@ class MatchLogs:
                 failed = error
         if failed is not None:
             raise failed
+        if self._may_be_full:
+            prune(self._folder, self._max_logs)
+            self._may_be_full = False
         return bool(by_match)
 
     def _write(self, folder: Path, entries: Sequence[Entry]) -> None:
@@ -95,6 +104,7 @@ class MatchLogs:
         append(folder / LOG, [_line(entry) for entry in entries], self._max_log_bytes)
         if any(isinstance(entry.event, MatchMoved) and entry.event.after == "archived" for entry in entries):
             pack(folder)
+            self._may_be_full = True
 
 
 def append(path: Path, lines: Sequence[bytes], max_bytes: int) -> None:
@@ -128,6 +138,15 @@ def pack(folder: Path) -> None:
     draft.chmod(0o600)
     draft.replace(packed)
     log.unlink()
+
+
+def prune(folder: Path, keep: int) -> None:
+    """Remove the oldest packed logs while there are too many; one that is not packed may still be written to."""
+    logs = [each for each in folder.iterdir() if each.is_dir()] if folder.exists() else []
+    packed = [each for each in logs if (each / PACKED).exists() and not (each / LOG).exists()]
+    packed.sort(key=lambda each: (each / PACKED).stat().st_mtime)
+    for each in packed[: max(0, len(logs) - keep)]:
+        shutil.rmtree(each)
 
 
 def _line(entry: Entry) -> bytes:

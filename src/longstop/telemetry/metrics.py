@@ -14,13 +14,17 @@ from msgspec import Struct
 
 from longstop.model.match import MonitoringRecord, Priority, priority_of
 from longstop.telemetry.events import (
+    BreakerClosed,
+    BreakerOpened,
     ListingFailed,
     ListingRead,
     MatchClaimed,
     PollFailed,
     PollSucceeded,
+    RequestRetried,
     Telemetry,
     UpdateStored,
+    WatchRestarted,
 )
 
 MAX_MATCHES = 2_000
@@ -29,6 +33,10 @@ MAX_ERROR_TYPES = 32
 MAX_LABEL_CHARACTERS = 100
 #: What shares a label when there are too many; no match id looks like this, since those have an underscore.
 OTHER = "other"
+
+#: What a breaker guards, and why a watch begins anew: told from the start, so that a first time is a step up from 0.
+SCOPES = ("target", "match", "source")
+RESTART_REASONS = ("stale", "errors", "lifetime", "cool_down")
 
 FRESHNESS_BOUNDS = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 LATENCY_BOUNDS = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -91,6 +99,11 @@ class Reading(Struct, frozen=True, kw_only=True):
     durations: Mapping[str, Spread]
     events_stored: Mapping[str, int]
     listings_failed: Mapping[str, int]
+    #: By what a breaker guards: how often one opened, and how many requests were turned away.
+    breakers_opened: Mapping[str, int]
+    requests_rejected: Mapping[str, int]
+    requests_retried: Mapping[str, int]
+    watches_restarted: Mapping[str, int]
 
 
 class _Tally:
@@ -126,6 +139,10 @@ class Metrics:
         self._durations: dict[str, _Tally] = {}
         self._events_stored: Counter[str] = Counter(insert=0, update=0, void=0)
         self._listings_failed: Counter[str] = Counter()
+        self._breakers_opened = Counter(dict.fromkeys(SCOPES, 0))
+        self._requests_rejected = Counter(dict.fromkeys(SCOPES, 0))
+        self._requests_retried: Counter[str] = Counter()
+        self._watches_restarted = Counter(dict.fromkeys(RESTART_REASONS, 0))
         self._freshness = _Tally(FRESHNESS_BOUNDS)
         self._ages: tuple[float, ...] = ()
 
@@ -145,7 +162,7 @@ class Metrics:
                 self._scrapes[_label(event.source), "failure"] += 1
                 self._listings_failed[_label(event.source)] += 1
             case _:
-                pass
+                self._count_care(event)
 
     def sample(self, records: Sequence[MonitoringRecord], now: datetime) -> None:
         """Note how old each match in play is, and forget the matches that are watched no more."""
@@ -170,6 +187,10 @@ class Metrics:
             durations={domain: tally.spread() for domain, tally in self._durations.items()},
             events_stored=dict(self._events_stored),
             listings_failed=dict(self._listings_failed),
+            breakers_opened=dict(self._breakers_opened),
+            requests_rejected=dict(self._requests_rejected),
+            requests_retried=dict(self._requests_retried),
+            watches_restarted=dict(self._watches_restarted),
         )
 
     def _series(self, ref: str) -> _MatchSeries:
@@ -189,6 +210,20 @@ class Metrics:
         domain = _domain(event.ref)
         self._scrapes[domain, "success"] += 1
         self._durations.setdefault(domain, _Tally(DURATION_BOUNDS)).add(event.seconds)
+
+    def _count_care(self, event: Telemetry) -> None:
+        """Count what was done about trouble."""
+        match event:
+            case BreakerOpened():
+                self._breakers_opened[_label(event.scope)] += 1
+            case BreakerClosed():
+                self._requests_rejected[_label(event.scope)] += event.rejected
+            case RequestRetried():
+                self._requests_retried[_label(event.source)] += 1
+            case WatchRestarted():
+                self._watches_restarted[_label(event.reason)] += 1
+            case _:
+                pass
 
     def _count_failure(self, event: PollFailed) -> None:
         self._scrapes[_domain(event.ref), "failure"] += 1

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from math import inf
 
+import msgspec
 from msgspec import Struct
 
 from longstop.model.match import MatchStatus, Phase, Priority, SyncState, priority_of
@@ -21,8 +22,10 @@ MANY_FAILURES = 5
 #: What is open about a match is looked into after 10, 20, 40 … seconds, and then every five minutes.
 FIRST_REVISIT_SECONDS = 10.0
 LAST_REVISIT_SECONDS = 300.0
-#: Looks begin with a tick: one that falls due this share of an interval later would wait for a whole tick more.
-EARLY = 0.25
+#: Looks begin with a tick, or somewhat after it when they had to wait: one that falls due this share of an interval
+#: later would wait for a whole tick more. Whoever is slowed down by errors is not let off so much.
+EARLY = 0.5
+EARLY_AFTER_ERRORS = 0.25
 
 
 class Cadence(Struct, frozen=True, kw_only=True):
@@ -62,6 +65,8 @@ class Tempo(Struct, frozen=True, kw_only=True):
 
     seconds: float
     why: Why
+    #: News or not, errors keep the looks so far apart; 0 when there are none.
+    at_least: float = 0.0
 
 
 class Course(Struct, frozen=True, kw_only=True):
@@ -81,10 +86,12 @@ class Course(Struct, frozen=True, kw_only=True):
 def tempo_of(course: Course, now: datetime, monotonic: float, cadence: Cadence) -> Tempo:
     """Return how long a good look at this match lasts."""
     usual = _usual(course, now, monotonic, cadence)
+    if course.pace.factor == 1.0:
+        return usual
     slowed = cadence.live * course.pace.factor
-    if course.pace.factor > 1.0 and slowed > usual.seconds:
-        return Tempo(seconds=slowed, why=Why.ERRORS)
-    return usual
+    if slowed > usual.seconds:
+        return Tempo(seconds=slowed, why=Why.ERRORS, at_least=slowed)
+    return Tempo(seconds=usual.seconds, why=usual.why, at_least=slowed)
 
 
 def _usual(course: Course, now: datetime, monotonic: float, cadence: Cadence) -> Tempo:
@@ -105,7 +112,8 @@ def _usual(course: Course, now: datetime, monotonic: float, cadence: Cadence) ->
 
 def _in_play(course: Course, monotonic: float, cadence: Cadence) -> Tempo:
     break_after = cadence.break_after if course.is_silence_a_break else inf
-    if course.rhythm.is_break(course.status, monotonic, break_after):
+    # Of a match that cannot be read nobody knows whether it stands still.
+    if not course.failures and course.rhythm.is_break(course.status, monotonic, break_after):
         return Tempo(seconds=cadence.paused_play, why=Why.BREAK)
     if course.is_important:
         return Tempo(seconds=min(cadence.busy, cadence.live), why=Why.IMPORTANT)
@@ -116,13 +124,14 @@ def _in_play(course: Course, monotonic: float, cadence: Cadence) -> Tempo:
 
 def is_due(tried_at: float | None, tempo: Tempo, monotonic: float, cadence: Cadence) -> bool:
     """Return whether it is time for the next look, be it after a good one or a bad one."""
-    return tried_at is None or monotonic - tried_at >= tempo.seconds - EARLY * cadence.live
+    early = EARLY_AFTER_ERRORS if tempo.at_least else EARLY
+    return tried_at is None or monotonic - tried_at >= tempo.seconds - early * cadence.live
 
 
 def is_due_for_news(tried_at: float | None, tempo: Tempo, monotonic: float, cadence: Cadence) -> bool:
     """Return whether a match that shows something new may be looked at: only errors hold it back, never a break."""
-    hurried = tempo if tempo.why is Why.ERRORS else Tempo(seconds=min(tempo.seconds, cadence.live), why=tempo.why)
-    return is_due(tried_at, hurried, monotonic, cadence)
+    seconds = max(tempo.at_least, min(tempo.seconds, cadence.live))
+    return is_due(tried_at, msgspec.structs.replace(tempo, seconds=seconds), monotonic, cadence)
 
 
 def revisit_after(visits: int) -> float:

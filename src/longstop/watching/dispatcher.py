@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from longstop.clock import Clock
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import TaskFailed
 from longstop.watching.requests import ScrapeQueue, ScrapeRequest
 
 Work = Callable[[], Awaitable[None]]
@@ -13,8 +15,9 @@ Work = Callable[[], Awaitable[None]]
 class Dispatcher:
     """The one loop that starts looks."""
 
-    def __init__(self, *, clock: Clock, cap: int) -> None:
+    def __init__(self, *, clock: Clock, bus: Bus, cap: int) -> None:
         self._clock = clock
+        self._bus = bus
         self._free = cap
         self._queue = ScrapeQueue()
         self._work: dict[str, Work] = {}
@@ -34,7 +37,7 @@ class Dispatcher:
         return True
 
     async def run(self) -> None:
-        """Go on until cancelled; the work itself never raises, or it is a bug that ends the process."""
+        """Go on until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self._news.clear()
@@ -46,6 +49,8 @@ class Dispatcher:
     async def _do(self, request: ScrapeRequest) -> None:
         try:
             await self._work.pop(request.request_id)()
+        except Exception as error:  # a bug in one match's work must not end the watching of the others
+            self._bus.emit(TaskFailed.by(error, task=f"look at {request.ref}"))
         finally:
             self._free += 1
             self._queue.done(request)

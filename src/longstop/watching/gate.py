@@ -9,16 +9,18 @@ from typing import Protocol
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.errors import CircuitOpen, ParseError, SourceError
+from longstop.errors import CircuitOpen, ParseError, SourceChallenged, SourceError
 from longstop.resilience.breaker import Breaker, BreakerPolicy, Permit
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Resource
 from longstop.telemetry.breakers import tell_breaker
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import LayoutBroken, LayoutMended
+from longstop.telemetry.events import LayoutBroken, LayoutMended, SourceAnswers, SourceChallenges
 
 #: More pages of a kind than these, unreadable one after the other, are no accident: the site has changed.
 MAX_UNREADABLE = 10
+#: Of pages that are unreadable now and then, one is kept in this time: the folder is for more than one trouble.
+KEEP_EVERY_SECONDS = 300.0
 _COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
 _SILENT = frozenset({FailureKind.CONNECTION, FailureKind.HELD, FailureKind.OURS})
 
@@ -70,6 +72,10 @@ class SourceGate:
         self._clock = clock
         self._bus = bus
         self._streaks = {resource: _Streak() for resource in Resource}
+        self._keep_again_at = dict.fromkeys(Resource, 0.0)
+        #: Challenges since the last good page.
+        self._challenges = 0
+        self._challenge_page: str | None = None
 
     @property
     def rejected(self) -> int:
@@ -117,6 +123,8 @@ class SourceGate:
     def _failed(self, permit: Permit, resource: Resource, error: SourceError, body: bytes | None, now: float) -> None:
         if isinstance(error, ParseError):
             self._unreadable(resource, error, body, now)
+        elif isinstance(error, SourceChallenged):
+            self._challenged(resource, error, body)
         kind = kind_of(error)
         if kind in _COUNTED:
             tell_breaker(self._bus, "source", self._source, self._breaker.fail(permit, now), last=error.reason)
@@ -126,7 +134,8 @@ class SourceGate:
     def _unreadable(self, resource: Resource, error: ParseError, body: bytes | None, now: float) -> None:
         streak = self._streaks[resource]
         streak.length += 1
-        if streak.length == 1 or streak.length == MAX_UNREADABLE + 1:
+        if streak.length == MAX_UNREADABLE + 1 or (streak.length == 1 and now >= self._keep_again_at[resource]):
+            self._keep_again_at[resource] = now + KEEP_EVERY_SECONDS
             name = f"{self._source}-{resource}"
             streak.page = self._pages.keep(name, body or b"", self._clock.now()) or streak.page
         error.page = streak.page
@@ -144,7 +153,18 @@ class SourceGate:
                 )
             )
 
+    def _challenged(self, resource: Resource, error: SourceChallenged, body: bytes | None) -> None:
+        """Tell the first challenge at once, with its page: no patience makes it go away."""
+        self._challenges += 1
+        if self._challenges == 1:
+            self._challenge_page = self._pages.keep(f"{self._source}-challenge", body or b"", self._clock.now())
+            self._bus.emit(SourceChallenges(source=self._source, resource=resource.value, page=self._challenge_page))
+        error.page = self._challenge_page
+
     def _readable(self, resource: Resource) -> None:
+        if self._challenges:
+            self._bus.emit(SourceAnswers(source=self._source, challenges=self._challenges))
+            self._challenges = 0
         streak = self._streaks[resource]
         if streak.is_broken:
             failures = streak.length

@@ -12,10 +12,12 @@ from longstop.model.match import MatchStatus
 from longstop.pipeline.boards import steps_back
 from longstop.sources.base import Line
 
-#: A disagreement that lasts this long is no cache.
-FROZEN_AFTER = 30.0
+#: A disagreement that lasts for so many usual intervals is no cache: 30 s.
+FROZEN_INTERVALS = 12
 #: A match in play whose line has not moved for this long is looked at by itself.
 CHECK_AFTER = 60.0
+#: The same for one of which no play is expected now: in a break, or past its start and not begun.
+CHECK_IN_BREAK_AFTER = 300.0
 #: Without a break being announced, no game stands still for this long: then even two witnesses are not believed.
 SILENT_AFTER = 600.0
 
@@ -42,10 +44,10 @@ class Lag(Struct, frozen=True, kw_only=True):
     def after(self, now: float, behind: Behind) -> "Lag":
         return self if behind is self.behind else Lag(behind=behind, since=now)
 
-    def is_frozen(self, now: float) -> bool:
+    def has_lasted(self, now: float, frozen_after: float) -> bool:
         if self.behind is Behind.BOTH:
             return True
-        return self.behind is not Behind.NOBODY and now - self.since >= FROZEN_AFTER
+        return self.behind is not Behind.NOBODY and now - self.since >= frozen_after
 
 
 def who_is_behind(own: Line | None, listed: Line | None, unchanged_seconds: float) -> Behind:

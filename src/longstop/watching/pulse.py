@@ -5,10 +5,17 @@ from msgspec import Struct
 
 from longstop.sources.base import Line
 from longstop.watching.absence import Absence
-from longstop.watching.lag import CHECK_AFTER, Behind, Lag, who_is_behind
+from longstop.watching.lag import FROZEN_INTERVALS, Behind, Lag, who_is_behind
 from longstop.watching.pace import Pace
 from longstop.watching.restarts import Life
 from longstop.watching.rhythm import Rhythm
+
+#: So often the one page must have moved while the other stood still.
+MOVES = 2
+
+
+#: How often a match is looked at by itself while the listing's lag turns out to be a frozen one.
+CHECKS_OF_A_LAG = 3
 
 
 class Pulse(Struct, frozen=True, kw_only=True):
@@ -27,19 +34,29 @@ class Pulse(Struct, frozen=True, kw_only=True):
     pace: Pace = Pace()
     absence: Absence = Absence()
     lag: Lag = Lag()
+    #: Whether nobody could be asked last time, or only one for all, to see whether the way is open again.
+    is_held: bool = False
+    #: How long a disagreement of list and match must last to be a frozen feed.
+    frozen_after: float = 30.0
+    #: How often the listing's line has moved since the match's own pages brought news, and the other way round.
+    list_moves: int = 0
+    own_moves: int = 0
 
     @classmethod
-    def at(cls, now: float) -> "Pulse":
-        return cls(began=now, good_at=now, rhythm=Rhythm(changed_at=now))
+    def at(cls, now: float, *, interval: float = 2.5) -> "Pulse":
+        """Return the pulse of a watch that begins, of a match that is looked at so often."""
+        frozen_after = FROZEN_INTERVALS * interval
+        return cls(began=now, good_at=now, rhythm=Rhythm(changed_at=now), frozen_after=frozen_after)
 
     def anew(self, now: float) -> "Pulse":
         """Return the pulse of a watch begun anew: what is known of the game and of the errors stays."""
-        return msgspec.structs.replace(self, began=now, good_at=now, looked_at=None, tried_at=None, failures=0)
+        return msgspec.structs.replace(self, began=now, looked_at=None, tried_at=None, failures=0)
 
     def after_line(self, now: float, own: Line | None, listed: Line) -> "Pulse":
         """Return the pulse after an unchanged line of the listing."""
-        pulse = msgspec.structs.replace(self, good_at=now, tried_at=now, rhythm=self.rhythm.after(now, is_news=False))
-        return pulse.compared(now, own, listed)
+        rhythm = self.rhythm.after(now, is_news=False)
+        pulse = msgspec.structs.replace(self, tried_at=now, is_held=False, rhythm=rhythm).compared(now, own, listed)
+        return pulse if pulse.is_blind(now) else msgspec.structs.replace(pulse, good_at=now)
 
     def after_look(
         self, now: float, *, is_news: bool, errors: int, calm_after: float, own: Line | None, listed: Line | None
@@ -49,19 +66,23 @@ class Pulse(Struct, frozen=True, kw_only=True):
             self,
             looked_at=now,
             tried_at=now,
+            is_held=False,
             failures=0,
             absence=Absence(),
             rhythm=self.rhythm.after(now, is_news=is_news),
             pace=self.pace.after(now, errors=errors, calm_after=calm_after),
+            list_moves=0 if is_news else self.list_moves,
+            own_moves=self.own_moves + is_news,
         ).compared(now, own, listed)
         return pulse if pulse.is_blind(now) else msgspec.structs.replace(pulse, good_at=now)
 
-    def after_failure(self, now: float, *, errors: int, calm_after: float) -> "Pulse":
+    def after_failure(self, now: float, *, errors: int, calm_after: float, is_expected: bool = False) -> "Pulse":
         """Return the pulse after a failed look; one that met no error of the site's is no good look for the pace."""
         return msgspec.structs.replace(
             self,
             looked_at=now,
             tried_at=now,
+            is_held=is_expected,
             failures=self.failures + 1,
             pace=self.pace.after(now, errors=errors, calm_after=calm_after) if errors else self.pace,
         )
@@ -71,28 +92,44 @@ class Pulse(Struct, frozen=True, kw_only=True):
 
     def held(self, now: float) -> "Pulse":
         """Return the pulse after a look for which nobody was asked: it says nothing about the match."""
-        return msgspec.structs.replace(self, tried_at=now)
+        return msgspec.structs.replace(self, tried_at=now, is_held=True)
 
     def compared(self, now: float, own: Line | None, listed: Line | None) -> "Pulse":
         behind = who_is_behind(own, listed, now - self.rhythm.changed_at)
         return msgspec.structs.replace(self, lag=self.lag.after(now, behind))
 
+    def after_list_moved(self) -> "Pulse":
+        """Return the pulse after a line of the listing that differs from the one before it."""
+        return msgspec.structs.replace(self, list_moves=self.list_moves + 1, own_moves=0)
+
+    def frozen(self, now: float) -> Lag | None:
+        """Return who stands still while play goes on, if anybody does.
+
+        Two pages may differ for good; only one that stands still while the other *moves* is frozen.
+        """
+        moves = {Behind.MATCH: self.list_moves, Behind.LIST: self.own_moves}.get(self.lag.behind, MOVES)
+        return self.lag if moves >= MOVES and self.lag.has_lasted(now, self.frozen_after) else None
+
     def is_blind(self, now: float) -> bool:
         """Return whether what the match's own pages show is known to be old."""
-        return self.lag.behind is Behind.MATCH and self.lag.is_frozen(now)
+        frozen = self.frozen(now)
+        return frozen is not None and frozen.behind is Behind.MATCH
 
-    def wants_check(self, now: float) -> bool:
+    def wants_check(self, now: float, check_after: float) -> bool:
         """Return whether the match's own pages must say for themselves that nothing happens."""
         if self.lag.behind is Behind.LIST:
-            return True
+            check_after = self.frozen_after / CHECKS_OF_A_LAG
         quiet_since = max(self.rhythm.changed_at, self.looked_at or self.began)
-        return now - quiet_since >= CHECK_AFTER
+        return now - quiet_since >= check_after
 
-    def life(self, *, progress_at: float, is_in_play: bool) -> Life:
+    def life(self, *, progress_at: float | None, is_in_play: bool, is_first: bool = True) -> Life:
+        """Return what a restart is decided on; `progress_at` is the last answer within a look that is under way."""
         return Life(
             began=self.began,
-            progress_at=max(self.good_at, progress_at),
+            good_at=self.good_at if progress_at is None else max(self.good_at, progress_at),
             failures=self.failures,
             is_in_play=is_in_play,
             is_quiet=self.rhythm.is_quiet,
+            is_held=self.is_held,
+            is_first=is_first,
         )

@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from uuid import uuid4
 
-from longstop.errors import CircuitOpen, PageNotFound, ParseError, SourceError, SourceFailed, StorageError
+from longstop.errors import CircuitOpen, PageNotFound, SourceError, SourceRefused, StorageError
 from longstop.model.match import MatchRef, MonitoringRecord, Phase, Priority, priority_of
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.held import HeldMatch
-from longstop.sources.base import Line
+from longstop.sources.base import Line, Listing
 from longstop.storage.base import Finding
 from longstop.telemetry.events import (
     ListingFailed,
@@ -32,6 +32,9 @@ from longstop.watching.watcher import Surroundings, Watcher
 UNLISTED_FACTOR = 4.0
 #: After a silence all matches want to be looked at: their looks begin spread over this many seconds.
 SPREAD_SECONDS = 2.0
+#: All matches depend on the listing: while it is read well after a bad spell, it is asked at most so many times more
+#: rarely.
+SLOWEST_GOOD_LISTING = 2.0
 
 Renew = Callable[[], Awaitable[None]]
 
@@ -58,6 +61,12 @@ class Scheduler:
         self._done: set[str] = set()
         self._listed_at: datetime | None = None
         self._pace = Pace()
+        #: The listing that is asked for at this moment.
+        self._asking: asyncio.Task[Listing] | None = None
+        #: When it was asked for: an age counts from the question, however late the answer is.
+        self._asked_at = around.clock.now()
+        #: Not asked for before this moment, since it was not found.
+        self._list_again_at = 0.0
         #: Whether the last listing was not read, so that everybody is waiting for the next.
         self._was_silent = True
 
@@ -88,6 +97,13 @@ class Scheduler:
 
     async def run(self) -> None:
         """Go on until cancelled; nothing that a site does ends this loop."""
+        try:
+            await self._run()
+        finally:
+            if self._asking is not None:
+                self._asking.cancel()
+
+    async def _run(self) -> None:
         while True:
             started = self._clock.monotonic()
             try:
@@ -101,14 +117,21 @@ class Scheduler:
         """Do what a tick has to do; return the seconds to the next one."""
         self._mend()
         try:
-            await self._tick()
+            listing = await self._listing()
         except SourceError as error:
-            self._look_without_listing(error)
             self._was_silent = True
+            if not isinstance(error, SourceRefused):
+                self._look_without_listing()
             return self._after_silence(error)
+        if listing is None:
+            self._look_without_listing()
+            return self._cadence.live
+        await self._sort(listing, self._asked_at)
+        self._mend()
         self._was_silent = False
         self._pace = self._pace.after(self._clock.monotonic(), errors=0, calm_after=self._cadence.calm_after)
-        return self._cadence.live * self._pace.factor if self._pace.factor > 1 else self._quiet()
+        slowed = self._cadence.live * min(self._pace.factor, SLOWEST_GOOD_LISTING)
+        return max(slowed, self._quiet()) if self._pace.factor > 1 else self._quiet()
 
     def _quiet(self) -> float:
         resting = (Phase.PAUSED, Phase.ARCHIVED)
@@ -129,12 +152,25 @@ class Scheduler:
         self._pace = self._pace.after(
             self._clock.monotonic(), errors=1 + error.retries, calm_after=self._cadence.calm_after
         )
-        at_least = self._cadence.not_found if isinstance(error, PageNotFound) else 0.0
-        return max(self._cadence.live * self._pace.factor, at_least)
+        if isinstance(error, PageNotFound):
+            self._list_again_at = self._clock.monotonic() + self._cadence.not_found
+        return self._cadence.live * self._pace.factor
 
-    async def _tick(self) -> None:
-        asked_at = self._clock.now()
-        listing = await self._asker.listing()
+    async def _listing(self) -> Listing | None:
+        """Return the listing; `None` while it is not asked for, or takes so long that the matches must not wait."""
+        if self._clock.monotonic() < self._list_again_at:
+            return None
+        if self._asking is None:
+            self._asked_at = self._clock.now()
+            self._asking = asyncio.create_task(self._asker.listing(), name=f"listing of {self._source}")
+        done, _ = await asyncio.wait({self._asking}, timeout=self._cadence.live * UNLISTED_FACTOR)
+        if not done:
+            return None
+        asked, self._asking = self._asking, None
+        return asked.result()
+
+    async def _sort(self, listing: Listing, asked_at: datetime) -> None:
+        """Take a listing in: accept, discover, look, let go."""
         self._listed_at = asked_at
         plan = sort_out(
             listing,
@@ -162,11 +198,12 @@ class Scheduler:
         watcher.unlisted()
         return watcher.is_due()
 
-    def _look_without_listing(self, error: SourceError) -> None:
-        """Ask for the matches one by one when only the listing is broken; a site that refuses is left alone."""
-        if isinstance(error, PageNotFound | SourceFailed | ParseError | CircuitOpen):
-            slower = self._cadence.live * UNLISTED_FACTOR
-            self._start([each for each in self._watchers.values() if each.is_due(at_least=slower)])
+    def _look_without_listing(self) -> None:
+        """Ask for the matches one by one: perhaps only the listing is broken. If not, the breakers know."""
+        slower = self._cadence.live * UNLISTED_FACTOR
+        for watcher in self._watchers.values():
+            watcher.unheard()
+        self._start([each for each in self._watchers.values() if each.is_due(at_least=slower)])
 
     def _start(self, due: Iterable[Watcher]) -> None:
         """Have the matches looked at, the most urgent first; after a silence not all at once."""
@@ -191,6 +228,7 @@ class Scheduler:
     def _mend(self) -> None:
         """Begin those watches anew that are stuck, too old, or rested."""
         for watcher in self._watchers.values():
+            watcher.mind_staleness()
             reason = watcher.restart_reason()
             if reason is RestartReason.STALE and watcher.is_looking:
                 watcher.abandon()

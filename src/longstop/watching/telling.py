@@ -6,7 +6,7 @@ from longstop.clock import to_iso
 from longstop.errors import SourceError
 from longstop.model.match import Phase
 from longstop.pipeline.held import HeldMatch
-from longstop.resilience.attempt import end_of, reached_before
+from longstop.resilience.attempt import AttemptState, end_of
 from longstop.resilience.breaker import Transition
 from longstop.storage.base import Finding, MatchRow, Receipt
 from longstop.telemetry.breakers import tell_breaker
@@ -42,6 +42,7 @@ class Voice:
         self._ref = str(row.ref)
         self._tempo: Tempo | None = None
         self._frozen: Lag | None = None
+        self._is_stale = False
 
     def stored(self, receipt: Receipt) -> None:
         ops = [stored.event.op.value for stored in receipt.events]
@@ -85,7 +86,7 @@ class Voice:
             text = after.result.text if after.result else None
             self._bus.emit(MatchFinished(match_id=self._match_id, ref=self._ref, result=text))
 
-    def failure(self, error: Exception) -> None:
+    def failure(self, error: Exception, reached: AttemptState) -> None:
         about = error if isinstance(error, SourceError) else None
         self._bus.emit(
             PollFailed(
@@ -94,8 +95,8 @@ class Voice:
                 error_type=type(error).__name__,
                 error_message=str(error),
                 request=about.request if about else "",
-                reached=reached_before(error).value,
-                outcome=end_of(error).value,
+                reached=reached.value,
+                outcome=end_of(reached, error).value,
                 retries=about.retries if about else 0,
                 page=about.page if about else None,
             )
@@ -107,7 +108,11 @@ class Voice:
     def crowd(self, crowd: Crowd) -> None:
         self._bus.emit(ErrorRateHigh(match_id=self._match_id, ref=self._ref, errors=crowd.errors, types=crowd.types))
 
-    def stale(self, last_poll_at: datetime | None, now: datetime) -> None:
+    def staleness(self, is_stale: bool, last_poll_at: datetime | None, now: datetime) -> None:
+        """Tell that the match was not read for too long; when it is read again, that may be told anew."""
+        was_told, self._is_stale = self._is_stale, is_stale
+        if not is_stale or was_told:
+            return
         age = (now - last_poll_at).total_seconds() if last_poll_at else 0.0
         self._bus.emit(
             MatchStale(
@@ -129,8 +134,9 @@ class Voice:
                 )
             )
 
-    def lag(self, lag: Lag, now: float) -> None:
-        if lag.is_frozen(now) and self._frozen is None:
+    def frozen(self, lag: Lag | None, now: float) -> None:
+        """Tell who stands still, and that it moves again."""
+        if lag is not None and self._frozen is None:
             self._frozen = lag
             self._bus.emit(
                 FeedFrozen(
@@ -141,7 +147,7 @@ class Voice:
                     seconds=round(now - lag.since, 1),
                 )
             )
-        elif self._frozen is not None and not lag.is_frozen(now):
+        elif lag is None and self._frozen is not None:
             since, self._frozen = self._frozen.since, None
             self._bus.emit(FeedThawed(match_id=self._match_id, ref=self._ref, seconds=round(now - since, 1)))
 

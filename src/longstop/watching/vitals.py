@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from longstop.errors import SourceError
 from longstop.model.match import MatchStatus, MonitoringRecord, Phase
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.held import HeldMatch
@@ -18,8 +19,9 @@ from longstop.watching.cadence import (
     revisit_after,
     tempo_of,
 )
+from longstop.watching.lag import CHECK_AFTER, CHECK_IN_BREAK_AFTER
 from longstop.watching.pulse import Pulse
-from longstop.watching.restarts import RestartPolicy, RestartReason, restart_reason
+from longstop.watching.restarts import Life, RestartPolicy, RestartReason, restart_reason
 from longstop.watching.rules import WatchRules
 
 _IN_PLAY = frozenset({MatchStatus.LIVE, MatchStatus.BREAK})
@@ -45,15 +47,18 @@ class Vitals:
     """The memory of one watch. Everything in it can be lost without losing data."""
 
     def __init__(self, row: MatchRow, rules: WatchRules, now: Moment) -> None:
-        self.pulse = Pulse.at(now.monotonic)
+        self.pulse = Pulse.at(now.monotonic, interval=rules.cadence.live)
         self.breaker = Breaker(rules.breaker)
         #: The listing's last line about the match; `None` while the listing does not show it.
         self.listed: Line | None = None
+        #: Listings read since the page was first missing that do not show the match.
+        self._lists_without = 0
         self.read_whole_at: datetime | None = None
         self._rules = rules
         # Until the first look of this run, the last stored change is the youngest moment we can vouch for.
         self.last_poll_at = row.updated_at
         self._last_attempt_at: datetime | None = None
+        self._changed_at = row.updated_at
         #: Not looked at before this moment, since the page was not found.
         self._rest_until = now.monotonic
         self._progress_at, self._answers = now.monotonic, 0
@@ -68,6 +73,17 @@ class Vitals:
 
     # --- what happens ----------------------------------------------------------------------------------------
 
+    def heard_of(self, line: Line | None) -> None:
+        """Take note of what the listing says of the match, or that it says nothing."""
+        if line is not None and self.listed is not None and line.fingerprint != self.listed.fingerprint:
+            self.pulse = self.pulse.after_list_moved()
+        self.listed = line
+        self._lists_without = 0 if line is not None else self._lists_without + 1
+
+    def heard_nothing(self) -> None:
+        """Forget the listing's last line: a list that was not read is no witness."""
+        self.listed = None
+
     def saw_line(self, own: Line | None, at: datetime, now: Moment) -> None:
         """Count a listing's unchanged line as a good look."""
         if self.listed is not None:
@@ -75,7 +91,7 @@ class Vitals:
         self._count_good(at, now)
 
     def begin_look(self, now: Moment) -> None:
-        self._last_attempt_at, self._answers = now.wall, 0
+        self._last_attempt_at, self._progress_at, self._answers = now.wall, now.monotonic, 0
 
     def looked(self, state: HeldMatch, effort: Effort, began: Moment, now: Moment, *, is_news: bool) -> None:
         """Count a good look that began at a moment."""
@@ -88,12 +104,16 @@ class Vitals:
             listed=self.listed,
         )
         self._last_error, self._rest_until = None, now.monotonic
+        self._changed_at = began.wall if is_news else self._changed_at
         self._plan_revisit(state, began.monotonic)
         self._count_good(began.wall, now)
 
     def failed(self, error: Exception, effort: Effort, now: Moment) -> None:
         self.pulse = self.pulse.after_failure(
-            now.monotonic, errors=effort.error_count, calm_after=self._rules.cadence.calm_after
+            now.monotonic,
+            errors=effort.error_count,
+            calm_after=self._rules.cadence.calm_after,
+            is_expected=isinstance(error, SourceError) and error.is_canary,
         )
         self._total_failures += 1
         self._last_error = f"{type(error).__name__}: {error}"
@@ -101,6 +121,8 @@ class Vitals:
     def missing(self, now: Moment) -> None:
         """Count that the page was not found, and let it rest."""
         apart = self._rules.cadence.not_found
+        if not self.pulse.absence.times:
+            self._lists_without = 0
         self.pulse = self.pulse.after_missing(now.monotonic, apart=apart)
         self._rest_until = now.monotonic + apart
 
@@ -160,6 +182,10 @@ class Vitals:
         decide = is_due_for_news if is_news else is_due
         return decide(self.pulse.tried_at, self.tempo(state, now), now.monotonic, self._rules.cadence)
 
+    def is_gone(self) -> bool:
+        """Return whether the match is gone for good: its page, again and again, and its line in a list read since."""
+        return self.pulse.absence.is_gone(is_listed=not self._lists_without)
+
     def wants_whole(self, state: HeldMatch, now: Moment) -> bool:
         """Return whether the next look must read everything."""
         is_revisit = self._revisit_at is not None and now.monotonic >= self._revisit_at
@@ -167,17 +193,34 @@ class Vitals:
 
     def wants_check(self, state: HeldMatch, now: Moment) -> bool:
         """Return whether the listing's word that nothing happened needs a second witness."""
-        is_live = state.board is not None and state.board.status is MatchStatus.LIVE
-        return is_live and self.pulse.wants_check(now.monotonic)
+        if state.board is None:
+            return False
+        match state.board.status:
+            case MatchStatus.LIVE:
+                return self.pulse.wants_check(now.monotonic, CHECK_AFTER)
+            case MatchStatus.BREAK:
+                return self.pulse.wants_check(now.monotonic, CHECK_IN_BREAK_AFTER)
+            case MatchStatus.UPCOMING:
+                has_begun = state.row.start_at is not None and state.row.start_at <= now.wall
+                return has_begun and self.pulse.wants_check(now.monotonic, CHECK_IN_BREAK_AFTER)
+            case MatchStatus.COMPLETED:
+                return False
 
-    def restart_reason(self, row: MatchRow, now: Moment) -> RestartReason | None:
+    def is_stale(self, row: MatchRow, now: Moment) -> bool:
+        """Return whether the match should have been read and was not, whoever is to blame."""
+        return self._life(row, is_looking=False).is_stale(now.monotonic, self._restart_policy(row))
+
+    def restart_reason(self, row: MatchRow, now: Moment, *, is_looking: bool) -> RestartReason | None:
         """Return why the watch should be begun anew; `None` while it should not."""
         if row.phase is Phase.PAUSED:
             is_rested = self.breaker.state(now.monotonic) is not BreakerState.OPEN
             return RestartReason.COOL_DOWN if self._is_paused and is_rested else None
+        return restart_reason(self._life(row, is_looking=is_looking), now.monotonic, self._restart_policy(row))
+
+    def _life(self, row: MatchRow, *, is_looking: bool) -> Life:
         is_in_play = row.status in _IN_PLAY and row.phase is Phase.ACTIVE
-        life = self.pulse.life(progress_at=self._progress_at, is_in_play=is_in_play)
-        return restart_reason(life, now.monotonic, self._restart_policy(row))
+        progress_at = self._progress_at if is_looking else None
+        return self.pulse.life(progress_at=progress_at, is_in_play=is_in_play, is_first=not self._restarts)
 
     def _restart_policy(self, row: MatchRow) -> RestartPolicy:
         policy = self._rules.restarts
@@ -192,6 +235,7 @@ class Vitals:
 
     def record(self, state: HeldMatch, now: Moment) -> MonitoringRecord:
         row, pulse, tempo = state.row, self.pulse, self.tempo(state, now)
+        frozen = pulse.frozen(now.monotonic)
         rest_until = max(self._rest_until, now.monotonic + self.breaker.remaining(now.monotonic))
         return MonitoringRecord(
             match_id=row.match_id,
@@ -203,8 +247,8 @@ class Vitals:
             start_at=row.start_at,
             last_attempt_at=self._last_attempt_at,
             not_before=now.on_the_wall(rest_until) if rest_until > now.monotonic else None,
-            changed_at=now.on_the_wall(pulse.rhythm.changed_at) if pulse.rhythm.news else row.updated_at,
-            frozen_since=now.on_the_wall(pulse.lag.since) if pulse.lag.is_frozen(now.monotonic) else None,
+            changed_at=self._changed_at,
+            frozen_since=now.on_the_wall(frozen.since) if frozen else None,
             interval_seconds=tempo.seconds,
             tempo=tempo.why.value,
             is_important=self._rules.is_important(row.title),

@@ -8,10 +8,11 @@ from msgspec import Struct
 
 from longstop.clock import Clock
 from longstop.errors import EpochLost, LongstopError, PageNotFound, SourceError, StorageError
-from longstop.model.match import MonitoringRecord, Phase, SyncState
+from longstop.model.match import TRANSITIONS, MonitoringRecord, Phase, SyncState
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.held import HeldMatch
 from longstop.pipeline.road import Looked, MatchRoad
+from longstop.resilience.attempt import AttemptState
 from longstop.resilience.breaker import Permit
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Line
@@ -78,7 +79,7 @@ class Watcher:
 
     def listed(self, board: Line) -> bool:
         """Take note of the listing's line; return whether an unchanged one is not enough this time."""
-        self._vitals.listed = board
+        self._vitals.heard_of(board)
         state, now = self.state, self._around.now()
         return (
             not self._is_base_known
@@ -93,7 +94,11 @@ class Watcher:
 
     def unlisted(self) -> None:
         """Take note that the listing does not show the match."""
-        self._vitals.listed = None
+        self._vitals.heard_of(None)
+
+    def unheard(self) -> None:
+        """Take note that there is no listing to go by."""
+        self._vitals.heard_nothing()
 
     def accept(self, at: datetime) -> None:
         """Count a listing's unchanged line as a good look: nothing to store, only a younger age."""
@@ -114,7 +119,12 @@ class Watcher:
         """Return why the watch should be begun anew; `None` while it should not."""
         now = self._around.now()
         self._vitals.progressed(self._effort.answers, now)
-        return self._vitals.restart_reason(self.state.row, now)
+        return self._vitals.restart_reason(self.state.row, now, is_looking=self.is_looking)
+
+    def mind_staleness(self) -> None:
+        """Tell that the match was not read for too long, once as long as that lasts."""
+        now = self._around.now()
+        self._voice.staleness(self._vitals.is_stale(self.state.row, now), self._vitals.last_poll_at, now.wall)
 
     def may_be_archived(self) -> bool:
         return not self.is_looking and self._vitals.may_be_archived(self.state.row, self._around.now())
@@ -148,6 +158,7 @@ class Watcher:
             is_whole = is_whole or state.sync is not SyncState.IN_SYNC
             outcome = await self._around.road.run(state, is_whole=is_whole, effort=effort)
         except SourceError as error:
+            effort.failed(error)  # what was read and is not believed has failed nowhere else
             await self._note_failure(error, effort, permit)
         except LongstopError as error:
             self._is_base_known, self.is_lost = False, isinstance(error, EpochLost)
@@ -170,8 +181,6 @@ class Watcher:
     async def restart(self, reason: RestartReason) -> None:
         """Begin the watch anew: claim the match again, go on from what is stored, forget what was only remembered."""
         now, pulse, row = self._around.now(), self._vitals.pulse, self.state.row
-        if reason is RestartReason.STALE:
-            self._voice.stale(self._vitals.last_poll_at, now.wall)
         try:
             self.state = await take(self._around.store, row.match_id, self._around.node)
         except StorageError as error:
@@ -201,10 +210,10 @@ class Watcher:
         before = self.state
         try:
             self.state = await store(self.state)
-        except StorageError as error:
+        except LongstopError as error:
             self._is_base_known, self.is_lost = False, isinstance(error, EpochLost)
             self._vitals.failed(error, Effort(), self._around.now())
-            self._voice.failure(error)
+            self._voice.failure(error, AttemptState.VALIDATED)
             return False
         self._voice.changes(before, self.state)
         return True
@@ -232,7 +241,7 @@ class Watcher:
             self.show()
             return
         self._vitals.failed(error, effort, now)
-        self._voice.failure(error)
+        self._voice.failure(error, effort.state)
         if isinstance(error, PageNotFound):
             await self._consider_gone(now)
         if permit is not None and kind in _COUNTED:
@@ -240,18 +249,19 @@ class Watcher:
             self._voice.breaker(transition)
             if transition is not None:
                 await self._pause()
-        self._after_cycle(effort.errors)
+        self._after_cycle(effort.errors if isinstance(error, SourceError) else {type(error).__name__: 1})
 
     async def _pause(self) -> None:
+        """Let the match rest. One that is over has no such phase: there the breaker's rest is all."""
         self._vitals.paused()
-        if self.state.row.phase is not Phase.PAUSED:
+        if Phase.PAUSED in TRANSITIONS[self.state.row.phase]:
             await self._keep(self._around.road.pause)
 
     async def _consider_gone(self, now: Moment) -> None:
         """End a match whose page is gone for good; once, and after reading what is left of it."""
         self._vitals.missing(now)
         absence, row = self._vitals.pulse.absence, self.state.row
-        if row.phase is Phase.COMPLETED or not absence.is_gone(is_listed=self._vitals.listed is not None):
+        if row.phase is Phase.COMPLETED or not self._vitals.is_gone():
             return
         self._around.bus.emit(MatchGone(match_id=row.match_id, ref=str(row.ref), confirmations=absence.times))
         await self._keep(lambda state: self._around.road.finish(state, Effort()))
@@ -261,7 +271,7 @@ class Watcher:
         crowd = self._errors.add(now.monotonic, errors)
         if crowd is not None:
             self._voice.crowd(crowd)
-        self._voice.lag(self._vitals.pulse.lag, now.monotonic)
+        self._voice.frozen(self._vitals.pulse.frozen(now.monotonic), now.monotonic)
         self._voice.tempo(self.tempo)
         self.show()
 

@@ -22,6 +22,10 @@ def unlisted(since: float | None) -> NodeBeat:
     return msgspec.structs.replace(beat, listed_at={"crex": listed_at})
 
 
+def resting(number: int) -> MonitoringRecord:
+    return msgspec.structs.replace(a_record(number, polled=600), phase=Phase.PAUSED)
+
+
 @pytest.mark.req("FR-012")
 @pytest.mark.parametrize(
     ("beats", "records", "status"),
@@ -35,6 +39,10 @@ def unlisted(since: float | None) -> NodeBeat:
         ([a_beat()], [a_record(polled=61, status=MatchStatus.BREAK)], "degraded"),
         ([a_beat()], [a_record(polled=None)], "degraded"),
         ([a_beat()], [a_record(1), a_record(2, sync=RECOVERING)], "degraded"),
+        # Nothing in play is read any more, whoever is to blame; one that rests does not count.
+        ([a_beat()], [a_record(1, polled=181), a_record(2, polled=None)], "down"),
+        ([a_beat()], [a_record(1, polled=181), a_record(2, polled=170)], "degraded"),
+        ([a_beat()], [resting(1)], "degraded"),
         ([], [a_record()], "down"),
         ([a_beat(ago=15)], [a_record()], "healthy"),
         ([a_beat(ago=15.001)], [a_record()], "down"),

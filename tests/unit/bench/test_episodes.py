@@ -1,7 +1,7 @@
 """Episodes of trouble: the same for the same seed, and everything gets its turn."""
 
 from bench.chaos.cuts import CUT_SECONDS, EVERY, cuts_in_turn
-from bench.chaos.episodes import CUT, episodes
+from bench.chaos.episodes import CUT, episodes, until_return
 from longstop.simulator.faults import FaultKind
 
 
@@ -52,3 +52,15 @@ def test_cuts_come_every_fifteen_seconds_and_the_last_one_returns_in_time() -> N
     assert [act.at for act in acts] == [0, 15, 30, 45]
     assert all(act.is_cut and act.fault and act.fault.valid_seconds == CUT_SECONDS < EVERY for act in acts)
     assert len({act.fault.kind for act in acts if act.fault}) == 3
+
+
+def test_while_the_network_is_gone_the_return_is_so_many_seconds_away() -> None:
+    acts = cuts_in_turn(30)
+
+    assert [until_return(acts, after) for after in (0, 4, 10, 12, 15, 24, 29)] == [10, 6, 0, 0, 10, 1, 0]
+
+
+def test_only_cuts_keep_a_client_away() -> None:
+    others = tuple(act for act in episodes(7, 60) if not act.is_cut)
+
+    assert {until_return(others, after) for after in range(60)} == {0.0}

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from bench.chaos.ladders import Rung, level, oscillations, pace_by_errors, paces, read_events, steps, time_outs
+from bench.chaos.ladders import Rung, level, pace_by_errors, paces, read_events, slowed, steps, swings, time_outs
 from longstop.clock import to_iso
 from tests.builders import NOW
 
@@ -35,14 +35,25 @@ def test_only_errors_slow_a_match_down_for_the_sites_sake() -> None:
     events = [
         told(1, ref="crex_1", reason="errors", interval_seconds=5.0),
         told(2, ref="crex_1", reason="break", interval_seconds=30.0),
-        told(3, ref="crex_2", reason="busy", interval_seconds=2.0),
+        told(3, ref="crex_1", reason="baseline", interval_seconds=2.5),
+        told(4, ref="crex_2", reason="busy", interval_seconds=2.0),
     ]
 
     by_errors, whatever = pace_by_errors(events, 2.5), paces(events)
 
     assert [rung.seconds for rung in by_errors["crex_1"]] == [5.0, 2.5]
     assert [rung.seconds for rung in by_errors["crex_2"]] == [2.5]
-    assert [rung.seconds for rung in whatever["crex_1"]] == [5.0, 30.0]
+    assert [rung.seconds for rung in whatever["crex_1"]] == [5.0, 30.0, 2.5]
+
+
+def test_a_match_is_slowed_until_something_else_is_told_of_it() -> None:
+    events = [
+        told(1, ref="crex_1", reason="errors", interval_seconds=5.0),
+        told(2, ref="crex_2", reason="errors", interval_seconds=5.0),
+        told(3, ref="crex_1", reason="completed", interval_seconds=300.0),
+    ]
+
+    assert slowed(events) == {"crex_2"}
 
 
 def test_time_outs_are_a_ladder_of_each_source() -> None:
@@ -69,10 +80,10 @@ def test_what_was_before_is_where_it_starts() -> None:
 def test_a_step_taken_back_within_the_window_is_an_oscillation() -> None:
     taken = steps(rungs((1, 5.0), (4, 1.0), (30, 5.0), (50, 1.0), (55, 5.0)), since=NOW, base=1.0)
 
-    assert oscillations(taken, 10) == 2
+    assert swings(taken, 10) == [(taken[0], taken[1]), (taken[3], taken[4])]
 
 
 def test_steps_in_one_direction_are_none_however_fast() -> None:
     taken = steps(rungs((1, 5.0), (1.5, 10.0), (2, 20.0)), since=NOW, base=1.0)
 
-    assert oscillations(taken, 10) == 0
+    assert swings(taken, 10) == []

@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from bench.chaos.slopes import LEVEL_SECONDS, Slope, acts_of, errors
 from longstop.simulator.faults import FaultKind, FaultRule, choose
@@ -16,6 +17,13 @@ def test_a_slope_goes_from_foot_to_top_and_back() -> None:
     assert [SLOPE.latency(after) for after in (0, 10, 20)] == pytest.approx([0.1, 3.0, 0.1])
     assert [SLOPE.errors(after) for after in (0, 5, 10, 15, 20)] == pytest.approx([0, 0.1, 0.2, 0.1, 0])
     assert SLOPE.latency(25) == pytest.approx(0.1)
+
+
+def test_latency_and_errors_may_have_their_own_time() -> None:
+    apart = replace(SLOPE, late_from_to=(0.0, 0.6), failing_from_to=(0.4, 1.0))
+
+    assert [apart.latency(after) for after in (0, 6, 12, 14)] == pytest.approx([0.1, 3.0, 0.1, 0.1])
+    assert [apart.errors(after) for after in (6, 8, 14, 20)] == pytest.approx([0, 0, 0.2, 0])
 
 
 def test_every_level_lasts_until_the_next_one_and_no_longer() -> None:

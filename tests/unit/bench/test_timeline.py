@@ -58,7 +58,7 @@ def test_requests_during_a_ban_are_told_from_those_on_their_way_when_it_began() 
 
 
 def test_a_ban_begins_when_its_answer_goes_out() -> None:
-    assert bans([note(0, retry_after=1, delay=2.0), note(1.0)]) == Bans(count=1, in_flight=0, during=0)
+    assert bans([note(0, retry_after=1, delay=2.0), note(0.5)]) == Bans(count=1, in_flight=0, during=0)
 
 
 def test_a_second_refusal_prolongs_a_ban() -> None:

@@ -3,7 +3,14 @@
 import msgspec
 import pytest
 
-from longstop.errors import CircuitOpen, EmptyBody, FetchTimeout, LayoutChanged, SourceError
+from longstop.errors import (
+    CircuitOpen,
+    EmptyBody,
+    FetchTimeout,
+    ImpossibleObservation,
+    LayoutChanged,
+    SourceError,
+)
 from longstop.fetching.base import FetchRequest, Page
 from longstop.pipeline.effort import Effort
 from longstop.testing import page
@@ -59,3 +66,12 @@ def test_who_was_not_asked_and_a_canary_have_not_failed(error: SourceError) -> N
     effort.failed(error)
 
     assert effort.error_count == 0
+
+
+def test_an_error_that_comes_by_twice_is_counted_once() -> None:
+    effort, error = Effort(), ImpossibleObservation("11 wickets")
+
+    effort.failed(error)
+    effort.failed(error)
+
+    assert effort.errors == {"ImpossibleObservation": 1}

@@ -88,8 +88,15 @@ def test_a_closed_innings_stays_closed_while_no_further_ball_of_it_is_shown() ->
 
     found = milestones(known, 1, waiting, None)
 
-    assert [each.content for each in found.reached] == [CLOSED]
-    assert INNINGS_1 not in found.withdrawn
+    assert (found.reached, INNINGS_1 in found.withdrawn) == ((), False)
+
+
+def test_an_older_copy_from_before_its_end_does_not_change_a_closed_innings() -> None:
+    known = fold(event("innings:1", "innings-1", CLOSED))
+
+    found = milestones(known, 1, board(first=score("48/3 10.0")), None)
+
+    assert (found.reached, INNINGS_1 in found.withdrawn) == ((), False)
 
 
 def test_a_closed_innings_that_goes_on_is_withdrawn() -> None:

@@ -43,6 +43,79 @@ def test_a_crowd_of_conditions_is_told_as_one() -> None:
     assert known.admit(trouble("breaker.opened crex"), 50.0) == Told(alert=trouble("breaker.opened crex"))
 
 
+def crowd(known: Conditions, size: int = 13) -> None:
+    """Tell of so many breakers at once: ten by themselves, the eleventh for all that follow."""
+    for number in range(size):
+        known.admit(trouble(f"breaker.opened {number}", f"{number} rests"), float(number))
+
+
+def test_what_stood_for_many_ends_with_the_last_of_them_and_does_not_come_back() -> None:
+    known = Conditions()
+    crowd(known)
+
+    told = [known.admit(relief(f"breaker.opened {number}"), 100.0) for number in range(13)]
+
+    ends = [(each.alert.key, each.alert.title) for each in told if each]
+    assert ends[:-1] == [(f"breaker.opened {number}", "well again") for number in range(10)]
+    assert ends[-1] == ("breaker.opened (many)", "well again, and all like it")
+    assert told[10:12] == [None, None]
+    assert known.next_due() is None
+    assert known.overdue(610.0) == []
+
+
+def test_what_stood_for_many_is_told_again_with_one_that_is_still_true() -> None:
+    known = Conditions()
+    crowd(known)
+    known.admit(relief("breaker.opened 12"), 100.0)
+
+    [again] = known.overdue(610.0)
+
+    assert again.alert.title == "11 rests, and more like it"
+
+
+def test_what_stood_for_many_is_not_told_again_for_the_one_it_was_told_with() -> None:
+    known = Conditions()
+    crowd(known)
+    for number in (11, 12):
+        known.admit(relief(f"breaker.opened {number}"), 100.0)
+
+    assert known.overdue(610.0) == []
+    end = known.admit(relief("breaker.opened 10"), 700.0)
+    assert end is not None
+    assert end.alert.key == "breaker.opened (many)"
+
+
+def test_a_crowd_that_nobody_heard_of_ends_unheard() -> None:
+    known = Conditions()
+    crowd(known, 11)
+    known.forget("breaker.opened (many)")
+
+    assert known.admit(relief("breaker.opened 10"), 100.0) is None
+
+
+def test_one_of_many_that_was_told_by_itself_later_ends_twice() -> None:
+    known = Conditions()
+    crowd(known, 11)
+    known.admit(trouble("breaker.opened 10"), 200.0)
+
+    own = known.admit(relief("breaker.opened 10"), 300.0)
+    ends = known.overdue(300.0)
+
+    assert own == Told(alert=relief("breaker.opened 10"))
+    assert [(each.alert.key, each.alert.is_resolved) for each in ends] == [("breaker.opened (many)", True)]
+    assert known.overdue(300.0) == []
+
+
+def test_those_that_one_alert_stands_for_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conditions, "MAX_CONDITIONS", 12)
+    known = Conditions()
+    crowd(known, 24)
+
+    ends = [known.admit(relief(f"breaker.opened {number}"), 100.0) for number in range(12, 24)]
+
+    assert [each.alert.key for each in ends if each] == ["breaker.opened (many)"]
+
+
 def test_conditions_that_come_one_by_one_are_no_crowd() -> None:
     known = Conditions()
 
@@ -60,15 +133,23 @@ def test_the_end_is_told_once_and_only_after_the_beginning() -> None:
     assert known.admit(relief(), 3.0) is None
 
 
-def test_a_condition_that_flaps_is_quiet_until_its_time_is_over() -> None:
+def test_a_condition_that_flaps_is_told_once_a_minute() -> None:
     known = Conditions()
     known.admit(trouble(), 0.0)
     known.admit(relief(), 1.0)
 
-    told = [known.admit(alert, now) for now in range(10, 500, 20) for alert in (trouble(), relief())]
+    told = [known.admit(alert, now) for now in range(10, 310, 20) for alert in (trouble(), relief())]
 
-    assert told == [None] * len(told)
-    assert known.next_due() is None
+    assert [each.alert.is_resolved for each in told if each] == [False, True] * 4
+
+
+def test_trouble_that_comes_back_after_its_end_was_told_is_told_again_soon() -> None:
+    known = Conditions()
+    known.admit(trouble(), 0.0)
+    known.admit(relief(), 30.0)
+
+    assert known.admit(trouble(), 89.9) is None
+    assert [each.alert for each in known.overdue(90.0)] == [trouble()]
 
 
 def test_what_was_held_back_goes_out_when_its_time_has_come() -> None:
@@ -82,16 +163,6 @@ def test_what_was_held_back_goes_out_when_its_time_has_come() -> None:
     assert known.overdue(600.0) == [Told(alert=trouble(title="third"), suppressed=1)]
     assert known.overdue(601.0) == []
     assert known.admit(trouble(), 700.0) is None  # told at 600, so quiet until 1,200
-
-
-def test_trouble_that_came_back_after_its_end_is_not_forgotten() -> None:
-    known = Conditions()
-    known.admit(trouble(), 0.0)
-    known.admit(relief(), 60.0)
-    known.admit(trouble(title="again"), 120.0)
-
-    assert known.overdue(600.0) == [Told(alert=trouble(title="again"))]
-    assert known.admit(relief(), 601.0) == Told(alert=relief())
 
 
 def test_trouble_that_was_not_delivered_is_told_again_at_once() -> None:

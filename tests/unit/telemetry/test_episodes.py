@@ -14,6 +14,7 @@ from longstop.telemetry.events import (
     LayoutMended,
     ListingFailed,
     ListingRead,
+    MatchMoved,
     PollFailed,
     PollSucceeded,
     ResourceFailed,
@@ -39,6 +40,10 @@ def failed(
 
 def good(ref: str = "crex_11HD") -> PollSucceeded:
     return PollSucceeded(match_id=1, ref=ref, seconds=0.1)
+
+
+def moved(after: str) -> MatchMoved:
+    return MatchMoved(match_id=1, ref="crex_11HD", before="completed", after=after)
 
 
 def opened(scope: str, subject: str) -> BreakerOpened:
@@ -260,6 +265,18 @@ def test_what_an_earlier_run_left_open_is_resolved_too() -> None:
     }
 
 
+def test_what_is_open_about_a_match_is_resolved_when_it_is_archived() -> None:
+    resource = ResourceFailed(
+        match_id=1, ref="crex_11HD", resource="scorecard", error_type="SourceFailed", error_message="answered 500"
+    )
+
+    ends = [change.resolution for change in changes(failed(), resource, failed(ref="crex_12"), moved("archived"))]
+
+    over = Resolution(at=at(3), method=ResolutionMethod.AUTO_RETRY)
+    assert ends == [over, over, None]
+    assert method(failed(), moved("completed")) is None
+
+
 def test_what_could_not_be_written_is_kept_and_joined_with_what_came_since() -> None:
     episodes = heard(failed(), failed())
     taken = episodes.take_pending()
@@ -279,4 +296,5 @@ def test_what_waits_for_a_disk_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     episodes = heard(*(failed(ref=f"crex_{number}") for number in range(5)), failed(ref="crex_0"))
 
     assert [change.count for change in episodes.take_pending().values()] == [2, 1]
-    assert episodes.dropped == 3
+    assert episodes.take_dropped() == 3
+    assert episodes.take_dropped() == 0

@@ -2,14 +2,18 @@
 
 from longstop.model.match import MatchStatus
 from longstop.telemetry.events import (
+    BreakerClosed,
+    BreakerOpened,
     ListingFailed,
     ListingRead,
     MatchClaimed,
     PollFailed,
     PollSucceeded,
     ProcessStopped,
+    RequestRetried,
     Telemetry,
     UpdateStored,
+    WatchRestarted,
 )
 from longstop.telemetry.metrics import MAX_ERROR_TYPES, OTHER, MatchReading, Metrics, Reading, Watched
 from tests.readers import NOW, a_record
@@ -53,6 +57,32 @@ def test_updates_are_counted_by_match_with_what_they_stored() -> None:
     assert of_match(reading, "crex_M1").updates == 2
     assert of_match(reading, "crex_M2").updates == 1
     assert reading.events_stored == {"insert": 9, "update": 3, "void": 0}
+
+
+def test_what_was_done_about_trouble_is_counted_and_begins_at_zero() -> None:
+    opened = BreakerOpened(scope="match", subject="crex_M1", reason="refused", seconds=300.0)
+    retried = RequestRetried(
+        source="crex", request="GET /", attempt=2, error_type="FetchTimeout", error_message="", wait_seconds=1.0
+    )
+    restarted = WatchRestarted(match_id=1, ref="crex_M1", reason="cool_down", age_seconds=9.0, epoch=2)
+
+    before = read(heard())
+    after = read(
+        heard(
+            opened,
+            opened,
+            BreakerClosed(scope="target", subject="crex.example", rejected=4),
+            BreakerClosed(scope="target", subject="crex.example", rejected=3),
+            retried,
+            restarted,
+        )
+    )
+
+    assert before.breakers_opened == before.requests_rejected == {"target": 0, "match": 0, "source": 0}
+    assert after.breakers_opened == {"target": 0, "match": 2, "source": 0}
+    assert after.requests_rejected == {"target": 7, "match": 0, "source": 0}
+    assert (before.requests_retried, after.requests_retried) == ({}, {"crex": 1})
+    assert after.watches_restarted == {"stale": 0, "errors": 0, "lifetime": 0, "cool_down": 1}
 
 
 def test_a_latency_counts_below_every_bound_that_it_does_not_exceed() -> None:

@@ -130,7 +130,7 @@ def test_a_match_not_yet_compared_is_as_urgent_as_a_live_one_until_it_has_failed
 @pytest.mark.req("FR-022", "US5")
 @pytest.mark.parametrize(("errors", "seconds"), [(5, 5.0), (10, 10.0), (20, 20.0)])
 def test_errors_slow_a_match_down(errors: int, seconds: float) -> None:
-    slowed = Tempo(seconds=seconds, why=Why.ERRORS)
+    slowed = Tempo(seconds=seconds, why=Why.ERRORS, at_least=seconds)
 
     assert _tempo(pace=SLOWED[errors]) == slowed
     assert _tempo(pace=SLOWED[errors], rhythm=LIVELY) == slowed
@@ -147,7 +147,14 @@ def test_errors_slow_a_match_down(errors: int, seconds: float) -> None:
     ],
 )
 def test_errors_never_hurry_a_match_that_is_slow_already(changes: dict[str, Any]) -> None:
-    assert _tempo(**changes, pace=SLOWED[20]) == _tempo(**changes)
+    slowed, usual = _tempo(**changes, pace=SLOWED[20]), _tempo(**changes)
+
+    assert (slowed.seconds, slowed.why) == (usual.seconds, usual.why)
+    assert not is_due_for_news(0.0, slowed, 19.0, CADENCE)
+
+
+def test_a_match_that_cannot_be_read_is_in_no_break_however_long_nothing_changed() -> None:
+    assert _tempo(10_000.0, pace=SLOWED[20], failures=40) == Tempo(seconds=20.0, why=Why.ERRORS, at_least=20.0)
 
 
 COURSES = {
@@ -172,7 +179,7 @@ def test_whatever_else_holds_errors_only_ever_slow(course: dict[str, Any], error
 
 @pytest.mark.parametrize(
     ("tempo", "due_after"),
-    [(Tempo(seconds=2.5, why=Why.BASELINE), 1.875), (Tempo(seconds=300.0, why=Why.COMPLETED), 299.375)],
+    [(Tempo(seconds=2.5, why=Why.BASELINE), 1.25), (Tempo(seconds=300.0, why=Why.COMPLETED), 298.75)],
 )
 def test_a_match_is_due_when_its_interval_is_over_or_would_be_before_the_next_tick(
     tempo: Tempo, due_after: float
@@ -188,7 +195,7 @@ def test_a_match_never_looked_at_is_due() -> None:
 
 @pytest.mark.req("FR-024")
 def test_news_ends_a_break_at_once_and_errors_hold_it_back() -> None:
-    resting, slowed = Tempo(seconds=30.0, why=Why.BREAK), Tempo(seconds=20.0, why=Why.ERRORS)
+    resting, slowed = Tempo(seconds=30.0, why=Why.BREAK), Tempo(seconds=20.0, why=Why.ERRORS, at_least=20.0)
 
     assert is_due_for_news(0.0, resting, 2.5, CADENCE)
     assert not is_due_for_news(0.0, resting, 1.0, CADENCE)

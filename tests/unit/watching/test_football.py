@@ -55,7 +55,7 @@ class Running:
             clock=clock,
             node="node-a",
         )
-        dispatcher = Dispatcher(clock=clock, cap=4)
+        dispatcher = Dispatcher(clock=clock, bus=bus, cap=4)
         scheduler = Scheduler("sofascore", asker=asker, around=around, dispatcher=dispatcher)
         async for state in take_over(self.store, "node-a", {"sofascore"}, lambda ref, error: None):
             scheduler.adopt(state)

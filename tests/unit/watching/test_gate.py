@@ -19,7 +19,7 @@ from longstop.errors import (
 from longstop.resilience.breaker import source_policy
 from longstop.sources.base import Resource
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import LayoutBroken, LayoutMended
+from longstop.telemetry.events import LayoutBroken, LayoutMended, SourceAnswers, SourceChallenges
 from longstop.watching.gate import MAX_UNREADABLE, SourceGate
 from tests.memory import MemorySink
 from tests.readers import ManualClock
@@ -389,3 +389,28 @@ def test_only_three_probe_at_one_time() -> None:
 def test_only_who_has_entered_can_leave() -> None:
     with pytest.raises(TypeError):
         Standing().gate.leave(object(), Resource.LIVE, None, None)
+
+
+def test_the_first_challenge_is_told_at_once_with_its_page_and_so_is_its_end() -> None:
+    standing = Standing()
+
+    for _ in range(3):
+        standing.ask(SourceChallenged("captcha"), Resource.LIST, b"<html>captcha</html>")
+    standing.ask(None, Resource.LIST)
+
+    page = "storage/error_pages/1.html"
+    assert standing.sink.events == [
+        SourceChallenges(source="crex", resource="list", page=page),
+        SourceAnswers(source="crex", challenges=3),
+    ]
+    assert standing.pages.kept == [("crex-challenge", b"<html>captcha</html>")]
+
+
+def test_pages_that_are_unreadable_now_and_then_do_not_fill_the_folder() -> None:
+    standing = Standing()
+
+    for _ in range(10):
+        standing.ask(LayoutChanged("a field is missing"))
+        standing.ask(None)
+
+    assert len(standing.pages.kept) == 1

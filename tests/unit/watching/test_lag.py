@@ -5,7 +5,7 @@ import pytest
 from longstop.model.cricket import Result, ResultKind
 from longstop.model.match import MatchStatus
 from longstop.sources.base import Board
-from longstop.watching.lag import FROZEN_AFTER, SILENT_AFTER, WITNESS, Behind, Lag, who_is_behind
+from longstop.watching.lag import SILENT_AFTER, WITNESS, Behind, Lag, who_is_behind
 from tests.builders import board, score
 
 OLDER, NEWER = board(first=score("12/1 2.3")), board(first=score("13/1 2.4"))
@@ -13,6 +13,8 @@ OVER = board(
     first=score("13/1 2.4"), status=MatchStatus.COMPLETED, result=Result(outcome=ResultKind.WON, text="T1 won")
 )
 AT_LUNCH = board(first=score("13/1 2.4"), status=MatchStatus.BREAK)
+
+FROZEN_AFTER = 30.0
 
 
 @pytest.mark.parametrize(
@@ -54,29 +56,29 @@ def test_a_page_that_is_behind_is_told_as_such_even_after_a_long_silence() -> No
 def test_a_disagreement_is_a_cache_for_half_a_minute_and_a_frozen_feed_after_it(behind: Behind) -> None:
     lag = Lag().after(100.0, behind).after(120.0, behind)
 
-    assert not lag.is_frozen(100.0 + FROZEN_AFTER - 0.1)
-    assert lag.is_frozen(100.0 + FROZEN_AFTER)
+    assert not lag.has_lasted(100.0 + FROZEN_AFTER - 0.1, FROZEN_AFTER)
+    assert lag.has_lasted(100.0 + FROZEN_AFTER, FROZEN_AFTER)
 
 
 def test_a_disagreement_that_ends_and_comes_back_is_counted_anew() -> None:
     lag = Lag().after(0.0, Behind.MATCH).after(20.0, Behind.NOBODY).after(25.0, Behind.MATCH)
 
-    assert not lag.is_frozen(54.0)
-    assert lag.is_frozen(55.0)
+    assert not lag.has_lasted(54.0, FROZEN_AFTER)
+    assert lag.has_lasted(55.0, FROZEN_AFTER)
 
 
 def test_the_other_one_being_behind_is_another_disagreement() -> None:
     lag = Lag().after(0.0, Behind.MATCH).after(29.0, Behind.LIST)
 
-    assert not lag.is_frozen(31.0)
+    assert not lag.has_lasted(31.0, FROZEN_AFTER)
 
 
 def test_a_silence_of_both_is_frozen_at_once_since_it_has_lasted_already() -> None:
-    assert Lag().after(700.0, Behind.BOTH).is_frozen(700.0)
+    assert Lag().after(700.0, Behind.BOTH).has_lasted(700.0, FROZEN_AFTER)
 
 
 def test_where_nobody_is_behind_nothing_is_frozen() -> None:
-    assert not Lag().is_frozen(10_000.0)
+    assert not Lag().has_lasted(10_000.0, FROZEN_AFTER)
 
 
 def test_everybody_who_can_be_behind_has_a_witness_against_him() -> None:

@@ -3,13 +3,14 @@
 import pytest
 
 from longstop.sources.base import Board
-from longstop.watching.lag import CHECK_AFTER, FROZEN_AFTER, Behind
+from longstop.watching.lag import CHECK_AFTER, Behind
 from longstop.watching.pulse import Pulse
 from longstop.watching.restarts import RestartPolicy, RestartReason, restart_reason
 from tests.builders import board, score
 
 OLDER, NEWER = board(first=score("12/1 2.3")), board(first=score("13/1 2.4"))
 CALM = 300.0
+FROZEN_AFTER = 30.0
 
 
 def _looked(
@@ -76,10 +77,30 @@ def test_a_match_whose_own_page_stands_still_while_the_list_moves_on_gets_no_you
     pulse = _looked(Pulse.at(0.0), 10.0, OLDER, NEWER)  # a cache, perhaps
     assert (pulse.is_blind(10.0), pulse.good_at) == (False, 10.0)
 
-    frozen = _looked(pulse, 10.0 + FROZEN_AFTER, OLDER, NEWER)
+    frozen = _looked(pulse.after_list_moved().after_list_moved(), 10.0 + FROZEN_AFTER, OLDER, NEWER)
 
     assert frozen.is_blind(10.0 + FROZEN_AFTER)
     assert frozen.good_at == 10.0
+
+
+def test_two_pages_that_differ_for_good_are_no_frozen_feed() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 400, 10):
+        pulse = _looked(pulse, float(now), OLDER, NEWER)
+
+    assert pulse.frozen(400.0) is None
+    assert pulse.good_at == 390.0
+
+
+def test_a_page_that_moves_though_it_is_behind_is_no_frozen_feed() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 400, 10):
+        pulse = pulse.after_list_moved()
+        pulse = pulse.after_look(float(now), is_news=True, errors=0, calm_after=CALM, own=OLDER, listed=NEWER)
+
+    assert pulse.frozen(400.0) is None
 
 
 @pytest.mark.req("FR-001")
@@ -87,7 +108,7 @@ def test_a_frozen_page_makes_the_match_stale_and_its_watch_is_begun_anew() -> No
     pulse = Pulse.at(0.0)
 
     for now in range(10, 400, 10):
-        pulse = _looked(pulse, float(now), OLDER, NEWER)
+        pulse = _looked(pulse.after_list_moved(), float(now), OLDER, NEWER)
 
     life = pulse.life(progress_at=0.0, is_in_play=True)
     assert restart_reason(life, 400.0, RestartPolicy()) is RestartReason.STALE
@@ -116,13 +137,36 @@ def test_a_line_that_stands_still_for_a_minute_needs_a_second_witness() -> None:
     for now in range(110, 160, 10):
         pulse = pulse.after_line(float(now), NEWER, NEWER)
 
-    assert not pulse.wants_check(100.0 + CHECK_AFTER - 0.1)
-    assert pulse.wants_check(100.0 + CHECK_AFTER)
-    assert not _looked(pulse, 100.0 + CHECK_AFTER).wants_check(100.0 + CHECK_AFTER + 1.0)
+    assert not pulse.wants_check(100.0 + CHECK_AFTER - 0.1, CHECK_AFTER)
+    assert pulse.wants_check(100.0 + CHECK_AFTER, CHECK_AFTER)
+    assert not _looked(pulse, 100.0 + CHECK_AFTER).wants_check(100.0 + CHECK_AFTER + 1.0, CHECK_AFTER)
 
 
-def test_a_list_that_is_behind_needs_the_match_itself_at_every_cycle() -> None:
-    assert _looked(Pulse.at(0.0), 10.0, NEWER, OLDER).wants_check(10.1)
+def test_a_list_that_is_behind_needs_the_match_itself_every_ten_seconds() -> None:
+    pulse = _looked(Pulse.at(0.0), 10.0, NEWER, OLDER)
+
+    assert not pulse.wants_check(19.9, CHECK_AFTER)
+    assert pulse.wants_check(20.0, CHECK_AFTER)
+
+
+def test_a_list_that_differs_for_good_is_no_frozen_one() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 400, 10):
+        pulse = _looked(pulse, float(now), NEWER, OLDER)
+
+    assert pulse.frozen(400.0) is None
+
+
+def test_a_list_that_stands_still_while_the_match_moves_is_frozen() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 60, 10):
+        pulse = _looked(pulse, float(now), NEWER, OLDER, is_news=True)
+
+    frozen = pulse.frozen(60.0)
+    assert frozen is not None
+    assert frozen.behind is Behind.LIST
 
 
 def test_two_witnesses_that_are_silent_for_ten_minutes_of_play_are_both_behind() -> None:
@@ -139,7 +183,7 @@ def test_a_watch_begun_anew_keeps_what_is_known_of_the_game_and_of_the_errors() 
 
     anew = before.anew(100.0)
 
-    assert (anew.began, anew.good_at, anew.tried_at, anew.looked_at, anew.failures) == (100.0, 100.0, None, None, 0)
+    assert (anew.began, anew.good_at, anew.tried_at, anew.looked_at, anew.failures) == (100.0, 10.0, None, None, 0)
     assert (anew.rhythm, anew.pace, anew.lag, anew.absence) == (before.rhythm, before.pace, before.lag, before.absence)
     assert anew.pace.factor > 1.0
 
@@ -148,4 +192,4 @@ def test_a_watch_begun_anew_keeps_what_is_known_of_the_game_and_of_the_errors() 
 def test_the_last_sign_of_progress_is_a_good_look_or_an_answer_within_one(progress_at: float, counts: float) -> None:
     life = _looked(Pulse.at(0.0), 10.0).life(progress_at=progress_at, is_in_play=True)
 
-    assert life.progress_at == counts
+    assert life.good_at == counts

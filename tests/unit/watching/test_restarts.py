@@ -15,7 +15,7 @@ HOUR = 3600.0
 def _reason(now: float, policy: RestartPolicy = POLICY, **changes: Any) -> RestartReason | None:
     fields: dict[str, Any] = {
         "began": 0.0,
-        "progress_at": now,
+        "good_at": now,
         "failures": 0,
         "is_in_play": True,
         "is_quiet": False,
@@ -28,16 +28,16 @@ def _reason(now: float, policy: RestartPolicy = POLICY, **changes: Any) -> Resta
 def test_a_match_in_play_is_stale_after_five_minutes_without_progress(
     silent: float, reason: RestartReason | None
 ) -> None:
-    assert _reason(1000.0, progress_at=1000.0 - silent) is reason
+    assert _reason(1000.0, good_at=1000.0 - silent) is reason
 
 
 def test_a_match_that_is_not_in_play_is_never_stale() -> None:
-    assert _reason(5 * HOUR, progress_at=0.0, is_in_play=False) is None
+    assert _reason(5 * HOUR, good_at=0.0, is_in_play=False) is None
 
 
 def test_a_watch_that_has_just_begun_is_given_its_time() -> None:
-    assert _reason(1000.0, began=900.0, progress_at=0.0) is None
-    assert _reason(1201.0, began=900.0, progress_at=0.0) is RestartReason.STALE
+    assert _reason(1000.0, began=900.0, good_at=0.0) is None
+    assert _reason(1201.0, began=900.0, good_at=0.0) is RestartReason.STALE
 
 
 @pytest.mark.req("FR-001")
@@ -71,20 +71,20 @@ def test_the_lifetime_counts_from_the_beginning_of_this_watch() -> None:
 def test_an_operator_may_choose_other_lengths() -> None:
     policy = RestartPolicy(lifetime_seconds=20.0, stale_seconds=5.0)
 
-    assert _reason(10.0, policy, progress_at=4.0) is RestartReason.STALE
+    assert _reason(10.0, policy, good_at=4.0) is RestartReason.STALE
     assert _reason(21.0, policy, is_quiet=True) is RestartReason.LIFETIME
 
 
 def test_what_is_stuck_is_told_as_stuck_and_not_as_old() -> None:
-    assert _reason(7 * HOUR, progress_at=0.0, failures=11, is_quiet=True) is RestartReason.STALE
+    assert _reason(7 * HOUR, good_at=0.0, failures=11, is_quiet=True) is RestartReason.STALE
 
 
 @given(st.floats(0, 6 * HOUR), st.floats(0, 300), st.integers(0, 10), st.booleans(), st.booleans())
 def test_a_healthy_watch_is_left_alone(
     now: float, silent: float, failures: int, is_in_play: bool, is_quiet: bool
 ) -> None:
-    progress_at = max(0.0, now - silent)
+    good_at = max(0.0, now - silent)
 
-    reason = _reason(now, progress_at=progress_at, failures=failures, is_in_play=is_in_play, is_quiet=is_quiet)
+    reason = _reason(now, good_at=good_at, failures=failures, is_in_play=is_in_play, is_quiet=is_quiet)
 
     assert reason is None

@@ -1,131 +1,18 @@
 """One source's loop, in virtual time, on a small site."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from longstop.errors import PageNotFound, SourceRefused, StorageError
-from longstop.fetching.base import FetchRequest, Page
 from longstop.model.match import MatchStatus, Phase, SyncState
-from longstop.pipeline.ask import Asker
-from longstop.pipeline.run import Road
-from longstop.sources.crex import CrexSource
-from longstop.storage.base import HotRow
-from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import MatchGone
-from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
-from longstop.watching.dispatcher import Dispatcher
-from longstop.watching.ownership import take_over
-from longstop.watching.rules import WatchRules
-from longstop.watching.scheduler import Scheduler
-from longstop.watching.watcher import Surroundings
-from tests.builders import CREX_CONFIG
-from tests.crex_site import OUT_OF_ORDER, Site, SiteMatch
-from tests.memory import MemoryHot, MemorySink, MemoryStore
+from tests.crex_site import OUT_OF_ORDER, SiteMatch
+from tests.unit.watching.running import LIST, Running, match, run, script
 
-LIST = "getLiveMatches"
 DAY = 24 * 3600.0
-
-
-class CountingFetcher(ScriptedFetcher):
-    """A scripted fetcher that knows how many requests were in flight at once, in all and for each match."""
-
-    def __init__(self, site: Site, delay_seconds: float) -> None:
-        super().__init__(site, delay_seconds=delay_seconds)
-        self._in_flight = 0
-        self.most_in_flight = 0
-
-    async def fetch(self, request: FetchRequest) -> Page:
-        if LIST in request.url:
-            return await super().fetch(request)
-        self._in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self._in_flight)
-        try:
-            return await super().fetch(request)
-        finally:
-            self._in_flight -= 1
-
-
-class Running:
-    """A scheduler with everything around it."""
-
-    def __init__(self, *matches: SiteMatch, delay_seconds: float = 0.01, slots: int = 4) -> None:
-        self.site = Site(*matches)
-        self.fetcher = CountingFetcher(self.site, delay_seconds)
-        self.store = MemoryStore()
-        self.hot = MemoryHot()
-        self.sink = MemorySink()
-        self._slots = slots
-        self.rules = WatchRules()
-        self.scheduler: Scheduler
-        self.dispatcher: Dispatcher
-
-    async def run(self, seconds: float) -> None:
-        """Let the loop run for so long, then stop it."""
-        task = asyncio.create_task(self.start())
-        await asyncio.sleep(seconds)
-        await self.stop(task)
-
-    async def start(self) -> None:
-        bus, clock = Bus([self.sink]), VirtualClock()
-        asker = Asker(CrexSource(CREX_CONFIG), self.fetcher)
-        around = Surroundings(
-            road=Road(asker=asker, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
-            store=self.store,
-            hot=self.hot,
-            bus=bus,
-            clock=clock,
-            node="node-a",
-            rules=self.rules,
-        )
-        self.dispatcher = Dispatcher(clock=clock, cap=self._slots)
-        self.scheduler = Scheduler("crex", asker=asker, around=around, dispatcher=self.dispatcher)
-        async for state in take_over(self.store, "node-a", {"crex"}, lambda ref, error: None):
-            self.scheduler.adopt(state)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.dispatcher.run())
-            await self.scheduler.run()
-
-    async def stop(self, task: asyncio.Task[None]) -> None:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        assert task.cancelled()
-
-    def row(self, key: str) -> HotRow:
-        return next(row for row in self.hot.rows.values() if row.record.ref.source_id == key)
-
-    def age(self, key: str, now: float) -> float:
-        polled = self.row(key).record.last_poll_at
-        assert polled is not None
-        return now - (polled - START).total_seconds()
-
-
-def match(key: str, *values: str) -> SiteMatch:
-    found = SiteMatch(key=key)
-    found.bowl(*values)
-    return found
-
-
-def script(running: Running, *acts: tuple[float, Callable[[], object]], until: float) -> None:
-    """Run the loop in virtual time and do each act at its second."""
-
-    async def play() -> None:
-        task = asyncio.create_task(running.start())
-        now = 0.0
-        for at, act in acts:
-            await asyncio.sleep(at - now)
-            now = at
-            act()
-        await asyncio.sleep(until - now)
-        await running.stop(task)
-
-    run_virtual(play())
-
-
-def run(coroutine: Coroutine[Any, Any, None]) -> None:
-    run_virtual(coroutine)
 
 
 def test_a_listed_match_is_found_read_and_served() -> None:

@@ -226,6 +226,8 @@ def test_a_look_makes_a_match_as_young_as_its_question() -> None:
 def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_looks_nor_by_lines() -> None:
     watch = Watch(match_state(board=OLDER, sync=SyncState.IN_SYNC))
     watch.look(10)
+    for line in (board(first=score("14/1 2.5"), fingerprint="moved"), NEWER):
+        watch.vitals.heard_of(line)
     for second in range(20, 100, 10):
         watch.look(second)
 
@@ -252,12 +254,12 @@ def test_a_line_makes_a_match_as_young_as_the_listing() -> None:
 def test_a_match_in_play_that_makes_no_progress_is_begun_anew_and_then_given_its_time() -> None:
     watch = Watch()
     row = watch.state.row
-    assert watch.vitals.restart_reason(row, _at(300)) is None
-    assert watch.vitals.restart_reason(row, _at(301)) is RestartReason.STALE
+    assert watch.vitals.restart_reason(row, _at(300), is_looking=False) is None
+    assert watch.vitals.restart_reason(row, _at(301), is_looking=False) is RestartReason.STALE
 
     watch.vitals.restarted(_at(301))
 
-    assert watch.vitals.restart_reason(row, _at(601)) is None
+    assert watch.vitals.restart_reason(row, _at(601), is_looking=False) is None
     assert watch.is_due(301)
     assert watch.vitals.record(watch.state, _at(301)).restarts == 1
 
@@ -266,15 +268,15 @@ def test_a_match_in_play_that_makes_no_progress_is_begun_anew_and_then_given_its
 def test_an_important_match_is_stale_in_half_the_time() -> None:
     watch = Watch(_state("the final"), FINAL)
 
-    assert watch.vitals.restart_reason(watch.state.row, _at(150)) is None
-    assert watch.vitals.restart_reason(watch.state.row, _at(151)) is RestartReason.STALE
+    assert watch.vitals.restart_reason(watch.state.row, _at(150), is_looking=False) is None
+    assert watch.vitals.restart_reason(watch.state.row, _at(151), is_looking=False) is RestartReason.STALE
 
 
 @pytest.mark.parametrize("status", [MatchStatus.UPCOMING, MatchStatus.COMPLETED])
 def test_a_match_that_is_not_in_play_is_never_stale(status: MatchStatus) -> None:
     watch = Watch(_state(status=status))
 
-    assert watch.vitals.restart_reason(watch.state.row, _at(3600)) is None
+    assert watch.vitals.restart_reason(watch.state.row, _at(3600), is_looking=False) is None
 
 
 def test_a_long_look_whose_answers_keep_coming_is_not_a_dead_one() -> None:
@@ -283,10 +285,10 @@ def test_a_long_look_whose_answers_keep_coming_is_not_a_dead_one() -> None:
 
     for answers in range(1, 10):
         watch.vitals.progressed(answers, _at(answers * 100.0))
-        assert watch.vitals.restart_reason(watch.state.row, _at(answers * 100.0)) is None
+        assert watch.vitals.restart_reason(watch.state.row, _at(answers * 100.0), is_looking=True) is None
     watch.vitals.progressed(9, _at(1201))
 
-    assert watch.vitals.restart_reason(watch.state.row, _at(1201)) is RestartReason.STALE
+    assert watch.vitals.restart_reason(watch.state.row, _at(1201), is_looking=True) is RestartReason.STALE
 
 
 @pytest.mark.req("FR-001")
@@ -294,11 +296,11 @@ def test_the_eleventh_failure_in_a_row_begins_a_watch_anew() -> None:
     watch = Watch()
     for second in range(10):
         watch.fail(second)
-    assert watch.vitals.restart_reason(watch.state.row, _at(10)) is None
+    assert watch.vitals.restart_reason(watch.state.row, _at(10), is_looking=False) is None
 
     watch.fail(10)
 
-    assert watch.vitals.restart_reason(watch.state.row, _at(10)) is RestartReason.ERRORS
+    assert watch.vitals.restart_reason(watch.state.row, _at(10), is_looking=False) is RestartReason.ERRORS
 
 
 @pytest.mark.req("US2.2")
@@ -306,19 +308,19 @@ def test_a_paused_match_is_begun_anew_once_when_it_has_rested_and_not_for_being_
     watch = Watch(_state(phase=Phase.PAUSED))
     watch.pause(0)
 
-    resting = watch.vitals.restart_reason(watch.state.row, _at(299))
-    rested = watch.vitals.restart_reason(watch.state.row, _at(301))
+    resting = watch.vitals.restart_reason(watch.state.row, _at(299), is_looking=False)
+    rested = watch.vitals.restart_reason(watch.state.row, _at(301), is_looking=False)
     watch.vitals.restarted(_at(301))
 
     assert (resting, rested) == (None, RestartReason.COOL_DOWN)
-    assert watch.vitals.restart_reason(watch.state.row, _at(302)) is None
+    assert watch.vitals.restart_reason(watch.state.row, _at(302), is_looking=False) is None
 
 
 def test_a_match_found_paused_at_the_start_is_looked_at_without_a_restart() -> None:
     watch = Watch(_state(phase=Phase.PAUSED))
 
     assert watch.is_due(0)
-    assert watch.vitals.restart_reason(watch.state.row, _at(0)) is None
+    assert watch.vitals.restart_reason(watch.state.row, _at(0), is_looking=False) is None
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from longstop.pipeline.football.validate import validate_lineups, validate_stati
 from longstop.pipeline.football.walk import look
 from longstop.pipeline.held import HeldMatch
 from longstop.pipeline.keeping import Proposal, Scribe
+from longstop.resilience.attempt import AttemptState
 from longstop.sources.base import FootballBoard, Lineups
 from longstop.storage.base import Finding, FindingKind, MatchStore, Receipt
 from longstop.telemetry.bus import Bus
@@ -71,15 +72,20 @@ class FootballRoad:
 
         When it fails, raise and change nothing. `board` is what to go by when the site has no event any more.
         """
-        held, ref = FootballState.of(state), state.row.ref
+        held, ref, effort = FootballState.of(state), state.row.ref, effort or Effort()
         with belonging_to(ref.source, f"look at {ref.source_id}"):
-            asker = self._asker.keeping(effort or Effort())
+            asker = self._asker.keeping(effort)
             seen = await look(asker, held, board)
             seen_at = self._clock.now()
             told = await self._with_parts(asker, held, seen, is_whole=is_whole)
+            effort.reach(AttemptState.CAPTURED)
             after = compared(told, seen)
+        effort.reach(AttemptState.VALIDATED)
 
         receipt = await self._scribe.write(held, _proposed(after, seen_at))
+        if receipt is not None:
+            effort.reach(AttemptState.PERSISTED)
+        effort.reach(AttemptState.DONE)
         return FootballOutcome(state=after.state.after(receipt) if receipt else after.state, receipt=receipt)
 
     async def reload(self, state: HeldMatch) -> FootballState:

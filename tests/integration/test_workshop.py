@@ -1,0 +1,91 @@
+"""What the operator says of a source is read again when a watch begins anew."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from longstop.app.workshop import Workshop
+from longstop.clock import SystemClock
+from longstop.errors import SourceError
+from longstop.pipeline.ask import Asker
+from longstop.settings import load_settings
+from longstop.simulator.service import SimulatorOptions, running_simulator
+from longstop.sources.registry import enabled_sources
+from longstop.telemetry.bus import Bus
+from longstop.watching.scheduler import Scheduler
+from tests.memory import MemoryHot, MemorySink, MemoryStore
+from tests.unit.watching.running import NoPages
+
+NOWHERE = "127.0.0.1:9"
+
+
+def describe(file: Path, host: str, *, enabled: bool = True) -> None:
+    url = f"http://{host}"
+    file.write_text(
+        f"""
+sources:
+  - domain_id: crex
+    enabled: {str(enabled).lower()}
+    precedence_weight: 50
+    adapter_class: crex
+    hosts: ["{host}"]
+    allow_private_addresses: true
+    metadata: {{api_url: "{url}", content_url: "{url}", names_url: "{url}"}}
+"""
+    )
+
+
+@pytest.mark.req("US2.2")
+async def test_a_site_that_has_moved_is_found_at_its_new_address_without_a_restart(tmp_path: Path) -> None:
+    file, sink = tmp_path / "sources.yaml", MemorySink()
+    describe(file, NOWHERE)
+    settings = load_settings({"LONGSTOP_SOURCES": str(file), "FETCH_TIMEOUT_SECONDS": "10"}, {})
+
+    async with running_simulator(SimulatorOptions(matches=2, seed=1, speed=1)) as site:
+        workshop = Workshop(
+            settings,
+            store=MemoryStore(),
+            hot=MemoryHot(),
+            pages=NoPages(),
+            bus=Bus([sink]),
+            clock=SystemClock(),
+            node="node",
+        )
+        async with workshop.schedulers(enabled_sources(file)) as schedulers:
+            scheduler: Scheduler = schedulers["crex"]
+            asker: Asker = scheduler._asker
+            with pytest.raises(SourceError):
+                await asyncio.wait_for(asker.listing(), 30)
+            describe(file, site.base_url.removeprefix("http://"))
+
+            await scheduler._renew()
+            listing = await asyncio.wait_for(asker.listing(), 30)
+
+    assert len(listing.boards) == 2
+    assert not sink.named("reload.failed")
+
+
+async def test_a_description_that_cannot_be_read_is_told_and_the_old_one_goes_on(tmp_path: Path) -> None:
+    file, sink = tmp_path / "sources.yaml", MemorySink()
+
+    async with running_simulator(SimulatorOptions(matches=2, seed=1, speed=1)) as site:
+        describe(file, site.base_url.removeprefix("http://"))
+        settings = load_settings({"LONGSTOP_SOURCES": str(file), "FETCH_TIMEOUT_SECONDS": "10"}, {})
+        workshop = Workshop(
+            settings,
+            store=MemoryStore(),
+            hot=MemoryHot(),
+            pages=NoPages(),
+            bus=Bus([sink]),
+            clock=SystemClock(),
+            node="node",
+        )
+        async with workshop.schedulers(enabled_sources(file)) as schedulers:
+            file.write_text("sources: 7")
+
+            await schedulers["crex"]._renew()
+            listing = await asyncio.wait_for(schedulers["crex"]._asker.listing(), 30)
+
+    assert len(listing.boards) == 2
+    assert len(sink.named("reload.failed")) == 1

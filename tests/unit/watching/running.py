@@ -1,0 +1,151 @@
+"""A scheduler with everything around it, on a small site, in virtual time: what the suites of watching share."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from longstop.fetching.base import FetchRequest, Page
+from longstop.fetching.care import SourceCare, guarded
+from longstop.fetching.guards import FetchPolicy
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.run import Road
+from longstop.resilience.breaker import source_policy
+from longstop.sources.crex import CrexSource
+from longstop.storage.base import HotRow
+from longstop.telemetry.bus import Bus
+from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
+from longstop.watching.dispatcher import Dispatcher
+from longstop.watching.gate import SourceGate
+from longstop.watching.ownership import take_over
+from longstop.watching.rules import WatchRules
+from longstop.watching.scheduler import Scheduler
+from longstop.watching.watcher import Surroundings
+from tests.builders import CREX_CONFIG
+from tests.crex_site import Site, SiteMatch
+from tests.memory import MemoryHot, MemorySink, MemoryStore
+
+LIST = "getLiveMatches"
+
+
+class CountingFetcher(ScriptedFetcher):
+    """A scripted fetcher that knows how many requests were in flight at once, in all and for each match."""
+
+    def __init__(self, site: Site, delay_seconds: float) -> None:
+        super().__init__(site, delay_seconds=delay_seconds)
+        #: How much longer pages of a name take.
+        self.slow: dict[str, float] = {}
+        self._in_flight = 0
+        self.most_in_flight = 0
+
+    async def fetch(self, request: FetchRequest) -> Page:
+        await asyncio.sleep(next((seconds for name, seconds in self.slow.items() if name in request.url), 0.0))
+        if LIST in request.url:
+            return await super().fetch(request)
+        self._in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self._in_flight)
+        try:
+            return await super().fetch(request)
+        finally:
+            self._in_flight -= 1
+
+
+class NoPages:
+    """Keeps nothing."""
+
+    def keep(self, name_hint: str, body: bytes, now: datetime) -> str | None:
+        return None
+
+
+class Running:
+    """A scheduler with everything around it."""
+
+    def __init__(
+        self, *matches: SiteMatch, delay_seconds: float = 0.01, slots: int = 4, is_guarded: bool = False
+    ) -> None:
+        self.site = Site(*matches)
+        self.fetcher = CountingFetcher(self.site, delay_seconds)
+        self.store = MemoryStore()
+        self.hot = MemoryHot()
+        self.sink = MemorySink()
+        self._slots = slots
+        #: Whether the fetcher stands behind its guards, and the source behind its gate.
+        self._is_guarded = is_guarded
+        self.rules = WatchRules()
+        self.scheduler: Scheduler
+        self.dispatcher: Dispatcher
+
+    async def run(self, seconds: float) -> None:
+        """Let the loop run for so long, then stop it."""
+        task = asyncio.create_task(self.start())
+        await asyncio.sleep(seconds)
+        await self.stop(task)
+
+    async def start(self) -> None:
+        bus, clock = Bus([self.sink]), VirtualClock()
+        asker = self._asker(clock, bus)
+        around = Surroundings(
+            road=Road(asker=asker, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
+            store=self.store,
+            hot=self.hot,
+            bus=bus,
+            clock=clock,
+            node="node-a",
+            rules=self.rules,
+        )
+        self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=self._slots)
+        self.scheduler = Scheduler("crex", asker=asker, around=around, dispatcher=self.dispatcher)
+        async for state in take_over(self.store, "node-a", {"crex"}, lambda ref, error: None):
+            self.scheduler.adopt(state)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.dispatcher.run())
+            await self.scheduler.run()
+
+    def _asker(self, clock: VirtualClock, bus: Bus) -> Asker:
+        source = CrexSource(CREX_CONFIG)
+        if not self._is_guarded:
+            return Asker(source, self.fetcher)
+        policy = FetchPolicy(hosts=CREX_CONFIG.hosts, allow_private_addresses=True)
+        care = SourceCare(policy, clock=clock, bus=bus, random=Random(7))
+        gate = SourceGate("crex", policy=source_policy(), probe_seconds=300.0, pages=NoPages(), clock=clock, bus=bus)
+        return Asker(source, guarded(self.fetcher, care), gate)
+
+    async def stop(self, task: asyncio.Task[None]) -> None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+
+    def row(self, key: str) -> HotRow:
+        return next(row for row in self.hot.rows.values() if row.record.ref.source_id == key)
+
+    def age(self, key: str, now: float) -> float:
+        polled = self.row(key).record.last_poll_at
+        assert polled is not None
+        return now - (polled - START).total_seconds()
+
+
+def match(key: str, *values: str) -> SiteMatch:
+    found = SiteMatch(key=key)
+    found.bowl(*values)
+    return found
+
+
+def script(running: Running, *acts: tuple[float, Callable[[], object]], until: float) -> None:
+    """Run the loop in virtual time and do each act at its second."""
+
+    async def play() -> None:
+        task = asyncio.create_task(running.start())
+        now = 0.0
+        for at, act in acts:
+            await asyncio.sleep(at - now)
+            now = at
+            act()
+        await asyncio.sleep(until - now)
+        await running.stop(task)
+
+    run_virtual(play())
+
+
+def run(coroutine: Coroutine[Any, Any, None]) -> None:
+    run_virtual(coroutine)

@@ -1,0 +1,44 @@
+"""A look that hangs is given up, and what comes next is the watch begun anew, not another look that hangs."""
+
+import asyncio
+
+import pytest
+
+from longstop.fetching.base import FetchRequest, Page
+from longstop.telemetry.events import WatchRestarted
+from tests.unit.watching.running import CountingFetcher, Running, match, script
+
+FEED = "getBallFeeds"
+FOR_EVER = 1e6
+
+
+class HangingFetcher(CountingFetcher):
+    """Does not answer when a match's feed is asked for while it hangs."""
+
+    is_hanging = False
+
+    async def fetch(self, request: FetchRequest) -> Page:
+        if self.is_hanging and FEED in request.url:
+            await asyncio.sleep(FOR_EVER)
+        return await super().fetch(request)
+
+
+@pytest.mark.req("FR-001")
+def test_a_look_that_hangs_is_abandoned_and_the_watch_begun_anew() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+    running.fetcher = fetcher = HangingFetcher(running.site, delay_seconds=0.01)
+
+    def hang() -> None:
+        fetcher.is_hanging = True
+        one.bowl("4")
+
+    def come_back() -> None:
+        fetcher.is_hanging = False
+
+    script(running, (4.0, hang), (400.0, come_back), until=800.0)
+
+    restarts = [event for event in running.sink.events if isinstance(event, WatchRestarted)]
+    assert [event.reason for event in restarts] == ["stale", "stale"]
+    assert running.age("M1", 800.0) < 31
+    assert len(running.store.history[1]) == 2
