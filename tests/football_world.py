@@ -13,7 +13,7 @@ from longstop.simulator.football import FootballMatch
 from longstop.simulator.football_script import script_football
 from longstop.simulator.football_world import FootballWorld, PlannedFootball
 from longstop.simulator.http import Request
-from longstop.simulator.sofascore.site import SofascoreSite
+from longstop.simulator.sites.sofascore.site import SofascoreSite
 from longstop.simulator.truth import TruthLine
 from longstop.sources.sofascore import SofascoreSource
 from longstop.telemetry.bus import Bus

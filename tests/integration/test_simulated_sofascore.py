@@ -13,7 +13,7 @@ from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.simulator.faults import Fault, FaultKind
 from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
-from longstop.simulator.sofascore.site import LIST
+from longstop.simulator.sites.sofascore.site import LIST
 from longstop.simulator.truth import read_truth
 from tests.integration.test_simulator import LIST as CREX_LIST
 from tests.integration.test_simulator import Client, client_of

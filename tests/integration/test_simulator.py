@@ -203,6 +203,13 @@ async def test_a_wrong_fault_is_refused_with_a_sentence(client: Client) -> None:
     assert answer.json()["error"].startswith("this is no fault: ")
 
 
+async def test_a_fault_that_is_not_there_cannot_be_taken_away(client: Client) -> None:
+    answer = await client.ask("DELETE", "/_sim/faults?id=9")
+
+    assert answer.status == 400
+    assert answer.json()["error"] == "there is no fault 9: none is in force"
+
+
 async def test_control_paths_are_never_spoilt(simulator: RunningSimulator, client: Client) -> None:
     simulator.faults.add(Fault(kind=FaultKind.DROP), SystemClock().now())
 

@@ -12,11 +12,11 @@ from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
 from longstop.pipeline.state import MatchState
-from longstop.simulator.crex_site import CrexSite
 from longstop.simulator.game import Game
 from longstop.simulator.http import Request
 from longstop.simulator.judge import Verdict, judge
 from longstop.simulator.kinds import play, script_for
+from longstop.simulator.sites.crex.site import CrexSite
 from longstop.simulator.truth import TruthLine
 from longstop.simulator.world import PlannedMatch, World
 from longstop.sources.crex import CrexSource

@@ -9,14 +9,14 @@ import msgspec
 from longstop.clock import to_iso
 from longstop.errors import UsageError
 from longstop.simulator.board import Board
-from longstop.simulator.espncricinfo_ids import match_number
 from longstop.simulator.faults import FaultBook, FaultRule, read_faults
 from longstop.simulator.football_board import FootballBoard
 from longstop.simulator.http import Request, Response, failure, to_json
 from longstop.simulator.pages.crex_page import page_path
 from longstop.simulator.requests import RequestBook
-from longstop.simulator.sofascore.page import page_path as event_page_path
-from longstop.simulator.sofascore.statuses import has_begun, is_over, status_of
+from longstop.simulator.sites.espncricinfo.ids import match_number
+from longstop.simulator.sites.sofascore.page import page_path as event_page_path
+from longstop.simulator.sites.sofascore.statuses import has_begun, is_over, status_of
 from longstop.simulator.timeline import Timeline
 
 PREFIX = "/_sim/"

@@ -1,6 +1,6 @@
 """Faults on tap: rules as data, a pure choice, and a book to keep them in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
@@ -105,10 +105,15 @@ class FaultRule(Struct, frozen=True, kw_only=True):
     def applies_to(self, request: Request, now: datetime) -> bool:
         return (
             request.path.startswith(self.fault.path)
-            # The list speaks of all matches, so a rule about one of them holds there.
-            and (self.fault.kind is FaultKind.UNLISTED or self.fault.match in (None, request.match_key))
+            and self._concerns(request)
             and (self.until is None or now < self.until)
         )
+
+    def _concerns(self, request: Request) -> bool:
+        if self.fault.kind is FaultKind.UNLISTED:
+            # The list speaks of all matches, so a rule about one of them holds there, and nowhere else.
+            return request.is_list
+        return self.fault.match in (None, request.match_key)
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -153,7 +158,9 @@ class FaultBook:
         return rule
 
     def remove(self, rule_id: int) -> None:
-        self._rules.pop(rule_id, None)
+        if rule_id not in self._rules:
+            raise UsageError(f"there is no fault {rule_id}: {_said(self._rules)}")
+        del self._rules[rule_id]
 
     def clear(self) -> None:
         self._rules.clear()
@@ -166,6 +173,14 @@ def read_faults(body: bytes) -> list[Fault]:
     """Read one fault, or a list of them, as they are posted."""
     try:
         posted: Any = msgspec.json.decode(body)
-        return msgspec.convert(posted if isinstance(posted, list) else [posted], list[Fault])
+        faults = msgspec.convert(posted if isinstance(posted, list) else [posted], list[Fault])
     except msgspec.MsgspecError as error:
         raise UsageError(f"this is no fault: {error}") from error
+    if any(fault.kind is FaultKind.RENAMED and not fault.field for fault in faults):
+        raise UsageError("this is no fault: renamed needs a field, the one that is to have another name")
+    return faults
+
+
+def _said(rules: Iterable[int]) -> str:
+    numbers = ", ".join(map(str, rules))
+    return f"in force are {numbers}" if numbers else "none is in force"

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from longstop.simulator.espncricinfo_ids import match_key_of, match_number
+from longstop.simulator.sites.espncricinfo.ids import match_key_of, match_number
 
 _MAX_BODY_BYTES = 1_000_000
 #: A match's number as it stands in the addresses of espncricinfo.
@@ -21,6 +21,10 @@ _KEY_IN_PATH = re.compile(
     r"/(?:scoreboard/|cricket-live-score/[a-z0-9-]*-match-updates-)(?P<page>[0-9A-Z]{1,8})(?:/|$)"
     r"|/(?:api/v1/event/|push/|event/[a-z0-9-]+/)(?P<event>\d{1,12})(?:/|$)"
 )
+
+
+#: Where the sites list their matches as JSON.
+_LISTS = frozenset({"/api/v3/getLiveMatches", "/api/v1/sport/football/events/live"})
 
 
 class BadRequest(Exception):
@@ -49,6 +53,11 @@ class Request(Struct, frozen=True, kw_only=True):
             return msgspec.json.decode(self.body, type=_Posted).matchKey
         except msgspec.MsgspecError:
             return None
+
+    @property
+    def is_list(self) -> bool:
+        """Return whether all matches are asked for."""
+        return self.path in _LISTS
 
     def about(self, key: str) -> "Request":
         """Return the same request about another match."""

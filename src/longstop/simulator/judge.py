@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from longstop.simulator.espncricinfo_ids import SITE as ESPNCRICINFO
-from longstop.simulator.espncricinfo_truth import as_espncricinfo
 from longstop.simulator.football_judge import FootballFinding, FootballTruth, compare_football
+from longstop.simulator.sites.espncricinfo.ids import SITE as ESPNCRICINFO
+from longstop.simulator.sites.espncricinfo.truth import as_espncricinfo
 from longstop.simulator.truth import TruthLine
 
 CREX = "crex"

@@ -12,18 +12,18 @@ from msgspec import Struct
 
 from longstop.clock import Clock, SystemClock
 from longstop.errors import UsageError
-from longstop.simulator.crex_site import CrexSite
-from longstop.simulator.espncricinfo_ids import SITE as ESPNCRICINFO
-from longstop.simulator.espncricinfo_site import EspncricinfoSite
 from longstop.simulator.faults import FaultBook
 from longstop.simulator.football_world import FOOTBALL_KINDS, FootballWorld, plan_football
 from longstop.simulator.http import Request
 from longstop.simulator.kinds import DEFAULT_KINDS
 from longstop.simulator.plan import plan_world
 from longstop.simulator.server import SimulatorServer
-from longstop.simulator.sofascore.push import PUSH, PushChannel
-from longstop.simulator.sofascore.site import SITE as SOFASCORE
-from longstop.simulator.sofascore.site import SofascoreSite
+from longstop.simulator.sites.crex.site import CrexSite
+from longstop.simulator.sites.espncricinfo.ids import SITE as ESPNCRICINFO
+from longstop.simulator.sites.espncricinfo.site import EspncricinfoSite
+from longstop.simulator.sites.sofascore.push import PUSH, PushChannel
+from longstop.simulator.sites.sofascore.site import SITE as SOFASCORE
+from longstop.simulator.sites.sofascore.site import SofascoreSite
 from longstop.simulator.timeline import Record, Timeline, forget
 from longstop.simulator.truth import TruthFile
 from longstop.simulator.world import World

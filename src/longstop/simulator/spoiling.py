@@ -8,12 +8,12 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec.structs import replace
 
 from longstop.simulator.board import Board
-from longstop.simulator.crex_spoiling import TeamKeys, spoil
 from longstop.simulator.faults import Fault, FaultKind, FaultRule
 from longstop.simulator.football_world import FootballWorld
 from longstop.simulator.http import Request, Response, failure
 from longstop.simulator.pages.hostile import PAGE_FAULTS, spoil_page
-from longstop.simulator.sofascore.spoiling import spoil as spoil_football
+from longstop.simulator.sites.crex.spoiling import TeamKeys, spoil
+from longstop.simulator.sites.sofascore.spoiling import spoil as spoil_football
 from longstop.simulator.timeline import Timeline
 
 _JSON = "application/json"

@@ -13,8 +13,8 @@ from msgspec import Struct
 from longstop.clock import from_iso, to_iso
 from longstop.errors import UsageError
 from longstop.model.cricket import Runs, Score, Wicket
-from longstop.simulator.espncricinfo_ids import ball_number, over_name
 from longstop.simulator.football import FootballContent
+from longstop.simulator.sites.espncricinfo.ids import ball_number, over_name
 
 _ENCODER = msgspec.json.Encoder()
 #: All that a world holds at its beginning has one moment.

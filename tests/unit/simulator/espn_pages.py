@@ -5,11 +5,11 @@ from random import Random
 from typing import Any
 
 from longstop.model.cricket import Dismissal, Overs, Result, ResultKind
-from longstop.simulator.espncricinfo_ids import match_number
-from longstop.simulator.espncricinfo_site import LIST, EspncricinfoSite
 from longstop.simulator.game import Game, Innings, Out, Over, Target
 from longstop.simulator.http import Request, Response
 from longstop.simulator.script import Script, narrate, steady_pace
+from longstop.simulator.sites.espncricinfo.ids import match_number
+from longstop.simulator.sites.espncricinfo.site import LIST, EspncricinfoSite
 from longstop.simulator.truth import TruthLine
 from longstop.simulator.world import PlannedMatch, World
 from tests.readers import ManualClock

@@ -8,7 +8,7 @@ from longstop.simulator.football import FootballMatch
 from longstop.simulator.football_script import FootballScript
 from longstop.simulator.football_world import FootballWorld, PlannedFootball
 from longstop.simulator.http import Request, Response
-from longstop.simulator.sofascore.site import SofascoreSite
+from longstop.simulator.sites.sofascore.site import SofascoreSite
 from longstop.simulator.truth import TruthLine
 from tests.unit.simulator.games import NOON
 

@@ -40,6 +40,17 @@ def test_a_rule_holds_for_its_match_only_by_query_or_body() -> None:
     assert [chosen(other, request) for request in (STATE, FEED)] == [None, None]
 
 
+def test_what_is_left_out_of_the_list_befalls_the_list_alone() -> None:
+    lists = [
+        Request(method="GET", path=path) for path in ("/api/v3/getLiveMatches", "/api/v1/sport/football/events/live")
+    ]
+    names = Request(method="POST", path="/mapping/getHomeMapData", body=b'{"p":[]}')
+
+    for unlisted in (rules(Fault(kind=FaultKind.UNLISTED, match="11AB")), rules(Fault(kind=FaultKind.UNLISTED))):
+        assert [chosen(unlisted, request) for request in lists] == [FaultKind.UNLISTED] * 2
+        assert [chosen(unlisted, request) for request in (STATE, FEED, names)] == [None] * 3
+
+
 def test_a_rule_hits_its_share_of_requests() -> None:
     third = rules(Fault(kind=FaultKind.RESET, share=0.3))
     dice = Random(1)
@@ -86,6 +97,18 @@ def test_rules_can_be_taken_away() -> None:
     assert (kept, book.rules) == ([second], [])
 
 
+def test_taking_away_a_rule_that_is_not_there_says_which_are() -> None:
+    book = FaultBook(seed=1)
+
+    with pytest.raises(UsageError, match="there is no fault 7: none is in force"):
+        book.remove(7)
+    book.add(Fault(kind=FaultKind.DROP), NOON)
+    with pytest.raises(UsageError, match="there is no fault 7: in force are 1"):
+        book.remove(7)
+
+    assert len(book.rules) == 1
+
+
 def test_faults_are_read_one_or_many() -> None:
     drop = Fault(kind=FaultKind.DROP, share=0.5)
 
@@ -94,7 +117,16 @@ def test_faults_are_read_one_or_many() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b'{"kind":"flood"}', b'{"kind":"drop","share":2}', b'{"kind":"drop","shre":1}', b"7"]
+    "body",
+    [
+        b"",
+        b"{",
+        b'{"kind":"flood"}',
+        b'{"kind":"drop","share":2}',
+        b'{"kind":"drop","shre":1}',
+        b"7",
+        b'[{"kind":"drop"},{"kind":"renamed"}]',
+    ],
 )
 def test_what_is_no_fault_is_a_sentence(body: bytes) -> None:
     with pytest.raises(UsageError, match="this is no fault"):

@@ -5,11 +5,11 @@ import msgspec
 import pytest
 
 from longstop.simulator.board import Board
-from longstop.simulator.espncricinfo_ids import match_number
-from longstop.simulator.espncricinfo_truth import as_espncricinfo
 from longstop.simulator.judge import Verdict, judge
 from longstop.simulator.kinds import script_for
 from longstop.simulator.limited import play_t20
+from longstop.simulator.sites.espncricinfo.ids import match_number
+from longstop.simulator.sites.espncricinfo.truth import as_espncricinfo
 from longstop.simulator.truth import TruthLine
 from tests.unit.simulator.games import board_at, lines_of, small_script
 

@@ -8,18 +8,18 @@ from html import escape
 from random import Random
 
 from longstop.simulator.http import Request, Response
+from longstop.simulator.pages.font import font
 
 _CSS_RULES = 2_500
 _JS_FUNCTIONS = 2_600
 _PICTURE_PIXELS = 200
-_FONT_BYTES = 60_000
 _KEPT = {"Cache-Control": "public, max-age=86400"}
 #: One pixel that nobody sees.
 _PIXEL = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,"
 _PIXEL += b"\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 
 _HEAD = """<link rel="stylesheet" href="/static/app.css">
-<link rel="preload" href="/static/font/text.woff2" as="font" type="font/woff2" crossorigin>
+<link rel="preload" href="/static/font/text.woff" as="font" type="font/woff" crossorigin>
 <script src="/static/vendor.js" defer></script>
 <script src="/gtag/js?id=G-SIMULATED" async></script>
 <script src="/pagead/show.js" async></script>"""
@@ -103,7 +103,7 @@ def _styles() -> bytes:
     rules = (
         f".u{nth}{{margin:{dice.randrange(40)}px;color:#{dice.randrange(1 << 24):06x}}}\n" for nth in range(_CSS_RULES)
     )
-    face = '@font-face{font-family:"Text";src:url(/static/font/text.woff2) format("woff2")}\n'
+    face = '@font-face{font-family:"Text";src:url(/static/font/text.woff) format("woff")}\n'
     return (face + 'body{font-family:"Text",sans-serif;margin:1rem}\n' + "".join(rules)).encode()
 
 
@@ -133,16 +133,10 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-@cache
-def _font() -> bytes:
-    """Return as many bytes as a font has; browsers ask for it, and then do without."""
-    return b"wOF2" + Random("font").randbytes(_FONT_BYTES)
-
-
 _MAKERS: dict[str, Callable[[str], Response | None]] = {
     "static": _static,
     "static/img": lambda name: _kept("image/png", _picture(name)) if name.endswith(".png") else None,
-    "static/font": lambda name: _kept("font/woff2", _font()) if name.endswith(".woff2") else None,
+    "static/font": lambda name: _kept("font/woff", font()) if name.endswith(".woff") else None,
     "pagead": _advert,
     "gtag": _tag,
 }

@@ -7,7 +7,7 @@ from random import Random
 from longstop.simulator.faults import Fault, FaultKind
 from longstop.simulator.http import Request, Response
 from longstop.simulator.pages.crex_page import CLASSES as CREX_CLASSES
-from longstop.simulator.sofascore.page import CLASSES as SOFASCORE_CLASSES
+from longstop.simulator.sites.sofascore.page import CLASSES as SOFASCORE_CLASSES
 
 PREFIX = "/_hostile/"
 _HTML = "text/html; charset=utf-8"

@@ -1,0 +1,1 @@
+"""The sites, each in its real wire shape."""

@@ -1,0 +1,1 @@
+"""A site that lists every ball."""

@@ -1,0 +1,1 @@
+"""A site whose pages show the newest balls."""
