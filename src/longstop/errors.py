@@ -7,10 +7,14 @@
     │   ├── FetchTimeout                the total deadline passed
     │   ├── SourceUnreachable           no name, no connection, or it broke
     │   │   └── ProxyFailed                 the way through the proxy is broken; never gone around
+    │   │       └── ProxyRefused              the proxy does not take our credential
     │   ├── SourceFailed                the site answered 5xx
     │   ├── SourceRefused               403, 429 or another refusal
     │   │   └── SourceChallenged          a page that wants proof of a person, whatever its status says
     │   ├── CircuitOpen                 nobody was asked: the site needs rest
+    │   │   ├── BrowserBusy                 nobody was asked: too many pages are being loaded at this moment
+    │   │   ├── BudgetSpent                 nobody was asked: the month's bytes through the proxy are kept for others
+    │   │   └── LayoutHeld                  nobody was asked: pages of this kind cannot be read, and are tried rarely
     │   ├── BrowserLost                 our own browser died or did not answer; the site is not to blame
     │   ├── PageNotFound                404 or 410
     │   ├── EmptyBody                   a good status with nothing behind it
@@ -29,6 +33,7 @@
     │   ├── DataDirectoryInUse          another process holds the data directory
     │   ├── StoreTooNew                 the files were written by a newer version
     │   └── UnsafeSQLite                this SQLite can corrupt a file with several connections
+    ├── RestartNeeded                 this process cannot mend itself, and asks to be started again
     └── IllegalTransition             a state machine was asked for a move its table does not have
 
 Foreign errors are translated into these where they enter; every fetch and parse error says which source and which
@@ -94,6 +99,10 @@ class ProxyFailed(SourceUnreachable):
     """The way through the proxy is broken. It is never gone around."""
 
 
+class ProxyRefused(ProxyFailed):
+    """The proxy does not take our credential."""
+
+
 class SourceFailed(FetchError):
     """The site answered 5xx."""
 
@@ -108,6 +117,18 @@ class SourceChallenged(SourceRefused):
 
 class CircuitOpen(FetchError):
     """Nobody was asked: the site needs rest, or has asked for it."""
+
+
+class LayoutHeld(CircuitOpen):
+    """Nobody was asked: pages of this kind cannot be read, and are tried rarely."""
+
+
+class BudgetSpent(CircuitOpen):
+    """Nobody was asked: the month's bytes through the proxy are spent, or kept for livelier matches."""
+
+
+class BrowserBusy(CircuitOpen):
+    """Nobody was asked: too many pages are being loaded at this moment."""
 
 
 class BrowserLost(FetchError):
@@ -166,6 +187,10 @@ class StorageError(LongstopError):
     """The store did not take or give what was asked."""
 
 
+class StoreDamaged(StorageError):
+    """A file cannot be read as what it should be: it is damaged, or was made by somebody else."""
+
+
 class EpochLost(StorageError):
     """Another owner has taken the match; what this one derived must not be written."""
 
@@ -180,6 +205,10 @@ class StoreTooNew(StorageError):
 
 class UnsafeSQLite(StorageError):
     """This SQLite can corrupt a file with several connections."""
+
+
+class RestartNeeded(LongstopError):
+    """This process cannot mend itself, and asks its supervisor to start it again."""
 
 
 class IllegalTransition(LongstopError):

@@ -1,16 +1,22 @@
 """What tests with a real browser share."""
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from longstop.fetching.browser.chromium import BrowserKind, find_chromium
+from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.chromium import find_chromium
 from tests.browser.laboratory import Laboratory, laboratory
 from tests.browser.site import Site, serving
 
-if find_chromium(BrowserKind.SHELL) is None:
-    pytest.skip("there is no Chromium on this machine: longstop doctor says how to get one", allow_module_level=True)
+
+@pytest.fixture(autouse=True)
+def _chromium() -> None:
+    if find_chromium(BrowserKind.SHELL) is None:
+        missing = "there is no Chromium on this machine: longstop doctor says how to get one"
+        pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
 
 
 @pytest.fixture

@@ -12,13 +12,17 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.clock import SystemClock
 from longstop.fetching.base import FetchRequest
+from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.bulkhead import BulkheadPolicy
-from longstop.fetching.browser.chromium import BrowserKind
 from longstop.fetching.browser.engine import Engine
-from longstop.fetching.browser.fetcher import BrowserFetcher, BrowserPolicy
+from longstop.fetching.browser.fetcher import BrowserFetcher
+from longstop.fetching.browser.hanging import HangPolicy
+from longstop.fetching.browser.meter import ProxyMeter
+from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.processes import Process, arguments_of, everybody
 from longstop.fetching.browser.proxies import ProxyRing
+from longstop.fetching.browser.recycling import RecyclePolicy
 from longstop.fetching.browser.session import SessionPlan
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher, HttpProxy
@@ -60,6 +64,7 @@ class Laboratory:
         browsing: BrowserPolicy | None = None,
         proxies: ProxyRing | None = None,
         host: str = "",
+        meter: ProxyMeter | None = None,
     ) -> BrowserFetcher:
         hosts = (host or self.site.authority,)
         policy = FetchPolicy(hosts=hosts, allow_private_addresses=True, max_body_bytes=5_000_000)
@@ -76,14 +81,20 @@ class Laboratory:
             source,
             bulkhead=self.pool.bulkhead(source, kind, is_proxied=proxies is not None),
             policy=policy,
-            browsing=browsing or BrowserPolicy(page_seconds=10, passive_seconds=2),
+            browsing=browsing or BrowserPolicy(page_seconds=20, passive_seconds=2),
             make_http=make_http,
             clock=SystemClock(),
             bus=self.bus,
             proxies=proxies,
+            meter=meter,
         )
         self._fetchers.append(fetcher)
         return fetcher
+
+    async def start(self, source: str = "crex", *, is_proxied: bool = False) -> None:
+        """Start a source's browser: on a busy machine that takes longer than a hasty test gives to a page."""
+        async with self.pool.bulkhead(source, BrowserKind.SHELL, is_proxied=is_proxied).engine():
+            pass
 
     def engine(self, source: str = "crex") -> Engine:
         return self.pool.bulkhead(source, BrowserKind.SHELL).engines[0]
@@ -106,18 +117,23 @@ async def laboratory(
     tmp_path: Path,
     site: Site,
     *,
-    policy: BulkheadPolicy | None = None,
+    recycle: RecyclePolicy | None = None,
     is_cdp: bool = False,
     check_seconds: float = 0.5,
+    hung_seconds: float = 30.0,
+    executable: str = "",
 ) -> AsyncIterator[Laboratory]:
     """Give a pool that is looked after; at the end nothing of it may be left within ten seconds."""
     heard = Heard()
     plan = PoolPlan(
         registry=tmp_path / "browsers.json",
         node=f"node-{uuid4().hex[:12]}",
-        bulkhead=policy or BulkheadPolicy(),
+        bulkhead=BulkheadPolicy(
+            recycle=recycle or RecyclePolicy(),
+            hanging=HangPolicy(check_seconds=check_seconds, hung_seconds=hung_seconds),
+        ),
+        executable=executable,
         is_cdp=is_cdp,
-        check_seconds=check_seconds,
         environment=dict(os.environ),
     )
     before = {each.identity for each in everybody()}

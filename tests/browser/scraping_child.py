@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from longstop.fetching.browser.chromium import BrowserKind
+from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.telemetry.bus import Bus
 

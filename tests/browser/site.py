@@ -18,6 +18,8 @@ const ask = () => fetch('/api/state?match={match}&t=' + Math.random(), {{headers
 ask(); setInterval(ask, 300);</script></body></html>"""
 _SCRIPTS = {
     "spin": "fetch('/api/state?match={match}'); for (;;) {{}}",
+    "spin-later": "fetch('/api/state?match={match}').then(() => setTimeout(() => {{ const last = new XMLHttpRequest();"
+    "last.open('GET', '/spins', false); last.send(); for (;;) {{}} }}, 300));",
     "spin-at-once": "for (;;) {{}}",
     "leak": "const kept = []; setInterval(() => kept.push(new Uint8Array(1e6).fill(1)), 100);"
     "fetch('/api/state?match={match}');",
@@ -26,14 +28,28 @@ _SCRIPTS = {
     "download": "const a = document.createElement('a'); a.href = '/file'; a.download = 'x'; document.body.append(a);"
     "a.click(); fetch('/api/state?match={match}');",
     "plain": "fetch('/api/state?match={match}');",
+    "drawing": "const draw = async () => {{ const told = await (await fetch('/api/state?match={match}')).json();"
+    "document.title = told.match; document.body.append('seen ' + told.number + ';'); setTimeout(draw, 300); }};"
+    "draw();",
+    "unanswered": "document.body.append('not yet'); fetch('/hang');",
+    "large": "document.body.append(new Comment('x'.repeat(6e6)));",
     "late": "setTimeout(() => fetch('/api/state?match={match}'), 1500);",
     "never": "",
+    "twice": "fetch('/api/state?match={match}'); setTimeout(() => fetch('/api/state?match={match}'), 500);",
+    "posting": "const post = () => fetch('/api/state', {{method: 'POST', body: '{{\"match\": \"its own\"}}'}}); post();"
+    "setInterval(post, 100); fetch('/api/state?match={match}');",
     "other": "fetch('/api/state?match=another'); setTimeout(() => fetch('/api/state?match={match}'), 500);",
     "foreign-call": "fetch('http://localhost:{port}/api/stolen').catch(() => 0); fetch('/api/state?match={match}');",
     "socket": "new WebSocket('ws://127.0.0.1:{port}/push'); fetch('/api/state?match={match}');",
+    "foreign-socket": "new WebSocket('ws://localhost:{port}/push').onerror = () => fetch('/api/state?match={match}');",
+    "workers": "const tried = (make) => {{ try {{ make(); }} catch {{}} }};"
+    "tried(() => new Worker('/worker.js')); tried(() => new SharedWorker('/worker.js'));"
+    "tried(() => new Worker(URL.createObjectURL(new Blob([\"fetch('http://127.0.0.1:{port}/by-worker')\"]))));"
+    "setTimeout(() => fetch('/api/state?match={match}'), 700);",
     "worker": "navigator.serviceWorker && navigator.serviceWorker.register('/sw.js').catch(() => 0);"
     "fetch('/api/state?match={match}');",
-    "rtc": "try {{ const c = new RTCPeerConnection({{iceServers: [{{urls: 'stun:127.0.0.1:{udp}'}}]}});"
+    "rtc": "try {{ const c = new RTCPeerConnection({{iceServers: [{{urls: 'stun:127.0.0.1:{udp}'}}, {{username: 'a',"
+    "credential: 'b', urls: ['turn:127.0.0.1:{udp}?transport=udp', 'turn:localhost:{port}?transport=tcp']}}]}});"
     "c.createDataChannel('x'); c.createOffer().then(o => c.setLocalDescription(o)); }} catch (e) {{}}"
     "setTimeout(() => fetch('/api/state?match={match}'), 700);",
 }
@@ -51,11 +67,13 @@ class Site:
         self.hosts: Counter[str] = Counter()
         self.headers: dict[str, dict[str, str]] = {}
         self.bytes_out = 0
+        #: The body that came with the last request.
+        self.said = ""
         self.sockets = 0
         #: What the state endpoint answers: status and body in place of the usual.
         self.state: tuple[int, str] | None = None
-        #: The ports that requests came from.
-        self.peers: set[int] = set()
+        #: How many connections were made to it.
+        self.connections = 0
 
     @property
     def authority(self) -> str:
@@ -72,7 +90,7 @@ class Site:
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            self.peers.add(writer.get_extra_info("peername")[1])
+            self.connections += 1
             while not writer.is_closing():
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
                 headers = {n.lower(): v for n, _, v in (line.partition(": ") for line in head[1:] if line)}
@@ -80,6 +98,7 @@ class Site:
                 self.asked[target.path] += 1
                 self.hosts[headers.get("host", "")] += 1
                 self.headers[target.path] = headers
+                self.said = (await reader.readexactly(int(headers.get("content-length", 0)))).decode()
                 if target.path == "/push":
                     await self._push(headers, writer)
                     break
@@ -103,7 +122,8 @@ class Site:
             number = self.asked[path]
             if self.state is not None:
                 return self.state[0], "text/html", self.state[1].encode()
-            return 200, "application/json", json.dumps({"match": match, "number": number}).encode()
+            told = {"match": match, "number": number} | ({"said": json.loads(self.said)} if self.said else {})
+            return 200, "application/json", json.dumps(told).encode()
         if path == "/api/huge":
             return 200, "application/json", b'"' + b"x" * 6_000_000 + b'"'
         if path.startswith("/page/"):
@@ -124,6 +144,8 @@ class Site:
         if path.endswith((".png", ".css", ".mp4")) or path in ("/picture", "/styled"):
             kinds = {"/picture": "image/png", "/styled": "text/css"}
             return 200, kinds.get(path, "application/octet-stream"), _HEAVY
+        if path == "/worker.js":
+            return 200, "text/javascript", b"fetch('/by-worker');"
         return 200, "text/javascript", b""
 
     async def _push(self, headers: dict[str, str], writer: asyncio.StreamWriter) -> None:

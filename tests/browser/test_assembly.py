@@ -1,6 +1,9 @@
 """What the settings say is what the browsers do."""
 
 import json
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,20 +12,23 @@ from pydantic import SecretStr
 from longstop.app.browsers import browser_fetcher, browser_pool, proxy_account
 from longstop.clock import SystemClock
 from longstop.errors import SettingsError
-from longstop.fetching.browser.chromium import BrowserKind
+from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.guards import FetchPolicy
 from longstop.settings import Browser, Proxy, load_settings
+from longstop.simulator.forward_proxy import running_forward_proxy
 from longstop.storage.directory import DataDirectory
 from longstop.telemetry.bus import Bus
 from tests.browser.laboratory import Heard, Laboratory
-from tests.browser.proxy import proxying
 from tests.browser.site import Site
 
 
 @pytest.mark.parametrize("is_proxied", [False, True])
-async def test_a_fetcher_made_from_the_settings_brings_a_page(tmp_path: Path, site: Site, is_proxied: bool) -> None:
+async def test_a_fetcher_made_from_the_settings_brings_a_page(
+    tmp_path: Path, site: Site, is_proxied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", tempfile.gettempdir())  # the pool sets it, and this test must not keep it
     directory, heard = DataDirectory.open(tmp_path / "data"), Heard()
-    async with proxying() as proxy:
+    async with running_forward_proxy() as proxy:
         given = {"IPROYAL_HOST": "127.0.0.1", "IPROYAL_PORT": str(proxy.port), "IPROYAL_USERNAME": "us"}
         environ = {**given, "IPROYAL_PASSWORD": "canary"} if is_proxied else {}
         settings = load_settings(environ, {}).scraper.browser
@@ -37,13 +43,24 @@ async def test_a_fetcher_made_from_the_settings_brings_a_page(tmp_path: Path, si
             bus=Bus([heard]),
         )
 
+        foreign = tempfile.mkdtemp(prefix="playwright-artifacts-")
         page = await fetcher.fetch(Laboratory(pool, site, heard).state())
+        scratch = Path(os.environ["TMPDIR"])
+        names = {name.partition("-")[0] for name in _within(scratch)}
         await fetcher.aclose()
         await pool.aclose()
 
     assert json.loads(page.body)["match"] == "1"
-    assert bool(proxy.requests) is is_proxied
+    assert {"playwright", "playwright_chromiumdev_profile"} <= names
+    assert not _within(scratch)
+    assert Path(foreign).name in _within(scratch.parent)
+    shutil.rmtree(foreign)
+    assert bool(proxy.proxy.usage) is is_proxied
     assert "canary" not in repr(heard.events)
+
+
+def _within(path: Path) -> list[str]:
+    return [each.name for each in path.iterdir()]
 
 
 @pytest.mark.req("CAP-4")

@@ -8,11 +8,10 @@ from time import monotonic
 import pytest
 
 from longstop.errors import BrowserLost, FetchError, FetchTimeout
-from longstop.fetching.browser.bulkhead import BulkheadPolicy
-from longstop.fetching.browser.chromium import BrowserKind
+from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.events import BrowserRecycled
-from longstop.fetching.browser.fetcher import BrowserFetcher, BrowserPolicy
-from longstop.fetching.browser.modes import Mode
+from longstop.fetching.browser.fetcher import BrowserFetcher
+from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.recycling import RecyclePolicy
 from longstop.telemetry.bus import Bus
@@ -20,7 +19,7 @@ from tests.browser.laboratory import Heard, Laboratory, crash, laboratory, until
 from tests.browser.site import Site
 
 PAGES = 100
-DEADLINE_SECONDS = 3.0
+DEADLINE_SECONDS = 4.0
 BROWSING = BrowserPolicy(
     modes=(Mode.NAVIGATE,), page_seconds=DEADLINE_SECONDS, fresh_seconds=0, max_tabs=8, probe_seconds=0.5
 )
@@ -29,6 +28,7 @@ BROWSING = BrowserPolicy(
 @pytest.mark.req("FR-007", "FR-021", "FLD-10")
 async def test_a_hundred_pages_of_which_some_spin_crash_or_leak_leave_nothing(lab: Laboratory) -> None:
     fetcher = lab.fetcher(browsing=BROWSING)
+    await lab.start()
     await fetcher.fetch(lab.state(match="first"))
     before = _descriptors()
     waits: list[float] = []
@@ -55,13 +55,15 @@ async def test_a_hundred_pages_of_which_some_spin_crash_or_leak_leave_nothing(la
         await asyncio.gather(*map(one, batch))
     await asyncio.gather(*crashing)
     report = lab.pool.report()[0]
+    usage = report.usage
 
     assert outcomes == {"good": 93, "bad": 7}
     assert max(waits) < DEADLINE_SECONDS + 1
     assert report.contexts == 1
     assert len(fetcher.sessions[0].tabs) <= 8
-    assert report.usage.processes < 25
-    assert (report.usage.rss_bytes or 0) > (report.usage.pss_bytes or 0) > 50_000_000
+    assert usage is not None
+    assert usage.processes < 25
+    assert (usage.rss_bytes or 0) > (usage.pss_bytes or 0) > 50_000_000
     assert _descriptors() - before < 20
 
 
@@ -82,15 +84,15 @@ def _descriptors() -> int:
     [
         (RecyclePolicy(max_pages=3), "pages"),
         (RecyclePolicy(max_age_seconds=1.5), "age"),
-        (RecyclePolicy(max_rss_bytes=1000), "memory"),
+        (RecyclePolicy(max_memory_bytes=1000), "memory"),
         (RecyclePolicy(max_processes=2), "processes"),
     ],
 )
 async def test_a_browser_that_has_served_enough_is_replaced_and_nobody_is_interrupted(
     tmp_path: Path, site: Site, policy: RecyclePolicy, reason: str
 ) -> None:
-    async with laboratory(tmp_path, site, policy=BulkheadPolicy(recycle=policy)) as lab:
-        fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=10))
+    async with laboratory(tmp_path, site, recycle=policy) as lab:
+        fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20))
         for number in range(3):
             await fetcher.fetch(lab.state(match=str(number)))
         waiting = asyncio.ensure_future(fetcher.fetch(lab.state("late", "a")))
@@ -108,6 +110,7 @@ async def test_a_browser_that_has_served_enough_is_replaced_and_nobody_is_interr
 
 async def test_a_browser_whose_answers_never_come_in_time_is_replaced(lab: Laboratory) -> None:
     fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=1, fresh_seconds=0))
+    await lab.start()
 
     for _ in range(4):
         with pytest.raises(FetchTimeout):
@@ -119,9 +122,25 @@ async def test_a_browser_whose_answers_never_come_in_time_is_replaced(lab: Labor
     assert event.reason == "timeouts"
 
 
+@pytest.mark.req("FLD-10")
+async def test_the_census_tells_what_was_measured_and_who_lives_there(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20))
+    for match in ("a", "b"):
+        await fetcher.fetch(lab.state("plain", match))
+    await lab.pool.check()
+
+    known = next(each for each in lab.pool.census() if each.source == "crex")
+
+    assert (known.contexts, known.pages, known.pages_served) == (1, 2, 2)
+    assert known.addresses == (lab.site.url("/page/plain"),) * 2
+    assert known.usage is not None
+    assert 0 < known.usage.processes < 15
+    assert (known.pss_per_page or 0) * 2 == pytest.approx(known.usage.pss_bytes, abs=2)
+
+
 @pytest.mark.req("CAP-3")
 async def test_cookies_outlive_the_browser_that_got_them(lab: Laboratory) -> None:
-    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=10))
+    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20))
     await fetcher.fetch(lab.state())
 
     lab.pool.bulkhead("crex", BrowserKind.SHELL).recycle()
@@ -131,7 +150,7 @@ async def test_cookies_outlive_the_browser_that_got_them(lab: Laboratory) -> Non
 
 
 async def test_many_who_ask_at_once_share_one_browser_and_one_load(lab: Laboratory) -> None:
-    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=10))
+    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20))
 
     pages = await asyncio.gather(*(fetcher.fetch(lab.state()) for _ in range(8)))
 

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from longstop.model.match import Priority
+
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -20,6 +22,10 @@ class FetchRequest(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = _NO_HEADERS
     #: For a browser: the page whose script asks for this; empty when the URL is a page itself. HTTP ignores it.
     page: str = ""
+    #: The page as its script has drawn it, not as the server sent it. HTTP ignores it, and brings what was sent.
+    is_rendered: bool = False
+    #: Who goes on when not all may: the last of a month's bytes through a proxy are for live matches.
+    priority: Priority = Priority.LIVE
 
     def __str__(self) -> str:
         """Name the request in logs and errors: without the query, which may carry a secret."""

@@ -30,6 +30,7 @@ class SourceCare:
         retry: RetryPolicy | None = None,
         breaker: BreakerPolicy | None = None,
         canary_seconds: float = 2.5,
+        timeouts: Timeouts | None = None,
         random: Random | None = None,
     ) -> None:
         self.policy = policy
@@ -40,7 +41,7 @@ class SourceCare:
         self.budget = RetryBudget()
         self.targets = Targets(breaker or target_policy(), canary_seconds)
         self.rest = Rest()
-        self.adaptive = AdaptiveTimeouts(Timeouts(fetch=policy.deadline_seconds))
+        self.adaptive = AdaptiveTimeouts(timeouts or Timeouts(fetch=policy.deadline_seconds))
 
     @property
     def timeouts(self) -> Timeouts:

@@ -19,6 +19,8 @@ from longstop.telemetry.events import SourceRests
 REST_JITTER_SHARE = 0.1
 #: No answer that takes a smaller share of the time it is given counts as a slow one.
 NEARLY_LATE_SHARE = 0.8
+#: Failures in which the site had no part: they say nothing about it.
+SITE_NOT_HEARD = frozenset({FailureKind.HELD, FailureKind.OURS})
 
 
 def host_of(request: FetchRequest) -> str:
@@ -83,9 +85,10 @@ class TargetCircuit(Around):
             return page
         except FetchError as error:
             error.is_canary = leave.is_trial
-            if kind_of(error) is FailureKind.CONNECTION:
+            kind = kind_of(error)
+            if kind is FailureKind.CONNECTION:
                 self._tell(self._targets.fail(leave, self._clock.monotonic()), error.reason)
-            else:
+            elif kind not in SITE_NOT_HEARD:
                 self._answered(leave, started)
             raise
         finally:

@@ -15,6 +15,8 @@ from longstop.resilience.timeouts import SLOW_FACTOR, AdaptiveTimeouts
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import TimeoutsChanged
 
+_QUICK_KINDS = frozenset({FailureKind.CONNECTION, FailureKind.HELD, FailureKind.OURS})
+
 
 class FetchPolicy(Struct, frozen=True, kw_only=True):
     """What one source may cost, and where it may lead."""
@@ -93,8 +95,8 @@ class Deadline(Around):
             async with within(self._timeouts.now.fetch):
                 page = await self._inner.fetch(request)
         except FetchError as error:
-            # A connection that breaks at once says nothing about how long an answer takes.
-            if isinstance(error, FetchTimeout) or kind_of(error) is not FailureKind.CONNECTION:
+            # A connection that breaks at once says nothing about how long an answer takes, nor who was not asked.
+            if isinstance(error, FetchTimeout) or kind_of(error) not in _QUICK_KINDS:
                 self._learn(request.source, self._clock.monotonic() - started)
             raise
         self._learn(request.source, self._clock.monotonic() - started)

@@ -15,6 +15,11 @@ class RenewableFetcher:
         #: How many requests are under way by each.
         self._busy: Counter[Fetcher] = Counter()
 
+    @property
+    def current(self) -> Fetcher:
+        """The fetcher that new requests go by."""
+        return self._current
+
     async def fetch(self, request: FetchRequest) -> Page:
         fetcher = self._current
         self._busy[fetcher] += 1

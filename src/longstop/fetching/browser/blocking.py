@@ -1,9 +1,11 @@
-"""What a page may load: only what lies on the source's hosts, and of that only what data needs. Pure.
+"""What a page may load: only what lies on the source's hosts, and of that only what data needs.
 
 Patterns are matched inside Chromium and cost nothing. What no pattern can tell (an image without a suffix, a document
-on a foreign host) is paused and judged by its type.
+on a foreign host) is paused and judged by its type. Neither sees what a worker asks for, nor a WebSocket: those are
+held by a content security policy that every document is given beside its own.
 """
 
+import json
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,11 +19,32 @@ _ALWAYS_SUFFIXES = (
     *("woff", "woff2", "ttf", "otf", "eot"),
 )
 #: Folders of ads, trackers and map tiles on a site's own hosts.
-_NEVER_FOLDERS = ("ads", "adserver", "analytics", "beacon", "collect", "pixel", "tiles", "track", "tracker", "trackers")
+_NEVER_FOLDERS = (
+    *("ads", "adserver", "analytics", "beacon", "collect", "gtag", "pagead", "pixel", "tiles"),
+    *("track", "tracker", "trackers"),
+)
+#: Addresses to which pages report what they have seen.
+_NEVER_PATHS = ("beacon", "collect", "pixel", "tr")
 #: Resource types that are judged one by one where no pattern has stopped them.
 _NEVER_TYPES = ("Image", "Media", "Font")
 _STYLE_TYPE = "Stylesheet"
 _JUDGED_TYPE = "Document"
+#: No policy holds WebRTC, whose relays may be anywhere: a page does without it.
+_GIVE_POLICY = """(() => {
+  for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection']) delete globalThis[name];
+  const give = () => {
+    if (!document.head) return false;
+    const named = document.createElement('meta');
+    named.httpEquiv = 'Content-Security-Policy';
+    named.content = POLICY;
+    document.head.append(named);
+    named.remove();
+    return true;
+  };
+  if (give()) return;
+  const waiting = new MutationObserver(() => { if (give()) waiting.disconnect(); });
+  waiting.observe(document, {childList: true, subtree: true});
+})();"""
 
 
 def blocked_patterns(
@@ -32,6 +55,7 @@ def blocked_patterns(
     never = [f"*://*:*/*.{suffix}" for suffix in suffixes]
     for folder in _NEVER_FOLDERS:
         never += [f"*://*:*/{folder}/*", f"*://*:*/*/{folder}/*"]
+    never += [f"*://*:*/{path}" for path in _NEVER_PATHS]
     scheme = "http{s}?" if allow_private_addresses else "https"
     listed = [f"{scheme}://{host}/*" for host in hosts]
     return [
@@ -47,9 +71,29 @@ def paused_patterns(*, is_style_blocked: bool) -> list[dict[str, Any]]:
     return [{"urlPattern": "*", "resourceType": each, "requestStage": "Request"} for each in types]
 
 
-def is_allowed(resource_type: str, url: str, hosts: Iterable[str], *, allow_private_addresses: bool) -> bool:
-    """Return whether something that was paused may be loaded: a document of a listed host, and nothing else."""
-    if resource_type != _JUDGED_TYPE:
+def security_policy(hosts: Iterable[str], *, allow_private_addresses: bool) -> str:
+    """Return the policy that a document is given: no workers, and connections to the listed hosts only."""
+    schemes = ("https", "wss", "http", "ws") if allow_private_addresses else ("https", "wss")
+    sources = (f"{scheme}://{host}" for host in hosts for scheme in schemes)
+    return f"worker-src 'none'; connect-src {' '.join(sources)} data: blob:"
+
+
+def security_script(policy: str) -> str:
+    """Return the script that gives a document the policy before any script of its own runs.
+
+    The policy stands as soon as the document has a head, and stays when what named it is taken away again.
+    """
+    return _GIVE_POLICY.replace("POLICY", json.dumps(policy))
+
+
+def is_allowed(
+    resource_type: str, url: str, hosts: Iterable[str], *, is_main_frame: bool, allow_private_addresses: bool
+) -> bool:
+    """Return whether something that was paused may be loaded: the page itself, on a listed host, and nothing else.
+
+    Frames within a page hold ads and questions about cookies; what they cost is a page each.
+    """
+    if resource_type != _JUDGED_TYPE or not is_main_frame:
         return False
     if urlsplit(url).scheme in ("about", "blob", "data"):
         return True

@@ -1,47 +1,37 @@
 """A bulkhead: one source's browser, generation after generation. What goes wrong in it stays in it."""
 
+from __future__ import annotations
+
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.base import Usage
-from longstop.fetching.browser.engine import Engine
+from longstop.fetching.browser.base import BrowserCensus
+from longstop.fetching.browser.errands import Errands
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
-from longstop.fetching.browser.processes import Process, usage
+from longstop.fetching.browser.hanging import HangPolicy
+from longstop.fetching.browser.processes import Process
 from longstop.fetching.browser.recycling import RecyclePolicy, reason_to_recycle
 from longstop.telemetry.bus import Bus
 
-StartEngine = Callable[[int], Awaitable[Engine]]
-#: What a browser that is asked for its version needs at most, on a machine that is not overwhelmed.
-PROBE_SECONDS = 5.0
+if TYPE_CHECKING:  # Playwright takes half a second to load: those who need no browser do not wait for it
+    from longstop.fetching.browser.engine import Engine
+
+StartEngine: TypeAlias = "Callable[[int], Awaitable[Engine]]"
 MAX_REST_SECONDS = 60.0
 FAREWELL_SECONDS = 1.0
 
 
 class BulkheadPolicy(Struct, frozen=True, kw_only=True):
     recycle: RecyclePolicy = RecyclePolicy()
-    #: A browser that was silent for so long is hung.
-    hung_seconds: float = 30.0
+    hanging: HangPolicy = HangPolicy()
     #: How long the users of an old generation may go on.
     drain_seconds: float = 60.0
-
-
-class BrowserReport(Struct, frozen=True, kw_only=True):
-    """How a browser is, measured."""
-
-    source: str
-    generation: int
-    pid: int | None
-    age_seconds: float
-    pages: int
-    contexts: int
-    users: int
-    usage: Usage
 
 
 class Bulkhead:
@@ -56,7 +46,7 @@ class Bulkhead:
         self._old: set[Engine] = set()
         self._generation = 0
         self._starting = asyncio.Lock()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._errands = Errands()
         self._failures = 0
         self._rests_until = float("-inf")
         self._is_closed = False
@@ -106,11 +96,11 @@ class Bulkhead:
         if not engine.users:
             self._close_soon(engine)
         else:
-            self._spawn(self._drain(engine))
+            self._errands.run(self._drain(engine))
 
     def condemn(self, engine: Engine, reason: str) -> None:
         """Give an engine up at once: it is dead, or as good as."""
-        if engine is not self._current and engine not in self._old:
+        if engine in self._condemned or engine not in self.engines:
             return
         if engine is self._current:
             self._current = None
@@ -127,22 +117,26 @@ class Bulkhead:
         if engine is not self._current and engine not in self._old:
             return False
         self._end_stopped(engine, await asyncio.to_thread(engine.processes))
-        if await engine.probe(min(PROBE_SECONDS, self._policy.hung_seconds)):
+        if await engine.probe(self._policy.hanging.probe_seconds):
             return True
-        self.condemn(engine, "it does not answer")
+        silent = monotonic() - engine.answered_at
+        if not engine.is_connected or self._policy.hanging.is_hung(silent):
+            self.condemn(engine, f"it has not answered for {silent:.0f} s")
         return False
 
-    async def check(self) -> None:
-        """Look after the engines once: whether they answer, what they hold, whether they have served enough."""
+    async def check(self) -> bool:
+        """Look after the engines once: what they hold, whether they have served enough; return whether all answer."""
+        are_well = True
         for engine in self.engines:
             people = await asyncio.to_thread(engine.measure)
             if {engine.head, engine.driver} - {each.identity for each in people}:
                 self.condemn(engine, "its process has ended")
                 continue
             self._end_stopped(engine, people)
-            answered = await engine.probe(min(PROBE_SECONDS, self._policy.hung_seconds / 3))
+            answered = await engine.probe(self._policy.hanging.probe_seconds)
             silent = monotonic() - engine.answered_at
-            if not answered and silent >= self._policy.hung_seconds - PROBE_SECONDS:
+            are_well = are_well and answered
+            if not answered and self._policy.hanging.is_hung(silent):
                 self.condemn(engine, f"it has not answered for {silent:.0f} s")
             elif not answered and not engine.is_connected:
                 self.condemn(engine, "its connection has ended")
@@ -150,10 +144,17 @@ class Bulkhead:
             reason = reason_to_recycle(self._policy.recycle, self._current.wear)
             if reason is not None:
                 self.recycle(reason)
+        return are_well
 
-    def report(self) -> list[BrowserReport]:
-        """Measure every engine now."""
-        return [self._report(engine) for engine in self.engines]
+    def census(self) -> list[BrowserCensus]:
+        """Tell who lives in each engine, with what was measured last."""
+        return [self._census(engine) for engine in self.engines]
+
+    def report(self) -> list[BrowserCensus]:
+        """Measure every engine now, and tell who lives in it."""
+        for engine in self.engines:
+            engine.measure()
+        return self.census()
 
     async def aclose(self) -> None:
         """End all engines; the longest way takes less than ten seconds."""
@@ -164,9 +165,7 @@ class Bulkhead:
             for tell in self.on_loss:
                 tell(engine, "the browser was closed")
         await asyncio.gather(*(self._close(engine) for engine in engines))
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._errands.aclose()
 
     async def _ready(self) -> Engine:
         async with self._starting:
@@ -203,17 +202,17 @@ class Bulkhead:
         )
         return engine
 
-    def _report(self, engine: Engine) -> BrowserReport:
-        people = engine.processes()
-        return BrowserReport(
+    def _census(self, engine: Engine) -> BrowserCensus:
+        return BrowserCensus(
             source=self.source,
             generation=engine.generation,
             pid=engine.head.pid if engine.head else None,
             age_seconds=engine.age_seconds,
-            pages=engine.pages,
-            contexts=engine.contexts,
             users=engine.users,
-            usage=usage(people),
+            pages_served=engine.pages,
+            addresses=engine.addresses,
+            contexts=engine.contexts,
+            usage=engine.usage,
         )
 
     def _end_stopped(self, engine: Engine, people: list[Process]) -> None:
@@ -231,7 +230,7 @@ class Bulkhead:
             self._close_soon(engine)
 
     def _close_soon(self, engine: Engine) -> None:
-        self._spawn(self._close(engine))
+        self._errands.run(self._close(engine))
 
     async def _close(self, engine: Engine) -> None:
         if engine not in self._condemned and not self._is_closed:
@@ -255,8 +254,3 @@ class Bulkhead:
         with suppress(TimeoutError):
             async with asyncio.timeout(FAREWELL_SECONDS):
                 await asyncio.gather(*(say(engine) for say in self.on_farewell), return_exceptions=True)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

@@ -1,21 +1,12 @@
 """Which Chromium is started, and with which arguments."""
 
-from collections.abc import Iterator
-from enum import StrEnum
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shutil import which
 
+import playwright
 
-class BrowserKind(StrEnum):
-    """How much of a browser a site needs to see; some sites tell them apart."""
-
-    #: The old headless browser without a user interface: the lightest.
-    SHELL = "shell"
-    #: The whole browser, without a window.
-    HEADLESS = "headless"
-    #: The whole browser with its window, on a display of its own where there is none.
-    HEADED = "headed"
-
+from longstop.fetching.browser.base import BrowserKind
 
 _WHOLE = ("chromium", "chromium-browser", "google-chrome")
 PROGRAMS = {
@@ -25,12 +16,15 @@ PROGRAMS = {
 }
 #: The program itself, where a distribution puts a script of the same name in front of it.
 _BEHIND_SCRIPTS = Path("/usr/lib/chromium")
-#: Where `playwright install` puts its own, below the home directory.
+#: What `playwright install` puts into its own directory; the number is the version's.
 _DOWNLOADED = {
-    BrowserKind.SHELL: ".cache/ms-playwright/chromium_headless_shell-*/*/*headless*shell",
-    BrowserKind.HEADLESS: ".cache/ms-playwright/chromium-*/chrome-linux*/chrome",
-    BrowserKind.HEADED: ".cache/ms-playwright/chromium-*/chrome-linux*/chrome",
+    BrowserKind.SHELL: "chromium_headless_shell-*/*/*headless*shell",
+    BrowserKind.HEADLESS: "chromium-*/chrome-linux*/chrome",
+    BrowserKind.HEADED: "chromium-*/chrome-linux*/chrome",
 }
+#: The value of its variable with which Playwright keeps them inside its own package, and where that is.
+_INSIDE = "0"
+_INSIDE_PLAYWRIGHT = Path(playwright.__file__).parent / "driver/package/.local-browsers"
 
 _ALWAYS = (
     "--disable-background-networking",
@@ -39,13 +33,14 @@ _ALWAYS = (
     "--no-first-run",
     "--disable-breakpad",
     "--block-new-web-contents",
+    "--disable-blink-features=AutomationControlled",
     # Without a proxy for it, WebRTC would show our own address.
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
-#: What Playwright switches off, repeated since only the last list counts, and what costs the whole browser a renderer
-#: per context.
-_WHOLE_WITHOUT = (
+#: What Playwright switches off, repeated since only the last list counts, what costs the whole browser a renderer per
+#: context, and what makes a page that is loaded again a new frame of a new view.
+_WITHOUT = (
     "AvoidUnnecessaryBeforeUnloadCheckSync",
     "DestroyProfileOnBrowserClose",
     "HttpsUpgrades",
@@ -61,36 +56,53 @@ _WHOLE_WITHOUT = (
     "AutoDeElevate",
     "WebUIOmniboxPopup",
     "WebUIOmniboxAimPopup",
+    "RenderDocument",
 )
 
 
-def find_chromium(kind: BrowserKind, configured: str = "", home: Path | None = None) -> Path | None:
+def find_chromium(kind: BrowserKind, configured: str = "", environment: Mapping[str, str] | None = None) -> Path | None:
     """Return the program to start; `None` when there is none. A configured one that is missing is none."""
     if configured:
         path = Path(configured)
         return path if path.is_file() else None
-    return next(_installed(kind, home or Path.home()), None)
+    return next(_installed(kind, environment or {}), None)
 
 
-def launch_arguments(kind: BrowserKind, *, is_root: bool, is_process_per_site: bool = False) -> tuple[str, ...]:
+def launch_arguments(*, is_root: bool, is_process_per_site: bool = False) -> tuple[str, ...]:
     """Return the arguments that every start needs; as root Chromium runs without its sandbox or not at all."""
     arguments = list(_ALWAYS)
     if is_root:
         arguments.append("--no-sandbox")
     if is_process_per_site:
         arguments.append("--process-per-site")
-    if kind is not BrowserKind.SHELL:
-        arguments.append(f"--disable-features={','.join(_WHOLE_WITHOUT)}")
+    arguments.append(f"--disable-features={','.join(_WITHOUT)}")
     return tuple(arguments)
 
 
-def _installed(kind: BrowserKind, home: Path) -> Iterator[Path]:
+def _installed(kind: BrowserKind, environment: Mapping[str, str]) -> Iterator[Path]:
     for name in PROGRAMS[kind]:
         behind = _BEHIND_SCRIPTS / name
         if behind.is_file():
             yield behind
     for name in PROGRAMS[kind]:
-        found = which(name)
+        found = which(name, path=environment.get("PATH"))
         if found:
             yield Path(found)
-    yield from sorted((path for path in home.glob(_DOWNLOADED[kind]) if path.is_file()), reverse=True)
+    place = _downloads(environment)
+    programs = (path for path in place.glob(_DOWNLOADED[kind]) if path.is_file())
+    yield from sorted(programs, key=lambda path: _revision(path.relative_to(place)), reverse=True)
+
+
+def _downloads(environment: Mapping[str, str]) -> Path:
+    """Return where `playwright install` puts its browsers, by the variables that it goes by."""
+    named = environment.get("PLAYWRIGHT_BROWSERS_PATH")
+    if named:
+        return _INSIDE_PLAYWRIGHT if named == _INSIDE else Path(named)
+    home = Path(environment.get("HOME") or Path.home())
+    return Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "ms-playwright"
+
+
+def _revision(path: Path) -> int:
+    """Return the number at the end of the first folder's name; 0 for a name without one."""
+    number = path.parts[0].rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0

@@ -16,8 +16,8 @@ from playwright.async_api import Browser, BrowserContext, CDPSession, Playwright
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.base import Usage
-from longstop.fetching.browser.chromium import BrowserKind, launch_arguments
+from longstop.fetching.browser.base import BrowserKind, Usage
+from longstop.fetching.browser.chromium import launch_arguments
 from longstop.fetching.browser.closing import BROWSER_SECONDS, DRIVER_SECONDS, end_family, gone, went
 from longstop.fetching.browser.display import Display
 from longstop.fetching.browser.foreign import translated
@@ -33,6 +33,7 @@ from longstop.fetching.browser.processes import (
     look,
     mark_of,
     marked,
+    reap_session,
     usage,
 )
 from longstop.fetching.browser.recycling import Latencies, Wear
@@ -131,6 +132,17 @@ class Engine:
         )
 
     @property
+    def usage(self) -> Usage | None:
+        """What the whole tree held when it was measured last."""
+        return self._usage
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses of all open pages, ours or not, without what may be a secret in them."""
+        contexts = self._browser.contexts if self._browser is not None else ()
+        return tuple(page.url.partition("?")[0] for context in contexts for page in context.pages)
+
+    @property
     def is_connected(self) -> bool:
         """Whether Playwright thinks so; it may be wrong, hence `probe`."""
         return self._browser is not None and self._browser.is_connected()
@@ -152,12 +164,14 @@ class Engine:
         """Return whether a question goes through driver and browser and back."""
         if self._cdp is None:
             return False
+        asked_at = monotonic()
         try:
             async with asyncio.timeout(seconds):
                 await self._cdp.send("Browser.getVersion")
         except Exception:  # whatever a dead driver raises, it did not answer
             return False
         self.answered_at = monotonic()
+        self.latencies.add(self.answered_at - asked_at)
         return True
 
     def processes(self) -> list[Process]:
@@ -243,7 +257,7 @@ class Engine:
 
     def _arguments(self) -> list[str]:
         plan = self.plan
-        return list(launch_arguments(plan.kind, is_root=plan.is_root, is_process_per_site=plan.is_process_per_site))
+        return list(launch_arguments(is_root=plan.is_root, is_process_per_site=plan.is_process_per_site))
 
     async def _environment(self) -> dict[str, str]:
         environment = {**self.plan.environment, MARK_VARIABLE: self._mark}
@@ -287,6 +301,8 @@ class Engine:
             await went(self._own.wait(), DRIVER_SECONDS)
         heads = [head for head in (self.head, self.driver) if head]
         left = await end_family([*heads, *(each.identity for each in marked(self._mark))])
+        if self.head is not None:
+            reap_session(self.head, () if self._own is None else (self._own.pid,))
         remove_profile(self._profile)
         if left:
             self._registry.disown(self._mark)

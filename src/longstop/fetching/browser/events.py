@@ -114,6 +114,18 @@ class ProxyQuarantined(Telemetry, frozen=True, kw_only=True):
     seconds: float
 
 
+class BudgetReached(Telemetry, frozen=True, kw_only=True):
+    """So much of the month's bytes through the proxy is used that somebody should know, or some must stop."""
+
+    name = "proxy.budget_reached"
+    severity = Severity.WARN
+    percent: int
+    used_bytes: int
+    budget_bytes: int
+    #: The priorities that may use nothing more this month.
+    stopped: tuple[str, ...]
+
+
 class OrphanKilled(Telemetry, frozen=True, kw_only=True):
     """A process of ours that nobody owned any more was ended."""
 

@@ -11,6 +11,7 @@ from longstop.errors import (
     FetchTimeout,
     ForbiddenTarget,
     ProxyFailed,
+    ProxyRefused,
     SourceFailed,
     SourceUnreachable,
 )
@@ -21,6 +22,9 @@ _FORBIDDEN = frozenset({"ERR_BLOCKED_BY_CLIENT", "ERR_BLOCKED_BY_ADMINISTRATOR",
 _CUT = frozenset({"ERR_CONTENT_LENGTH_MISMATCH", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONTENT_DECODING_FAILED"})
 #: The site answered, and not with something that can be shown.
 _ANSWERS = frozenset({"ERR_ABORTED", "ERR_INVALID_RESPONSE", "ERR_TOO_MANY_REDIRECTS"})
+_NOT_KNOWN_TO_THE_PROXY = frozenset(
+    {"ERR_INVALID_AUTH_CREDENTIALS", "ERR_UNEXPECTED_PROXY_AUTH", "ERR_PROXY_AUTH_REQUESTED"}
+)
 #: The words with which a browser that is gone is told.
 _GONE = re.compile(r"Target .*closed|Target crashed|Page crashed|Connection closed|Browser .*closed|has been closed")
 _PAGE_FETCH = re.compile(r"TypeError: (?:Failed to fetch|network error)")
@@ -56,7 +60,9 @@ def _by_word(word: str) -> FetchError:
         return ForbiddenTarget(f"the browser says {word}")
     if word in _ANSWERS:
         return SourceFailed(f"the browser says {word}")
-    if "PROXY" in word or "TUNNEL" in word or word in ("ERR_INVALID_AUTH_CREDENTIALS", "ERR_UNEXPECTED_PROXY_AUTH"):
+    if word in _NOT_KNOWN_TO_THE_PROXY:
+        return ProxyRefused(f"the browser says {word}")
+    if "PROXY" in word or "TUNNEL" in word:
         return ProxyFailed(f"the browser says {word}")
     return SourceUnreachable(f"the browser says {word}")
 

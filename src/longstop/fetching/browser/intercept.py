@@ -14,12 +14,17 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.blocking import is_allowed
+from longstop.fetching.browser.errands import Errands
 from longstop.fetching.guards import FetchPolicy
 
 #: Answers kept for one page, the latest of each address.
 MAX_KEPT = 64
 #: A body that the browser does not hand over in this time is not waited for.
 BODY_SECONDS = 10.0
+#: Of headers that Chromium adds after it has told of a request.
+_ADDED_BYTES = 250
+#: How Chromium calls what a page's script asks for.
+_QUESTIONS = frozenset({"XHR", "Fetch"})
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -106,6 +111,11 @@ def wanted_by(request: FetchRequest) -> Wanted:
     )
 
 
+def request_bytes(method: str, url: str, headers: Mapping[str, str]) -> int:
+    """Return about how many bytes a question is, cookies and what the browser adds to each included."""
+    return len(method) + len(url) + sum(len(name) + len(value) + 4 for name, value in headers.items()) + _ADDED_BYTES
+
+
 def is_json(content_type: str) -> bool:
     kind = content_type.partition(";")[0].strip().lower()
     return kind in ("application/json", "text/json") or kind.endswith("+json")
@@ -121,8 +131,9 @@ class _Under(Struct, kw_only=True):
     status: int = 0
     headers: Mapping[str, str] = {}
     is_taken: bool = False
-    #: Decoded bytes that have come.
+    #: Bytes that have come, decoded, and as they came over the wire.
     size: int = 0
+    wire_bytes: int = 0
 
 
 class Interception:
@@ -134,9 +145,11 @@ class Interception:
         self._white_list = white_list
         self._wanted: set[Wanted] = set()
         self._under_way: dict[str, _Under] = {}
+        #: The questions of the page's own script that are not answered yet.
+        self._open_questions: set[str] = set()
         self._kept: OrderedDict[tuple[str, str], Capture] = OrderedDict()
         self._news = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._errands = Errands()
         self._numbers = 0
         self._main_frame = ""
         #: The load that the page shows, and the one before it, whose late answers are nobody's business.
@@ -149,7 +162,13 @@ class Interception:
         self.forbidden = ""
         #: How many frames the site has pushed: a sign that something changed, never what.
         self.signals = 0
+        #: When the last one came, by the loop's clock.
+        self.signalled_at = float("-inf")
+        #: When the page's script last got something, by the loop's clock.
+        self.stirred_at = float("-inf")
         self.on_signal: Callable[[], None] | None = None
+        #: Called with what went over the wire, both ways, as far as Chromium tells.
+        self.on_bytes: Callable[[int], None] | None = None
 
     async def begin(self, *, blocked: list[dict[str, Any]], paused: list[dict[str, Any]]) -> None:
         """Listen, and block, from here on."""
@@ -181,12 +200,18 @@ class Interception:
         self.forbidden = ""
         self._left_load = self._load
         self._under_way.clear()
+        self._open_questions.clear()
 
     def newest(self, wanted: Wanted, after: int = 0) -> Capture | None:
         """Return the newest answer that fits and came after that one."""
         fitting = (each for each in reversed(self._kept.values()) if wanted.fits(each.method, each.url))
         newest = max(fitting, key=lambda each: each.number, default=None)
         return newest if newest is not None and newest.number > after else None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the page's script waits for nothing."""
+        return not self._open_questions
 
     @property
     def number(self) -> int:
@@ -202,9 +227,7 @@ class Interception:
         self._news.set()
 
     async def aclose(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._errands.aclose()
 
     def _sent(self, event: dict[str, Any]) -> None:
         self.count.requests_total += 1
@@ -213,8 +236,11 @@ class Interception:
             self._load = load
         if load and load == self._left_load:
             return
+        kind = event.get("type", "")
+        if kind in _QUESTIONS:
+            self._open_questions.add(event["requestId"])
         self._under_way[event["requestId"]] = _Under(
-            method=request["method"], url=request["url"], kind=event.get("type", ""), asked_with=request["headers"]
+            method=request["method"], url=request["url"], kind=kind, asked_with=request["headers"]
         )
 
     def _received(self, event: dict[str, Any]) -> None:
@@ -222,6 +248,7 @@ class Interception:
         if under is None:
             return
         response = event["response"]
+        self._went(request_bytes(under.method, under.url, under.asked_with))
         under.status = int(response["status"])
         under.headers = {name.lower(): value for name, value in response["headers"].items()}
         under.url = response["url"]
@@ -232,7 +259,10 @@ class Interception:
     def _came(self, event: dict[str, Any]) -> None:
         """Count what has come of a body that is waited for: one without an end is not waited for to the end."""
         under = self._under_way.get(event["requestId"])
-        if under is not None and under.is_taken:
+        if under is None:
+            return
+        under.wire_bytes += int(event.get("encodedDataLength", 0))
+        if under.is_taken:
             under.size += int(event.get("dataLength", 0))
             if under.size > self._policy.max_body_bytes:
                 del self._under_way[event["requestId"]]
@@ -241,36 +271,59 @@ class Interception:
 
     def _finished(self, event: dict[str, Any]) -> None:
         under = self._under_way.pop(event["requestId"], None)
+        self._answered(event["requestId"])
         wire_bytes = int(event.get("encodedDataLength", 0))
         self.count.bytes_in_est += wire_bytes
+        self._went(wire_bytes)
         if under is not None and under.is_taken:
             # The body is asked for here and now: a moment later the browser may have let it go.
             self._numbers += 1
-            self._spawn(self._take(event["requestId"], under, wire_bytes, self._numbers))
+            self._errands.run(self._take(event["requestId"], under, wire_bytes, self._numbers))
 
     def _failed(self, event: dict[str, Any]) -> None:
         under = self._under_way.pop(event["requestId"], None)
+        self._answered(event["requestId"])
+        if under is not None:
+            self._went(under.wire_bytes)
         if event.get("blockedReason"):
             self.count.requests_blocked += 1
         elif under is not None and not event.get("canceled") and self._is_waited_for(under):
             self._numbers += 1
             self._keep(under, None, 0, self._numbers, failure=str(event.get("errorText", "")))
 
+    def _went(self, size: int) -> None:
+        if self.on_bytes is not None and size:
+            self.on_bytes(size)
+
+    def _answered(self, request_id: str) -> None:
+        if request_id in self._open_questions:
+            self._open_questions.discard(request_id)
+            self.stirred_at = asyncio.get_running_loop().time()
+            self.wake()
+
     def _signalled(self, event: dict[str, Any]) -> None:
         self.signals += 1
+        self._went(len(event["response"]["payloadData"]))
+        self.signalled_at = asyncio.get_running_loop().time()
+        self.stirred_at = asyncio.get_running_loop().time()
         if self.on_signal is not None:
             self.on_signal()
 
     def _paused(self, event: dict[str, Any]) -> None:
         url, kind = event["request"]["url"], event["resourceType"]
+        is_main = event.get("frameId") == self._main_frame
         hosts, private = self._policy.hosts, self._policy.allow_private_addresses
-        if is_allowed(kind, url, hosts, allow_private_addresses=private):
-            self._spawn(self._send("Fetch.continueRequest", {"requestId": event["requestId"]}))
+        if is_allowed(kind, url, hosts, is_main_frame=is_main, allow_private_addresses=private):
+            self._errands.run(self._send("Fetch.continueRequest", {"requestId": event["requestId"]}))
             return
-        if kind == "Document" and event.get("frameId") == self._main_frame:
+        if kind == "Document" and is_main:
             self.forbidden = urlsplit(url).netloc
-        refusal = {"requestId": event["requestId"], "errorReason": "BlockedByClient"}
-        self._spawn(self._send("Fetch.failRequest", refusal))
+        reason = "BlockedByClient"
+        if kind == "Document" and not is_main:
+            # Blocked, a frame would be given Chromium's own page of excuse, which costs as much as a page of the site.
+            reason = "Aborted"
+            self.count.requests_blocked += 1
+        self._errands.run(self._send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason}))
 
     async def _take(self, request_id: str, under: _Under, wire_bytes: int, number: int) -> None:
         try:
@@ -327,11 +380,6 @@ class Interception:
                 await self._cdp.send(command, parameters)
         except (PlaywrightError, TimeoutError):
             pass  # the page is gone, or goes: whoever waits for it has a deadline
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _pairs(parts: SplitResult) -> Iterable[tuple[str, str]]:

@@ -6,9 +6,9 @@ Success promotes one step towards the cheaper; a refusal demotes one step, and b
 while, longer each time.
 """
 
-from enum import StrEnum
-
 import msgspec
+
+from longstop.fetching.browser.base import LADDER, Mode
 
 #: Good answers in a row before a cheaper way is tried.
 PROMOTE_AFTER = 3
@@ -16,22 +16,6 @@ PROMOTE_AFTER = 3
 DEMOTE_AFTER = 2
 BAR_SECONDS = 60.0
 MAX_BAR_SECONDS = 900.0
-
-
-class Mode(StrEnum):
-    """A way to read a source, the dearest first."""
-
-    #: Load the page afresh and take what its script asks for.
-    NAVIGATE = "navigate"
-    #: Leave the page open and listen to what it asks for by itself.
-    PASSIVE = "passive"
-    #: Ask from inside the open page.
-    PAGE = "page"
-    #: Ask by HTTP, with the session's cookies.
-    HTTP = "http"
-
-
-LADDER = tuple(Mode)
 
 
 class ModeState(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from longstop.fetching.browser.processes import Process, arguments_of, everybody, family, kill, mark_of
 from longstop.fetching.browser.registry import Entry, Registry
+from longstop.fetching.browser.scratch import PREFIX as SCRATCH_PREFIX
 
 #: What the names of profile directories begin with; nothing else is ever removed.
 PROFILE_PREFIXES = ("playwright_chromiumdev_profile-", "longstop-profile-")
@@ -54,7 +55,9 @@ def profile_of(pid: int) -> str:
 def remove_profile(profile: str) -> None:
     """Take a profile directory away, if it is one of those that are made for us."""
     path = Path(profile)
-    if profile and path.name.startswith(PROFILE_PREFIXES) and path.parent == Path(tempfile.gettempdir()):
+    root = Path(tempfile.gettempdir())
+    is_in_place = path.parent == root or (path.parent.parent == root and path.parent.name.startswith(SCRATCH_PREFIX))
+    if profile and path.name.startswith(PROFILE_PREFIXES) and is_in_place:
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -1,7 +1,7 @@
 """Waiting for something that has to be closed: who stops waiting does not leave it behind."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -9,7 +9,7 @@ T = TypeVar("T")
 _UNDOING: set[asyncio.Task[Any]] = set()
 
 
-async def owned(work: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[object]]) -> T:
+async def owned(work: Awaitable[T], undo: Callable[[T], Awaitable[object]]) -> T:
     """Return what the work makes; if the wait is given up before, undo it as soon as it is made."""
     making = asyncio.ensure_future(work)
     try:
@@ -22,7 +22,7 @@ async def owned(work: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[obje
         raise
 
 
-async def _undone(making: asyncio.Task[T], undo: Callable[[T], Awaitable[object]]) -> None:
+async def _undone(making: asyncio.Future[T], undo: Callable[[T], Awaitable[object]]) -> None:
     try:
         made = await making
     except Exception:

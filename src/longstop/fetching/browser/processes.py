@@ -163,12 +163,24 @@ def reap(names: Iterable[str], spared: Iterable[int] = ()) -> int:
     """
     others = frozenset(spared)
     wanted = {name[:15] for name in names}  # the kernel keeps no more of a name
-    reaped = 0
-    for each in everybody():
-        if each.parent == os.getpid() and each.state == "Z" and each.name in wanted and each.pid not in others:
-            with suppress(ChildProcessError):
-                reaped += os.waitpid(each.pid, os.WNOHANG)[0] == each.pid
-    return reaped
+    return sum(_wait_for(each) for each in _dead_children() if each.name in wanted and each.pid not in others)
+
+
+def reap_session(head: Identity, spared: Iterable[int] = ()) -> int:
+    """Wait for the dead whom a session leader's death has made our children; some have renamed themselves."""
+    others = frozenset(spared)
+    people = (each for each in _dead_children() if each.identity.started >= head.started)
+    return sum(_wait_for(each) for each in people if each.session == head.pid and each.pid not in others)
+
+
+def _dead_children() -> list[Process]:
+    return [each for each in everybody() if each.parent == os.getpid() and each.state == "Z"]
+
+
+def _wait_for(dead: Process) -> bool:
+    with suppress(ChildProcessError):
+        return os.waitpid(dead.pid, os.WNOHANG)[0] == dead.pid
+    return False
 
 
 def _descendants(pid: int, people: Iterable[Process]) -> Iterator[int]:

@@ -44,6 +44,18 @@ class Profile(Struct, frozen=True, kw_only=True):
             },
         }
 
+    def metrics_override(self, scale: float) -> dict[str, Any]:
+        """Return what `Emulation.setDeviceMetricsOverride` is told: the page's own measures, drawn at this scale."""
+        return {
+            "width": self.width,
+            "height": self.height,
+            "screenWidth": self.width,
+            "screenHeight": self.height,
+            "deviceScaleFactor": 1,
+            "mobile": False,
+            "scale": scale,
+        }
+
     @property
     def accept_language(self) -> str:
         return ",".join(

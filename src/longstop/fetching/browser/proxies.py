@@ -124,6 +124,8 @@ class ProxyRing:
         if session.timeouts > MAX_TIMEOUTS:
             self._replace(session, now)
             return True
+        if session.timeouts == 1:
+            session.used_at = float("-inf")  # it may have been the site: the next request tries the same address
         return False
 
     def failed(self, name: str, now: float) -> float | None:

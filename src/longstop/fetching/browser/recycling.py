@@ -2,10 +2,11 @@
 
 from msgspec import Struct
 
-from longstop.fetching.browser.base import Usage
+from longstop.fetching.browser.base import Usage, held_bytes
 
-#: Latency is compared once so many answers have been timed: the first ones set the measure.
-LATENCY_SAMPLE = 20
+#: Latency is compared once so many answers to our own small question have been timed: the first ones set the measure.
+#: Pages say nothing about the browser: their site may be slow, and an open one speaks when it likes.
+LATENCY_SAMPLE = 12
 
 
 class RecyclePolicy(Struct, frozen=True, kw_only=True):
@@ -13,12 +14,13 @@ class RecyclePolicy(Struct, frozen=True, kw_only=True):
 
     max_pages: int = 1000
     max_age_seconds: float = 6 * 3600.0
-    max_rss_bytes: int = 1_500_000_000
+    max_memory_bytes: int = 1_500_000_000
     max_processes: int = 200
     #: Answers in a row that did not come in time: a part of the browser may hang though it answers when asked.
     max_timeouts: int = 3
-    #: How many times slower than at its beginning a browser may become.
+    #: How many times slower than at its beginning a browser may become, once it is slow at all.
     max_drift: float = 4.0
+    slow_seconds: float = 0.5
 
 
 class Wear(Struct, frozen=True, kw_only=True):
@@ -28,7 +30,7 @@ class Wear(Struct, frozen=True, kw_only=True):
     age_seconds: float
     #: `None` when it was not measured yet.
     usage: Usage | None
-    #: The mean of the first answers and of the last ones, in seconds; `None` while there are too few.
+    #: How long a small question took, by the mean of the first and of the last ones; `None` while there are too few.
     first_latency: float | None = None
     last_latency: float | None = None
     #: Answers in a row that did not come in time.
@@ -38,7 +40,7 @@ class Wear(Struct, frozen=True, kw_only=True):
 def reason_to_recycle(policy: RecyclePolicy, wear: Wear) -> str | None:
     """Return why another browser should take over; `None` when this one may go on."""
     usage = wear.usage
-    if usage is not None and (usage.rss_bytes or 0) > policy.max_rss_bytes:
+    if usage is not None and held_bytes(usage) > policy.max_memory_bytes:
         return "memory"
     if usage is not None and usage.processes > policy.max_processes:
         return "processes"
@@ -48,8 +50,9 @@ def reason_to_recycle(policy: RecyclePolicy, wear: Wear) -> str | None:
         return "pages"
     if wear.age_seconds >= policy.max_age_seconds:
         return "age"
-    if wear.first_latency and wear.last_latency and wear.last_latency > policy.max_drift * wear.first_latency:
-        return "latency"
+    if wear.first_latency is not None and wear.last_latency is not None:
+        bound = max(policy.max_drift * wear.first_latency, policy.slow_seconds)
+        return "latency" if wear.last_latency > bound else None
     return None
 
 

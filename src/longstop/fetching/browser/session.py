@@ -1,17 +1,18 @@
 """A session: one context with its own look, cookies and way through the proxy, and the pages open in it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 from playwright.async_api import BrowserContext, Cookie, ProxySettings
-from playwright_stealth import Stealth
 
 from longstop.clock import Clock
+from longstop.fetching.browser.blocking import security_policy, security_script
 from longstop.fetching.browser.closing import CONTEXT_SECONDS, PAGE_SECONDS, went
+from longstop.fetching.browser.disguise import disguise_script
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.intercept import WhiteList
 from longstop.fetching.browser.owning import owned
@@ -39,6 +40,8 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
     dice: int = 0
     account: ProxyAccount | None = None
     credential: Credential | None = None
+    #: Told of all bytes that go through the proxy; `None` where nobody pays for them.
+    meter: Callable[[int], None] | None = None
 
 
 class Session:
@@ -82,7 +85,8 @@ class Session:
         )
         session = cls(plan, engine, context, profile, clock)
         try:
-            await _disguise(profile).apply_stealth_async(context)
+            security = security_script(_security_policy(plan.policy))
+            await context.add_init_script(f"{security}\n{disguise_script(engine.plan.kind)}")
             if cookies:
                 await context.add_cookies([_to_add(cookie) for cookie in cookies])
         except BaseException:
@@ -167,7 +171,7 @@ class Session:
         plan = self.plan
         page = await self._context.new_page()
         try:
-            return await Tab.open(
+            tab = await Tab.open(
                 page,
                 self._context,
                 plan.policy,
@@ -176,6 +180,8 @@ class Session:
                 profile=self.profile,
                 clock=self._clock,
             )
+            tab.heard.on_bytes = plan.meter
+            return tab
         except BaseException:
             await went(page.close(), PAGE_SECONDS)
             raise
@@ -200,16 +206,8 @@ def _proxy_of(plan: SessionPlan) -> ProxySettings | None:
     )
 
 
-def _disguise(profile: Profile) -> Stealth:
-    first, *others = profile.languages
-    return Stealth(
-        navigator_languages_override=(first, others[0] if others else first),
-        navigator_platform_override=profile.platform,
-        # Chromium derives these from the user agent itself, and they agree.
-        navigator_user_agent=False,
-        navigator_user_agent_data=False,
-        sec_ch_ua=False,
-    )
+def _security_policy(policy: FetchPolicy) -> str:
+    return security_policy(policy.hosts, allow_private_addresses=policy.allow_private_addresses)
 
 
 def _to_add(cookie: Cookie) -> Any:

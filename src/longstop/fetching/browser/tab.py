@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -10,16 +12,15 @@ from playwright.async_api import BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.clock import Clock
-from longstop.errors import BodyTooLarge, BrowserLost, FetchError, ForbiddenTarget, SourceChallenged
-from longstop.fetching.answers import error_of
+from longstop.errors import BodyTooLarge, BrowserLost, FetchError, ForbiddenTarget
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.blocking import blocked_patterns, paused_patterns
 from longstop.fetching.browser.closing import PAGE_SECONDS, went
 from longstop.fetching.browser.foreign import translated
 from longstop.fetching.browser.intercept import Capture, Interception, Wanted, WhiteList
+from longstop.fetching.browser.judging import wrong_with
 from longstop.fetching.browser.profile import Profile
 from longstop.fetching.guards import FetchPolicy
-from longstop.sources.challenge import is_challenge
 
 #: Reads no more than the cap, whatever the site sends.
 _ASK = """async ([url, method, body, headers, cap]) => {
@@ -37,6 +38,15 @@ _ASK = """async ([url, method, body, headers, cap]) => {
   const text = await new Blob(parts).text();
   return {url: answer.url, status: answer.status, headers: Object.fromEntries(answer.headers), text};
 }"""
+#: Lets the page's script draw what has come: until something is drawn, or a moment in which nothing is.
+_A_TURN = """() => new Promise((done) => {
+  const drawing = new MutationObserver(() => { drawing.disconnect(); setTimeout(done); });
+  drawing.observe(document, {subtree: true, childList: true, characterData: true});
+  setTimeout(done, 250);
+})"""
+
+#: Nobody looks at a page: it has all of its measures, and is drawn as a speck, which costs next to nothing.
+_UNSEEN = 0.02
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -52,9 +62,18 @@ class Answer(Struct, frozen=True, kw_only=True):
 class Tab:
     """One page of a session."""
 
-    def __init__(self, page: Page, cdp: CDPSession, heard: Interception, policy: FetchPolicy, clock: Clock) -> None:
+    def __init__(
+        self,
+        page: Page,
+        cdp: CDPSession,
+        heard: Interception,
+        profile: Profile,
+        policy: FetchPolicy,
+        clock: Clock,
+    ) -> None:
         self._page = page
         self.cdp = cdp
+        self._profile = profile
         self._policy = policy
         self._clock = clock
         self.heard = heard
@@ -93,7 +112,8 @@ class Tab:
         cdp = await context.new_cdp_session(page)
         await cdp.send("Emulation.setUserAgentOverride", profile.user_agent_override)
         heard = Interception(cdp, policy, white_list)
-        tab = cls(page, cdp, heard, policy, clock)
+        tab = cls(page, cdp, heard, profile, policy, clock)
+        await tab._draw(_UNSEEN)
         blocked = blocked_patterns(
             policy.hosts, allow_private_addresses=policy.allow_private_addresses, is_style_blocked=is_style_blocked
         )
@@ -142,9 +162,21 @@ class Tab:
         self._handed[wanted] = max(capture.number, self._handed.get(wanted, 0))
         return capture
 
-    def handed(self, wanted: Wanted) -> int:
-        """Return the number of the newest answer that somebody has got."""
-        return self._handed.get(wanted, 0)
+    def handed(self, wanted: Wanted, max_age_seconds: float = inf) -> int:
+        """Return the number of the newest answer that somebody has got, or that is too old to be given to anybody."""
+        newest, oldest = self.heard.newest(wanted), asyncio.get_running_loop().time() - max_age_seconds
+        handed = self._handed.get(wanted, 0)
+        return max(handed, newest.number) if newest is not None and newest.at < oldest else handed
+
+    def is_told(self, wanted: Wanted) -> bool:
+        """Return whether the site has pushed a sign of change since the page got its newest answer."""
+        newest = self.heard.newest(wanted)
+        return newest is not None and newest.at < self.heard.signalled_at
+
+    async def arrived(self) -> None:
+        """Wait for the page's own answer, and raise when it is a refusal."""
+        await self.document()
+        self._not_refused()
 
     async def ask(self, request: FetchRequest) -> Answer:
         """Ask from inside the page, as its own script would."""
@@ -161,6 +193,37 @@ class Tab:
             raise BodyTooLarge(f"more than {cap} bytes after decompression")
         text = str(said["text"]).encode("utf-8", "surrogatepass")
         return Answer(status=int(said["status"]), headers=said["headers"], body=text, wire_bytes=len(text))
+
+    def is_living(self, seconds: float) -> bool:
+        """Return whether the page was loaded, or has got something, so recently that what it shows is worth taking."""
+        return (
+            self.is_ready and asyncio.get_running_loop().time() - max(self.loaded_at, self.heard.stirred_at) < seconds
+        )
+
+    async def drawn(self, seconds: float) -> Answer:
+        """Return what the page's script has drawn, once it has what it asked for, or after that time."""
+        document = await self.document()
+        self._not_refused()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._settled()
+            text = (await self._page.content()).encode("utf-8", "surrogatepass")
+        except PlaywrightError as error:
+            raise self._meaning_of(error) from None
+        if len(text) > self._policy.max_body_bytes:
+            raise BodyTooLarge(f"more than {self._policy.max_body_bytes} bytes were drawn")
+        return Answer(status=document.status, headers=document.headers, body=text, wire_bytes=document.wire_bytes)
+
+    async def picture(self, seconds: float) -> bytes | None:
+        """Return a PNG of what the page shows; `None` when it does not answer in time."""
+        with suppress(PlaywrightError, TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._draw(1)
+                picture = await self._page.screenshot(timeout=0)
+                await self._draw(_UNSEEN)
+                return picture
+        return None
 
     async def probe(self, seconds: float) -> bool:
         """Return whether the page's script still answers."""
@@ -181,6 +244,20 @@ class Tab:
         await self.heard.aclose()
         return await went(self._page.close(), PAGE_SECONDS)
 
+    async def _settled(self) -> None:
+        """Wait until the page is read, its script has been answered, and has had a turn to draw that."""
+        await self._page.wait_for_load_state("domcontentloaded", timeout=0)
+        while True:
+            while not self.heard.is_quiet:
+                self._still_here()
+                await self.heard.news()
+            await self._page.evaluate(_A_TURN)
+            if self.heard.is_quiet:
+                return
+
+    async def _draw(self, scale: float) -> None:
+        await self.cdp.send("Emulation.setDeviceMetricsOverride", self._profile.metrics_override(scale))
+
     def _meaning_of(self, error: PlaywrightError) -> FetchError:
         if self.lost:
             return BrowserLost(self.lost)
@@ -197,8 +274,6 @@ class Tab:
         document = self.heard.document
         if document is None:
             return
-        if document.body is not None and is_challenge(document.body):
-            raise SourceChallenged("the page wants proof of a person")
-        error = error_of(document.status, document.headers, self._clock.now())
+        error = wrong_with(document.status, document.headers, document.body, self._clock.now())
         if error is not None:
             raise error

@@ -1,8 +1,16 @@
 """What a page may load."""
 
+import json
+
 import pytest
 
-from longstop.fetching.browser.blocking import blocked_patterns, is_allowed, paused_patterns
+from longstop.fetching.browser.blocking import (
+    blocked_patterns,
+    is_allowed,
+    paused_patterns,
+    security_policy,
+    security_script,
+)
 
 HOSTS = ("site.example", "127.0.0.1:8000")
 
@@ -42,4 +50,12 @@ def test_styles_are_blocked_only_if_the_source_can_do_without(is_style_blocked: 
     ],
 )
 def test_only_documents_of_listed_hosts_pass(kind: str, url: str, expected: bool) -> None:
-    assert is_allowed(kind, url, HOSTS, allow_private_addresses=False) is expected
+    assert is_allowed(kind, url, HOSTS, is_main_frame=True, allow_private_addresses=False) is expected
+    assert not is_allowed(kind, url, HOSTS, is_main_frame=False, allow_private_addresses=False)
+
+
+def test_a_documents_policy_names_the_listed_hosts_and_no_workers() -> None:
+    policy = security_policy(("site.example",), allow_private_addresses=False)
+
+    assert policy == "worker-src 'none'; connect-src https://site.example wss://site.example data: blob:"
+    assert f"content = {json.dumps(policy)}" in security_script(policy)

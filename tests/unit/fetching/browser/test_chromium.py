@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from longstop.fetching.browser import chromium
-from longstop.fetching.browser.chromium import BrowserKind, find_chromium, launch_arguments
+from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.chromium import find_chromium, launch_arguments
 
 
-@pytest.mark.parametrize("kind", BrowserKind)
-def test_every_start_is_quiet(kind: BrowserKind) -> None:
+def test_every_start_is_quiet() -> None:
     wanted = {
         "--disable-background-networking",
         "--disable-component-update",
@@ -18,25 +18,32 @@ def test_every_start_is_quiet(kind: BrowserKind) -> None:
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     }
 
-    assert wanted <= set(launch_arguments(kind, is_root=False))
+    assert wanted <= set(launch_arguments(is_root=False))
 
 
 @pytest.mark.parametrize("is_root", [True, False])
 def test_the_sandbox_is_left_out_as_root_and_only_then(is_root: bool) -> None:
-    assert ("--no-sandbox" in launch_arguments(BrowserKind.SHELL, is_root=is_root)) is is_root
+    assert ("--no-sandbox" in launch_arguments(is_root=is_root)) is is_root
+
+
+def test_nothing_says_that_a_program_steers_it() -> None:
+    assert "--disable-blink-features=AutomationControlled" in launch_arguments(is_root=False)
 
 
 def test_pages_share_a_process_only_if_asked_to() -> None:
-    assert "--process-per-site" not in launch_arguments(BrowserKind.SHELL, is_root=False)
-    assert "--process-per-site" in launch_arguments(BrowserKind.SHELL, is_root=False, is_process_per_site=True)
+    assert "--process-per-site" not in launch_arguments(is_root=False)
+    assert "--process-per-site" in launch_arguments(is_root=False, is_process_per_site=True)
 
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without any Chromium; its home."""
     monkeypatch.setattr(chromium, "_BEHIND_SCRIPTS", tmp_path / "lib")
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     return tmp_path
+
+
+def _find(bare: Path, configured: str = "", **environment: str) -> Path | None:
+    return find_chromium(BrowserKind.SHELL, configured, {"HOME": str(bare), "PATH": str(bare / "bin"), **environment})
 
 
 def _put(path: Path) -> Path:
@@ -46,16 +53,16 @@ def _put(path: Path) -> Path:
 
 
 def test_where_there_is_none_none_is_found(bare: Path) -> None:
-    assert find_chromium(BrowserKind.SHELL, home=bare) is None
+    assert _find(bare) is None
 
 
 def test_the_program_behind_a_script_comes_first_then_the_path_then_playwrights_own(bare: Path) -> None:
     own = _put(bare / ".cache/ms-playwright/chromium_headless_shell-1200/chrome-linux/headless_shell")
-    found = [find_chromium(BrowserKind.SHELL, home=bare)]
+    found = [_find(bare)]
     path = _put(bare / "bin/chromium-headless-shell")
-    found.append(find_chromium(BrowserKind.SHELL, home=bare))
+    found.append(_find(bare))
     behind = _put(bare / "lib/chromium-headless-shell")
-    found.append(find_chromium(BrowserKind.SHELL, home=bare))
+    found.append(_find(bare))
 
     assert found == [own, path, behind]
 
@@ -64,5 +71,30 @@ def test_a_configured_one_counts_alone_even_if_it_is_missing(bare: Path) -> None
     mine = _put(bare / "mine")
     _put(bare / "lib/chromium-headless-shell")
 
-    assert find_chromium(BrowserKind.SHELL, str(mine), bare) == mine
-    assert find_chromium(BrowserKind.SHELL, str(bare / "nowhere"), bare) is None
+    assert _find(bare, str(mine)) == mine
+    assert _find(bare, str(bare / "nowhere")) is None
+
+
+def test_of_playwrights_own_the_newest_by_number_is_taken(bare: Path) -> None:
+    for revision in ("999", "1200", "1187"):
+        _put(bare / f".cache/ms-playwright/chromium_headless_shell-{revision}/chrome-linux/headless_shell")
+
+    found = _find(bare)
+
+    assert found is not None
+    assert found.parts[-3] == "chromium_headless_shell-1200"
+
+
+def test_playwrights_own_are_looked_for_where_its_variables_say(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = "chromium_headless_shell-1200/chrome-linux/headless_shell"
+    monkeypatch.setattr(chromium, "_INSIDE_PLAYWRIGHT", bare / "package")
+    home = _put(bare / ".cache/ms-playwright" / inside)
+    cache = _put(bare / "cache/ms-playwright" / inside)
+    named = _put(bare / "browsers" / inside)
+    within = _put(bare / "package" / inside)
+    is_cached = {"XDG_CACHE_HOME": str(bare / "cache")}
+
+    assert _find(bare) == home
+    assert _find(bare, **is_cached) == cache
+    assert _find(bare, PLAYWRIGHT_BROWSERS_PATH=str(bare / "browsers"), **is_cached) == named
+    assert _find(bare, PLAYWRIGHT_BROWSERS_PATH="0", **is_cached) == within

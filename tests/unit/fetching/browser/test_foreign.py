@@ -10,6 +10,7 @@ from longstop.errors import (
     FetchTimeout,
     ForbiddenTarget,
     ProxyFailed,
+    ProxyRefused,
     SourceFailed,
     SourceUnreachable,
 )
@@ -26,7 +27,7 @@ SECRET = "https://us:canary@site.example/?key=canary"
         (f"Page.goto: net::ERR_CONNECTION_TIMED_OUT at {SECRET}", FetchTimeout),
         (f"Page.goto: net::ERR_PROXY_CONNECTION_FAILED at {SECRET}", ProxyFailed),
         (f"Page.goto: net::ERR_TUNNEL_CONNECTION_FAILED at {SECRET}", ProxyFailed),
-        (f"Page.goto: net::ERR_INVALID_AUTH_CREDENTIALS at {SECRET}", ProxyFailed),
+        (f"Page.goto: net::ERR_INVALID_AUTH_CREDENTIALS at {SECRET}", ProxyRefused),
         (f"Page.goto: net::ERR_BLOCKED_BY_CLIENT at {SECRET}", ForbiddenTarget),
         (f"Page.goto: net::ERR_TOO_MANY_REDIRECTS at {SECRET}", SourceFailed),
         (f"Page.goto: net::ERR_INCOMPLETE_CHUNKED_ENCODING at {SECRET}", BodyTruncated),

@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longstop.fetching.browser.base import LADDER, Mode
 from longstop.fetching.browser.modes import (
     BAR_SECONDS,
-    LADDER,
     MAX_BAR_SECONDS,
     PROMOTE_AFTER,
-    Mode,
     ModeState,
     after_failure,
     after_refusal,

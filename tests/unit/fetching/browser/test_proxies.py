@@ -90,6 +90,18 @@ def test_time_outs_are_forgiven_until_there_are_too_many_in_a_row() -> None:
 
 
 @pytest.mark.req("CAP-4")
+def test_a_first_time_out_is_followed_by_one_more_try_through_the_same_session() -> None:
+    made = ring(3)
+    picked = []
+
+    for now in range(4):
+        picked.append(made.pick(float(now)).name)
+        made.timed_out("name1", float(now)) if picked[-1] == "name1" else made.succeeded(picked[-1])
+
+    assert picked == ["name1", "name1", "name2", "name3"]
+
+
+@pytest.mark.req("CAP-4")
 def test_a_broken_session_is_left_alone_and_comes_back() -> None:
     made = ring(2)
 

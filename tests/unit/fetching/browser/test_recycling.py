@@ -6,9 +6,9 @@ from msgspec import structs
 from longstop.fetching.browser.base import Usage
 from longstop.fetching.browser.recycling import Latencies, RecyclePolicy, Wear, reason_to_recycle
 
-POLICY = RecyclePolicy(max_pages=10, max_age_seconds=100, max_rss_bytes=1000, max_processes=5, max_drift=3)
-USAGE = Usage(processes=5, rss_bytes=1000, pss_bytes=500, cpu_seconds=1)
-FRESH = Wear(pages=9, age_seconds=99, usage=USAGE, first_latency=0.1, last_latency=0.3)
+POLICY = RecyclePolicy(max_pages=10, max_age_seconds=100, max_memory_bytes=1000, max_processes=5, max_drift=3)
+USAGE = Usage(processes=5, rss_bytes=3000, pss_bytes=1000, cpu_seconds=1)
+FRESH = Wear(pages=9, age_seconds=99, usage=USAGE, first_latency=0.2, last_latency=0.6)
 
 
 @pytest.mark.parametrize(
@@ -17,14 +17,16 @@ FRESH = Wear(pages=9, age_seconds=99, usage=USAGE, first_latency=0.1, last_laten
         (FRESH, None),
         (structs.replace(FRESH, pages=10), "pages"),
         (structs.replace(FRESH, age_seconds=100), "age"),
-        (structs.replace(FRESH, usage=structs.replace(USAGE, rss_bytes=1001)), "memory"),
+        (structs.replace(FRESH, usage=structs.replace(USAGE, pss_bytes=1001)), "memory"),
         (structs.replace(FRESH, usage=structs.replace(USAGE, processes=6)), "processes"),
-        (structs.replace(FRESH, last_latency=0.31), "latency"),
+        (structs.replace(FRESH, last_latency=0.61), "latency"),
+        (structs.replace(FRESH, first_latency=0.001, last_latency=0.4), None),
+        (structs.replace(FRESH, usage=structs.replace(USAGE, pss_bytes=None)), "memory"),
         (structs.replace(FRESH, timeouts=3), "timeouts"),
         (structs.replace(FRESH, timeouts=2), None),
         (structs.replace(FRESH, last_latency=None), None),
         (structs.replace(FRESH, usage=None), None),
-        (structs.replace(FRESH, usage=structs.replace(USAGE, rss_bytes=None)), None),
+        (structs.replace(FRESH, usage=structs.replace(USAGE, rss_bytes=None, pss_bytes=None)), None),
     ],
 )
 def test_each_bound_is_a_reason_and_within_all_there_is_none(wear: Wear, reason: str | None) -> None:

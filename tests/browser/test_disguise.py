@@ -1,0 +1,89 @@
+"""What a page can see of the browser it is in: nothing that a person's browser does not show."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.chromium import find_chromium
+from longstop.fetching.browser.session import Session
+from tests.browser.laboratory import Laboratory, laboratory
+from tests.browser.site import Site
+
+_LOOK = """(() => {
+  const look = (seen) => ({
+    webdriver: seen.navigator.webdriver,
+    languages: [...seen.navigator.languages].join(),
+    platform: seen.navigator.platform,
+    plugins: seen.navigator.plugins.length > 0,
+    chrome: typeof seen.chrome,
+    drawnBy: (() => {
+      const canvas = seen.document.createElement('canvas').getContext('webgl');
+      return canvas && canvas.getParameter(37446);
+    })(),
+  });
+  const frame = document.createElement('iframe');
+  document.body.append(frame);
+  const found = {page: look(window), frame: look(frame.contentWindow)};
+  frame.remove();
+  return JSON.stringify({...found, sizes: [innerWidth, innerHeight, screen.width, devicePixelRatio]});
+})()"""
+
+
+@pytest.fixture(params=[(BrowserKind.SHELL, False), (BrowserKind.SHELL, True), (BrowserKind.HEADLESS, False)])
+async def seen(request: pytest.FixtureRequest, tmp_path: Path, site: Site) -> AsyncIterator[tuple[Session, Any]]:
+    """A session, and what a page in it sees."""
+    kind, is_cdp = request.param
+    if find_chromium(kind) is None:
+        pytest.skip(f"there is no Chromium for {kind}")
+    async with laboratory(tmp_path, site, is_cdp=is_cdp) as lab:
+        fetcher = lab.fetcher(kind=kind)
+        await fetcher.fetch(lab.state("plain"))
+        session = fetcher.sessions[0]
+        yield session, await evaluated(session, _LOOK)
+
+
+async def evaluated(session: Session, expression: str) -> Any:
+    said = await session.tabs[0].cdp.send("Runtime.evaluate", {"expression": expression})
+    return json.loads(said["result"]["value"])
+
+
+@pytest.mark.req("CAP-3")
+async def test_a_page_and_an_empty_frame_in_it_see_an_ordinary_browser(seen: tuple[Session, Any]) -> None:
+    session, found = seen
+    profile = session.profile
+
+    ordinary = {
+        "webdriver": False,
+        "languages": ",".join(profile.languages),
+        "platform": profile.platform,
+        "plugins": True,
+        "chrome": "object",
+        "drawnBy": found["page"]["drawnBy"],
+    }
+    assert found["page"] == ordinary
+    assert found["frame"] == ordinary
+    assert "SwiftShader" not in (found["page"]["drawnBy"] or "")
+    assert found["sizes"] == [profile.width, profile.height, profile.width, 1]
+
+
+@pytest.mark.req("CAP-2")
+async def test_a_frame_that_is_refused_leaves_a_page_that_is_whole(lab: Laboratory) -> None:
+    fetcher = lab.fetcher()
+    await fetcher.fetch(lab.state("polling"))
+
+    state = """new Promise((done) => {
+      const told = () => done(JSON.stringify([document.readyState, frames[0].location.href]));
+      if (document.readyState === 'complete') told(); else addEventListener('load', () => setTimeout(told));
+    })"""
+    said = (
+        await fetcher.sessions[0]
+        .tabs[0]
+        .cdp.send("Runtime.evaluate", {"expression": state, "awaitPromise": True, "timeout": 5000})
+    )
+
+    assert said["result"]["value"] == '["complete","about:blank"]'
+    assert "/frame" not in lab.site.asked

@@ -1,0 +1,111 @@
+"""A page as its script has drawn it: read from the open tab, or shown as a picture."""
+
+import re
+import struct
+
+import msgspec
+import pytest
+
+from longstop.errors import BodyTooLarge, FetchError, FetchTimeout, PageNotFound, SourceChallenged
+from longstop.fetching.base import FetchRequest
+from longstop.fetching.browser.base import Mode
+from longstop.fetching.browser.policy import BrowserPolicy
+from tests.browser.laboratory import Laboratory, until
+
+PNG = b"\x89PNG\r\n\x1a\n"
+PATIENT = BrowserPolicy(page_seconds=20, settle_seconds=5)
+
+
+def drawn(lab: Laboratory, page: str = "drawing", match: str = "1") -> FetchRequest:
+    """Return the question for what a page has drawn."""
+    return msgspec.structs.replace(lab.state(page, match), is_rendered=True)
+
+
+@pytest.mark.req("FR-019")
+async def test_what_a_pages_script_has_drawn_is_brought_once_it_is_drawn(lab: Laboratory) -> None:
+    page = await lab.fetcher(browsing=PATIENT).fetch(drawn(lab, match="11HD"))
+
+    assert "<title>11HD</title>" in page.body.decode()
+    assert "seen 1;" in page.body.decode()
+    assert (page.status, page.headers["content-type"]) == (200, "text/html")
+
+
+async def test_an_open_page_that_goes_on_drawing_is_not_loaded_again(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=msgspec.structs.replace(PATIENT, living_seconds=5))
+    await fetcher.fetch(lab.state("drawing"))
+    await until(lambda: lab.site.asked["/api/state"] >= 3, 5)
+
+    page = await fetcher.fetch(drawn(lab))
+
+    assert len(re.findall(r"seen \d+;", page.body.decode())) >= 2
+    assert lab.site.asked["/page/drawing"] == 1
+
+
+async def test_an_open_page_that_has_stopped_is_loaded_again(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=msgspec.structs.replace(PATIENT, living_seconds=0))
+
+    for _ in range(2):
+        await fetcher.fetch(drawn(lab, "never"))
+
+    assert lab.site.asked["/page/never"] == 2
+
+
+async def test_a_page_whose_script_is_never_answered_is_taken_as_it_stands(lab: Laboratory) -> None:
+    browsing = BrowserPolicy(page_seconds=10, settle_seconds=1)
+    await lab.start()
+
+    page = await lab.fetcher(browsing=browsing).fetch(drawn(lab, "unanswered"))
+
+    assert "not yet" in page.body.decode()
+    assert page.elapsed_seconds < 9
+
+
+async def test_reading_what_is_drawn_says_nothing_about_the_other_ways(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=PATIENT)
+
+    for _ in range(4):
+        await fetcher.fetch(drawn(lab))
+
+    assert fetcher.mode is Mode.NAVIGATE
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"), [("challenge", SourceChallenged), ("404", PageNotFound), ("spin-at-once", FetchTimeout)]
+)
+async def test_a_page_that_draws_nothing_is_one_typed_error(
+    lab: Laboratory, page: str, expected: type[FetchError]
+) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(page_seconds=5, settle_seconds=1, probe_seconds=0.5))
+    await lab.start()
+
+    with pytest.raises(FetchError) as caught:
+        await fetcher.fetch(drawn(lab, page))
+
+    assert type(caught.value) is expected
+    assert (await fetcher.fetch(drawn(lab))).status == 200
+
+
+async def test_a_page_that_draws_more_than_the_cap_is_refused(lab: Laboratory) -> None:
+    with pytest.raises(BodyTooLarge):
+        await lab.fetcher(browsing=PATIENT).fetch(drawn(lab, "large"))
+
+
+@pytest.mark.req("FR-019")
+async def test_an_open_page_gives_its_picture_and_a_closed_one_gives_none(lab: Laboratory) -> None:
+    fetcher = lab.fetcher()
+    await fetcher.fetch(lab.state())
+
+    picture = await fetcher.picture(lab.state().page) or b""
+
+    assert picture.startswith(PNG)
+    assert struct.unpack(">II", picture[16:24]) == (1920, 1080)
+    assert len(set(picture)) > 100, "it shows nothing"
+    assert await fetcher.picture(lab.site.url("/page/another")) is None
+
+
+async def test_a_page_that_spins_gives_no_picture_and_holds_nobody_up(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(page_seconds=20, picture_seconds=0.5))
+    await fetcher.fetch(lab.state("spin-later"))
+    await until(lambda: lab.site.asked["/spins"] == 1, 5)
+
+    assert await fetcher.picture(lab.state("spin-later").page) is None

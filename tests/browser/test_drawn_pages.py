@@ -1,0 +1,201 @@
+"""The simulator's match pages, drawn by a real Chromium and read as a last resort."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import pytest
+
+from longstop.clock import SystemClock
+from longstop.errors import LayoutChanged
+from longstop.fetching.browser.base import Mode
+from longstop.fetching.browser.policy import BrowserPolicy
+from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.http import HttpFetcher
+from longstop.model.match import MatchRef
+from longstop.pipeline.ask import Asker
+from longstop.pipeline.drawn import ONLY_DRAWN
+from longstop.pipeline.football.run import FootballRoad
+from longstop.pipeline.run import Road
+from longstop.resilience.breaker import source_policy
+from longstop.simulator.faults import Fault, FaultKind
+from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
+from longstop.sources.base import DrawnBoard, DrawnFootballBoard, Source
+from longstop.sources.crex import CrexSource
+from longstop.sources.sofascore import SofascoreSource
+from longstop.storage.error_pages import ErrorPages
+from longstop.storage.error_pictures import ErrorPictures
+from longstop.watching.camera import Camera
+from longstop.watching.gate import SourceGate
+from longstop.watching.ownership import take
+from tests.browser.laboratory import Laboratory, until
+from tests.builders import CREX_CONFIG, NOW
+from tests.football_site import SOFASCORE_CONFIG
+from tests.memory import MemoryStore
+
+#: The world stands still: what is drawn can be compared with what is asked for a moment later.
+OPTIONS = SimulatorOptions(sites="all", matches=20, kinds=("t20", "football"), seed=3, speed=0.001, poll_seconds=0.5)
+#: Each look waits for the page's own calls, and for no more than a few seconds when there are none.
+BROWSING = BrowserPolicy(modes=(Mode.NAVIGATE, Mode.PAGE), page_seconds=20, settle_seconds=3)
+DESIGNS = [None, FaultKind.REDESIGNED]
+
+
+@pytest.fixture
+async def simulator() -> AsyncIterator[RunningSimulator]:
+    async with running_simulator(OPTIONS) as running:
+        yield running
+
+
+def befall(simulator: RunningSimulator, kind: FaultKind | None, **more: Any) -> None:
+    if kind is not None:
+        simulator.faults.add(Fault(kind=kind, **more), SystemClock().now())
+
+
+def source_of(simulator: RunningSimulator, name: str) -> Source:
+    if name == "crex":
+        url = simulator.base_url
+        every = {f"{part}_url": url for part in ("site", "api", "content", "names")}
+        return CrexSource(msgspec.structs.replace(CREX_CONFIG, metadata=every))
+    url = simulator.sofascore_url
+    return SofascoreSource(msgspec.structs.replace(SOFASCORE_CONFIG, metadata={"site_url": url, "api_url": url}))
+
+
+def match_in_play(simulator: RunningSimulator, name: str) -> str:
+    if name == "crex":
+        boards = simulator.world.boards.items()
+        return next(key for key, board in boards if board.begun and not board.is_break)
+    football = simulator.football.boards.items()
+    return next(key for key, shown in football if shown.status in ("1st half", "2nd half"))
+
+
+def host_of(simulator: RunningSimulator, name: str) -> str:
+    return urlsplit(simulator.base_url if name == "crex" else simulator.sofascore_url).netloc
+
+
+def by_browser(lab: Laboratory, simulator: RunningSimulator, name: str) -> Asker:
+    fetcher = lab.fetcher(name, browsing=BROWSING, host=host_of(simulator, name))
+    return Asker(source_of(simulator, name), fetcher, is_browsed=True)
+
+
+def by_http(simulator: RunningSimulator, name: str) -> Asker:
+    policy = FetchPolicy(hosts=(host_of(simulator, name),), allow_private_addresses=True)
+    return Asker(source_of(simulator, name), HttpFetcher(policy, SystemClock()))
+
+
+@pytest.mark.req("FR-019")
+@pytest.mark.parametrize("design", DESIGNS)
+async def test_the_crex_page_shows_what_its_state_says(
+    lab: Laboratory, simulator: RunningSimulator, design: FaultKind | None
+) -> None:
+    befall(simulator, design)
+    key = match_in_play(simulator, "crex")
+    asker = by_browser(lab, simulator, "crex")
+
+    drawn = await asker.drawn(key, DrawnBoard)
+
+    told = await by_http(simulator, "crex").board(key)
+    assert (drawn.first, drawn.second, drawn.status) == (told.first, told.second, told.status)
+    assert any(drawn.selectors.values()) is (design is not None)
+
+
+@pytest.mark.req("FR-019")
+@pytest.mark.parametrize("design", DESIGNS)
+async def test_the_sofascore_page_shows_what_its_event_says(
+    lab: Laboratory, simulator: RunningSimulator, design: FaultKind | None
+) -> None:
+    befall(simulator, design)
+    key = match_in_play(simulator, "sofascore")
+    asker = by_browser(lab, simulator, "sofascore")
+
+    drawn = await asker.drawn(key, DrawnFootballBoard)
+
+    told = await by_http(simulator, "sofascore").event(key)
+    assert (drawn.score, drawn.status, drawn.headline) == (told.score, told.status, told.headline)
+    assert (drawn.home.name, drawn.away.name) == (told.home.name, told.away.name)
+    assert any(drawn.selectors.values()) is (design is not None)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("crex", DrawnBoard), ("sofascore", DrawnFootballBoard)])
+async def test_a_page_that_makes_no_calls_draws_nothing_and_is_not_believed(
+    lab: Laboratory, simulator: RunningSimulator, name: str, kind: type[DrawnBoard | DrawnFootballBoard]
+) -> None:
+    befall(simulator, FaultKind.NO_CALLS)
+
+    with pytest.raises(LayoutChanged):
+        await by_browser(lab, simulator, name).drawn(match_in_play(simulator, name), kind)
+
+
+@pytest.mark.req("FR-019")
+async def test_a_football_match_goes_on_by_its_drawn_page_while_its_event_has_another_layout(
+    lab: Laboratory, simulator: RunningSimulator
+) -> None:
+    key, store = match_in_play(simulator, "sofascore"), MemoryStore()
+    asker = by_browser(lab, simulator, "sofascore")
+    road = FootballRoad(asker=asker, store=store, bus=lab.bus, clock=SystemClock(), scraper_id="node-a")
+    row = await store.register(MatchRef("sofascore", key), "a match", None, NOW)
+    good = await road.run(await take(store, row.match_id, "node-a"))
+    events = store.history.get(row.match_id, [])
+    befall(simulator, FaultKind.RENAMED, path="/api/v1/event", field="startTimestamp")
+
+    only_drawn = await road.run(good.state)
+
+    assert store.findings[row.match_id] == (ONLY_DRAWN,)
+    assert store.history.get(row.match_id, []) == events
+    assert good.state.board is not None
+    assert only_drawn.state.board is not None
+    assert only_drawn.state.board.score == good.state.board.score
+    simulator.faults.clear()
+    assert (await road.run(only_drawn.state)).state.findings == ()
+
+
+@pytest.mark.req("FR-019")
+async def test_a_cricket_match_goes_on_by_its_drawn_page_while_its_feed_has_another_layout(
+    lab: Laboratory, simulator: RunningSimulator
+) -> None:
+    key, store = match_in_play(simulator, "crex"), MemoryStore()
+    asker = by_browser(lab, simulator, "crex")
+    road = Road(asker=asker, store=store, bus=lab.bus, clock=SystemClock(), scraper_id="node-a")
+    row = await store.register(MatchRef("crex", key), "a match", None, NOW)
+    good = await road.run(await take(store, row.match_id, "node-a"))
+    events = list(store.history[row.match_id])
+    befall(simulator, FaultKind.RENAMED, path="/commentary", field="on")
+
+    only_drawn = await road.run(good.state)
+
+    assert store.findings[row.match_id] == (ONLY_DRAWN,)
+    assert store.history[row.match_id] == events
+    assert good.state.board is not None
+    assert only_drawn.state.board is not None
+    assert only_drawn.state.board.first == good.state.board.first
+    assert only_drawn.state.board.second == good.state.board.second
+
+
+@pytest.mark.req("FR-019")
+async def test_a_page_whose_data_cannot_be_read_is_kept_with_its_picture(
+    lab: Laboratory, simulator: RunningSimulator, tmp_path: Path
+) -> None:
+    befall(simulator, FaultKind.RENAMED, path="/api/v1/event", field="startTimestamp")
+    fetcher = lab.fetcher("sofascore", browsing=BROWSING, host=host_of(simulator, "sofascore"))
+    storage, clock = tmp_path / "storage", SystemClock()
+    album = ErrorPictures(storage / "errors")
+    camera = Camera("sofascore", picture=fetcher.picture, album=album, clock=clock, bus=lab.bus)
+    gate = SourceGate(
+        "sofascore",
+        policy=source_policy(),
+        probe_seconds=300.0,
+        pages=ErrorPages(storage / "error_pages"),
+        clock=clock,
+        bus=lab.bus,
+        camera=camera,
+    )
+
+    with pytest.raises(LayoutChanged):
+        await Asker(source_of(simulator, "sofascore"), fetcher, gate).event(match_in_play(simulator, "sofascore"))
+    await until(lambda: "picture.kept" in lab.heard.names(), 10)
+
+    [picture] = (storage / "errors" / "sofascore").iterdir()
+    assert picture.read_bytes().startswith(b"\x89PNG\r\n")
+    assert len(list((storage / "error_pages").iterdir())) == 1
+    await camera.aclose()
