@@ -2,9 +2,11 @@
 
 from typing import Protocol, TypeVar
 
+import msgspec
+
 from longstop.errors import PageNotFound, SourceError
 from longstop.fetching.base import Fetcher, FetchRequest, Page
-from longstop.model.match import Sport
+from longstop.model.match import Priority, Sport
 from longstop.pipeline.effort import Effort
 from longstop.resilience.attempt import AttemptState
 from longstop.sources.base import (
@@ -13,6 +15,7 @@ from longstop.sources.base import (
     FeedPage,
     FootballBoard,
     Incidents,
+    Line,
     Lineups,
     Listing,
     Names,
@@ -32,8 +35,10 @@ class Gate(Protocol):
         """Return a pass, or raise `CircuitOpen`."""
         ...
 
-    def leave(self, passed: object, resource: Resource, error: BaseException | None, body: bytes | None) -> None:
-        """Hear how it ended: with an error or without, and with which body if one came."""
+    def leave(
+        self, passed: object, resource: Resource, error: BaseException | None, body: bytes | None, page: str = ""
+    ) -> None:
+        """Hear how it ended: with an error or without, with which body if one came, and at which page's address."""
         ...
 
 
@@ -43,23 +48,29 @@ class OpenGate:
     def enter(self, resource: Resource) -> object:
         return resource
 
-    def leave(self, passed: object, resource: Resource, error: BaseException | None, body: bytes | None) -> None: ...
+    def leave(
+        self, passed: object, resource: Resource, error: BaseException | None, body: bytes | None, page: str = ""
+    ) -> None: ...
 
 
 class Asker:
     """Asks a source's site for one kind of page at a time."""
 
-    def __init__(self, source: Source, fetcher: Fetcher, gate: Gate | None = None) -> None:
+    def __init__(self, source: Source, fetcher: Fetcher, gate: Gate | None = None, *, is_browsed: bool = False) -> None:
         self._source = source
+        #: Whether a browser fetches, whose pages have scripts that draw.
+        self._is_browsed = is_browsed
         self._fetcher = fetcher
         self._gate = gate or OpenGate()
         self._effort = Effort()
+        self._priority = Priority.LIVE
         self._kept: dict[tuple[str, str, bytes | None], Page] | None = None
 
-    def keeping(self, effort: Effort) -> "Asker":
-        """Return an asker for one look: what two questions need from the same page is fetched once."""
-        asker = Asker(self._source, self._fetcher, self._gate)
+    def keeping(self, effort: Effort, priority: Priority = Priority.LIVE) -> "Asker":
+        """Return an asker for one look at a match so urgent: what two questions need from a page is fetched once."""
+        asker = Asker(self._source, self._fetcher, self._gate, is_browsed=self._is_browsed)
         asker._effort = effort
+        asker._priority = priority
         asker._kept = {}
         return asker
 
@@ -75,6 +86,33 @@ class Asker:
     @property
     def sport(self) -> Sport:
         return self._source.sport
+
+    def page_of(self, source_id: str) -> str:
+        """Return the address of a match's page; empty where the site has none to open."""
+        return self._source.request(Ask(resource=Resource.LIVE, source_id=source_id)).page
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Return the hosts of the pages that people see."""
+        return self._source.sites
+
+    def match_of(self, url: str) -> str | None:
+        """Return the match whose page this address leads to; `None` when it leads to none of this site."""
+        return self._source.match_of(url)
+
+    async def line(self, source_id: str) -> Line:
+        """Return what a match's own page shows at a glance."""
+        return await self._ask(Ask(resource=Resource.LIVE, source_id=source_id), Line)
+
+    @property
+    def can_draw(self) -> bool:
+        """Return whether a match's page may be read as it is drawn: by a browser, where a script draws what it asks
+        for."""
+        return self._is_browsed and bool(self._source.calls)
+
+    async def drawn(self, source_id: str, kind: type[Kind]) -> Kind:
+        """Return what a match's page shows, as its script has drawn it."""
+        return await self._ask(Ask(resource=Resource.DRAWN, source_id=source_id), kind)
 
     async def listing(self) -> Listing:
         return await self._ask(Ask(resource=Resource.LIST), Listing)
@@ -115,15 +153,18 @@ class Asker:
             self._effort.reach(AttemptState.INTERCEPTING)
         passed = self._gate.enter(ask.resource)
         body: bytes | None = None
+        address = ""
         try:
-            body = (await self._page(self._source.request(ask))).body
+            request = self._source.request(ask)
+            address = request.page or request.url
+            body = (await self._page(request)).body
             if self._kept is not None:
                 self._effort.reach(AttemptState.CAPTURED)
             reading = self._source.parse(ask, body)
         except BaseException as error:
             if isinstance(error, SourceError) and not (may_be_missing and isinstance(error, PageNotFound)):
                 self._effort.failed(error)
-            self._gate.leave(passed, ask.resource, error, body)
+            self._gate.leave(passed, ask.resource, error, body, address)
             raise
         self._gate.leave(passed, ask.resource, None, body)
         if not isinstance(reading, kind):
@@ -134,7 +175,7 @@ class Asker:
         key = (request.method, request.url, request.body)
         if self._kept is not None and key in self._kept:
             return self._kept[key]
-        page = await self._fetcher.fetch(request)
+        page = await self._fetcher.fetch(msgspec.structs.replace(request, priority=self._priority))
         self._effort.answered(page)
         if self._kept is not None:
             self._kept[key] = page

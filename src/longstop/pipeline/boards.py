@@ -28,7 +28,7 @@ def steps_back(before: Line, after: Line) -> bool:
     match before, after:
         case Board(), Board():
             innings = ((before.first, after.first), (before.second, after.second))
-            return _has_lost_result(before, after) or any(_is_less(old, new) for old, new in innings)
+            return _has_lost_result(before, after) or any(is_less(old, new) for old, new in innings)
         case FootballBoard(), FootballBoard():
             scores = ((before.score, after.score), (before.penalties, after.penalties))
             return _has_lost_result(before, after) or any(_has_fewer(old, new) for old, new in scores)
@@ -45,7 +45,8 @@ def _has_fewer(old: Goals | None, new: Goals | None) -> bool:
     return new is None or new.home < old.home or new.away < old.away
 
 
-def _is_less(old: InningsScore | None, new: InningsScore | None) -> bool:
+def is_less(old: InningsScore | None, new: InningsScore | None) -> bool:
+    """Return whether an innings shows less than it did before."""
     if old is None or old.is_blank:
         return False
     if new is None:

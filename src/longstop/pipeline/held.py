@@ -1,6 +1,7 @@
 """What we hold true of a match, whatever the sport: what the watching needs to know of it."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Self
 
 import msgspec
@@ -9,7 +10,7 @@ from msgspec import Struct
 from longstop.model.cricket import Result
 from longstop.model.event import Event, EventKey, EventKind
 from longstop.model.football import FootballResult
-from longstop.model.match import SyncState
+from longstop.model.match import Priority, SyncState, priority_of
 from longstop.model.snapshot import Snapshot
 from longstop.sources.base import Line
 from longstop.storage.base import Finding, MatchBase, MatchRow, Receipt
@@ -65,6 +66,11 @@ class HeldMatch(Struct, frozen=True, kw_only=True):
             events={**self.events, **{stored.event.key: stored.event for stored in receipt.events}},
             snapshot=receipt.snapshot or self.snapshot,
         )
+
+    def priority(self, now: datetime) -> Priority:
+        """Return how urgent a look is; what is far off is as little urgent as what is over."""
+        priority = priority_of(self.row.status, self.row.start_at, now)
+        return Priority.COMPLETED if priority is None else priority
 
     @property
     def has_unnamed(self) -> bool:

@@ -22,7 +22,7 @@ from longstop.model.payload import (
     TeamsV1,
     TeamV1,
 )
-from longstop.pipeline.milestones import score_of, sides
+from longstop.pipeline.milestones import pair_of, score_of, sides
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.tally import tally
 from longstop.sources.base import Board
@@ -74,7 +74,7 @@ def normalise(state: MatchState, board: Board) -> CricketMatchV1:
 
 def _team_keys(state: MatchState, board: Board) -> list[str]:
     """Return both sides, the one that batted first in front, so that the order does not turn with the innings."""
-    batted = sorted(sides(state.newest_innings, board, state.scorecard).items())
+    batted = sorted(sides(newest_shown(state, board), board, state.scorecard).items())
     return [
         key for key in dict.fromkeys([*(team for _, team in batted), *sorted((board.batting, board.bowling))]) if key
     ][:2]
@@ -88,8 +88,19 @@ def _teams(state: MatchState, board: Board) -> TeamsV1 | None:
     return TeamsV1(team_a=team_a, team_b=team_b)
 
 
-def _innings(state: MatchState, board: Board) -> tuple[InningsV1, ...]:
+def newest_shown(state: MatchState, board: Board) -> int:
+    """Return the number of the latest innings that events or scoreboard know of: the score may run ahead of events."""
     newest = state.newest_innings
+    begun = [
+        number
+        for number, shown in zip(pair_of(newest), (board.first, board.second), strict=True)
+        if shown is not None and not shown.is_blank
+    ]
+    return max([newest, *begun])
+
+
+def _innings(state: MatchState, board: Board) -> tuple[InningsV1, ...]:
+    newest = newest_shown(state, board)
     batting = sides(newest, board, state.scorecard)
     return tuple(
         InningsV1.model_validate(

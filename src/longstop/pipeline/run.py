@@ -7,9 +7,12 @@ diff        what is new, changed or gone, against what we hold                  
 find        what is missing or does not add up                                          findings.py, tally.py
 normalise   the payload that is served                                                  normalise.py
 keep        one transaction; only when it is durable does the update count              keeping.py, storage
+
+Where the data cannot be had, the score is read from the drawn page                     last_resort.py, drawn.py
 """
 
 from datetime import datetime
+from functools import partial
 
 import msgspec
 from msgspec import Struct
@@ -21,16 +24,18 @@ from longstop.model.match import MatchStatus, Phase
 from longstop.model.snapshot import canonical
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.compared import Compared, compared
+from longstop.pipeline.drawn import is_only_drawn, laid_over
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.held import HeldMatch
 from longstop.pipeline.keeping import Proposal, Scribe
+from longstop.pipeline.last_resort import LastResort
 from longstop.pipeline.looking import Look
 from longstop.pipeline.normalise import normalise, status_of, title_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.validate import validate_scorecard
 from longstop.pipeline.walk import look
 from longstop.resilience.attempt import AttemptState
-from longstop.sources.base import Board, Names, Scorecard
+from longstop.sources.base import Board, DrawnBoard, Names, Scorecard
 from longstop.storage.base import Finding, FindingKind, MatchStore, Receipt
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ResourceFailed
@@ -51,6 +56,7 @@ class Road:
         self._asker = asker
         self._bus = bus
         self._clock = clock
+        self._last_resort = LastResort(bus)
         self._scribe = Scribe(store=store, clock=clock, scraper_id=scraper_id)
 
     async def run(
@@ -62,13 +68,17 @@ class Road:
         """
         state, ref, effort = MatchState.of(state), state.row.ref, effort or Effort()
         with belonging_to(ref.source, f"look at {ref.source_id}"):
-            asker = self._asker.keeping(effort)
-            seen = await look(asker, state, is_whole=is_whole, board=board)
-            seen_at = self._clock.now()
-            scorecard = await self._scorecard(asker, state, seen)
-            names = await self._names(asker, state, seen)
+            asker = self._asker.keeping(effort, state.priority(self._clock.now()))
+            try:
+                seen = await look(asker, state, is_whole=is_whole, board=board)
+            except SourceError as error:
+                after = await self._last_resort.read(asker, state, error, DrawnBoard, partial(laid_over, state))
+                seen_at = self._clock.now()
+            else:
+                self._last_resort.settle(state)
+                seen_at = self._clock.now()
+                after = await self._compared(asker, state, seen)
             effort.reach(AttemptState.CAPTURED)
-            after = compared(state, seen, scorecard, names)
         effort.reach(AttemptState.VALIDATED)
 
         receipt = await self._scribe.write(state, _proposed(after, seen_at))
@@ -76,6 +86,11 @@ class Road:
             effort.reach(AttemptState.PERSISTED)
         effort.reach(AttemptState.DONE)
         return Outcome(state=after.state.after(receipt) if receipt else after.state, receipt=receipt)
+
+    async def _compared(self, asker: Asker, state: MatchState, seen: Look) -> Compared:
+        scorecard = await self._scorecard(asker, state, seen)
+        names = await self._names(asker, state, seen)
+        return compared(state, seen, scorecard, names)
 
     async def reload(self, state: HeldMatch) -> MatchState:
         """Return the durable base of a match that is still ours."""
@@ -85,7 +100,7 @@ class Road:
         """Read what is left of a match whose page is gone, and store that it is over."""
         held = MatchState.of(state)
         try:
-            held = (await self.run(held, is_whole=True, effort=effort, board=held.board or _blank(held))).state
+            held = (await self.run(held, is_whole=True, effort=effort, board=_last_board(held))).state
         except SourceError as error:
             self._note_failure(held, "final sync", error)
         if held.result is None:
@@ -155,8 +170,13 @@ def _proposed(after: Compared, seen_at: datetime) -> Proposal:
     )
 
 
+def _last_board(state: MatchState) -> Board:
+    """Return the scoreboard to go by when the site shows none any more; never a drawn one: events come of it."""
+    return _blank(state) if state.board is None or is_only_drawn(state) else state.board
+
+
 def _blank(state: MatchState) -> Board:
-    """Return a scoreboard that shows nothing, for a match of which none was seen since the start."""
+    """Return a scoreboard that shows nothing."""
     return Board(source_id=state.row.ref.source_id, status=state.row.status, headline="")
 
 

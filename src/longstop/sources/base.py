@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from longstop.errors import UsageError
 from longstop.fetching.base import FetchRequest
+from longstop.fetching.browser.base import LADDER, BrowserKind, Mode
 from longstop.model.cricket import Delivery, InningsScore, Overs, OverSummary, Result, Target, Wicket
 from longstop.model.football import FootballResult, Goals, Incident, Side
 from longstop.model.match import MatchStatus, Sport
@@ -26,6 +27,8 @@ class Resource(StrEnum):
     INCIDENTS = "incidents"
     LINEUPS = "lineups"
     STATISTICS = "statistics"
+    #: A match's page as its script has drawn it: the last resort.
+    DRAWN = "drawn"
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -88,6 +91,15 @@ class Board(Line, frozen=True, kw_only=True):
     #: Empty in a listing's entry, and at breaks.
     batters: tuple[Batter, ...] = ()
     bowler: Bowler | None = None
+
+
+class DrawnBoard(Board, frozen=True, kw_only=True):
+    """A scoreboard as a page draws it: it names the sides, and has no keys."""
+
+    #: The side that bats, then the other one; empty while the page has not learnt a name.
+    names: tuple[str, str] = ("", "")
+    #: By field, which selector served, counted from 0; a later one means that the page has changed.
+    selectors: Mapping[str, int] = {}
 
 
 class Listing(Struct, frozen=True, kw_only=True):
@@ -193,6 +205,13 @@ class FootballBoard(Line, frozen=True, kw_only=True):
     round: int | None = None
 
 
+class DrawnFootballBoard(FootballBoard, frozen=True, kw_only=True):
+    """A football match as its page draws it: its sides have names, and empty keys."""
+
+    #: By field, which selector served, counted from 0; a later one means that the page has changed.
+    selectors: Mapping[str, int] = {}
+
+
 class SeenIncident(Struct, frozen=True, kw_only=True):
     """Something that happened in a football match, as a source shows it now."""
 
@@ -273,6 +292,11 @@ class Source(Protocol):
 
     name: str
     sport: Sport
+    #: Paths of JSON that the site's pages ask for by themselves, such as `/api/v1/event/*`: a browser takes it as it
+    #: goes by. What else is wanted is asked for from inside a page.
+    calls: tuple[str, ...]
+    #: Hosts of the pages that people see, such as `crex.com`.
+    sites: tuple[str, ...]
 
     def request(self, ask: Ask) -> FetchRequest:
         """Return how to ask the site."""
@@ -280,6 +304,10 @@ class Source(Protocol):
 
     def parse(self, ask: Ask, body: bytes) -> Reading:
         """Return what the body says, or raise a `ParseError` or `ObservationError`."""
+        ...
+
+    def match_of(self, url: str) -> str | None:
+        """Return the match whose page this address leads to; `None` when it leads to none of this site."""
         ...
 
 
@@ -301,3 +329,7 @@ class SourceConfig(Struct, frozen=True, kw_only=True):
     #: Who gave leave to read this site, when and how; a real site stays disabled without it.
     permission: str | None
     metadata: Mapping[str, str]
+    #: The browser that reads the site; `None` for none: it is asked by HTTP.
+    browser: BrowserKind | None = None
+    #: The ways in which the browser may be used.
+    modes: tuple[Mode, ...] = LADDER

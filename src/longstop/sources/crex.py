@@ -24,13 +24,13 @@ from longstop.model.cricket import (
     InningsScore,
     Overs,
     OverSummary,
-    Result,
     Runs,
     Score,
     Target,
     Wicket,
 )
-from longstop.model.match import SOURCE_ID, MatchStatus, Sport
+from longstop.model.match import SOURCE_ID, Sport
+from longstop.sources.addresses import at_site
 from longstop.sources.base import (
     Ask,
     BallItem,
@@ -50,8 +50,9 @@ from longstop.sources.base import (
     WicketItem,
     not_offered,
 )
+from longstop.sources.crex_dom import read_drawn
+from longstop.sources.crex_words import moment
 from longstop.sources.decode import decode
-from longstop.sources.results import result_in
 
 BALLS_PER_OVER = 6
 
@@ -62,11 +63,6 @@ _TARGET = re.compile(r"(\d{1,4})\((\d{1,3})\.(\d)\)?", re.ASCII)
 _SCORE_AFTER = re.compile(r"(\d{1,4})/(\d{1,2})", re.ASCII)
 _LABEL = re.compile(r"(\d{1,3})\.(\d{1,2})", re.ASCII)
 _COUNT = re.compile(r"\d{1,4}", re.ASCII)
-
-#: `B` is a code while the ball is live (`4`, `wd`, `w`, `o`, `^2` = caught, not two runs), else a text.
-_CODE = re.compile(r"\^?\d{0,2}(wd|nb\d?|lb|b|p|w|o|B|e|bc|u|no|ba|cd|f|fh|ruka)?(\+.*)?")
-
-_INNINGS_OVER = re.compile(r"^(innings break|super over)\b", re.IGNORECASE)
 
 _DISMISSALS = {
     1: Dismissal.BOWLED,
@@ -79,6 +75,12 @@ _DISMISSALS = {
     8: Dismissal.OBSTRUCTING,
 }
 
+#: The address of a match's page until 2025, and since.
+_MATCH_PAGE = re.compile(
+    r"/scoreboard/(?P<old>[0-9A-Z]{1,8})(?:/|$)"
+    r"|/cricket-live-score/[a-zA-Z0-9-]+-match-updates-(?P<new>[0-9A-Z]{1,8})(?:/|$)"
+)
+
 _BALL_PART = re.compile(r"(?P<number>\d{0,2})(?P<kind>wd|nb|lb|b|p)?(?P<extras>\d?)", re.ASCII)
 _BOUNDARIES = {4: 6, 8: 4}
 
@@ -88,8 +90,12 @@ class CrexSource:
 
     name = "crex"
     sport = Sport.CRICKET
+    calls: tuple[str, ...] = ("/api/v3/getSV3",)
+    sites: tuple[str, ...] = ("crex.com", "www.crex.com")
 
     def __init__(self, config: SourceConfig) -> None:
+        self._sites = (*self.sites, *config.hosts)
+        self._site_url = config.metadata.get("site_url", "https://crex.com")
         self._api_url = config.metadata.get("api_url", "https://api.goscorer.com")
         self._content_url = config.metadata.get("content_url", "https://content.crickapi.com")
         self._names_url = config.metadata.get("names_url", "https://oc.crickapi.com")
@@ -97,11 +103,11 @@ class CrexSource:
     def request(self, ask: Ask) -> FetchRequest:
         match ask.resource:
             case Resource.LIST:
-                return self._get("getLiveMatches")
+                return self._get("getLiveMatches", self._list_page)
             case Resource.LIVE:
-                return self._get(f"getSV3?key={quote(ask.source_id)}")
+                return self._get(f"getSV3?key={quote(ask.source_id)}", self._match_page(ask.source_id))
             case Resource.SCORECARD:
-                return self._get(f"getSC4?key={quote(ask.source_id)}")
+                return self._get(f"getSC4?key={quote(ask.source_id)}", self._match_page(ask.source_id))
             case Resource.BALLS:
                 question: dict[str, Any] = {
                     "matchKey": ask.source_id,
@@ -109,10 +115,13 @@ class CrexSource:
                     "filters": {},
                     "lang": "en",
                 }
-                return self._post(f"{self._content_url}/commentary/v1/getBallFeeds", question)
+                url = f"{self._content_url}/commentary/v1/getBallFeeds"
+                return self._post(url, question, self._match_page(ask.source_id))
             case Resource.NAMES:
                 keys = {"p": ask.players, "s": (), "u": (), "v": (), "t": ask.teams, "lc": "en"}
-                return self._post(f"{self._names_url}/mapping/getHomeMapData", keys)
+                return self._post(f"{self._names_url}/mapping/getHomeMapData", keys, self._list_page)
+            case Resource.DRAWN:
+                return FetchRequest(source=self.name, url=self._match_page(ask.source_id), is_rendered=True)
             case other:
                 raise not_offered(self.name, other)
 
@@ -129,14 +138,29 @@ class CrexSource:
                     return _read_feed(ask.source_id, body)
                 case Resource.NAMES:
                     return _read_names(body)
+                case Resource.DRAWN:
+                    return read_drawn(ask.source_id, body)
                 case other:
                     raise not_offered(self.name, other)
 
-    def _get(self, path: str) -> FetchRequest:
-        return FetchRequest(source=self.name, url=f"{self._api_url}/api/v3/{path}")
+    def match_of(self, url: str) -> str | None:
+        parts = at_site(url, self._sites)
+        found = _MATCH_PAGE.match(parts.path) if parts else None
+        return (found["old"] or found["new"]) if found else None
 
-    def _post(self, url: str, question: dict[str, Any]) -> FetchRequest:
-        return FetchRequest(source=self.name, url=url, method="POST", body=msgspec.json.encode(question))
+    def _get(self, path: str, page: str) -> FetchRequest:
+        return FetchRequest(source=self.name, url=f"{self._api_url}/api/v3/{path}", page=page)
+
+    def _post(self, url: str, question: dict[str, Any], page: str) -> FetchRequest:
+        return FetchRequest(source=self.name, url=url, method="POST", body=msgspec.json.encode(question), page=page)
+
+    @property
+    def _list_page(self) -> str:
+        return f"{self._site_url}/live-matches"
+
+    def _match_page(self, source_id: str) -> str:
+        # Which words stand before the key does not matter to the site, as long as there are some.
+        return f"{self._site_url}/cricket-live-score/live-match-updates-{quote(source_id)}"
 
 
 # --- bodies ---------------------------------------------------------------------------------------------------------
@@ -250,36 +274,25 @@ def _to_board(source_id: str, state: _State) -> Board:
     # An innings that has not begun is filled with zeros: shown, but not there.
     if second is not None and second.is_blank:
         second = None
-    headline = "" if _CODE.fullmatch(state.B) else state.B.strip()
-    result = result_in(headline)
+    means = moment(state.B, first)
     return Board(
         source_id=source_id,
-        status=_status(state.B, headline, first, result),
-        headline=headline,
+        status=means.status,
+        headline=means.headline,
         batting=batting,
         bowling=bowling,
         first=first,
         second=second,
-        result=result,
-        is_innings_over=result is not None or _INNINGS_OVER.search(headline) is not None,
+        result=means.result,
+        is_innings_over=means.is_innings_over,
         target=_target(state.tg),
         match_format=state.fo or None,
         start_at=datetime.fromtimestamp(state.mt / 1000, UTC) if state.mt else None,
         batters=_batters(state),
         bowler=_bowler(state),
         # Odds and forecasts change all the time; equal scores, sides and texts mean nothing new for us.
-        fingerprint="|".join((state.a, headline, state.j, state.k, str(state.mt), str(state.tg))),
+        fingerprint="|".join((state.a, means.headline, state.j, state.k, str(state.mt), str(state.tg))),
     )
-
-
-def _status(raw: str, headline: str, first: InningsScore | None, result: Result | None) -> MatchStatus:
-    if result is not None:
-        return MatchStatus.COMPLETED
-    if headline:
-        return MatchStatus.BREAK
-    if not raw and (first is None or first.is_blank):
-        return MatchStatus.UPCOMING
-    return MatchStatus.LIVE
 
 
 def _innings_score(field: str, text: str) -> InningsScore | None:

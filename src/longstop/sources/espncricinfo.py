@@ -19,6 +19,7 @@ from longstop.errors import LayoutChanged, MalformedBody, SourceChallenged, Wron
 from longstop.fetching.base import FetchRequest
 from longstop.model.cricket import Delivery, Dismissal, InningsScore, Overs, OverSummary, Runs, Score, Target, Wicket
 from longstop.model.match import MatchStatus, Sport
+from longstop.sources.addresses import at_site
 from longstop.sources.base import (
     Ask,
     BallItem,
@@ -41,6 +42,8 @@ from longstop.sources.results import result_in
 BALLS_PER_OVER = 6
 
 _STATE = re.compile(rb'<script id="__NEXT_DATA__" type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
+#: Series and match, each a few words and a number.
+_MATCH_PAGE = re.compile(r"/series/[^/]+-\d{1,12}/[^/]+-(?P<match>\d{1,12})(?:/|$)", re.ASCII)
 _INNINGS_OVER = re.compile(r"^(innings break|super over)\b", re.IGNORECASE)
 
 #: The words are steadier than the numbers beside them, of which only five were recorded.
@@ -75,8 +78,12 @@ class EspncricinfoSource:
 
     name = "espncricinfo"
     sport = Sport.CRICKET
+    #: Its pages carry their data in themselves.
+    calls: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ("www.espncricinfo.com", "espncricinfo.com")
 
     def __init__(self, config: SourceConfig) -> None:
+        self._sites = (*self.sites, *config.hosts)
         self._site_url = config.metadata.get("site_url", "https://www.espncricinfo.com")
 
     def request(self, ask: Ask) -> FetchRequest:
@@ -84,6 +91,11 @@ class EspncricinfoSource:
         if ask.resource is not Resource.LIST:
             path = f"/series/series-0/match-{ask.source_id}/full-scorecard"
         return FetchRequest(source=self.name, url=self._site_url + path)
+
+    def match_of(self, url: str) -> str | None:
+        parts = at_site(url, self._sites)
+        found = _MATCH_PAGE.match(parts.path) if parts else None
+        return found["match"] if found else None
 
     def parse(self, ask: Ask, body: bytes) -> Reading:
         with belonging_to(self.name, f"{ask.resource} {ask.source_id}".rstrip()):

@@ -6,10 +6,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, Field, StrictBool, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, ValidationError
 
 from longstop.config_file import Group, Wanted, Whole, parse_yaml, read_text, say_problems, suggest
 from longstop.errors import LongstopError, SettingsError
+from longstop.fetching.browser.base import LADDER, BrowserKind, Mode
 from longstop.model.match import Sport
 from longstop.sources.base import Source, SourceConfig
 
@@ -18,10 +19,25 @@ ENTRY_POINT_GROUP = "longstop.sources"
 _HOST = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$")]
 
 
+#: What a class must have to be a source.
+_NEEDED: dict[str, Callable[[object], bool]] = {
+    "request": callable,
+    "parse": callable,
+    "match_of": callable,
+    "sport": lambda sport: isinstance(sport, Sport),
+    "calls": lambda calls: isinstance(calls, tuple),
+    "sites": lambda sites: isinstance(sites, tuple),
+}
+
+
 def _refuse_none(hosts: tuple[str, ...]) -> tuple[str, ...]:
     if not hosts:
         raise ValueError("a site without a host cannot be asked")
     return hosts
+
+
+def _none_as_word(kind: object) -> object:
+    return None if kind == "none" else kind
 
 
 class _Entry(Group):
@@ -43,6 +59,10 @@ class _Entry(Group):
         str | None, Field(pattern=r"\S"), Wanted("who gave leave to read this site, when and how, or null")
     ] = None
     metadata: Annotated[dict[str, str], Field(default_factory=dict), Wanted("`name: text` lines")]
+    browser: Annotated[
+        BrowserKind | None, BeforeValidator(_none_as_word), Wanted("none, shell, headless or headed")
+    ] = None
+    modes: Annotated[tuple[Mode, ...], Wanted(f"a list with some of {', '.join(LADDER)}")] = LADDER
 
 
 def load_sources(path: Path) -> tuple[SourceConfig, ...]:
@@ -89,10 +109,10 @@ def make_source(config: SourceConfig) -> Source:
         raise
     except Exception as error:  # the class may be a third party's: whatever it raises is a fact about the setting
         raise SettingsError(f"source {config.domain_id} cannot be made by {config.adapter_class}: {error!r}") from error
-    is_callable = callable(getattr(source, "request", None)) and callable(getattr(source, "parse", None))
-    if not (is_callable and isinstance(getattr(source, "sport", None), Sport)):
+    missing = [name for name, is_fit in _NEEDED.items() if not is_fit(getattr(source, name, None))]
+    if missing:
         raise SettingsError(
-            f"source {config.domain_id}: {config.adapter_class} is no source, it lacks request, parse or sport"
+            f"source {config.domain_id}: {config.adapter_class} is no source, it lacks {', '.join(missing)}"
         )
     return cast(Source, source)
 

@@ -32,6 +32,7 @@ from longstop.model.football import (
     VarDecision,
 )
 from longstop.model.match import MatchStatus, Sport
+from longstop.sources.addresses import at_site
 from longstop.sources.base import (
     Ask,
     FootballBoard,
@@ -52,11 +53,16 @@ from longstop.sources.base import (
     not_offered,
 )
 from longstop.sources.decode import decode
+from longstop.sources.sofascore_dom import read_drawn
 
 #: Stands where a number has no meaning.
 _NO_NUMBER = 999
 #: A match with extra time, its added time included.
 _LAST_MINUTE, _MOST_ADDED = 130, 60
+
+#: How the address of a match's page names the match: behind the mark, or in a path of the short kind.
+_EVENT_MARK = re.compile(r"id:(?P<event>\d{1,12})(?:,.*)?", re.ASCII)
+_EVENT_PAGE = re.compile(r"(?:/api/v1)?/event/(?:[^/]+/)?(?P<event>\d{1,12})/?", re.ASCII)
 
 _PATHS = {
     Resource.LIVE: "",
@@ -71,16 +77,32 @@ class SofascoreSource:
 
     name = "sofascore"
     sport = Sport.FOOTBALL
+    calls: tuple[str, ...] = ("/api/v1/event/*",)
+    sites: tuple[str, ...] = ("www.sofascore.com", "sofascore.com")
 
     def __init__(self, config: SourceConfig) -> None:
+        self._sites = (*self.sites, *config.hosts)
         self._api_url = config.metadata.get("api_url", "https://www.sofascore.com")
+        self._site_url = config.metadata.get("site_url", "https://www.sofascore.com")
 
     def request(self, ask: Ask) -> FetchRequest:
         if ask.resource is Resource.LIST:
-            return self._get("sport/football/events/live")
+            return self._get("sport/football/events/live", "football/live")
+        # Which words stand before the id does not matter to the site.
+        page = f"event/match/{ask.source_id}"
+        if ask.resource is Resource.DRAWN:
+            return FetchRequest(source=self.name, url=f"{self._site_url}/{page}", is_rendered=True)
         if ask.resource not in _PATHS:
             raise not_offered(self.name, ask.resource)
-        return self._get(f"event/{ask.source_id}{_PATHS[ask.resource]}")
+        return self._get(f"event/{ask.source_id}{_PATHS[ask.resource]}", page)
+
+    def match_of(self, url: str) -> str | None:
+        parts = at_site(url, self._sites)
+        if parts is None:
+            return None
+        # The words and the code in the path are of the pair of teams, not of one of their matches.
+        found = _EVENT_MARK.fullmatch(parts.fragment) or _EVENT_PAGE.fullmatch(parts.path)
+        return found["event"] if found else None
 
     def parse(self, ask: Ask, body: bytes) -> Reading:
         with belonging_to(self.name, f"{ask.resource} {ask.source_id}".rstrip()):
@@ -95,11 +117,13 @@ class SofascoreSource:
                     return _read_lineups(body)
                 case Resource.STATISTICS:
                     return _read_statistics(body)
+                case Resource.DRAWN:
+                    return read_drawn(ask.source_id, body)
                 case other:
                     raise not_offered(self.name, other)
 
-    def _get(self, path: str) -> FetchRequest:
-        return FetchRequest(source=self.name, url=f"{self._api_url}/api/v1/{path}")
+    def _get(self, path: str, page: str) -> FetchRequest:
+        return FetchRequest(source=self.name, url=f"{self._api_url}/api/v1/{path}", page=f"{self._site_url}/{page}")
 
 
 # --- the event ------------------------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ MAX_BODY_BYTES = 5_000_000
 MAX_HINT_CHARACTERS = 80
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9-]+")
-_NAME = re.compile(r"\d{8}T\d{9}Z_[A-Za-z0-9-]+\.html")
 
 
 class _Kept(NamedTuple):
@@ -31,14 +30,26 @@ class _Kept(NamedTuple):
 class ErrorPages:
     """A folder of at most 100 pages and 50 MB; the oldest make room for the newest."""
 
-    def __init__(self, folder: Path, *, max_pages: int = MAX_PAGES, max_total_bytes: int = MAX_TOTAL_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        suffix: str = "html",
+        root: Path | None = None,
+        max_pages: int = MAX_PAGES,
+        max_total_bytes: int = MAX_TOTAL_BYTES,
+    ) -> None:
         self._folder = folder
+        self._suffix = suffix
+        self._name = re.compile(rf"\d{{8}}T\d{{9}}Z_[A-Za-z0-9-]+\.{suffix}")
+        #: The data directory, below which the way to a kept page is told.
+        self._root = root or folder.parents[1]
         self._max_pages = max_pages
         self._max_total_bytes = max_total_bytes
 
     def keep(self, name: str, body: bytes, now: datetime) -> str | None:
         """Keep a page, whole or not at all; return where, below the data directory, or `None`. Never raises."""
-        path = self._folder / file_name(name, now)
+        path = self._folder / file_name(name, now, self._suffix)
         cut = body[:MAX_BODY_BYTES]
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -46,7 +57,7 @@ class ErrorPages:
             _write(path, cut)
         except OSError:  # a page is good to have; the error that it belongs to is told anyway
             return None
-        return f"{self._folder.parent.name}/{self._folder.name}/{path.name}"
+        return path.relative_to(self._root).as_posix()
 
     def _make_room(self, size: int) -> None:
         kept = sorted(self._pages())
@@ -62,15 +73,22 @@ class ErrorPages:
             for entry in entries:
                 if entry.name.endswith(".part"):
                     Path(entry.path).unlink(missing_ok=True)
-                elif _NAME.fullmatch(entry.name):
+                elif self._name.fullmatch(entry.name):
                     yield _Kept(entry.name, entry.stat(follow_symlinks=False).st_size)
 
 
-def file_name(hint: str, now: datetime) -> str:
+class NoPages:
+    """Keeps nothing, where the operator wants nothing kept."""
+
+    def keep(self, name: str, body: bytes, now: datetime) -> str | None:
+        return None
+
+
+def file_name(hint: str, now: datetime, suffix: str = "html") -> str:
     """Return a name that sorts by time and that no site can choose."""
     moment = now.astimezone(UTC)
     safe = _UNSAFE.sub("-", hint[:MAX_HINT_CHARACTERS]).strip("-") or "page"
-    return f"{moment:%Y%m%dT%H%M%S}{moment.microsecond // 1000:03d}Z_{safe}.html"
+    return f"{moment:%Y%m%dT%H%M%S}{moment.microsecond // 1000:03d}Z_{safe}.{suffix}"
 
 
 def _write(path: Path, body: bytes) -> None:

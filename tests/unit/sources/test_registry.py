@@ -21,6 +21,8 @@ class EchoSource:
 
     name = "echo"
     sport = Sport.CRICKET
+    calls: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
 
     def __init__(self, config: SourceConfig) -> None:
         self.config = config
@@ -30,6 +32,9 @@ class EchoSource:
 
     def parse(self, ask: Ask, body: bytes) -> Reading:
         raise NotImplementedError
+
+    def match_of(self, url: str) -> str | None:
+        return None
 
 
 class Unfit:
@@ -174,7 +179,7 @@ def test_a_class_is_found_by_its_entry_point() -> None:
         ("no.such.module:Class", "cannot be loaded: No module named"),
         (f"{THIS}:Nobody", "cannot be loaded: module"),
         (":Class", "cannot be loaded"),
-        (f"{THIS}:Unfit", "is no source, it lacks request, parse or sport"),
+        (f"{THIS}:Unfit", "is no source, it lacks request, parse, match_of, sport, calls, sites"),
         (f"{THIS}:Broken", "cannot be made by"),
         (f"{THIS}:THIS", "cannot be made by"),
     ],

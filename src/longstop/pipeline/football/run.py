@@ -7,12 +7,15 @@ find        what does not add up                                                
 normalise   the payload that is served                                               normalise.py
 keep        one transaction; only when it is durable does the update count           pipeline/keeping.py
 
+Where the data cannot be had, the score is read from the drawn page (last_resort.py, drawn.py).
+
 Line-ups and statistics are parts of the payload and no events: they are asked for now and then, and their lack is no
 stop.
 """
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -25,14 +28,16 @@ from longstop.model.snapshot import canonical
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.football.compared import FootballCompared, FootballLook, compared
+from longstop.pipeline.football.drawn import laid_over
 from longstop.pipeline.football.normalise import normalise, status_of, title_of
 from longstop.pipeline.football.state import FootballState
 from longstop.pipeline.football.validate import validate_lineups, validate_statistics
 from longstop.pipeline.football.walk import look
 from longstop.pipeline.held import HeldMatch
 from longstop.pipeline.keeping import Proposal, Scribe
+from longstop.pipeline.last_resort import LastResort
 from longstop.resilience.attempt import AttemptState
-from longstop.sources.base import FootballBoard, Lineups
+from longstop.sources.base import DrawnFootballBoard, FootballBoard, Lineups, Statistics
 from longstop.storage.base import Finding, FindingKind, MatchStore, Receipt
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ResourceFailed
@@ -58,6 +63,7 @@ class FootballRoad:
         self._asker = asker
         self._bus = bus
         self._clock = clock
+        self._last_resort = LastResort(bus)
         self._scribe = Scribe(store=store, clock=clock, scraper_id=scraper_id)
 
     async def run(
@@ -74,12 +80,18 @@ class FootballRoad:
         """
         held, ref, effort = FootballState.of(state), state.row.ref, effort or Effort()
         with belonging_to(ref.source, f"look at {ref.source_id}"):
-            asker = self._asker.keeping(effort)
-            seen = await look(asker, held, board)
-            seen_at = self._clock.now()
-            told = await self._with_parts(asker, held, seen, is_whole=is_whole)
+            asker = self._asker.keeping(effort, state.priority(self._clock.now()))
+            try:
+                seen = await look(asker, held, board)
+            except SourceError as error:
+                lay_over = partial(laid_over, held)
+                after = await self._last_resort.read(asker, held, error, DrawnFootballBoard, lay_over)
+                seen_at = self._clock.now()
+            else:
+                self._last_resort.settle(held)
+                seen_at = self._clock.now()
+                after = compared(await self._with_parts(asker, held, seen, is_whole=is_whole), seen)
             effort.reach(AttemptState.CAPTURED)
-            after = compared(told, seen)
         effort.reach(AttemptState.VALIDATED)
 
         receipt = await self._scribe.write(held, _proposed(after, seen_at))
@@ -126,8 +138,11 @@ class FootballRoad:
         def check_lineups(lineups: Lineups) -> None:
             validate_lineups(state, lineups)
 
+        def check_statistics(statistics: Statistics) -> None:
+            validate_statistics(seen.incidents, statistics)
+
         lineups = await self._part(state, "lineups", lambda: asker.lineups(source_id), check_lineups)
-        statistics = await self._part(state, "statistics", lambda: asker.statistics(source_id), validate_statistics)
+        statistics = await self._part(state, "statistics", lambda: asker.statistics(source_id), check_statistics)
         return msgspec.structs.replace(
             state,
             lineups=lineups or state.lineups,

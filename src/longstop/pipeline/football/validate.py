@@ -1,14 +1,15 @@
 """Whether to believe a page: it speaks of the match we asked for, and its values can be true."""
 
 from longstop.errors import ImpossibleObservation, WrongMatch
-from longstop.model.football import Side
+from longstop.model.football import Card, CardKind, Goal, GoalKind, Side
 from longstop.pipeline.football.state import FootballState, people_in, squads
-from longstop.sources.base import FootballBoard, Incidents, Lineups, Statistics
+from longstop.sources.base import FootballBoard, Incidents, Lineups, Statistic, Statistics
 
 #: No match has ever had more.
 MAX_GOALS = 60
 ELEVEN = 11
-POSSESSION = "ballPossession"
+#: The source's names of figures, and of the period that they are for.
+POSSESSION, YELLOW_CARDS, ON_TARGET, WHOLE_MATCH = "ballPossession", "yellowCards", "shotsOnGoal", "ALL"
 #: So many people must be named before a list can be told to be of another match.
 ENOUGH_PEOPLE = 3
 
@@ -69,11 +70,29 @@ def validate_lineups(state: FootballState, lineups: Lineups) -> None:
         )
 
 
-def validate_statistics(statistics: Statistics) -> None:
-    """Raise unless these figures can be true."""
+def validate_statistics(incidents: Incidents | None, statistics: Statistics) -> None:
+    """Raise unless these figures can be true, and can be of the match whose list was just read."""
     for period, figures in statistics.periods.items():
         for figure in figures:
             if figure.home < 0 or figure.away < 0:
                 raise ImpossibleObservation(f"{figure.key} of {period} is negative")
             if figure.key == POSSESSION and abs(figure.home + figure.away - 100) > 1:
                 raise ImpossibleObservation(f"the ball is possessed to {figure.home} and {figure.away} per cent")
+            if period == WHOLE_MATCH and incidents is not None:
+                _check_against(incidents, figure)
+
+
+def _check_against(incidents: Incidents, figure: Statistic) -> None:
+    """Raise when a figure contradicts the list: nothing in the figures says which match they are of.
+
+    The two pages are not of the same moment, so each side may be one ahead.
+    """
+    for side, counted in ((Side.HOME, figure.home), (Side.AWAY, figure.away)):
+        shown = [item.content for item in incidents.items if item.side is side]
+        # Coaches are shown cards too, and are no players.
+        cards = sum(isinstance(it, Card) and it.player is not None and it.card is not CardKind.RED for it in shown)
+        goals = sum(isinstance(it, Goal) and it.how is not GoalKind.OWN_GOAL for it in shown)
+        if figure.key == YELLOW_CARDS and abs(counted - cards) > 1:
+            raise WrongMatch(f"the statistics are of another match: {counted:g} cards, and {cards} in the list")
+        if figure.key == ON_TARGET and counted < goals - 1:
+            raise WrongMatch(f"the statistics are of another match: {counted:g} shots on target, and {goals} goals")
