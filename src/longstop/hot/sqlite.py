@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from longstop.errors import StorageError, UnsafeSQLite
+from longstop.errors import StorageError, StoreDamaged, StoreTooNew, UnsafeSQLite
 from longstop.model.match import MonitoringRecord
 from longstop.storage.base import MAX_MATCH_ID, HotRow, NodeBeat
 from longstop.storage.connection import Synchronous, open_writable, translated
@@ -52,8 +52,9 @@ class SqliteHotWriter:
         self._orders: list[_Order] = []
         #: What the file holds, without the payloads: their checksums say enough.
         self._written: dict[int, HotRow] = {}
-        self._connection: apsw.Connection | None = _open(path)
+        self._connection: apsw.Connection | None = None
         self._is_failing = False
+        self._open_if_possible()
         self._stopping = Event()
         self._thread = Thread(target=self._work, name="writer of the hot view", daemon=True)
         self._thread.start()
@@ -133,6 +134,15 @@ class SqliteHotWriter:
             for beat in beats.values():
                 connection.execute(_SQL["put_beat"], {"node": beat.node, "beat": _text(beat)})
 
+    def _open_if_possible(self) -> None:
+        """Open the file; one that cannot be had now is asked for again with the first rows."""
+        try:
+            self._connection = _open(self._path)
+        except UnsafeSQLite:
+            raise
+        except StorageError as error:
+            self._complain(error)
+
     def _complain(self, error: StorageError) -> None:
         self._drop_connection()
         # The file may be a new one next time, so nothing counts as written any more.
@@ -151,8 +161,8 @@ class SqliteHotWriter:
 class SqliteHotReader:
     """The API's side; it sees nothing until there is a file, and follows to a new one."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = ReadOnlyDatabase(path, Database.HOT)
+    def __init__(self, path: Path, patience_ms: int | None = None) -> None:
+        self._file = ReadOnlyDatabase(path, Database.HOT, patience_ms)
 
     def row(self, match_id: int) -> HotRow | None:
         found = self._file.rows(_SQL["row"], {"match_id": match_id})
@@ -170,12 +180,10 @@ class SqliteHotReader:
 
 
 def _open(path: Path) -> apsw.Connection:
-    """Open the file; whatever is wrong with it, a new one is better than a repair."""
+    """Open the file; one that is damaged or of another version is made anew, one that is only held is waited for."""
     try:
         return open_writable(path, Database.HOT, Synchronous.OFF)
-    except UnsafeSQLite:
-        raise
-    except StorageError:
+    except (StoreDamaged, StoreTooNew):
         _remove(path)
         return open_writable(path, Database.HOT, Synchronous.OFF)
 

@@ -93,6 +93,10 @@ class MatchStatus(StrEnum):
     COMPLETED = "completed"
 
 
+#: Begun and not over.
+IN_PLAY = frozenset({MatchStatus.LIVE, MatchStatus.BREAK})
+
+
 class Priority(IntEnum):
     """Who goes first; lower is sooner."""
 
@@ -142,6 +146,8 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     interval_seconds: float | None = None
     tempo: str | None = None
     is_important: bool = False
+    #: Whether it is paused because somebody asked for that; it comes back when somebody asks again.
+    is_on_hold: bool = False
     #: How often its watch was begun anew.
     restarts: int = 0
     consecutive_failures: int = 0
@@ -149,3 +155,5 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     total_failures: int = 0
     last_error: str | None = None
     sport: Sport = Sport.CRICKET
+    #: Whether nobody could be asked last time: its site is left alone, or has asked for rest.
+    is_held: bool = False

@@ -7,8 +7,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from longstop.model.breaker import BreakerNote
 from longstop.model.event import Event, StoredEvent
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, Sport
+from longstop.model.rates import Rates
+from longstop.model.resources import MatchCost, Resources
 from longstop.model.snapshot import Provenance, Snapshot
 
 
@@ -195,7 +198,7 @@ class HotRow(Struct, frozen=True, kw_only=True):
 
 
 class NodeBeat(Struct, frozen=True, kw_only=True):
-    """A scraper's sign of life."""
+    """A scraper's sign of life, and how it says it is."""
 
     node: str
     pid: int
@@ -206,6 +209,23 @@ class NodeBeat(Struct, frozen=True, kw_only=True):
     errors_last_minute: int
     #: When each source's listing was last read; `None` before the first time.
     listed_at: dict[str, datetime | None] = {}
+    #: `healthy`, `degraded`, `failing` or `recovering`, since when, and why.
+    grade: str = "healthy"
+    graded_at: datetime | None = None
+    grade_reason: str = ""
+    #: The worst of the last ten seconds.
+    loop_lag_seconds: float | None = None
+    #: Of the process and all that it has started; `None` before the first measurement.
+    resources: Resources | None = None
+    rates: Rates = Rates()
+    #: Looks that wait for a slot, and those under way.
+    waiting: int | None = None
+    looking: int | None = None
+    breakers: tuple[BreakerNote, ...] = ()
+    #: Sources that somebody has paused.
+    paused_sources: tuple[str, ...] = ()
+    #: What each match takes, by its number.
+    costs: dict[int, MatchCost] = {}
 
 
 class HotWriter(Protocol):

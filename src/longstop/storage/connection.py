@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 
-from longstop.errors import StorageError, UnsafeSQLite
+from longstop.errors import StorageError, StoreDamaged, UnsafeSQLite
 from longstop.storage.migrate import Database, migrate
 
 #: Versions before this one can corrupt a WAL when two connections write and checkpoint at the same moment.
@@ -28,6 +28,9 @@ _MEANINGS: Mapping[type[apsw.Error], str] = {
 }
 
 
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+
+
 class Synchronous(StrEnum):
     """How much a commit waits for the disk."""
 
@@ -43,7 +46,8 @@ def is_safe_sqlite(version: str) -> bool:
 
 def as_storage_error(error: apsw.Error, path: Path) -> StorageError:
     meaning = _MEANINGS.get(type(error), "SQLite refused")
-    return StorageError(f"{path.name}: {meaning} ({type(error).__name__}: {error})")
+    kind = StoreDamaged if isinstance(error, _DAMAGE) else StorageError
+    return kind(f"{path.name}: {meaning} ({type(error).__name__}: {error})")
 
 
 @contextmanager
@@ -68,17 +72,17 @@ def open_writable(path: Path, database: Database, synchronous: Synchronous) -> a
     return connection
 
 
-def open_readable(path: Path) -> apsw.Connection:
+def open_readable(path: Path, patience_ms: int | None = None) -> apsw.Connection:
     """Open an existing file for reading only."""
     with translated(path):
-        return _connect(path, apsw.SQLITE_OPEN_READONLY)
+        return _connect(path, apsw.SQLITE_OPEN_READONLY, patience_ms)
 
 
-def _connect(path: Path, flags: int) -> apsw.Connection:
+def _connect(path: Path, flags: int, patience_ms: int | None = None) -> apsw.Connection:
     if not is_safe_sqlite(version := apsw.sqlite_lib_version()):
         raise UnsafeSQLite(f"SQLite {version} can damage a file that several processes use: install a newer apsw")
     connection = apsw.Connection(str(path), flags=flags)
-    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+    connection.set_busy_timeout(BUSY_TIMEOUT_MS if patience_ms is None else patience_ms)
     # A mapped file turns a disk error into a crash of the whole process, and does not mix with a second process.
     connection.pragma("mmap_size", 0)
     return connection
@@ -91,4 +95,4 @@ def _prepare(connection: apsw.Connection, path: Path, synchronous: Synchronous) 
     connection.pragma("journal_size_limit", WAL_SIZE_LIMIT_BYTES)
     verdict = connection.pragma("quick_check", 1)
     if verdict != "ok":
-        raise StorageError(f"{path.name}: the file is damaged ({verdict})")
+        raise StoreDamaged(f"{path.name}: the file is damaged ({verdict})")

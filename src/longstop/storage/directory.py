@@ -54,12 +54,12 @@ class DataDirectory:
         return self.path / "storage"
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold the directory as its only scraper. The kernel lets go when the process ends, however it ends."""
+    def lock(self, role: str = "scraper") -> Iterator[None]:
+        """Hold the directory as its only scraper, or supervisor. The kernel lets go when the process ends, anyhow."""
         try:
-            file = _locked(self.path / "scraper.lock")
+            file = _locked(self.path / f"{role}.lock")
         except BlockingIOError:
-            raise DataDirectoryInUse(_in_use(self.path)) from None
+            raise DataDirectoryInUse(_in_use(self.path, role)) from None
         except OSError as error:
             raise StorageError(f"{self.path} cannot be locked: {error.strerror}") from error
         with file:
@@ -80,10 +80,10 @@ def _locked(path: Path) -> TextIO:
     return file
 
 
-def _in_use(path: Path) -> str:
+def _in_use(path: Path, role: str) -> str:
     # Between taking the lock and writing its pid, a holder is nameless.
-    holder = (path / "scraper.lock").read_text(encoding="ascii")
-    who = f"the scraper with pid {holder}" if holder else "another scraper"
+    holder = (path / f"{role}.lock").read_text(encoding="ascii")
+    who = f"the {role} with pid {holder}" if holder else f"another {role}"
     return f"the data directory {path} is in use by {who}: stop it first, or choose another directory"
 
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 import apsw
 from msgspec import Struct
 
-from longstop.errors import StorageError, StoreTooNew
+from longstop.errors import StoreDamaged, StoreTooNew
 from longstop.storage.queries import Row, queries, rows, sql_folder
 
 _SQL = queries("migrations.sql")
@@ -45,14 +45,27 @@ def migrations_of(database: Database) -> tuple[Migration, ...]:
 
 def migrate(connection: apsw.Connection, database: Database) -> None:
     """Bring a file to the newest schema, or refuse one that is not what we know."""
-    for migration in pending(connection, migrations_of(database)):
-        with connection:
-            connection.execute(_SQL["create_migrations"])
-            connection.execute(migration.script)
-            connection.execute(
-                _SQL["record_migration"],
-                {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
-            )
+    known = migrations_of(database)
+    while pending(connection, known):
+        # Several processes may open a new file at the same moment: who is second looks again, and has less to do.
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for migration in pending(connection, known)[:1]:
+                _take(connection, migration)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _take(connection: apsw.Connection, migration: Migration) -> None:
+    connection.execute(_SQL["create_migrations"])
+    connection.execute(migration.script)
+    connection.execute(
+        _SQL["record_migration"],
+        {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
+    )
 
 
 def pending(connection: apsw.Connection, known: tuple[Migration, ...]) -> tuple[Migration, ...]:
@@ -63,7 +76,7 @@ def pending(connection: apsw.Connection, known: tuple[Migration, ...]) -> tuple[
         if migration is None:
             raise StoreTooNew(f"the store took the step {step['name']}, unknown to this version: install a newer one")
         if step["checksum"] != migration.checksum:
-            raise StorageError(f"{step['name']} is not what it was when the store took it: put the old text back")
+            raise StoreDamaged(f"{step['name']} is not what it was when the store took it: put the old text back")
     return tuple(by_number.values())
 
 

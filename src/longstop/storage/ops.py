@@ -1,7 +1,6 @@
 """The errors on SQLite: `ops.db`, written by the scraper, read and resolved by people."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,10 @@ from longstop.model.episode import (
     ResolutionMethod,
     StoredError,
 )
-from longstop.storage.connection import Synchronous, open_writable, translated
 from longstop.storage.migrate import Database
 from longstop.storage.queries import Row, queries, row, rows
 from longstop.storage.readonly import ReadOnlyDatabase
+from longstop.storage.reopened import ReopenedDatabase
 
 _SQL = queries("ops/queries.sql")
 
@@ -47,53 +46,37 @@ class ErrorWriter:
     """Writes errors; the file is opened when it is first needed, and again after every failure."""
 
     def __init__(self, path: Path, max_rows: int = MAX_ROWS) -> None:
-        self._path = path
+        self._file = ReopenedDatabase(path, Database.OPS)
         self._max_rows = max_rows
-        self._connection: apsw.Connection | None = None
 
     @property
     def is_open(self) -> bool:
-        return self._connection is not None
+        return self._file.is_open
 
     def open_episodes(self) -> list[Episode]:
         """Return what is unresolved."""
-        with self._file() as connection:
+        with self._file.connection() as connection:
             return [Episode(each["ref"], each["signature"]) for each in rows(connection, _SQL["open_episodes"])]
 
     def write(self, changes: Mapping[Episode, EpisodeChange]) -> None:
         """Write all changes or none."""
-        with self._file() as connection, connection:
+        with self._file.transaction() as connection:
             for episode, change in changes.items():
                 _write(connection, episode, change)
 
     def resolve(self, error_id: int, now: datetime) -> bool:
         """Mark an error as dealt with; return whether it was open."""
-        with self._file() as connection:
+        with self._file.connection() as connection:
             return row(connection, _SQL["resolve_error"], {"id": error_id, "at": to_iso(now)}) is not None
 
     def prune(self, now: datetime) -> None:
         """Let go of what is old, and of what is too much."""
-        with self._file() as connection, connection:
+        with self._file.transaction() as connection:
             connection.execute(_SQL["prune_old"], {"before": to_iso(now - KEEP_FOR)})
             connection.execute(_SQL["prune_many"], {"max_rows": self._max_rows})
 
     def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(apsw.Error):
-                connection.close()
-
-    @contextmanager
-    def _file(self) -> Iterator[apsw.Connection]:
-        """Give the connection; whatever goes wrong with it, the next one to ask gets a new one."""
-        try:
-            if self._connection is None:
-                self._connection = open_writable(self._path, Database.OPS, Synchronous.FULL)
-            with translated(self._path):
-                yield self._connection
-        except BaseException:
-            self.close()
-            raise
+        self._file.close()
 
 
 class ErrorReader:

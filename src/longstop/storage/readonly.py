@@ -18,9 +18,11 @@ class ReadOnlyDatabase:
     Safe to share between threads; each query is one statement and sees one committed state.
     """
 
-    def __init__(self, path: Path, database: Database) -> None:
+    def __init__(self, path: Path, database: Database, patience_ms: int | None = None) -> None:
         self._path = path
         self._database = database
+        #: How long a query waits for somebody who holds the file; `None` for as long as everybody does.
+        self._patience_ms = patience_ms
         self._lock = Lock()
         self._connection: apsw.Connection | None = None
         #: Device and inode of the file that is open: a file deleted and made again is another one.
@@ -48,7 +50,7 @@ class ReadOnlyDatabase:
         return self._connection
 
     def _open(self, identity: tuple[int, int]) -> None:
-        connection = open_readable(self._path)
+        connection = open_readable(self._path, self._patience_ms)
         try:
             ready = not pending(connection, migrations_of(self._database))
         except BaseException:

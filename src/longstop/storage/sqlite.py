@@ -65,8 +65,8 @@ class SqliteMatchStore:
 class SqliteMatchReader:
     """The reading side: sees what is committed, never waits for the writer, knows nothing until there is a file."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = ReadOnlyDatabase(path, Database.MATCHES)
+    def __init__(self, path: Path, patience_ms: int | None = None) -> None:
+        self._file = ReadOnlyDatabase(path, Database.MATCHES, patience_ms)
 
     def find(self, ref: MatchRef) -> MatchRow | None:
         found = self._file.rows(_SQL["match_of_ref"], {"source": ref.source, "source_id": ref.source_id})

@@ -2,7 +2,8 @@
 
 import pytest
 
-from longstop.supervision.backoff import RestartPolicy
+from longstop.supervision.backoff import RestartPolicy, time_to_stop
+from longstop.supervision.exits import Exit
 
 
 def waits(policy: RestartPolicy, *lives: float) -> list[float]:
@@ -32,3 +33,37 @@ def test_a_life_just_short_of_settled_counts_as_young() -> None:
 
 def test_weeks_of_dying_overflow_nothing() -> None:
     assert RestartPolicy().wait_after(1_000_000) == 60
+
+
+def test_a_child_whose_settings_are_wrong_waits_for_a_person_from_the_first_time_on() -> None:
+    policy = RestartPolicy()
+
+    assert [policy.wait_after(deaths, Exit.SETTINGS) for deaths in (1, 2, 9)] == [60, 60, 60]
+
+
+def test_a_child_that_finds_the_directory_held_waits_from_the_first_time_on_but_never_long() -> None:
+    policy = RestartPolicy()
+
+    assert [policy.wait_after(deaths, Exit.LOCKED) for deaths in (1, 2, 3, 4, 5, 99)] == [1, 2, 4, 8, 10, 10]
+
+
+@pytest.mark.parametrize("code", [Exit.DONE, Exit.RESTART, Exit.MEMORY, Exit.STORAGE, -9, 3])
+def test_every_other_end_waits_by_the_number_of_deaths_alone(code: int) -> None:
+    assert [RestartPolicy().wait_after(deaths, code) for deaths in (1, 2, 3)] == [0, 1, 2]
+
+
+@pytest.mark.req("FR-005")
+def test_two_stubborn_children_are_gone_within_thirty_seconds_in_all() -> None:
+    first = time_to_stop(30, 1, 30)
+    second = time_to_stop(30 - first, 0, 30)
+
+    assert (first, second) == (27, 3)
+    assert first + second == 30
+
+
+def test_a_child_gets_no_time_less_than_none() -> None:
+    assert time_to_stop(-1, 1, 30) == 0
+
+
+def test_a_quick_first_child_leaves_its_time_to_the_next() -> None:
+    assert time_to_stop(29, 0, 30) == 29

@@ -135,3 +135,7 @@ SELECT kind, key, name FROM names WHERE match_id = :match_id ORDER BY kind, key;
 -- A name, or a better one.
 INSERT INTO names (match_id, kind, key, name) VALUES (:match_id, :kind, :key, :name)
 ON CONFLICT (match_id, kind, key) DO UPDATE SET name = excluded.name WHERE excluded.name <> names.name;
+
+-- name: begin_generation
+-- A restored store is behind what was written after its backup: nobody's epoch or sequence number of then may come again.
+UPDATE matches SET epoch = epoch + :step, seq = seq + :step;

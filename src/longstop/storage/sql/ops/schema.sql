@@ -45,3 +45,87 @@ CREATE UNIQUE INDEX one_open_episode ON scraper_errors (ref, signature) WHERE re
 CREATE INDEX errors_by_episode ON scraper_errors (ref, signature, resolution_time) WHERE resolved = 1;
 CREATE INDEX errors_by_match ON scraper_errors (match_id);
 CREATE INDEX errors_by_last_seen ON scraper_errors (resolved, last_seen);
+
+-- What was done without a person, and what came of it.
+CREATE TABLE recoveries (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    -- Why, in a sentence.
+    trigger TEXT NOT NULL,
+    -- What it was done to: a process, a node, a source.
+    subject TEXT NOT NULL,
+    -- The process that did it, and so the one that sees what comes of it.
+    process TEXT NOT NULL,
+    began_at TEXT NOT NULL,
+    -- From the beginning until the outcome was seen.
+    duration_seconds REAL,
+    pids_before TEXT NOT NULL CHECK (json_valid(pids_before)),
+    pids_after TEXT CHECK (pids_after IS NULL OR json_valid(pids_after)),
+    outcome TEXT NOT NULL CHECK (outcome IN ('pending', 'recovered', 'not_recovered')),
+    -- What was seen, in a sentence.
+    observed TEXT, count INTEGER NOT NULL DEFAULT 1 CHECK (count > 0),
+    CHECK ((outcome = 'pending') = (observed IS NULL))
+) STRICT;
+
+CREATE INDEX recoveries_by_beginning ON recoveries (began_at);
+
+-- How it went over time: a row for each node and minute, and one for each match whose state changed.
+CREATE TABLE scraper_health_log (
+    id INTEGER PRIMARY KEY,
+    scraper_id TEXT NOT NULL,
+    -- NULL for the node as a whole.
+    match_id INTEGER,
+    ref TEXT,
+    timestamp TEXT NOT NULL,
+
+    health_status TEXT NOT NULL CHECK (health_status IN ('healthy', 'degraded', 'failing', 'recovering')),
+    error_count INTEGER NOT NULL,
+    memory_mb REAL,
+    cpu_percent REAL,
+
+    update_latency_ms INTEGER,
+    polling_interval_seconds REAL,
+
+    uptime_seconds REAL,
+    last_update_age_seconds REAL,
+    CHECK ((match_id IS NULL) = (ref IS NULL))
+) STRICT;
+
+CREATE INDEX health_by_scraper ON scraper_health_log (scraper_id, timestamp);
+CREATE INDEX health_by_match ON scraper_health_log (match_id, timestamp);
+CREATE INDEX health_by_status ON scraper_health_log (health_status, timestamp);
+CREATE INDEX health_by_time ON scraper_health_log (timestamp);
+
+-- What people ask of the scraper, and what it answered.
+CREATE TABLE commands (
+    -- Never used again: an address of a command leads to that command for ever, or to nothing.
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL CHECK (
+        kind IN ('watch', 'unwatch', 'pause_match', 'resume_match', 'pause_source', 'resume_source', 'recycle')
+    ),
+    argument TEXT NOT NULL,
+    asked_by TEXT NOT NULL,
+    asked_at TEXT NOT NULL,
+    -- The machine's monotonic seconds, the same for all its processes: what a command expires by, whatever the wall
+    -- clock does.
+    asked_monotonic REAL NOT NULL,
+    state TEXT NOT NULL DEFAULT 'pending'
+        CHECK (state IN ('pending', 'taken', 'done', 'refused', 'failed', 'expired')),
+    refusal TEXT CHECK (refusal IN ('not_known', 'conflict', 'memory')),
+    answer TEXT,
+    answered_at TEXT,
+    CHECK ((state IN ('pending', 'taken')) = (answer IS NULL)),
+    CHECK ((answer IS NULL) = (answered_at IS NULL)),
+    CHECK ((state = 'refused') = (refusal IS NOT NULL))
+) STRICT;
+
+CREATE INDEX open_commands ON commands (state, id) WHERE state IN ('pending', 'taken');
+
+-- What stays in force until it is taken back.
+CREATE TABLE standing_orders (
+    kind TEXT NOT NULL CHECK (kind IN ('unwatched', 'paused_match', 'paused_source')),
+    subject TEXT NOT NULL,
+    since TEXT NOT NULL,
+    asked_by TEXT NOT NULL,
+    PRIMARY KEY (kind, subject)
+) STRICT, WITHOUT ROWID;

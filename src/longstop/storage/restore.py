@@ -1,0 +1,115 @@
+"""A backup put back into a data directory that nobody uses. What was there before is moved aside, never deleted."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from longstop.clock import Clock
+from longstop.errors import StorageError, UsageError
+from longstop.storage.backup import copy_plain, sync
+from longstop.storage.connection import Synchronous, open_writable, translated
+from longstop.storage.directory import DataDirectory
+from longstop.storage.manifest import DATABASES, PLAIN, Manifest, digest, verified
+from longstop.storage.migrate import Database
+from longstop.storage.queries import queries
+
+#: By so much epochs and sequence numbers are raised: more than a match is taken over, or has events, between a backup
+#: and its return. Who wrote after the backup can then write no more, and who read then misses nothing that comes now.
+GENERATION_STEP = 1_000_000
+#: Whoever holds one of these is at work in the directory.
+ROLES = ("supervisor", "scraper")
+
+_SQL = queries("matches/queries.sql")
+_BESIDE = ("", "-wal", "-shm", "-journal")
+_SUFFIX = ".restored"
+
+
+class Restored(Struct, frozen=True, kw_only=True):
+    manifest: Manifest
+    #: Where the files are that were there before; `None` when there were none.
+    aside: Path | None
+
+
+def restore(folder: Path, data: Path, clock: Clock, *, force: bool = False) -> Restored:
+    """Put a backup's files into a data directory; raise, with nothing changed, where anything speaks against it."""
+    manifest = verified(folder)
+    directory = DataDirectory.open(data)
+    with _unused(directory):
+        if not force and (directory.matches_db.exists() or directory.ops_db.exists()):
+            raise UsageError(f"{data} is in use already: take an empty directory, or move its files aside with --force")
+        try:
+            return _put(folder, manifest, directory, clock)
+        except OSError as error:
+            raise StorageError(f"{data} cannot be restored: {error.strerror or error}") from error
+
+
+@contextmanager
+def _unused(directory: DataDirectory) -> Iterator[None]:
+    with ExitStack() as stack:
+        for role in ROLES:
+            stack.enter_context(directory.lock(role))
+        yield
+
+
+def _put(folder: Path, manifest: Manifest, directory: DataDirectory, clock: Clock) -> Restored:
+    drafts = [_draft(folder, directory.path, kept.name, kept.sha256) for kept in manifest.files]
+    _begin_generation(_draft_of(directory.path / "matches.db"))
+    aside = _move_aside(directory, f"before-restore-{clock.now():%Y%m%dT%H%M%SZ}")
+    for draft in drafts:
+        draft.rename(draft.with_name(draft.name.removesuffix(_SUFFIX)))
+    sync(directory.path)
+    return Restored(manifest=manifest, aside=aside)
+
+
+def _draft_of(path: Path) -> Path:
+    return path.with_name(path.name + _SUFFIX)
+
+
+def _draft(folder: Path, data: Path, name: str, sha256: str) -> Path:
+    """Copy a file of the backup beside its place, and make sure that it is what it was."""
+    draft = _draft_of(data / name)
+    _remove(draft)
+    copy_plain(folder / name, draft)
+    if digest(draft) != sha256:
+        raise StorageError(f"{name} was not copied whole: the disk may be failing")
+    return draft
+
+
+def _begin_generation(path: Path) -> None:
+    connection = open_writable(path, Database.MATCHES, Synchronous.FULL)
+    try:
+        with translated(path):
+            connection.execute(_SQL["begin_generation"], {"step": GENERATION_STEP})
+            # Its name is about to change: nothing may be left in a log of the old name.
+            connection.pragma("journal_mode", "DELETE")
+    finally:
+        connection.close()
+    sync(path)
+
+
+def _move_aside(directory: DataDirectory, name: str) -> Path | None:
+    """Move what the backup replaces into a folder of its own; the live view is of the old store, and built again."""
+    _remove(directory.hot_db)
+    replaced = [path for each in (*DATABASES, *PLAIN) for path in _with_logs(directory.path / each)]
+    if [path.name for path in replaced] == ["node-id"]:
+        replaced[0].unlink()  # made a moment ago, when the directory was opened
+        return None
+    aside = directory.path / name
+    aside.mkdir(mode=0o700)
+    for path in replaced:
+        path.rename(aside / path.name)
+    sync(aside)
+    return aside
+
+
+def _with_logs(path: Path) -> list[Path]:
+    beside = (path.with_name(path.name + suffix) for suffix in _BESIDE)
+    return [each for each in beside if os.path.lexists(each)]
+
+
+def _remove(path: Path) -> None:
+    for each in _with_logs(path):
+        each.unlink()

@@ -1,0 +1,125 @@
+"""The audit: every action that nobody asked for is written down when it begins, and again when its outcome was seen.
+
+Whoever acts never waits for a disk: a thread writes, at once, and tries again until the disk takes it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from pathlib import Path
+from threading import Lock
+from uuid import uuid4
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from longstop.clock import Clock
+from longstop.errors import IllegalTransition
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome, check_outcome
+from longstop.storage.audit import KEPT, RecoveryWriter
+from longstop.telemetry.background import Background
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import RecoveryBegan, RecoveryFailed, RecoverySucceeded
+
+RETRY_EVERY_SECONDS = 5.0
+_UNSEEN = "the process that did this ended before it saw an outcome"
+
+
+class Ticket(Struct, frozen=True):
+    """What `begin` gives and `end` takes."""
+
+    recovery: Recovery
+    began: float
+
+
+class Recoveries:
+    """One process's part of the audit. Entries may begin at any time; they are written while `writing` lasts."""
+
+    def __init__(self, path: Path, *, process: str, clock: Clock) -> None:
+        self._process = process
+        self._clock = clock
+        self._writer = RecoveryWriter(path)
+        self._lock = Lock()
+        self._unwritten: dict[str, Recovery] = {}
+        #: Begun, and its outcome not seen yet.
+        self._open: set[str] = set()
+        self._born_at = clock.now()
+        self._has_tidied = False
+        self._background = Background("recoveries", self._flush, every_seconds=RETRY_EVERY_SECONDS)
+        self._bus = Bus()
+
+    def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Ticket:
+        """Write down that something is going to be done, and why."""
+        recovery = Recovery(
+            id=uuid4().hex,
+            kind=kind,
+            trigger=trigger,
+            subject=subject,
+            process=self._process,
+            began_at=self._clock.now(),
+            pids_before=tuple(sorted(pids_before)),
+        )
+        self._open.add(recovery.id)
+        self._put(recovery)
+        self._bus.emit(RecoveryBegan(id=recovery.id, kind=kind.value, trigger=trigger, subject=subject))
+        return Ticket(recovery, self._clock.monotonic())
+
+    def end(
+        self, ticket: Ticket, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
+    ) -> Recovery:
+        """Write down what was seen to come of it, in a sentence. An outcome that nobody saw is none."""
+        begun = ticket.recovery
+        if begun.id not in self._open:
+            raise IllegalTransition(f"the outcome of recovery {begun.id} was told before")
+        check_outcome(begun.outcome, outcome)
+        ended = replace(
+            begun,
+            outcome=outcome,
+            observed=observed,
+            duration_seconds=round(self._clock.monotonic() - ticket.began, 3),
+            pids_after=None if pids_after is None else tuple(sorted(pids_after)),
+        )
+        self._open.remove(begun.id)
+        self._put(ended)
+        self._bus.emit(_told(ended))
+        return ended
+
+    @asynccontextmanager
+    async def writing(self, bus: Bus) -> AsyncIterator[None]:
+        """Write what is begun and ended; what happens is told to the bus too."""
+        self._bus = bus
+        async with self._background.running(bus):
+            yield
+        await asyncio.to_thread(self._writer.close)
+
+    def _put(self, recovery: Recovery) -> None:
+        with self._lock:
+            self._unwritten[recovery.id] = recovery
+            for oldest in list(self._unwritten)[:-KEPT]:
+                del self._unwritten[oldest]
+        self._background.wake()
+
+    def _flush(self) -> bool:
+        if not self._has_tidied:
+            self._writer.give_up(self._process, self._born_at, _UNSEEN)
+            self._has_tidied = True
+        with self._lock:
+            taken = dict(self._unwritten)
+        if not taken:
+            return False
+        self._writer.write(taken.values())
+        with self._lock:
+            # What has moved on meanwhile is written again.
+            self._unwritten = {key: each for key, each in self._unwritten.items() if each != taken.get(key)}
+        return True
+
+
+def _told(recovery: Recovery) -> RecoverySucceeded | RecoveryFailed:
+    tell = RecoverySucceeded if recovery.outcome is RecoveryOutcome.RECOVERED else RecoveryFailed
+    return tell(
+        id=recovery.id,
+        kind=recovery.kind.value,
+        subject=recovery.subject,
+        observed=recovery.observed or "",
+        duration_seconds=recovery.duration_seconds or 0.0,
+    )

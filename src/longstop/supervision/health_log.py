@@ -1,0 +1,110 @@
+"""Writes the health log without anyone waiting: a row for the node each minute, one for a match whose grade changed."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+
+from longstop.clock import Clock
+from longstop.model.match import MonitoringRecord
+from longstop.model.resources import MatchCost
+from longstop.storage.base import NodeBeat
+from longstop.storage.health_log import HealthLogWriter, HealthRow
+from longstop.supervision.grades import Grade, match_grade
+from longstop.telemetry.background import Background
+from longstop.telemetry.bus import Bus
+
+NODE_EVERY_SECONDS = 60.0
+PRUNE_EVERY_SECONDS = 3600.0
+#: While a disk fails, so many rows wait; then the oldest go.
+MAX_WAITING = 10_000
+
+
+class HealthLog:
+    """Takes what the caretaker sees. Rows are written while `writing` lasts."""
+
+    def __init__(self, path: Path, *, clock: Clock) -> None:
+        self._clock = clock
+        self._writer = HealthLogWriter(path)
+        self._waiting: deque[HealthRow] = deque(maxlen=MAX_WAITING)
+        self._grades: dict[int, Grade] = {}
+        self._node_at = clock.monotonic()
+        self._prune_at = clock.monotonic()
+        self._background = Background("health log", self._flush, every_seconds=5.0)
+
+    def note(self, beat: NodeBeat, records: Iterable[MonitoringRecord]) -> None:
+        """Take note of a node's beat and of how its matches are."""
+        now = self._clock.now()
+        self._waiting.extend(self._changed(beat.node, records, beat.costs, now))
+        if self._clock.monotonic() >= self._node_at:
+            self._node_at = self._clock.monotonic() + NODE_EVERY_SECONDS
+            self._waiting.append(node_row(beat, now))
+
+    @asynccontextmanager
+    async def writing(self, bus: Bus) -> AsyncIterator[None]:
+        async with self._background.running(bus):
+            yield
+        await asyncio.to_thread(self._writer.close)
+
+    def _changed(
+        self, node: str, records: Iterable[MonitoringRecord], costs: Mapping[int, MatchCost], now: datetime
+    ) -> Iterator[HealthRow]:
+        before, self._grades = self._grades, {}
+        for record in records:
+            grade = self._grades[record.match_id] = match_grade(record, now)
+            # A match is taken for healthy before anything is known of it: its first row is its first trouble.
+            if grade is not before.get(record.match_id, Grade.HEALTHY):
+                yield match_row(node, record, grade, now, costs.get(record.match_id, MatchCost()))
+
+    def _flush(self) -> bool:
+        rows = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        try:
+            if rows:
+                self._writer.write(rows)
+        except BaseException:
+            self._waiting.extendleft(reversed(rows))
+            raise
+        if self._clock.monotonic() >= self._prune_at:
+            self._prune_at = self._clock.monotonic() + PRUNE_EVERY_SECONDS
+            self._writer.prune(self._clock.now())
+        return bool(rows)
+
+
+def node_row(beat: NodeBeat, now: datetime) -> HealthRow:
+    used, latency = beat.resources, beat.rates.average_latency_ms
+    return HealthRow(
+        scraper_id=beat.node,
+        timestamp=now,
+        health_status=beat.grade,
+        error_count=beat.errors_last_minute,
+        memory_mb=_megabytes(used.rss_bytes if used else None),
+        cpu_percent=used.cpu_percent if used else None,
+        update_latency_ms=None if latency is None else round(latency),
+        uptime_seconds=round((now - beat.started_at).total_seconds(), 1),
+        last_update_age_seconds=_age(beat.rates.last_success_at, now),
+    )
+
+
+def match_row(node: str, record: MonitoringRecord, grade: Grade, now: datetime, cost: MatchCost) -> HealthRow:
+    return HealthRow(
+        scraper_id=node,
+        match_id=record.match_id,
+        ref=str(record.ref),
+        timestamp=now,
+        health_status=grade.value,
+        error_count=record.consecutive_failures,
+        memory_mb=_megabytes(cost.pss_bytes),
+        cpu_percent=cost.cpu_percent,
+        polling_interval_seconds=record.interval_seconds,
+        last_update_age_seconds=_age(record.last_poll_at, now),
+    )
+
+
+def _megabytes(count: int | None) -> float | None:
+    return None if count is None else round(count / 1024 / 1024, 1)
+
+
+def _age(moment: datetime | None, now: datetime) -> float | None:
+    return None if moment is None else max(0.0, round((now - moment).total_seconds(), 1))

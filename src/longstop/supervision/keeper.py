@@ -1,0 +1,265 @@
+"""A keeper: one child's life after life, and the end of it with all that it has started."""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from longstop import __version__
+from longstop.clock import Clock
+from longstop.fetching.browser import processes
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.settings import PARENT_FD_VARIABLE
+from longstop.supervision.audit import Ticket
+from longstop.supervision.backoff import RestartPolicy
+from longstop.supervision.exits import Exit, describe
+from longstop.supervision.pens import OpenPen, Pen
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import ChildDied, ChildRenewed, ProcessStarted, ProcessStopped
+
+#: When memory runs out, the kernel takes a child before its supervisor, and a page (300) before the child it is for.
+CHILD_OOM_SCORE = 200
+SUPERVISOR_OOM_SCORE = -500
+#: How long a killed process is waited for: one that hangs in the kernel must not hang us.
+KILLED_WITHIN = 2.0
+
+
+class ChildSpec(Struct, frozen=True, kw_only=True):
+    """A process to keep alive."""
+
+    name: str
+    argv: tuple[str, ...]
+    #: Its whole environment; the supervisor adds the pipe to itself.
+    env: Mapping[str, str]
+
+
+class Audit(Protocol):
+    """Where it is written down what was done without a person."""
+
+    def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Ticket: ...
+
+    def end(
+        self, ticket: Ticket, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
+    ) -> Recovery: ...
+
+
+class _Renewal(Struct, frozen=True, kw_only=True):
+    kind: RecoveryKind
+    reason: str
+    pids: tuple[int, ...]
+
+
+class Keeper:
+    """Starts one child, starts it again when it dies, and ends it when asked."""
+
+    def __init__(
+        self,
+        spec: ChildSpec,
+        *,
+        bus: Bus,
+        clock: Clock,
+        policy: RestartPolicy,
+        pen: Pen | None = None,
+        audit: Audit | None = None,
+    ) -> None:
+        self.name = spec.name
+        self._spec = spec
+        self._bus = bus
+        self._clock = clock
+        self._policy = policy
+        self._pen = pen or OpenPen()
+        self._audit = audit
+        self._process: Process | None = None
+        self._identity: processes.Identity | None = None
+        self._renewal: _Renewal | None = None
+        #: What was done and is not seen to have helped yet.
+        self._ticket: Ticket | None = None
+        self._stopping = asyncio.Event()
+        # Held while a start is under way, so that a stop never misses the process that is just being born.
+        self._starting = asyncio.Lock()
+
+    @property
+    def pid(self) -> int | None:
+        """The living child's; `None` between two lives."""
+        return self._process.pid if self._process is not None and self._process.returncode is None else None
+
+    def own_pids(self) -> frozenset[int]:
+        """Return the living child and whoever is in its pen."""
+        return self._pen.pids() | ({self.pid} if self.pid is not None else frozenset())
+
+    @property
+    def is_starting(self) -> bool:
+        return self._starting.locked()
+
+    @property
+    def is_over(self) -> bool:
+        return self._stopping.is_set()
+
+    def tree(self, among: Collection[processes.Process] | None = None) -> list[processes.Process]:
+        """Return the child and all that it has started, as far as they live."""
+        people = processes.everybody() if among is None else among
+        penned = self._pen.pids()
+        family = {each.pid for each in processes.family(self._identity, people)} if self._identity else set()
+        return [each for each in people if each.pid in penned | family and each.state != "Z"]
+
+    async def keep(self, life_line: int) -> None:
+        """Live one life after the other until it is over."""
+        deaths = 0
+        while not self._stopping.is_set():
+            # After a failure of ours one may still be alive: two at a time would be one too many.
+            await self._end_tree(self._process)
+            began = self._clock.monotonic()
+            pid, exit_code = await self._live_once(life_line)
+            if self._stopping.is_set():
+                return
+            deaths = self._policy.deaths_in_a_row(deaths, self._clock.monotonic() - began)
+            wait = self._policy.wait_after(deaths, exit_code)
+            self._tell_end(pid, exit_code, wait)
+            await self._pause(wait)
+
+    async def renew(self, kind: RecoveryKind, reason: str, *, within: float) -> None:
+        """End the living child, gently while there is time, so that the next one begins."""
+        process = self._process
+        if process is None or self.is_over:
+            return
+        pids = tuple(each.pid for each in self.tree())
+        self._renewal = _Renewal(kind=kind, reason=reason, pids=pids)
+        if within > 0:
+            await _ask_to_stop(process, within)
+        await self._end_tree(process)
+
+    async def stop(self, within: float, hurry: asyncio.Event) -> bool:
+        """End the child for good; return whether it went by itself."""
+        self._stopping.set()
+        async with self._starting:
+            process = self._process
+        if process is None:
+            return True
+        went = await _ask_to_stop(process, within, hurry)
+        await self._end_tree(process)
+        self._pen.close()
+        self._bus.emit(ProcessStopped(process=self.name, pid=process.pid))
+        return went
+
+    async def _live_once(self, life_line: int) -> tuple[int, int]:
+        """Start the child, wait for its end, and return its pid and exit code."""
+        try:
+            async with self._starting:
+                if self.is_over:
+                    return 0, 0
+                process = self._process = await self._start(life_line)
+                self._hold(process.pid)
+        except OSError:  # no memory, no process slot, no such program: the next try may do better
+            return 0, Exit.NOT_STARTED
+        self._bus.emit(ProcessStarted(process=self.name, pid=process.pid, version=__version__))
+        exit_code = await self._see_it_settle(process)
+        if not self.is_over:
+            # What the dead child started must not work on beside the next one.
+            await self._end_tree(process)
+        return process.pid, exit_code
+
+    async def _start(self, life_line: int) -> Process:
+        return await asyncio.create_subprocess_exec(
+            *self._spec.argv,
+            env={**self._spec.env, PARENT_FD_VARIABLE: str(life_line)},
+            stdin=DEVNULL,
+            pass_fds=(life_line,),
+            start_new_session=True,  # a process group of its own: Ctrl-C reaches the supervisor alone
+        )
+
+    def _hold(self, pid: int) -> None:
+        """Do what holds for all that the child will start; it needs longer to start anything than this takes."""
+        self._pen.take(pid)
+        _score(pid, CHILD_OOM_SCORE)
+        found = processes.look(pid)
+        self._identity = found.identity if found is not None else None
+
+    async def _see_it_settle(self, process: Process) -> int:
+        """Wait for the child's end; on the way, note whether what was done before has helped."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._policy.settled_after):
+                exit_code = await process.wait()
+                self._close(RecoveryOutcome.NOT_RECOVERED, f"it ended again: {describe(exit_code)}", ())
+                return exit_code
+        seen = f"process {process.pid} has run for {self._policy.settled_after:g} s"
+        self._close(RecoveryOutcome.RECOVERED, seen, (process.pid,))
+        return await process.wait()
+
+    def _tell_end(self, pid: int, exit_code: int, wait: float) -> None:
+        renewal, self._renewal = self._renewal, None
+        if renewal is not None:
+            told = ChildRenewed(process=self.name, pid=pid, exit_code=exit_code, reason=renewal.reason)
+            self._bus.emit(told)
+            self._open(renewal.kind, renewal.reason, renewal.pids)
+            return
+        reason = describe(exit_code)
+        self._bus.emit(
+            ChildDied(process=self.name, pid=pid, exit_code=exit_code, restart_in_seconds=wait, reason=reason)
+        )
+        self._open(RecoveryKind.RESTART, reason, (pid,) if pid else ())
+
+    def _open(self, kind: RecoveryKind, trigger: str, pids: Collection[int]) -> None:
+        if self._audit is not None:
+            self._ticket = self._audit.begin(kind, trigger=trigger, subject=self.name, pids_before=pids)
+
+    def _close(self, outcome: RecoveryOutcome, observed: str, pids: Collection[int]) -> None:
+        if self._audit is not None and self._ticket is not None and not self.is_over:
+            self._audit.end(self._ticket, outcome, observed=observed, pids_after=pids)
+            self._ticket = None
+
+    async def _end_tree(self, process: Process | None) -> None:
+        """End whatever of a child is left, by every means there is, unless the next one lives already."""
+        if process is None or process is not self._process:
+            return
+        people = self.tree()
+        self._pen.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        for each in people:
+            processes.kill(each.identity)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(KILLED_WITHIN):
+                await process.wait()
+        if process is self._process:
+            self._process = self._identity = None
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+
+
+def outlive_children() -> None:
+    """Let the kernel take others before this process when memory runs out, as far as we may ask for it."""
+    _score(os.getpid(), SUPERVISOR_OOM_SCORE)
+
+
+def _score(pid: int, score: int) -> None:
+    with suppress(OSError):  # only root may lower it
+        Path(f"/proc/{pid}/oom_score_adj").write_text(str(score), encoding="ascii")
+
+
+async def _ask_to_stop(process: Process, within: float, hurry: asyncio.Event | None = None) -> bool:
+    """Ask a process to stop, and wait; return whether it has."""
+    with suppress(ProcessLookupError):
+        process.terminate()
+    waits = {asyncio.ensure_future(process.wait())}
+    if hurry is not None:
+        waits.add(asyncio.ensure_future(_until_set(hurry)))
+    try:
+        await asyncio.wait(waits, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waits:
+            each.cancel()
+    return process.returncode is not None
+
+
+async def _until_set(event: asyncio.Event) -> int:
+    await event.wait()
+    return 0

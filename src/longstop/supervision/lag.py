@@ -1,0 +1,80 @@
+"""The event loop's lag: measured by a ticker on the loop, and watched from a thread that can still speak."""
+
+import asyncio
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import LoopResumed, LoopStalled
+
+TICK_SECONDS = 0.25
+STALLED_SECONDS = 5.0
+#: The worst lag of this many ticks is shown: ten seconds.
+SHOWN_TICKS = 40
+
+
+class LoopWatch:
+    """How late the loop is. Made on the loop that it watches."""
+
+    def __init__(
+        self, bus: Bus, monotonic: Callable[[], float], *, tick: float = TICK_SECONDS, stalled: float = STALLED_SECONDS
+    ) -> None:
+        self._bus = bus
+        self._monotonic = monotonic
+        self._tick = tick
+        self._stalled = stalled
+        self._loop = asyncio.get_running_loop()
+        self._thread_id = threading.get_ident()
+        self._ticked_at = monotonic()
+        self._lags: deque[float] = deque(maxlen=SHOWN_TICKS)
+        self._ending = threading.Event()
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """Return the worst of the last ten seconds; `None` before the first tick."""
+        return round(max(self._lags), 4) if self._lags else None
+
+    async def run(self) -> None:
+        """Tick until cancelled, with a thread that watches the ticks."""
+        with self._watched():
+            while True:
+                began = self._ticked_at = self._monotonic()
+                await asyncio.sleep(self._tick)
+                self._lags.append(max(0.0, self._monotonic() - began - self._tick))
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        threading.Thread(target=self._watch, name="watch of the event loop", daemon=True).start()
+        try:
+            yield
+        finally:
+            self._ending.set()
+
+    def _watch(self) -> None:
+        stalled_since: float | None = None
+        while not self._ending.wait(self._tick):
+            ticked_at = self._ticked_at
+            if stalled_since is not None and ticked_at != stalled_since:
+                self._bus.emit(LoopResumed(seconds=round(ticked_at - stalled_since, 1)))
+                stalled_since = None
+            if stalled_since is None and self._monotonic() - ticked_at > self._stalled:
+                stalled_since = ticked_at
+                self._bus.emit(LoopStalled(seconds=round(self._monotonic() - ticked_at, 1), stacks=self._stacks()))
+
+    def _stacks(self) -> str:
+        """Return where every thread stands, the loop's first."""
+        frames, names = sys._current_frames(), {each.ident: each.name for each in threading.enumerate()}
+        running = asyncio.current_task(self._loop)
+        head = f"the loop runs {running.get_name()}" if running else "the loop runs no task"
+        ordered = sorted(frames, key=lambda ident: ident != self._thread_id)
+        parts = [f"thread {names.get(ident, ident)}:\n{''.join(_stack(frames[ident]))}" for ident in ordered]
+        return "\n".join([head, *parts])
+
+
+def _stack(frame: object) -> list[str]:
+    """Return the stack, the innermost call first: it is the one that matters when the text is cut."""
+    return traceback.format_stack(frame)[::-1]  # type: ignore[arg-type]  # frames have no public type in `sys`

@@ -1,0 +1,192 @@
+"""A stage whose supervisor can be killed and started anew, in other circumstances too, as a service manager would."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from longstop.clock import SystemClock, from_iso
+from longstop.errors import UsageError
+from longstop.settings import OUR_PREFIXES, PARENT_FD_VARIABLE
+from longstop.simulator.judge import Verdict
+from longstop.trial.account import account
+from longstop.trial.sample import list_matches
+from longstop.trial.settle import wait_until_synced
+from longstop.trial.stage import Stage, StageOptions, staged
+from tests.acceptance.harness import QUICK, Event, read_log, told
+
+PATIENCE_SECONDS = 40.0
+
+
+class Running:
+    """Real processes in play, and what can be done to them."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self._first_log = stage.log
+        scraper = stage.scraper()
+        assert scraper is not None
+        first = scraper.parent()
+        assert first is not None
+        self.up = first
+        self.environ = {name: value for name, value in first.environ().items() if name != PARENT_FD_VARIABLE}
+        #: When all was fresh under the newest supervisor.
+        self.fresh_at = SystemClock().now()
+        self._later: list[Process] = []
+        self._stages: list[Stage] = []
+
+    def pid_of(self, process: str) -> int | None:
+        """Return who is the scraper, the API or the supervisor (`up`) now."""
+        if process == "up":
+            return self.up.pid
+        found = self.stage.process(process)
+        return found.pid if found is not None else None
+
+    async def start_up(self, *before: str, **more: str) -> None:
+        """Start another supervisor on the same data, by a command that comes before it if need be."""
+        log = self._first_log.with_name(f"longstop-{len(self._later)}.log")
+        with log.open("wb") as out:
+            process = await asyncio.create_subprocess_exec(
+                *(*before, sys.executable, "-m", "longstop", "up"),
+                env={**self.environ, **more},
+                stdin=DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        self._later.append(process)
+        self.up = psutil.Process(process.pid)
+        old = self.stage
+        self.stage = Stage(
+            data=old.data,
+            truth=old.truth,
+            api_url=old.api_url,
+            simulator_url=old.simulator_url,
+            token=old.token,
+            up=process,
+            log=log,
+            sites=old.sites,
+        )
+        self._stages.append(self.stage)
+
+    async def replace_up(self, *before: str, **more: str) -> None:
+        """Let the supervisor stop, and start another one in other circumstances; return when it is in play."""
+        self.up.send_signal(signal.SIGTERM)
+        await until(lambda: not is_alive(self.up), "the first supervisor stops")
+        began = SystemClock().now()
+        await self.start_up(*before, **more)
+        await until_true(self.is_fresh_since, began)
+        self.fresh_at = SystemClock().now()
+
+    async def is_fresh_since(self, moment: Any) -> bool:
+        """Return whether the API answers, and every match in play was read after a moment."""
+        try:
+            entries = await list_matches(self.stage)
+        except UsageError:
+            return False
+        live = [entry for entry in entries if entry["status"] == "live"] or entries
+        return bool(live) and all(e["last_poll_at"] and from_iso(e["last_poll_at"]) > moment for e in live)
+
+    def told(self, name: str, **fields: Any) -> list[Event]:
+        """Return what the newest processes have said."""
+        return told(read_log(self.stage.log), name, **fields)
+
+    async def verdict(self) -> Verdict:
+        return await account(self.stage)
+
+    def writers(self) -> list[int]:
+        """Return who has the store open for writing now."""
+        return [process.pid for process in self.everybody() if _writes(process, self.stage.data / "matches.db")]
+
+    def everybody(self) -> list[psutil.Process]:
+        """Return every living process of this stage but the simulator."""
+        return [each for each in psutil.process_iter() if _data_of(each) == str(self.stage.data) and _is_ours(each)]
+
+    async def aclose(self) -> None:
+        for stage in self._stages:  # the first one is closed by whoever has made it
+            await stage.api.aclose()
+            await stage.simulator.aclose()
+        for process in self._later:
+            with suppress(ProcessLookupError):
+                process.terminate()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(35):
+                    await process.wait()
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+@asynccontextmanager
+async def in_play(*, matches: int = 4, speed: float = 10.0, seed: int = 7, **settings: str) -> AsyncIterator[Running]:
+    """Stage a few matches, wait until they are known, and leave nothing behind."""
+    simulate = ("--matches", str(matches), "--speed", f"{speed:g}", "--seed", str(seed))
+    with own_environment():
+        began = SystemClock().now()
+        async with staged(StageOptions(simulate=simulate, settings={**QUICK, **settings})) as stage:
+            await wait_until_synced(stage, since=began)
+            running = Running(stage)
+            try:
+                yield running
+            except BaseException:
+                print(running.stage.log.read_text(errors="replace")[-20_000:])
+                raise
+            finally:
+                await running.aclose()
+
+
+@contextmanager
+def own_environment() -> Iterator[None]:
+    """Keep the settings of whoever runs the tests out of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(OUR_PREFIXES)]:
+            patch.delenv(name)
+        yield
+
+
+async def until(happens: Callable[[], object], what: str, within: float = PATIENCE_SECONDS) -> None:
+    try:
+        async with asyncio.timeout(within):
+            while not happens():  # noqa: ASYNC110 - it happens in other processes
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        pytest.fail(f"not within {within:g} s: {what}")
+
+
+async def until_true(asked: Callable[[Any], Any], moment: Any, within: float = PATIENCE_SECONDS) -> None:
+    async with asyncio.timeout(within):
+        while not await asked(moment):  # noqa: ASYNC110 - another process sets no event of ours
+            await asyncio.sleep(0.05)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def _data_of(process: psutil.Process) -> str | None:
+    with suppress(psutil.Error):
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return process.environ().get("LONGSTOP_DATA")
+    return None
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return "simulate" not in process.cmdline()
+    return False
+
+
+def _writes(process: psutil.Process, file: Path) -> bool:
+    with suppress(psutil.Error):
+        return any(each.path == str(file) and each.mode != "r" for each in process.open_files())
+    return False

@@ -1,0 +1,67 @@
+"""The real scraper with a browser: what each match costs is known, and a browser that is killed stands in the audit."""
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from longstop.clock import SystemClock
+from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.chromium import find_chromium
+from longstop.trial.account import account
+from longstop.trial.settle import wait_until_synced
+from longstop.trial.stage import Stage, StageOptions, staged
+from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
+from tests.chaos.running import own_environment
+
+pytestmark = pytest.mark.timeout(240)
+
+
+async def costs(stage: Stage) -> list[tuple[float, float]]:
+    """Return memory and CPU of each match, as soon as all are known."""
+    async with asyncio.timeout(60):
+        while True:
+            entries = (await stage.api.get("/health")).body["per_match_status"]
+            known = [(each["memory_mb"], each["cpu_percent"]) for each in entries]
+            if known and all(None not in each for each in known):
+                return known
+            await asyncio.sleep(0.5)
+
+
+async def replacement_of(stage: Stage, pid: int) -> dict[str, Any]:
+    """Return the entry of the browser with this pid, as soon as its outcome is seen."""
+    async with asyncio.timeout(90):
+        while True:
+            entries = (await stage.api.get("/recoveries")).body["recoveries"]
+            found = [each for each in entries if each["pids_before"] == [pid] and each["outcome"] != "pending"]
+            if found:
+                return dict(found[0])
+            await asyncio.sleep(0.5)
+
+
+@pytest.mark.req("MON-9", "US4.1", "NFR-010")
+async def test_matches_have_their_cost_and_a_killed_browser_its_entry() -> None:
+    if find_chromium(BrowserKind.SHELL) is None:
+        pytest.skip("there is no Chromium: apt-get install chromium-headless-shell")
+    simulate = ("--matches", "2", "--kinds", "t20", "--speed", "10", "--seed", "5", "--poll", "1")
+    modes = (Mode.NAVIGATE, Mode.PASSIVE)
+    with own_environment():
+        began = SystemClock().now()
+        async with staged(StageOptions(simulate=simulate, browser="shell", modes=modes, settings=QUICK)) as stage:
+            await wait_until_synced(stage, since=began)
+            known = await costs(stage)
+            first = told(read_log(stage.log), "browser.started")[-1]
+            os.kill(first["pid"], signal.SIGKILL)
+            entry = await replacement_of(stage, first["pid"])
+            second = told(read_log(stage.log), "browser.started")[-1]
+            verdict = await account(stage)
+
+    print(known, entry)
+    # A scraper alone is smaller than this, and a page larger.
+    assert all(20 < memory < 1024 for memory, _ in known)
+    assert (entry["kind"], entry["subject"], entry["outcome"]) == ("browser_recycle", first["source"], "recovered")
+    assert entry["pids_after"] == [second["pid"]]
+    assert entry["observed"].endswith("was read with the next one")
+    assert_nothing_lost(verdict)

@@ -1,0 +1,53 @@
+"""A scraper whose every connection hangs: it fails, makes everything afresh by itself, and says what came of it."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.acceptance.harness import assert_nothing_lost
+from tests.chaos.running import Running, in_play, until
+
+pytestmark = pytest.mark.timeout(240)
+
+#: The grade moves one step each 15 s: HEALTHY, DEGRADED, FAILING.
+FAILS_WITHIN = 75.0
+HANGS = msgspec.json.encode([{"kind": "latency", "seconds": 600.0}])
+
+
+async def recycle_that_is(running: Running, *outcomes: str) -> dict[str, Any]:
+    """Return the newest recycle of the audit, as soon as the API shows it with such an outcome."""
+    async with asyncio.timeout(30):
+        while True:
+            entries = (await running.stage.api.get("/recoveries")).body["recoveries"]
+            found = [entry for entry in entries if entry["kind"] == "recycle" and entry["outcome"] in outcomes]
+            if found:
+                return dict(found[0])
+            await asyncio.sleep(0.2)
+
+
+@pytest.mark.req("MON-8", "MON-9", "NFR-010")
+async def test_a_scraper_that_fails_makes_everything_afresh_and_sees_whether_it_helped() -> None:
+    # A door that is closed is waited for; these connections hang, and nobody has closed anything.
+    async with in_play(LONGSTOP_STALL_SECONDS="5", CIRCUIT_BREAKER_THRESHOLD="1000", PAUSE_THRESHOLD="1000") as running:
+        scraper = running.pid_of("scraper")
+        await running.stage.simulator.post("/_sim/faults", HANGS)
+        await until(lambda: running.told("health.failing"), "the scraper fails", within=FAILS_WITHIN)
+        await until(lambda: running.told("recovery.began", kind="recycle"), "it acts", within=5)
+        begun = await recycle_that_is(running, "pending")
+        await running.stage.simulator.delete("/_sim/faults")
+        await until(lambda: running.told("recovery.succeeded", kind="recycle"), "it helps", within=60)
+        await until(lambda: running.told("health.restored"), "it is healthy again", within=10)
+        ended = await recycle_that_is(running, "recovered", "not_recovered")
+        survivor = running.pid_of("scraper")
+        restarted = running.told("watch.restarted", reason="recycled")
+        verdict = await running.verdict()
+
+    assert begun["trigger"].startswith("nothing in play was read for ")
+    assert (ended["id"], ended["outcome"]) == (begun["id"], "recovered")
+    assert ended["observed"].endswith("read again")
+    assert ended["pids_before"] == ended["pids_after"] == [scraper]
+    assert survivor == scraper
+    assert restarted
+    assert_nothing_lost(verdict)

@@ -1,0 +1,71 @@
+"""`/health` at 200 requests a second while store and browser hang: served from memory, with its age."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bench.health import RATE, RATIO, Trial, compare, wait_until_healthy
+from bench.holding import held
+from bench.steady import Load, steady
+from longstop.trial.stage import Stage, StageOptions, staged
+
+#: What is promised (NFR-006). What is aimed at, ten milliseconds, is measured by `scripts/bench health`.
+FLOOR_SECONDS = 0.1
+SECONDS = 12.0
+
+
+@asynccontextmanager
+async def a_stage() -> AsyncIterator[Stage]:
+    options = StageOptions(
+        simulate=("--matches", "3", "--speed", "1", "--seed", "5"), browser="shell", settings={"LOG_LEVEL": "INFO"}
+    )
+    async with staged(options) as stage:
+        await wait_until_healthy(stage)
+        yield stage
+
+
+async def measure() -> Trial:
+    async with a_stage() as stage:
+        trial = await compare(stage, seconds=SECONDS)
+        await wait_until_healthy(stage)  # by itself, when nothing hangs any more
+        return trial
+
+
+@pytest.mark.req("NFR-006")
+@pytest.mark.timeout(240)
+def test_health_is_fast_and_honest_while_the_store_hangs_and_the_browser_is_halted() -> None:
+    trial = asyncio.run(measure())
+
+    idle, hung = trial.idle.percentile(0.95), trial.hung.percentile(0.95)
+    assert trial.halted > 0
+    assert len(trial.hung.seconds) == RATE * SECONDS
+    # On a machine that is busy with other things an idle API is slow at the same moment: then only the ratio says
+    # something.
+    assert hung <= max(FLOOR_SECONDS, RATIO * idle)
+    # Nobody was told that all is well when nobody knew.
+    assert trial.blind["snapshot_age_seconds"] > 10
+    assert trial.blind["status"] == "down"
+    assert trial.blind["reasons"][0].startswith("the live view could not be read for")
+
+
+@pytest.mark.req("NFR-006")
+@pytest.mark.timeout(240)
+def test_who_asks_for_data_that_hangs_holds_up_nobody_who_asks_for_health() -> None:
+    async def ask_both() -> tuple[Load, Load]:
+        async with a_stage() as stage, held(stage.data / name for name in ("hot.db", "matches.db")):
+            token = f"Authorization: Bearer {stage.token}\r\n"
+            # Long enough for the hanging to be known; whoever asks before is the one who finds out.
+            await asyncio.sleep(3)
+            data, health = f"{stage.api_url}/cricket-data/matches", f"{stage.api_url}/health"
+            return await asyncio.gather(
+                steady(data, rate=20, seconds=5, headers=token), steady(health, rate=50, seconds=5)
+            )
+
+    data, health = asyncio.run(ask_both())
+
+    assert data.statuses.keys() == {503}
+    # Each time that SQLite gives up, one of them may wait again, for a moment.
+    assert health.percentile(0.5) <= FLOOR_SECONDS
+    assert max(health.seconds) <= 3.0

@@ -1,0 +1,54 @@
+"""The real scraper with a page that leaks ten megabytes a second: it begins anew in time, and nothing is lost."""
+
+import pytest
+
+from longstop.clock import SystemClock
+from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.chromium import find_chromium
+from longstop.trial.account import account
+from longstop.trial.settle import wait_until_synced
+from longstop.trial.stage import StageOptions, staged
+from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
+from tests.chaos.running import own_environment, until
+
+pytestmark = pytest.mark.timeout(240)
+
+SOFT_MB, HARD_MB = 700, 1200
+LIMITS = {
+    "MEMORY_SOFT_LIMIT_MB": str(SOFT_MB),
+    "MEMORY_HARD_LIMIT_MB": str(HARD_MB),
+    "BROWSER_MAX_MEMORY_MB": "100000",  # the pool would replace the browser before the scraper is too large
+}
+
+
+@pytest.mark.req("FR-006", "NFR-009", "US2.1", "US4.2")
+async def test_a_leaking_page_makes_the_scraper_begin_anew_before_the_hard_limit() -> None:
+    if find_chromium(BrowserKind.SHELL) is None:
+        pytest.skip("there is no Chromium: apt-get install chromium-headless-shell")
+    simulate = ("--matches", "2", "--kinds", "t20", "--speed", "20", "--seed", "5", "--poll", "1")
+    options = StageOptions(
+        simulate=simulate, browser="shell", modes=(Mode.NAVIGATE, Mode.PASSIVE), settings={**QUICK, **LIMITS}
+    )
+    with own_environment():
+        began = SystemClock().now()
+        async with staged(options) as stage:
+            await wait_until_synced(stage, since=began)
+            await stage.simulator.post("/_sim/faults", b'[{"kind": "leak"}]')
+            scraper = stage.scraper()
+            assert scraper is not None
+            scraper.kill()  # the next one's pages leak from their first moment on
+            await until(lambda: told(read_log(stage.log), "memory.exceeded"), "the leak is seen", within=150)
+            await stage.simulator.delete("/_sim/faults")
+            await until(lambda: told(read_log(stage.log), "process.renewed"), "the scraper has ended", within=60)
+            verdict = await account(stage)
+            events = read_log(stage.log)
+
+    exceeded = told(events, "memory.exceeded")
+    renewed = told(events, "process.renewed")
+    print({**exceeded[0], "seconds": (renewed[0]["at"] - exceeded[0]["at"]).total_seconds()})
+    assert [event["limit"] for event in exceeded] == ["soft"]
+    assert exceeded[0]["pss_bytes"] < HARD_MB << 20
+    assert renewed[0]["exit_code"] == 0
+    assert (renewed[0]["at"] - exceeded[0]["at"]).total_seconds() < 60
+    assert told(events, "memory.high")
+    assert_nothing_lost(verdict)

@@ -1,0 +1,192 @@
+"""Children that take ever more memory, and a kernel that takes it back."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from time import monotonic, sleep
+from uuid import uuid4
+
+import psutil
+import pytest
+
+from longstop.clock import SystemClock
+from longstop.model.recovery import RecoveryKind, RecoveryOutcome
+from longstop.storage.audit import RecoveryReader
+from longstop.supervision.audit import Recoveries
+from longstop.supervision.backoff import RestartPolicy
+from longstop.supervision.keeper import ChildSpec
+from longstop.supervision.memory import MEGABYTE, MemoryLimits
+from longstop.supervision.supervisor import Supervisor
+from longstop.supervision.weighing import Weighing
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import ChildRenewed, MemoryEased, MemoryExceeded, MemoryHigh, ProcessStarted, Telemetry
+from tests.chaos.running import is_alive, until
+
+#: Its first life takes 20 MB a second in a process of its own, as a browser's page would; later ones are modest.
+LEAKING = """
+import pathlib, signal, subprocess, sys, time
+flag, manners = pathlib.Path(sys.argv[1]), sys.argv[2]
+page = None
+def leave(*_):
+    if manners == "polite":
+        flag.with_suffix(".state").write_text("kept")
+        page.kill()
+        page.wait()
+        sys.exit(0)
+signal.signal(signal.SIGTERM, leave)
+if not flag.exists():
+    flag.touch()
+    leak = "import time; held = []\\nwhile True: held.append(bytearray(b'x') * 2_000_000); time.sleep(0.1)"
+    page = subprocess.Popen([sys.executable, "-c", leak], start_new_session=True)
+while True:
+    time.sleep(0.2)
+"""
+#: A supervisor that is larger than its child, which takes more than there is.
+GREEDY_FAMILY = """
+import asyncio, os, sys
+from longstop.clock import SystemClock
+from longstop.supervision.keeper import ChildSpec, outlive_children
+from longstop.supervision.supervisor import Supervisor
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.log import LogSink
+from longstop.telemetry.events import Severity
+held = bytearray(b"x") * 100_000_000
+outlive_children()
+greedy = "held = []\\nwhile True: held.append(bytearray(b'x') * 1_000_000)"
+child = ChildSpec(name="greedy", argv=(sys.executable, "-c", greedy), env=dict(os.environ))
+clock = SystemClock()
+bus = Bus([LogSink(process="up", level=Severity.DEBUG, clock=clock)])
+asyncio.run(Supervisor([child], bus=bus, clock=clock).run())
+"""
+LIMITS = MemoryLimits(soft_bytes=120 * MEGABYTE, hard_bytes=200 * MEGABYTE)
+MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
+
+
+class Recorder:
+    """Keeps what was said, and when."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[float, Telemetry]] = []
+
+    def take(self, event: Telemetry) -> None:
+        self.events.append((monotonic(), event))
+
+    def all(self, kind: type[Telemetry]) -> list[Telemetry]:
+        return [event for _, event in self.events if isinstance(event, kind)]
+
+    def moment(self, kind: type[Telemetry], nth: int = 0) -> float:
+        return [at for at, event in self.events if isinstance(event, kind)][nth]
+
+
+@asynccontextmanager
+async def leaking(folder: Path, manners: str, *, stop_within: float = 10.0) -> AsyncIterator[Recorder]:
+    said, clock = Recorder(), SystemClock()
+    bus = Bus([said])
+    argv = (sys.executable, "-c", LEAKING, str(folder / "flag"), manners)
+    audit = Recoveries(folder / "ops.db", process="up", clock=clock)
+    supervisor = Supervisor(
+        [ChildSpec(name="scraper", argv=argv, env=dict(os.environ))],
+        bus=bus,
+        clock=clock,
+        policy=RestartPolicy(settled_after=0.5),
+        stop_within=5,
+        audit=audit,
+    )
+    weighing = Weighing(supervisor.keepers, LIMITS, bus=bus, stop_within=stop_within, look_seconds=0.2)
+    async with audit.writing(bus):
+        running = asyncio.create_task(supervisor.run([("weigh", weighing.run)]))
+        try:
+            yield said
+        finally:
+            supervisor.stop()
+            await asyncio.wait_for(running, 30)
+
+
+def entries(folder: Path) -> list[tuple[RecoveryKind, RecoveryOutcome, int]]:
+    reader = RecoveryReader(folder / "ops.db")
+    try:
+        return [(each.kind, each.outcome, len(each.pids_before)) for each in reader.recoveries()]
+    finally:
+        reader.close()
+
+
+@pytest.mark.req("FR-006", "US2.1", "US4.2")
+async def test_a_leak_is_told_at_four_fifths_and_ends_at_the_soft_limit_with_its_state_kept(tmp_path: Path) -> None:
+    async with leaking(tmp_path, "polite") as said:
+        await until(lambda: len(said.all(ProcessStarted)) == 2, "the next one starts")
+        await until(lambda: said.all(MemoryEased), "the alert ends")
+        await until(lambda: entries(tmp_path)[0][1] is not RecoveryOutcome.PENDING, "the outcome is seen")
+
+    high, exceeded = said.all(MemoryHigh), said.all(MemoryExceeded)
+    assert [type(event) for event in high + exceeded] == [MemoryHigh, MemoryExceeded]
+    assert isinstance(exceeded[0], MemoryExceeded)
+    assert exceeded[0].limit == "soft"
+    assert LIMITS.soft_bytes <= exceeded[0].rss_bytes < LIMITS.hard_bytes
+    assert exceeded[0].processes == 2
+    assert exceeded[0].pss_bytes is not None
+    assert (tmp_path / "flag.state").read_text() == "kept"
+    assert said.moment(ProcessStarted, 1) - said.moment(MemoryExceeded) < 60
+    assert entries(tmp_path) == [(RecoveryKind.SOFT_RESTART, RecoveryOutcome.RECOVERED, 2)]
+
+
+@pytest.mark.req("FR-006")
+async def test_a_child_that_does_not_stop_at_the_soft_limit_is_killed_at_the_hard_one_with_its_page(
+    tmp_path: Path,
+) -> None:
+    async with leaking(tmp_path, "deaf", stop_within=50.0) as said:
+        await until(lambda: said.all(MemoryHigh), "the leak is seen")
+        page = psutil.Process(psutil.Process().children()[-1].pid).children()[0]
+        await until(lambda: len(said.all(ProcessStarted)) == 2, "the next one starts")
+
+        limits = [event.limit for event in said.all(MemoryExceeded) if isinstance(event, MemoryExceeded)]
+        renewed = [event.exit_code for event in said.all(ChildRenewed) if isinstance(event, ChildRenewed)]
+        assert limits == ["soft", "hard"]
+        assert renewed == [-signal.SIGKILL]
+        await until(lambda: not is_alive(page), "its page is gone")
+
+
+@pytest.fixture
+def memory_group() -> Iterator[Path]:
+    """A control group of 250 MB; made by root on a machine whose kernel has version 1 of them."""
+    folder = MEMORY_GROUPS / f"longstop-test-{uuid4().hex[:8]}"
+    try:
+        folder.mkdir()
+        (folder / "memory.limit_in_bytes").write_text("250000000")
+    except OSError as error:
+        if os.environ.get("CI") == "true" and MEMORY_GROUPS.is_dir():
+            raise
+        pytest.skip(f"no memory group can be made: {error}")
+    yield folder
+    for _ in range(100):
+        with suppress(OSError):
+            folder.rmdir()
+        if not folder.exists():
+            return
+        sleep(0.05)  # those that were killed are on their way out
+
+
+@pytest.mark.req("NFR-005")
+async def test_the_kernel_takes_the_child_that_wants_too_much_and_leaves_its_supervisor(
+    memory_group: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    join = f'echo $$ > {memory_group}/cgroup.procs; exec "$@"'
+    with log.open("wb") as out:
+        up = await asyncio.create_subprocess_exec(
+            "sh", "-c", join, "sh", sys.executable, "-c", GREEDY_FAMILY, stderr=out
+        )
+    try:
+        await until(lambda: log.read_text().count('"exit_code":-9') >= 2, "the kernel has taken two children")
+
+        assert up.returncode is None
+    finally:
+        with suppress(ProcessLookupError):
+            up.kill()
+        await up.wait()
+        for pid in (memory_group / "cgroup.procs").read_text().split():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)

@@ -1,0 +1,118 @@
+"""Pens of real control groups: nothing runs away, frozen or not."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+import psutil
+import pytest
+
+from longstop.supervision.cgroups import UNIFIED, own_folder
+from longstop.supervision.pens import FreezerPen, OpenPen, UnifiedPen, make_pen
+from tests.chaos.running import is_alive
+
+#: Joins a pen, then starts a process in another session whose parent is gone at once, and says who it is.
+FAMILY = """
+import subprocess, sys, time
+start = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'], start_new_session=True)"
+sys.stdin.readline()
+subprocess.run([sys.executable, "-c", f"import subprocess, sys; print({start}.pid, flush=True)"])
+time.sleep(300)
+"""
+KINDS: dict[str, tuple[str, type[UnifiedPen]]] = {"v2": (UNIFIED, UnifiedPen), "v1": ("freezer", FreezerPen)}
+
+
+@pytest.fixture(params=KINDS)
+def pen(request: pytest.FixtureRequest) -> Iterator[UnifiedPen]:
+    controller, kind = KINDS[request.param]
+    own = own_folder(controller)
+    folder = own / f"longstop-test-{uuid4().hex[:8]}" if own is not None else None
+    try:
+        if folder is None:
+            raise FileNotFoundError("the machine has no such groups")
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no group can be made: {error}")
+    pen = kind(folder)
+    yield pen
+    pen.kill()
+    pen.close()
+    assert not folder.exists()
+
+
+@contextmanager
+def family_in(pen: UnifiedPen) -> Iterator[list[psutil.Process]]:
+    """Start a process and its runaway in a pen."""
+    child = subprocess.Popen([sys.executable, "-c", FAMILY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    pen.take(child.pid)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write("go\n")
+    child.stdin.close()
+    runaway = int(child.stdout.readline())
+    child.stdout.close()
+    family = [psutil.Process(child.pid), psutil.Process(runaway)]
+    try:
+        yield family
+    finally:
+        for each in family:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        child.wait()
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    for _ in range(200):
+        if not any(is_alive(each) for each in processes):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.req("FR-009")
+def test_a_pen_ends_all_who_are_in_it_also_those_that_ran_away(pen: UnifiedPen) -> None:
+    with family_in(pen) as family:
+        assert pen.pids() >= {each.pid for each in family}
+
+        pen.kill()
+
+        assert gone(family)
+        assert pen.pids() == frozenset()
+
+
+def test_a_pen_ends_those_that_are_stopped(pen: UnifiedPen) -> None:
+    with family_in(pen) as family:
+        for each in family:
+            each.send_signal(signal.SIGSTOP)
+
+        pen.kill()
+
+        assert gone(family)
+
+
+def test_an_empty_pen_is_killed_in_no_time_and_taken_away(pen: UnifiedPen) -> None:
+    pen.kill()
+    pen.close()
+
+    assert pen.pids() == frozenset()
+
+
+def test_a_machine_without_groups_gives_an_open_pen(tmp_path: Path) -> None:
+    assert isinstance(make_pen("longstop-test", tmp_path), OpenPen)
+
+
+def test_a_machine_that_lets_nobody_make_groups_gives_an_open_pen(tmp_path: Path) -> None:
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("0::/\n")
+    (tmp_path / "proc/self/mountinfo").write_text("41 31 0:38 / /groups ro - cgroup2 cgroup2 ro\n")
+    (tmp_path / "groups").mkdir()
+
+    pen = make_pen("longstop-test", tmp_path)
+
+    assert isinstance(pen, OpenPen)
+    assert not (tmp_path / "groups/longstop-test").exists()

@@ -1,0 +1,267 @@
+"""The audit on a real file: written by several processes at once, without anyone waiting."""
+
+import asyncio
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from longstop.clock import SystemClock
+from longstop.errors import IllegalTransition
+from longstop.fetching.browser.events import OrphanKilled
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.storage.audit import KEPT, KEPT_OF_THE_SAME, RecoveryReader, RecoveryWriter
+from longstop.supervision.actions import SWEEP_SECONDS
+from longstop.supervision.audit import Recoveries
+from longstop.supervision.auditing import Auditing
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import PollSucceeded, WatchRestarted
+from tests.memory import MemorySink
+from tests.readers import NOW, ManualClock
+
+CLOCK = SystemClock()
+
+_WRITING_CHILD = """
+import asyncio, sys
+from pathlib import Path
+from longstop.clock import SystemClock
+from longstop.model.recovery import RecoveryKind, RecoveryOutcome
+from longstop.supervision.audit import Recoveries
+from longstop.telemetry.bus import Bus
+
+async def main():
+    audit = Recoveries(Path(sys.argv[1]), process=sys.argv[2], clock=SystemClock())
+    async with audit.writing(Bus()):
+        for number in range(10):
+            ticket = audit.begin(RecoveryKind.RESTART, trigger="t", subject=f"{sys.argv[2]} {number}")
+            await asyncio.sleep(0.01)
+            audit.end(ticket, RecoveryOutcome.RECOVERED, observed="o")
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ops.db"
+
+
+def stored(path: Path) -> list[Recovery]:
+    reader = RecoveryReader(path)
+    try:
+        return reader.recoveries()
+    finally:
+        reader.close()
+
+
+def occupy(path: Path) -> None:
+    """Make it impossible to open a file there."""
+    path.mkdir()
+
+
+def release(path: Path) -> None:
+    path.rmdir()
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110 -- the file is written by a thread
+            await asyncio.sleep(0.01)
+
+
+def an_audit(path: Path, process: str = "scraper") -> Recoveries:
+    return Recoveries(path, process=process, clock=CLOCK)
+
+
+@pytest.mark.req("MON-9")
+async def test_an_action_is_on_the_disk_when_it_begins_and_again_with_its_outcome(path: Path) -> None:
+    audit = an_audit(path)
+    async with audit.writing(Bus()):
+        ticket = audit.begin(RecoveryKind.SOFT_RESTART, trigger="memory", subject="scraper", pids_before={9, 4})
+        await eventually(lambda: [each.outcome for each in stored(path)] == [RecoveryOutcome.PENDING])
+
+        audit.end(ticket, RecoveryOutcome.RECOVERED, observed="it answers", pids_after=[12])
+
+    (entry,) = stored(path)
+    assert (entry.kind, entry.trigger, entry.subject, entry.process) == ("soft_restart", "memory", "scraper", "scraper")
+    assert (entry.pids_before, entry.pids_after) == ((4, 9), (12,))
+    assert (entry.outcome, entry.observed) == (RecoveryOutcome.RECOVERED, "it answers")
+    assert entry.duration_seconds is not None
+    assert entry.duration_seconds >= 0
+
+
+async def test_an_outcome_is_told_once(path: Path) -> None:
+    audit = an_audit(path)
+    ticket = audit.begin(RecoveryKind.SWEEP, trigger="t", subject="s")
+
+    with pytest.raises(IllegalTransition):
+        audit.end(ticket, RecoveryOutcome.PENDING, observed="nothing")
+    audit.end(ticket, RecoveryOutcome.NOT_RECOVERED, observed="nothing")
+    with pytest.raises(IllegalTransition):
+        audit.end(ticket, RecoveryOutcome.RECOVERED, observed="after all")
+
+
+async def test_what_is_begun_and_ended_is_told_to_the_bus(path: Path) -> None:
+    sink, audit = MemorySink(), an_audit(path)
+    async with audit.writing(Bus([sink])):
+        for outcome in (RecoveryOutcome.RECOVERED, RecoveryOutcome.NOT_RECOVERED):
+            audit.end(audit.begin(RecoveryKind.SWEEP, trigger="t", subject="s"), outcome, observed="o")
+
+    names = [event.name for event in sink.events]
+    assert names == ["recovery.began", "recovery.succeeded", "recovery.began", "recovery.failed"]
+
+
+async def test_a_life_that_ended_before_it_saw_an_outcome_is_closed_by_the_next(path: Path) -> None:
+    first, other = an_audit(path), an_audit(path, "up")
+    async with first.writing(Bus()), other.writing(Bus()):
+        first.begin(RecoveryKind.RECYCLE, trigger="t", subject="ours")
+        other.begin(RecoveryKind.RESTART, trigger="t", subject="theirs")
+        await eventually(lambda: len(stored(path)) == 2)
+    await asyncio.sleep(0.002)  # moments are stored to the millisecond
+
+    async with (second := an_audit(path)).writing(Bus()):
+        second.begin(RecoveryKind.RECYCLE, trigger="t", subject="new")
+        await eventually(lambda: len(stored(path)) == 3)
+
+    outcomes = {entry.subject: entry.outcome for entry in stored(path)}
+    assert outcomes == {
+        "ours": RecoveryOutcome.NOT_RECOVERED,
+        "theirs": RecoveryOutcome.PENDING,
+        "new": RecoveryOutcome.PENDING,
+    }
+
+
+async def test_a_disk_that_fails_holds_nobody_up_and_loses_nothing(path: Path) -> None:
+    sink, audit = MemorySink(), an_audit(path)
+    occupy(path)
+    async with audit.writing(Bus([sink])):
+        ticket = audit.begin(RecoveryKind.SWEEP, trigger="t", subject="s")
+        await eventually(lambda: bool(sink.named("records.failed")))
+        release(path)
+        audit.end(ticket, RecoveryOutcome.RECOVERED, observed="o")
+
+    assert [entry.outcome for entry in stored(path)] == [RecoveryOutcome.RECOVERED]
+
+
+@pytest.mark.req("MON-9")
+def test_the_last_hundred_are_kept(path: Path) -> None:
+    writer = RecoveryWriter(path)
+    for number in range(KEPT + 5):
+        recovery = Recovery(
+            id=f"{number:03}",
+            kind=RecoveryKind.SWEEP,
+            trigger="t",
+            subject=f"s{number}",
+            process="scraper",
+            began_at=NOW + timedelta(seconds=number),
+        )
+        writer.write([recovery])
+    writer.close()
+
+    assert [entry.id for entry in stored(path)] == [f"{number:03}" for number in reversed(range(5, KEPT + 5))]
+
+
+def ended(number: int, kind: RecoveryKind, subject: str) -> Recovery:
+    return Recovery(
+        id=f"{kind} {number:03}",
+        kind=kind,
+        trigger="t",
+        subject=subject,
+        process="scraper",
+        began_at=NOW + timedelta(seconds=number),
+        outcome=RecoveryOutcome.RECOVERED,
+        observed="o",
+    )
+
+
+def write_each(path: Path, recoveries: Iterable[Recovery]) -> None:
+    writer = RecoveryWriter(path)
+    for recovery in recoveries:
+        writer.write([recovery])
+    writer.close()
+
+
+@pytest.mark.req("MON-9")
+def test_a_storm_of_the_same_is_counted_and_pushes_nothing_out(path: Path) -> None:
+    rare = ended(0, RecoveryKind.SOFT_RESTART, "scraper")
+    storm = (ended(number, RecoveryKind.BROWSER_RECYCLE, "crex") for number in range(1, 300))
+
+    write_each(path, [rare, *storm])
+
+    entries = stored(path)
+    assert [entry.count for entry in entries] == [1] * (KEPT_OF_THE_SAME - 1) + [299 - KEPT_OF_THE_SAME + 1, 1]
+    assert entries[0].id == "browser_recycle 299"
+    assert entries[-1] == rare
+
+
+@pytest.mark.req("MON-9")
+def test_a_storm_of_one_kind_over_many_subjects_leaves_the_other_kinds_their_place(path: Path) -> None:
+    rare = [ended(number, kind, f"{kind} {number}") for kind in RecoveryKind for number in range(12)]
+    storm = (ended(number, RecoveryKind.WATCH_RESTART, f"crex_{number}") for number in range(100, 400))
+
+    write_each(path, [*rare, *storm])
+
+    entries = stored(path)
+    kept = Counter(entry.kind for entry in entries)
+    assert len(entries) == KEPT
+    assert {kind: kept[kind] for kind in RecoveryKind if kind is not RecoveryKind.WATCH_RESTART} == {
+        kind: 12 for kind in RecoveryKind if kind is not RecoveryKind.WATCH_RESTART
+    }
+
+
+def test_what_is_begun_stays_until_its_outcome_is_seen(path: Path) -> None:
+    begun = replace(
+        ended(0, RecoveryKind.WATCH_RESTART, "crex_1"), outcome=RecoveryOutcome.PENDING, observed=None, id="begun"
+    )
+    storm = (ended(number, RecoveryKind.WATCH_RESTART, "crex_1") for number in range(1, 30))
+
+    write_each(path, [begun, *storm])
+
+    assert stored(path)[-1] == begun
+
+
+async def test_what_the_parts_of_a_process_do_is_written_by_whoever_hears_it(path: Path) -> None:
+    audit = an_audit(path)
+    auditing = Auditing(audit, CLOCK)
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)  # noqa: ASYNC220
+    clock = ManualClock()
+    sweeping = Auditing(audit, clock)
+    async with audit.writing(Bus()):
+        restarted = WatchRestarted(match_id=1, ref="crex_1", reason="stale", age_seconds=300, epoch=2)
+        for event in (restarted, PollSucceeded(match_id=1, ref="crex_1", seconds=0.1)):
+            auditing.take(event)
+        sweeping.take(OrphanKilled(pid=child.pid, program="python", rss_bytes=None))
+        sweeping.look()
+        clock.advance(SWEEP_SECONDS)
+        sweeping.look()
+    child.communicate(b"\n")
+
+    found = {entry.kind: (entry.outcome, entry.pids_before, entry.pids_after) for entry in stored(path)}
+    assert found == {
+        RecoveryKind.WATCH_RESTART: (RecoveryOutcome.RECOVERED, (), None),
+        # It was said to be ended, and lives: that is seen.
+        RecoveryKind.SWEEP: (RecoveryOutcome.NOT_RECOVERED, (child.pid,), (child.pid,)),
+    }
+
+
+async def test_several_processes_write_one_new_file_at_the_same_time(path: Path) -> None:
+    names = ("up", "scraper", "other")
+    children = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", _WRITING_CHILD, str(path), name) for name in names
+    ]
+
+    codes = [await asyncio.wait_for(child.wait(), 30) for child in children]
+
+    assert codes == [0, 0, 0]
+    entries = stored(path)
+    assert len(entries) == 30
+    assert {entry.outcome for entry in entries} == {RecoveryOutcome.RECOVERED}
+
+
+def test_without_a_file_there_is_nothing_to_read(path: Path) -> None:
+    assert stored(path) == []

@@ -1,0 +1,186 @@
+"""The health log on a real file: a node's minutes, the matches' changes, and what is let go."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from longstop.api.past import rows_of
+from longstop.model.rates import Rates
+from longstop.model.resources import MatchCost, Resources
+from longstop.storage.base import NodeBeat
+from longstop.storage.health_log import KEEP_FOR, HealthLogReader, HealthLogWriter, HealthRow
+from longstop.supervision.health_log import HealthLog
+from longstop.telemetry.bus import Bus
+from tests.memory import MemorySink
+from tests.readers import NOW, ManualClock, a_beat, a_record
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ops.db"
+
+
+def stored(path: Path, match_id: int | None = None) -> list[HealthRow]:
+    reader = HealthLogReader(path)
+    try:
+        return reader.rows(match_id=match_id)
+    finally:
+        reader.close()
+
+
+def occupy(path: Path) -> None:
+    """Make it impossible to open a file there."""
+    path.mkdir()
+
+
+def release(path: Path) -> None:
+    path.rmdir()
+
+
+def measured() -> NodeBeat:
+    return replace(
+        a_beat(errors=3),
+        grade="degraded",
+        resources=Resources(pids=(1,), rss_bytes=50 * 1024 * 1024, cpu_percent=7.5),
+        rates=Rates(average_latency_ms=12.4, last_success_at=NOW - timedelta(seconds=4)),
+    )
+
+
+def row(seconds: float, status: str = "healthy") -> HealthRow:
+    return HealthRow(scraper_id="n", timestamp=NOW + timedelta(seconds=seconds), health_status=status, error_count=0)
+
+
+async def test_a_node_is_written_once_a_minute(path: Path) -> None:
+    clock = ManualClock()
+    log = HealthLog(path, clock=clock)
+    async with log.writing(Bus()):
+        for _ in range(25):  # two minutes
+            log.note(measured(), [])
+            clock.advance(5)
+
+    assert [each.timestamp for each in stored(path)] == [NOW + timedelta(seconds=each) for each in (120, 60, 0)]
+
+
+@pytest.mark.req("FLD-10")
+async def test_a_row_has_what_was_measured_and_nothing_else(path: Path) -> None:
+    log = HealthLog(path, clock=ManualClock())
+    async with log.writing(Bus()):
+        log.note(measured(), [])
+    first = stored(path)
+    other = HealthLog(path, clock=ManualClock(NOW + timedelta(seconds=1)))
+    async with other.writing(Bus()):
+        other.note(a_beat(), [])
+
+    assert first == [
+        HealthRow(
+            scraper_id="node-1",
+            timestamp=NOW,
+            health_status="degraded",
+            error_count=3,
+            memory_mb=50.0,
+            cpu_percent=7.5,
+            update_latency_ms=12,
+            uptime_seconds=600.0,
+            last_update_age_seconds=4.0,
+        )
+    ]
+    newest = stored(path)[0]
+    assert (newest.memory_mb, newest.cpu_percent, newest.update_latency_ms) == (None, None, None)
+
+
+async def test_a_match_is_written_when_its_grade_changes(path: Path) -> None:
+    clock = ManualClock()
+    log = HealthLog(path, clock=clock)
+    async with log.writing(Bus()):
+        for failures in (0, 1, 3, 4, 6, 7, 0, 0):
+            log.note(a_beat(), [replace(a_record(7), consecutive_failures=failures)])
+            clock.advance(1)
+
+    rows = stored(path, match_id=7)
+    assert [(each.health_status, each.error_count) for each in reversed(rows)] == [
+        ("degraded", 3),
+        ("failing", 6),
+        ("healthy", 0),
+    ]
+    assert {each.ref for each in rows} == {"crex_M7"}
+
+
+@pytest.mark.req("NFR-017")
+def test_rows_are_kept_for_thirty_days(path: Path) -> None:
+    writer = HealthLogWriter(path)
+    days = [timedelta(days=each).total_seconds() for each in (-31, -29, 0)]
+    writer.write([row(each) for each in days])
+
+    writer.prune(NOW)
+    writer.close()
+
+    assert timedelta(days=30) <= KEEP_FOR
+    assert [(NOW - each.timestamp).days for each in stored(path)] == [0, 29]
+
+
+def test_however_much_is_written_there_is_a_limit(path: Path) -> None:
+    writer = HealthLogWriter(path, max_rows=3)
+    writer.write([row(each) for each in range(5)])
+
+    writer.prune(NOW)
+    writer.close()
+
+    assert [each.timestamp for each in stored(path)] == [NOW + timedelta(seconds=each) for each in (4, 3, 2)]
+
+
+async def test_what_a_failing_disk_did_not_take_is_written_later(path: Path) -> None:
+    occupy(path)
+    sink, log = MemorySink(), HealthLog(path, clock=ManualClock())
+    log.note(a_beat(), [])
+    async with log.writing(Bus([sink])):
+        async with asyncio.timeout(30):
+            while not sink.named("records.failed"):  # noqa: ASYNC110 -- a thread tells
+                await asyncio.sleep(0.01)
+        release(path)
+
+    assert len(stored(path)) == 1
+
+
+def test_the_history_is_that_of_one_match_or_of_all_since_a_moment(path: Path) -> None:
+    writer = HealthLogWriter(path)
+    of_match = [replace(row(each, "failing"), match_id=7, ref="crex_M7") for each in (0, 10)]
+    writer.write([row(0), row(20), *of_match])
+    writer.close()
+    reader = HealthLogReader(path)
+
+    late = reader.rows(since=NOW + timedelta(seconds=10))
+    by_number, by_ref = rows_of(reader, "7", NOW, 10), rows_of(reader, "crex_M7", NOW, 10)
+    other = rows_of(reader, "crex_M8", NOW, 10)
+    reader.close()
+
+    assert [each.timestamp for each in late] == [NOW + timedelta(seconds=each) for each in (20, 10)]
+    assert by_number == by_ref == list(reversed(of_match))
+    assert other == []
+
+
+@pytest.mark.req("NFR-017")
+async def test_old_rows_go_by_themselves_while_a_scraper_runs(path: Path) -> None:
+    writer = HealthLogWriter(path)
+    writer.write([row(-timedelta(days=each).total_seconds()) for each in (31, 30, 29)])
+    writer.close()
+    clock = ManualClock()
+
+    log = HealthLog(path, clock=clock)
+    async with log.writing(Bus()):
+        log.note(a_beat(), [])
+
+    assert [(NOW - each.timestamp).days for each in stored(path)] == [0, 29, 30]
+
+
+@pytest.mark.req("US4.1")
+async def test_the_row_of_a_match_says_what_it_costs(path: Path) -> None:
+    beat = replace(a_beat(), costs={7: MatchCost(pss_bytes=31 << 20, cpu_percent=0.6)})
+    log = HealthLog(path, clock=ManualClock())
+    async with log.writing(Bus()):
+        log.note(beat, [replace(a_record(7), consecutive_failures=3)])
+
+    (found,) = stored(path, match_id=7)
+    assert (found.memory_mb, found.cpu_percent) == (31.0, 0.6)

@@ -1,0 +1,170 @@
+"""Actions told from events: what belongs together is one entry, with an outcome that was seen."""
+
+from collections.abc import Collection
+
+import pytest
+
+from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted, OrphanKilled
+from longstop.model.recovery import RecoveryKind, RecoveryOutcome
+from longstop.supervision.actions import OBSERVED_WITHIN_SECONDS, SWEEP_SECONDS, Actions, Began, Ended, Entry, Key
+from longstop.telemetry.events import ListingRead, PollSucceeded, Telemetry, WatchRestarted
+
+BROWSER = Key(RecoveryKind.BROWSER_RECYCLE, "crex")
+WATCH = Key(RecoveryKind.WATCH_RESTART, "crex_M1")
+READ = PollSucceeded(match_id=1, ref="crex_M1", seconds=0.1)
+
+
+def started(generation: int, pid: int, source: str = "crex") -> BrowserStarted:
+    return BrowserStarted(source=source, generation=generation, kind="shell", pid=pid, version="1", seconds=0.5)
+
+
+def recycled(generation: int = 1, reason: str = "pages") -> BrowserRecycled:
+    return BrowserRecycled(
+        source="crex",
+        generation=generation,
+        reason=reason,
+        pages=9,
+        age_seconds=60,
+        processes=5,
+        rss_bytes=None,
+        pss_bytes=None,
+    )
+
+
+def failed(generation: int, pid: int | None, reason: str = "it does not answer") -> BrowserFailed:
+    return BrowserFailed(source="crex", generation=generation, pid=pid, reason=reason)
+
+
+def closed(left: int = 0) -> BrowserClosed:
+    return BrowserClosed(source="crex", generation=1, how="closed", seconds=0.1, left=left)
+
+
+def restarted(reason: str = "stale") -> WatchRestarted:
+    return WatchRestarted(match_id=1, ref="crex_M1", reason=reason, age_seconds=300, epoch=2)
+
+
+def orphan(pid: int) -> OrphanKilled:
+    return OrphanKilled(pid=pid, program="chrome", rss_bytes=None)
+
+
+def nobody(_pids: Collection[int]) -> Collection[int]:
+    return ()
+
+
+def told(*events: Telemetry, after: float = 0.0) -> list[Entry]:
+    """Return what these events and the time after them give."""
+    actions = Actions()
+    entries = [entry for event in events for entry in actions.take(event, 0.0)]
+    return [*entries, *actions.tick(after, nobody)]
+
+
+@pytest.mark.req("MON-9")
+@pytest.mark.parametrize("read", [READ, ListingRead(source="crex", matches=1, changed=0, unreadable=0)])
+@pytest.mark.parametrize("gone", [recycled(reason="why"), failed(1, 7, reason="why")])
+def test_a_browser_its_successor_and_the_first_look_are_one_entry(gone: Telemetry, read: Telemetry) -> None:
+    begun, ended = told(started(1, 7), gone, started(2, 8), read, read, after=1000)
+
+    assert begun == Began(key=BROWSER, trigger="why", pids_before=(7,))
+    assert isinstance(ended, Ended)
+    assert (ended.outcome, ended.pids_after) == (RecoveryOutcome.RECOVERED, (8,))
+
+
+def test_a_look_before_the_successor_has_started_proves_nothing() -> None:
+    entries = told(started(1, 7), failed(1, 7), READ, after=OBSERVED_WITHIN_SECONDS)
+
+    assert [type(entry) for entry in entries] == [Began, Ended]
+    assert entries[1] == Ended(
+        key=BROWSER,
+        outcome=RecoveryOutcome.NOT_RECOVERED,
+        observed="no other one has started within 120 s",
+        pids_after=(),
+    )
+
+
+def test_the_look_of_another_source_proves_nothing() -> None:
+    other = PollSucceeded(match_id=2, ref="espn_1", seconds=0.1)
+
+    entries = told(started(1, 7), failed(1, 7), started(2, 8), other)
+
+    assert [type(entry) for entry in entries] == [Began]
+
+
+def test_a_successor_that_reads_nothing_has_not_helped() -> None:
+    _, ended = told(started(1, 7), failed(1, 7), started(2, 8), after=OBSERVED_WITHIN_SECONDS)
+
+    assert isinstance(ended, Ended)
+    assert (ended.outcome, ended.pids_after) == (RecoveryOutcome.NOT_RECOVERED, (8,))
+
+
+def test_a_start_that_fails_again_and_again_is_one_entry() -> None:
+    entries = told(started(1, 7), failed(1, 7), *(failed(number, None) for number in range(2, 50)))
+
+    assert [type(entry) for entry in entries] == [Began]
+
+
+def test_a_successor_that_dies_before_it_read_ends_the_entry_and_begins_the_next() -> None:
+    entries = told(started(1, 7), failed(1, 7), started(2, 8), failed(2, 8))
+
+    assert [type(entry) for entry in entries] == [Began, Ended, Began]
+    assert entries[2] == Began(key=BROWSER, trigger="it does not answer", pids_before=(8,))
+
+
+def test_an_old_browser_that_is_given_up_while_it_drains_is_the_same_action() -> None:
+    entries = told(started(1, 7), recycled(1), started(2, 8), failed(1, 7), READ)
+
+    assert [type(entry) for entry in entries] == [Began, Ended]
+
+
+@pytest.mark.parametrize(
+    ("left", "outcome"), [(0, RecoveryOutcome.RECOVERED), (1, RecoveryOutcome.NOT_RECOVERED)], ids=["gone", "left"]
+)
+def test_where_nobody_needs_another_browser_it_counts_that_the_old_one_is_gone(
+    left: int, outcome: RecoveryOutcome
+) -> None:
+    _, ended = told(started(1, 7), recycled(), closed(left), after=OBSERVED_WITHIN_SECONDS)
+
+    assert isinstance(ended, Ended)
+    assert ended.outcome is outcome
+
+
+@pytest.mark.parametrize("event", [recycled(reason="asked for by cli"), restarted("asked"), restarted("recycled")])
+def test_what_somebody_asked_for_or_a_recycle_did_is_no_action_of_its_own(event: Telemetry) -> None:
+    assert told(started(1, 7), event, READ, after=1000) == []
+
+
+@pytest.mark.req("MON-9")
+@pytest.mark.parametrize("reason", ["stale", "errors", "lifetime", "cool_down"])
+def test_a_watch_that_begins_anew_has_its_next_look_as_outcome(reason: str) -> None:
+    assert told(restarted(reason), READ, READ) == [
+        Began(key=WATCH, trigger=reason),
+        Ended(key=WATCH, outcome=RecoveryOutcome.RECOVERED, observed="crex_M1 was read again"),
+    ]
+
+
+def test_a_watch_that_is_not_read_or_begins_anew_again_was_not_helped() -> None:
+    unread = told(restarted(), after=OBSERVED_WITHIN_SECONDS)
+    again = told(restarted(), restarted("errors"))
+
+    assert [entry.outcome for entry in (*unread, *again) if isinstance(entry, Ended)] == [
+        RecoveryOutcome.NOT_RECOVERED,
+        RecoveryOutcome.NOT_RECOVERED,
+    ]
+    assert again[2] == Began(key=WATCH, trigger="errors")
+
+
+@pytest.mark.req("MON-9")
+@pytest.mark.parametrize(
+    ("left", "outcome"), [((), RecoveryOutcome.RECOVERED), ((9,), RecoveryOutcome.NOT_RECOVERED)], ids=["gone", "left"]
+)
+def test_a_sweep_is_one_entry_and_it_is_looked_who_is_left(left: tuple[int, ...], outcome: RecoveryOutcome) -> None:
+    actions = Actions()
+    quiet = [actions.take(orphan(pid), 0.0) for pid in (8, 9)]
+
+    (begun,) = actions.tick(0.5, nobody)
+    (ended,) = actions.tick(0.5 + SWEEP_SECONDS, lambda _pids: left)
+
+    assert quiet == [[], []]
+    assert isinstance(begun, Began)
+    assert begun.pids_before == (8, 9)
+    assert isinstance(ended, Ended)
+    assert (ended.outcome, ended.pids_after) == (outcome, left)

@@ -1,0 +1,265 @@
+"""The caretaker in virtual time: what it sees, does, and writes down."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from longstop.errors import RestartNeeded
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.supervision.audit import Recoveries, Ticket
+from longstop.supervision.caretaker import RECYCLE_WITHIN_SECONDS, Caretaker
+from longstop.supervision.grades import Grade
+from longstop.telemetry.bus import Bus
+from longstop.testing import VirtualClock, run_virtual
+from tests.memory import MemorySink
+from tests.readers import a_record
+
+
+class Remembered(Recoveries):
+    """An audit that is never written, and remembers what it was told."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__(Path("nowhere"), process="scraper", clock=clock)
+        self.begun: list[Recovery] = []
+        self.ended: list[Recovery] = []
+
+    def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Ticket:
+        ticket = super().begin(kind, trigger=trigger, subject=subject, pids_before=pids_before)
+        self.begun.append(ticket.recovery)
+        return ticket
+
+    def end(
+        self, ticket: Ticket, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
+    ) -> Recovery:
+        self.ended.append(super().end(ticket, outcome, observed=observed, pids_after=pids_after))
+        return self.ended[-1]
+
+
+class Ward:
+    """A scraper to look after: matches that are read until they are not."""
+
+    def __init__(self, clock: VirtualClock | None = None) -> None:
+        self.clock = clock or VirtualClock()
+        self.sink = MemorySink()
+        self.records = {number: a_record(number) for number in (1, 2)}
+        self.stuck: set[int] = set()
+        self.recycled: list[tuple[str, frozenset[int] | None]] = []
+        self.on_recycle: Callable[[], Awaitable[None]] | None = None
+        self.pids = [7]
+        self.audit = Remembered(self.clock)
+        self.caretaker = Caretaker(
+            "node-1",
+            recycle=self._recycle,
+            recoveries=self.audit,
+            pids=lambda: self.pids,
+            bus=Bus([self.sink]),
+            clock=self.clock,
+        )
+
+    @property
+    def grade(self) -> Grade:
+        return self.caretaker.standing.grade
+
+    @property
+    def told(self) -> list[str]:
+        return [event.name for event in self.sink.events]
+
+    async def live(self, seconds: float) -> None:
+        """Let so many seconds pass, with a look each."""
+        for _ in range(round(seconds)):
+            for number in self.records.keys() - self.stuck:
+                self.change(number, last_poll_at=self.clock.now())
+            self.caretaker.look(list(self.records.values()))
+            await asyncio.sleep(1)
+
+    def change(self, number: int, **fields: object) -> None:
+        self.records[number] = replace(self.records[number], **fields)
+
+    async def _recycle(self, reason: str, match_ids: Collection[int] | None = None) -> None:
+        self.recycled.append((reason, frozenset(match_ids) if match_ids is not None else None))
+        self.pids = [pid + 1 for pid in self.pids]
+        if self.on_recycle is not None:
+            await self.on_recycle()
+
+
+def ward(script: Callable[[Ward], Awaitable[None]]) -> Ward:
+    async def run() -> Ward:
+        made = Ward()
+        await script(made)
+        return made
+
+    return run_virtual(run())
+
+
+@pytest.mark.req("MON-8")
+def test_a_stall_goes_through_the_grades_to_a_recycle_and_back() -> None:
+    async def script(ward: Ward) -> None:
+        async def cure() -> None:
+            ward.stuck.clear()
+
+        ward.on_recycle = cure
+        await ward.live(30)
+        ward.stuck = {1, 2}
+        await ward.live(200)
+
+    seen = ward(script)
+
+    assert [name for name in seen.told if name.startswith("health.")] == [
+        "health.degraded",
+        "health.failing",
+        "health.recovering",
+        "health.restored",
+    ]
+    assert seen.grade is Grade.HEALTHY
+    assert len(seen.recycled) == 1
+
+
+@pytest.mark.req("MON-9")
+def test_a_recycle_is_written_down_with_what_was_seen_to_come_of_it() -> None:
+    async def script(ward: Ward) -> None:
+        async def cure() -> None:
+            await asyncio.sleep(6)
+            ward.stuck.clear()
+
+        ward.on_recycle = cure
+        ward.stuck = {1, 2}
+        await ward.live(150)
+
+    (entry,) = ward(script).audit.ended
+
+    assert (entry.kind, entry.outcome, entry.subject) == (RecoveryKind.RECYCLE, RecoveryOutcome.RECOVERED, "node-1")
+    assert entry.trigger.startswith("nothing in play was read for ")
+    assert entry.observed == "crex_M1 and 1 more were read again"
+    assert (entry.pids_before, entry.pids_after) == ((7,), (8,))
+    assert entry.duration_seconds is not None
+    assert 6 <= entry.duration_seconds <= 8
+
+
+@pytest.mark.req("MON-9")
+def test_an_outcome_that_is_not_seen_within_two_minutes_is_none() -> None:
+    async def script(ward: Ward) -> None:
+        ward.stuck = {1}
+        await ward.live(290)
+
+    seen = ward(script)
+
+    (entry,) = seen.audit.ended
+    assert entry.outcome is RecoveryOutcome.NOT_RECOVERED
+    assert entry.duration_seconds is not None
+    assert 120 <= entry.duration_seconds <= 122
+    # Somebody else's good look is no proof: match 2 was read all the time.
+    assert seen.recycled[0] == ("not read for 120 s: crex_M1", frozenset({1}))
+
+
+def test_a_stall_that_no_recycle_helps_asks_for_a_new_process() -> None:
+    async def script(ward: Ward) -> None:
+        ward.stuck = {1, 2}
+        with pytest.raises(RestartNeeded, match=r"nothing in play was read for \d+ s, and making everything afresh"):
+            await ward.live(600)
+
+    seen = ward(script)
+
+    assert [entry.outcome for entry in seen.audit.ended] == [RecoveryOutcome.NOT_RECOVERED] * 2
+
+
+def test_one_match_that_nothing_helps_is_left_to_its_own_watch() -> None:
+    async def script(ward: Ward) -> None:
+        ward.stuck = {1}
+        await ward.live(3600)
+
+    seen = ward(script)
+
+    assert len(seen.recycled) == 2
+    assert seen.grade is Grade.FAILING
+    assert seen.caretaker.standing.reason == "not read for 120 s: crex_M1; a recycle has not helped"
+
+
+def test_a_match_that_was_read_in_between_is_helped_again() -> None:
+    async def script(ward: Ward) -> None:
+        ward.stuck = {1}
+        await ward.live(900)
+        ward.stuck = set()
+        await ward.live(60)
+        ward.stuck = {1}
+        await ward.live(200)
+
+    assert len(ward(script).recycled) == 3
+
+
+def test_nobody_is_recycled_while_nobody_may_be_asked() -> None:
+    async def script(ward: Ward) -> None:
+        ward.stuck = {1, 2}
+        for number in ward.stuck:
+            ward.change(number, is_held=True)
+        await ward.live(900)
+
+    seen = ward(script)
+
+    assert seen.recycled == []
+    assert seen.grade is Grade.FAILING
+    assert seen.caretaker.standing.reason.endswith("; nobody may be asked now")
+
+
+def test_when_the_site_is_back_the_failing_ends_without_a_recycle() -> None:
+    async def script(ward: Ward) -> None:
+        ward.stuck = {1, 2}
+        for number in ward.stuck:
+            ward.change(number, is_held=True)
+        await ward.live(300)
+        ward.stuck = set()
+        await ward.live(50)
+
+    seen = ward(script)
+
+    assert (seen.recycled, seen.grade) == ([], Grade.HEALTHY)
+
+
+def test_an_idle_night_is_healthy() -> None:
+    async def script(ward: Ward) -> None:
+        ward.records.clear()
+        await ward.live(3600)
+
+    seen = ward(script)
+
+    assert (seen.grade, seen.told) == (Grade.HEALTHY, [])
+
+
+class SetClock(VirtualClock):
+    """A clock whose hands somebody moves after twenty seconds."""
+
+    def __init__(self, hours: int) -> None:
+        super().__init__()
+        self._hours = hours
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=self._hours if self.monotonic() >= 20 else 0)
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_wall_clock_that_is_set_moves_no_grade(hours: int) -> None:
+    async def run() -> Ward:
+        made = Ward(clock=SetClock(hours))
+        await made.live(300)
+        return made
+
+    assert run_virtual(run()).told == []
+
+
+def test_a_recycle_that_fails_or_hangs_is_told_and_its_outcome_looked_for() -> None:
+    async def script(ward: Ward) -> None:
+        async def hang() -> None:
+            await asyncio.sleep(3600)
+
+        ward.on_recycle = hang
+        ward.stuck = {1, 2}
+        await ward.live(250)
+
+    seen = ward(script)
+
+    assert RECYCLE_WITHIN_SECONDS < 120
+    assert "task.failed" in seen.told
+    assert seen.audit.ended[0].outcome is RecoveryOutcome.NOT_RECOVERED

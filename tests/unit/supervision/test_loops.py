@@ -1,0 +1,82 @@
+"""Loops that should never end, in virtual time."""
+
+import asyncio
+
+from longstop.supervision.loops import keep_going
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import TaskEnded, TaskFailed, Telemetry
+from longstop.testing import VirtualClock, run_virtual
+
+
+class Recorder:
+    """Keeps what was said."""
+
+    def __init__(self) -> None:
+        self.events: list[Telemetry] = []
+
+    def take(self, event: Telemetry) -> None:
+        self.events.append(event)
+
+
+def test_a_loop_that_returns_or_raises_is_told_and_started_again() -> None:
+    said, starts = Recorder(), []
+
+    async def loop() -> None:
+        starts.append(asyncio.get_running_loop().time())
+        if len(starts) == 2:
+            raise RuntimeError("broken")
+
+    async def scene() -> None:
+        going = asyncio.ensure_future(keep_going("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
+        await asyncio.sleep(0.35)
+        going.cancel()
+
+    run_virtual(scene())
+
+    assert [round(at, 3) for at in starts] == [0, 0, 0.1, 0.3]
+    assert [type(event) for event in said.events] == [TaskEnded, TaskFailed, TaskEnded, TaskEnded]
+    assert {getattr(event, "task", None) for event in said.events} == {"weigh"}
+
+
+def test_a_loop_that_keeps_failing_is_started_ever_more_rarely() -> None:
+    starts = []
+
+    async def loop() -> None:
+        starts.append(asyncio.get_running_loop().time())
+
+    async def scene() -> None:
+        going = asyncio.ensure_future(keep_going("weigh", loop, bus=Bus(), clock=VirtualClock()))
+        await asyncio.sleep(3600)
+        going.cancel()
+
+    run_virtual(scene())
+
+    assert 360 <= len(starts) <= 380
+    assert round(starts[-1] - starts[-2], 3) == 10
+
+
+def test_a_loop_that_is_over_is_no_incident() -> None:
+    said, over = Recorder(), []
+
+    async def loop() -> None:
+        over.append(True)
+
+    run_virtual(keep_going("keep api", loop, bus=Bus([said]), clock=VirtualClock(), is_over=lambda: bool(over)))
+
+    assert not said.events
+
+
+def test_a_cancelled_loop_is_no_incident() -> None:
+    said = Recorder()
+
+    async def loop() -> None:
+        await asyncio.sleep(60)
+
+    async def scene() -> None:
+        going = asyncio.ensure_future(keep_going("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
+        await asyncio.sleep(1)
+        going.cancel()
+
+    run_virtual(scene())
+
+    assert not said.events

@@ -1,0 +1,83 @@
+"""What a match costs: parts of what was measured, which add up to the whole."""
+
+import pytest
+
+from longstop.fetching.browser.base import BrowserCensus, Usage
+from longstop.model.resources import MatchCost, Resources
+from longstop.supervision.shares import Watched, match_costs
+
+#: Of its own 90 bytes and 3 %; with its browsers 10 %.
+USED = Resources(pids=(1,), cpu_percent=10.0, own_pss_bytes=90, own_cpu_percent=3.0)
+
+
+def browser(*addresses: str, pss: int | None = 400, source: str = "crex", generation: int = 1) -> BrowserCensus:
+    return BrowserCensus(
+        source=source,
+        generation=generation,
+        pid=7,
+        age_seconds=60,
+        users=0,
+        pages_served=3,
+        addresses=addresses,
+        contexts=1,
+        usage=Usage(processes=4, rss_bytes=pss, pss_bytes=pss, cpu_seconds=1),
+    )
+
+
+def match(number: int, page: str = "", source: str = "crex") -> Watched:
+    return Watched(match_id=number, source=source, page=page)
+
+
+@pytest.mark.req("US4.1")
+def test_a_match_read_by_http_has_its_part_of_the_scraper() -> None:
+    costs = match_costs([match(1), match(2), match(3)], [], USED)
+
+    assert costs == {number: MatchCost(pss_bytes=30, cpu_percent=1.0) for number in (1, 2, 3)}
+
+
+@pytest.mark.req("US4.1")
+def test_a_match_with_a_page_of_its_own_has_the_page_too() -> None:
+    matches = [match(1, "http://site/1?key=x"), match(2, "http://site/2"), match(3, source="espn")]
+
+    costs = match_costs(matches, [browser("http://site/1", "http://site/2")], USED)
+
+    assert [costs[number].pss_bytes for number in (1, 2, 3)] == [230, 230, 30]
+    assert [costs[number].cpu_percent for number in (1, 2, 3)] == [4.5, 4.5, 1.0]
+
+
+def test_a_page_that_is_nobodys_own_is_shared_by_all_of_the_source() -> None:
+    matches = [match(1, "http://site/1"), match(2, "http://site/2"), match(3, source="espn")]
+
+    costs = match_costs(matches, [browser("http://site/1", "http://site/list")], USED)
+
+    assert [costs[number].pss_bytes for number in (1, 2, 3)] == [330, 130, 30]
+
+
+@pytest.mark.parametrize(
+    "census",
+    [
+        [browser()],
+        [browser("http://site/1"), browser("http://site/2", generation=2)],
+        [browser("http://site/1", "about:blank", "http://site/2"), browser("http://other/", source="espn")],
+    ],
+)
+def test_the_parts_add_up_to_the_whole(census: list[BrowserCensus]) -> None:
+    matches = [match(1, "http://site/1"), match(2, "http://site/2"), match(3, source="espn")]
+
+    costs = match_costs(matches, census, USED)
+
+    held = sum(cost.pss_bytes or 0 for cost in costs.values())
+    assert held == pytest.approx(90 + 400 * len(census), abs=2)
+    assert sum(cost.cpu_percent or 0.0 for cost in costs.values()) == pytest.approx(10.0, abs=0.02)
+
+
+@pytest.mark.req("FLD-10")
+def test_what_is_not_known_is_none_and_only_for_those_concerned() -> None:
+    matches = [match(1), match(2, source="espn")]
+
+    blind = match_costs(matches, [], Resources(pids=(1,)))
+    unmeasured = match_costs(matches, [browser(pss=None)], USED)
+
+    assert set(blind.values()) == {MatchCost()}
+    assert (unmeasured[1].pss_bytes, unmeasured[2].pss_bytes) == (None, 45)
+    assert match_costs(matches, [], None) == {}

@@ -1,0 +1,156 @@
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.model.resources import MatchCost
+from longstop.storage.base import NodeBeat
+from longstop.supervision.grades import Grade
+from longstop.supervision.verdict import MAX_MATCH_BYTES, HealthStatus, unreadable, verdict
+from tests.readers import NOW, a_beat, a_record
+
+RECOVERING = SyncState.RECOVERING
+
+
+def failing(number: int) -> MonitoringRecord:
+    return msgspec.structs.replace(a_record(number, polled=600), consecutive_failures=9, status=MatchStatus.UPCOMING)
+
+
+def unlisted(since: float | None) -> NodeBeat:
+    listed_at = None if since is None else NOW - timedelta(seconds=since)
+    beat = msgspec.structs.replace(a_beat(), started_at=NOW - timedelta(hours=1))
+    return msgspec.structs.replace(beat, listed_at={"crex": listed_at})
+
+
+def resting(number: int) -> MonitoringRecord:
+    return msgspec.structs.replace(a_record(number, polled=600), phase=Phase.PAUSED)
+
+
+def on_hold(number: int) -> MonitoringRecord:
+    return msgspec.structs.replace(resting(number), is_on_hold=True)
+
+
+def graded(grade: Grade, node: str = "node-1", reason: str = "") -> NodeBeat:
+    return msgspec.structs.replace(a_beat(node), grade=grade.value, grade_reason=reason)
+
+
+@pytest.mark.req("FR-012")
+@pytest.mark.parametrize(
+    ("beats", "records", "status"),
+    [
+        # An idle night: someone watches, nothing is on.
+        ([a_beat()], [], "healthy"),
+        ([a_beat()], [a_record(polled=3000, status=MatchStatus.UPCOMING)], "healthy"),
+        ([a_beat()], [a_record(polled=3000, status=MatchStatus.COMPLETED, sync=RECOVERING)], "healthy"),
+        ([a_beat()], [a_record(polled=60)], "healthy"),
+        ([a_beat()], [a_record(polled=60.001)], "degraded"),
+        ([a_beat()], [a_record(polled=61, status=MatchStatus.BREAK)], "degraded"),
+        ([a_beat()], [a_record(polled=None)], "degraded"),
+        ([a_beat()], [a_record(1), a_record(2, sync=RECOVERING)], "degraded"),
+        # Nothing in play is read any more, whoever is to blame; one that rests does not count.
+        ([a_beat()], [a_record(1, polled=181), a_record(2, polled=None)], "degraded"),
+        ([a_beat()], [a_record(1, polled=181), a_record(2, polled=170)], "degraded"),
+        ([a_beat()], [resting(1)], "degraded"),
+        # Somebody has paused it: that is as it should be.
+        ([a_beat()], [on_hold(1)], "healthy"),
+        ([], [a_record()], "down"),
+        ([a_beat(ago=15)], [a_record()], "healthy"),
+        ([a_beat(ago=15.001)], [a_record()], "down"),
+        # A scraper's clock may be ahead of ours.
+        ([a_beat(ago=-3)], [a_record()], "healthy"),
+        ([a_beat(errors=10)], [], "healthy"),
+        ([a_beat(errors=11)], [], "down"),
+        # One match fails again and again; the others are read as ever.
+        ([a_beat(errors=24)], [a_record(1), failing(2)], "degraded"),
+        ([a_beat(errors=24)], [a_record(1, polled=61), failing(2)], "down"),
+        # A clock that was set back: the beat is of an hour to come.
+        ([a_beat(ago=-3600)], [a_record()], "down"),
+        # Nobody has read the list for minutes: that is no idle night.
+        ([unlisted(since=179)], [], "healthy"),
+        ([unlisted(since=181)], [], "degraded"),
+        ([unlisted(since=None)], [], "degraded"),
+        ([a_beat("a", errors=11), a_beat("b")], [], "healthy"),
+        # A scraper that does not think well of itself is believed.
+        ([graded(Grade.DEGRADED)], [], "degraded"),
+        ([graded(Grade.FAILING)], [a_record()], "degraded"),
+        ([graded(Grade.RECOVERING)], [a_record()], "degraded"),
+        # The quiet scraper that spoke for the others is gone itself.
+        ([a_beat("a", errors=11), a_beat("b", ago=20)], [], "down"),
+    ],
+)
+def test_the_verdict_follows_the_table(beats: list[NodeBeat], records: list[MonitoringRecord], status: str) -> None:
+    judged = verdict(beats, records, NOW)
+
+    assert judged.status == status
+    assert bool(judged.reasons) == (judged.status is not HealthStatus.HEALTHY)
+
+
+def test_the_reasons_name_the_first_matches_and_count_the_rest() -> None:
+    records = [a_record(number, polled=90) for number in range(1, 8)]
+
+    judged = verdict([a_beat()], records, NOW)
+
+    assert judged.reasons == ("in play and older than 60 s: crex_M1, crex_M2, crex_M3, crex_M4, crex_M5 and 2 more",)
+
+
+def test_the_worst_scraper_gives_the_grade_and_says_why() -> None:
+    beats = [a_beat("a"), graded(Grade.RECOVERING, "b", "was not read"), graded(Grade.FAILING, "c"), a_beat("d")]
+
+    judged = verdict(beats, [], NOW)
+
+    assert judged.grade is Grade.FAILING
+    assert judged.reasons == ("b is recovering: was not read", "c is failing")
+
+
+def test_a_scraper_that_is_gone_has_no_say() -> None:
+    gone = msgspec.structs.replace(graded(Grade.FAILING, "gone"), beat_at=NOW - timedelta(minutes=5))
+
+    judged = verdict([a_beat(), gone], [], NOW)
+
+    assert (judged.status, judged.grade) == (HealthStatus.HEALTHY, Grade.HEALTHY)
+
+
+def test_one_who_cannot_see_does_not_guess_a_grade() -> None:
+    judged = unreadable()
+
+    assert (judged.status, judged.grade) == (HealthStatus.DOWN, None)
+
+
+@pytest.mark.req("MON-8", "FR-012")
+@pytest.mark.parametrize("grade", Grade)
+def test_where_nothing_in_play_is_read_it_fails_whatever_a_scraper_says(grade: Grade) -> None:
+    unread = verdict([graded(grade)], [a_record(1, polled=181)], NOW)
+    late = verdict([graded(grade)], [a_record(1, polled=180)], NOW)
+
+    assert (unread.status, unread.grade, unread.is_unread) == (HealthStatus.DEGRADED, Grade.FAILING, True)
+    assert unread.reasons[0] == "no match in play was read for 180 s"
+    assert (late.grade, late.is_unread) == (grade, False)
+
+
+def test_what_somebody_has_paused_is_noted_and_is_no_failure() -> None:
+    source = msgspec.structs.replace(a_beat(), paused_sources=("espn",))
+    elsewhere = msgspec.structs.replace(on_hold(2), ref=MatchRef("espn", "M2"))
+
+    judged = verdict([source], [on_hold(1), elsewhere, a_record(3)], NOW)
+
+    assert (judged.status, judged.grade, judged.reasons) == (HealthStatus.HEALTHY, Grade.HEALTHY, ())
+    assert judged.notes == ("paused by hand, with all their matches: espn", "paused by hand: crex_M1")
+
+
+@pytest.mark.req("US4.1")
+def test_a_match_that_takes_too_much_is_noted() -> None:
+    costs = {
+        1: MatchCost(pss_bytes=MAX_MATCH_BYTES - 1, cpu_percent=19.9),
+        2: MatchCost(pss_bytes=MAX_MATCH_BYTES),
+        3: MatchCost(cpu_percent=20.0),
+        4: MatchCost(),
+    }
+    beat = msgspec.structs.replace(a_beat(), costs=costs)
+
+    judged = verdict([beat], [a_record(number) for number in range(1, 6)], NOW)
+
+    assert (judged.status, judged.notes) == (
+        HealthStatus.HEALTHY,
+        ("takes 1024 MB or 20 % CPU, or more: crex_M2, crex_M3",),
+    )
