@@ -17,7 +17,7 @@ from longstop.api.server import build_app, run_server
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.snapshot import canonical
-from tests.readers import MemoryHot, MemoryReader, a_beat, a_hot_row, a_match, a_record
+from tests.readers import MemoryHot, MemoryReader, a_beat, a_hot_row, a_match, a_record, an_outlook
 
 MATCHES = 200
 SECRET = Secret(b"s" * 32)
@@ -25,16 +25,12 @@ SECRET = Secret(b"s" * 32)
 
 def an_app() -> FastAPI:
     """Return an app over two hundred matches of a realistic size."""
-    now = SystemClock().now()
     payload = canonical({"matchId": 1, "balls": [{"over": over, "text": "x" * 30} for over in range(100)]})
     rows = [a_hot_row(a_record(number), payload) for number in range(1, MATCHES + 1)]
-    return build_app(
-        reader=MemoryReader(*(a_match(number) for number in range(1, MATCHES + 1))),
-        hot=MemoryHot(*rows, beats=[a_beat()]),
-        verifier=TokenVerifier(SECRET),
-        clock=SystemClock(),
-        started_at=now,
-    )
+    reader = MemoryReader(*(a_match(number) for number in range(1, MATCHES + 1)))
+    hot, clock = MemoryHot(*rows, beats=[a_beat()]), SystemClock()
+    outlook = an_outlook(reader, hot, clock)
+    return build_app(reader=reader, hot=hot, verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook)
 
 
 @asynccontextmanager

@@ -5,23 +5,34 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from longstop.doctor.checkup import examine
-from longstop.doctor.measure import clocks_apart, free_bytes, listener_on, lock_holder, open_files_limit, user_agent
+from longstop.doctor.measure import (
+    browser_starts,
+    clocks_apart,
+    free_bytes,
+    listener_on,
+    lock_holder,
+    open_files_limit,
+    user_agent,
+)
+from longstop.fetching.browser.base import BrowserKind
 from longstop.storage.directory import DataDirectory
 
 ROOT = Path(__file__).parents[2]
-SOURCES = str(ROOT / "config" / "sources.yaml")
+#: No site is enabled, and no browser is there to be tried: tests/browser does that.
+QUIET = {"LONGSTOP_SOURCES": str(ROOT / "config" / "sources.yaml"), "BROWSER_EXECUTABLE": "/nowhere/chromium"}
 
 
 def run_doctor(tmp_path: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "longstop", "doctor", *arguments],
         cwd=tmp_path,
-        env={**os.environ, "LONGSTOP_SOURCES": SOURCES, "LONGSTOP_API_PORT": "0", "PROMETHEUS_PORT": "0", **environ},
+        env={**os.environ, **QUIET, "LONGSTOP_API_PORT": "0", "PROMETHEUS_PORT": "0", **environ},
         capture_output=True,
         text=True,
         timeout=50,
@@ -71,6 +82,31 @@ def test_the_holder_of_a_data_directory_is_named_without_touching_its_lock(tmp_p
     assert during.pid == os.getpid()
 
 
+def test_a_browser_that_does_not_start_is_told_with_its_own_words_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    broken, silent, good = (tmp_path / name for name in ("broken", "silent", "good"))
+    broken.write_text("#!/bin/sh\necho 'libnss3.so: error while loading shared libraries' >&2\nexit 127\n")
+    silent.write_text("#!/bin/sh\nexit 5\n")
+    good.write_text("#!/bin/sh\necho '<html><head></head><body></body></html>'\n")
+    for program in (broken, silent, good):
+        program.chmod(0o755)
+
+    paths = (broken, silent, tmp_path / "nowhere", good, None)
+    told = [browser_starts({BrowserKind.SHELL: path}, os.environ)[BrowserKind.SHELL] for path in paths]
+
+    assert [start and start.problem for start in told] == [
+        "libnss3.so: error while loading shared libraries",
+        "it ends with 5",
+        "there is no such program",
+        "",
+        None,
+    ]
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
 def test_what_is_measured_has_a_plausible_size(tmp_path: Path) -> None:
     before, after = clocks_apart(0.02)
 
@@ -80,7 +116,7 @@ def test_what_is_measured_has_a_plausible_size(tmp_path: Path) -> None:
 
 
 def test_the_check_up_looks_at_everything_once_and_makes_nothing(tmp_path: Path) -> None:
-    environ = {"LONGSTOP_SOURCES": SOURCES, "LONGSTOP_DATA": str(tmp_path / "data")}
+    environ = {**QUIET, "LONGSTOP_DATA": str(tmp_path / "data")}
 
     names = [check.name for check in examine(environ)]
     without_metrics = [check.name for check in examine(environ | {"ENABLE_PROMETHEUS_METRICS": "false"})]
@@ -106,7 +142,8 @@ def test_the_command_ends_with_1_and_says_what_to_do_when_something_is_in_the_wa
     with socket.create_server(("127.0.0.1", 0)) as taken:
         run = run_doctor(tmp_path, "--json", LONGSTOP_API_PORT=str(taken.getsockname()[1]))
 
-    wrong = [check for check in json.loads(run.stdout)["checks"] if check["verdict"] == "wrong"]
+    checks = json.loads(run.stdout)["checks"]
+    wrong = [check for check in checks if check["verdict"] == "wrong" and check["is_needed"]]
     assert run.returncode == 1
     assert [check["name"] for check in wrong] == ["API port"]
     assert f"pid {os.getpid()}" in wrong[0]["found"]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from longstop.storage import error_pages
-from longstop.storage.error_pages import ErrorPages, file_name
+from longstop.storage.error_pages import ErrorPages, NoPages, file_name
+from longstop.storage.error_pictures import MAX_PICTURES, ErrorPictures
 from tests.readers import NOW
 
 
@@ -105,3 +106,34 @@ def test_what_a_crash_left_is_cleared_away_and_other_files_are_left_alone(folder
     pages.keep("y", b"y", NOW)
 
     assert names(folder) == ["20261115T120000000Z_y.html", "notes.txt"]
+
+
+@pytest.mark.req("FR-019")
+def test_a_picture_is_kept_in_the_folder_of_its_source(tmp_path: Path) -> None:
+    pictures = ErrorPictures(tmp_path / "storage" / "errors")
+
+    kept = pictures.keep("crex", "crex-live", b"\x89PNG", NOW)
+
+    assert kept == "storage/errors/crex/20261115T120000000Z_crex-live.png"
+    assert (tmp_path / kept).read_bytes() == b"\x89PNG"
+
+
+def test_pictures_of_one_source_are_bounded_and_leave_those_of_another_alone(tmp_path: Path) -> None:
+    pictures = ErrorPictures(tmp_path / "storage" / "errors")
+    pictures.keep("sofascore", "sofascore-live", b"x", NOW)
+
+    for number in range(MAX_PICTURES + 5):
+        pictures.keep("crex", "crex-live", b"x", NOW + timedelta(seconds=number))
+
+    assert len(names(tmp_path / "storage" / "errors" / "crex")) == MAX_PICTURES
+    assert len(names(tmp_path / "storage" / "errors" / "sofascore")) == 1
+
+
+def test_a_picture_that_is_too_large_is_not_kept_in_half(tmp_path: Path) -> None:
+    pictures = ErrorPictures(tmp_path / "storage" / "errors")
+
+    assert pictures.keep("crex", "crex-live", bytes(error_pages.MAX_BODY_BYTES + 1), NOW) is None
+
+
+def test_where_nothing_shall_be_kept_nothing_is() -> None:
+    assert NoPages().keep("crex-live", b"x", NOW) is None

@@ -154,7 +154,7 @@ def test_statistics_name_every_figure_once() -> None:
     [(_, statistics)] = football(Resource.STATISTICS, "statistics")
 
     assert isinstance(statistics, Statistics)
-    validate_statistics(statistics)
+    validate_statistics(None, statistics)
     assert set(statistics.periods) == {"ALL", "1ST", "2ND"}
     for figures in statistics.periods.values():
         assert len({figure.key for figure in figures}) == len(figures) > 30

@@ -193,3 +193,28 @@ def test_a_failing_disk_is_told_once_and_nothing_is_lost_when_it_is_mended(
     writer.close()
     reader.close()
     blocker.close()
+
+
+def test_a_view_that_is_only_held_when_a_scraper_starts_is_waited_for_and_kept(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longstop.storage.connection.BUSY_TIMEOUT_MS", 1)
+    first = quick_writer(path)
+    first.put(hot_row(1))
+    first.close()
+    before = path.stat().st_ino
+    blocker = apsw.Connection(str(path))
+    blocker.pragma("locking_mode", "EXCLUSIVE")
+    blocker.execute("BEGIN EXCLUSIVE")
+    failures = Failures()
+
+    second, reader = quick_writer(path, failures), SqliteHotReader(path)
+    second.put(hot_row(2))
+    blocker.execute("ROLLBACK")
+    blocker.close()
+
+    assert eventually(lambda: rows_of(reader) == [hot_row(1), hot_row(2)])
+    assert path.stat().st_ino == before
+    assert len(failures) == 1
+    second.close()
+    reader.close()

@@ -14,7 +14,9 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.supervision.backoff import RestartPolicy
-from longstop.supervision.supervisor import NOT_STARTED, ChildSpec, Supervisor
+from longstop.supervision.exits import Exit
+from longstop.supervision.keeper import ChildSpec
+from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ChildDied, ProcessStarted, ProcessStopped, Telemetry
 
@@ -54,7 +56,8 @@ time.sleep(60)
 SUPERVISOR = """
 import asyncio, os, sys
 from longstop.clock import SystemClock
-from longstop.supervision.supervisor import ChildSpec, Supervisor
+from longstop.supervision.keeper import ChildSpec
+from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 program, folder = sys.argv[1:]
 def child(name):
@@ -142,7 +145,7 @@ async def test_a_program_that_cannot_be_started_is_tried_again_and_stops_nobody(
     async with supervised(nowhere, python("api", PATIENT), policy=RestartPolicy(first_wait=0.05)) as (_, said):
         await until(lambda: len(said.died("nowhere")) >= 3 and said.started("api"))
 
-        assert {death.exit_code for death in said.died("nowhere")} == {NOT_STARTED}
+        assert {death.exit_code for death in said.died("nowhere")} == {Exit.NOT_STARTED}
 
 
 async def test_children_stop_in_the_order_of_the_list_and_within_the_deadline() -> None:

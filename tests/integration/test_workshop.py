@@ -8,14 +8,15 @@ import pytest
 from longstop.app.workshop import Workshop
 from longstop.clock import SystemClock
 from longstop.errors import SourceError
+from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.pipeline.ask import Asker
 from longstop.settings import load_settings
 from longstop.simulator.service import SimulatorOptions, running_simulator
 from longstop.sources.registry import enabled_sources
+from longstop.storage.error_pages import NoPages
 from longstop.telemetry.bus import Bus
 from longstop.watching.scheduler import Scheduler
 from tests.memory import MemoryHot, MemorySink, MemoryStore
-from tests.unit.watching.running import NoPages
 
 NOWHERE = "127.0.0.1:9"
 
@@ -51,6 +52,7 @@ async def test_a_site_that_has_moved_is_found_at_its_new_address_without_a_resta
             bus=Bus([sink]),
             clock=SystemClock(),
             node="node",
+            browsers=BrowserPool(PoolPlan(registry=tmp_path / "browsers.json", node="node"), Bus([sink])),
         )
         async with workshop.schedulers(enabled_sources(file)) as schedulers:
             scheduler: Scheduler = schedulers["crex"]
@@ -80,6 +82,7 @@ async def test_a_description_that_cannot_be_read_is_told_and_the_old_one_goes_on
             bus=Bus([sink]),
             clock=SystemClock(),
             node="node",
+            browsers=BrowserPool(PoolPlan(registry=tmp_path / "browsers.json", node="node"), Bus([sink])),
         )
         async with workshop.schedulers(enabled_sources(file)) as schedulers:
             file.write_text("sources: 7")

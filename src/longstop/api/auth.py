@@ -26,6 +26,8 @@ class Permission(StrEnum):
     """What a bearer may do."""
 
     READ = "read"
+    #: Give the scraper orders.
+    ADMIN = "admin"
 
 
 class Bearer(Struct, frozen=True, kw_only=True):

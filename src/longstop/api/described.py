@@ -4,6 +4,19 @@ from typing import Any
 
 from longstop.model.match import Sport
 
+_RECOVERY = {
+    "id": "5f3c…",
+    "kind": "recycle",
+    "trigger": "nothing in play was read for 92 s",
+    "subject": "node-1",
+    "process": "scraper",
+    "began_at": "2026-11-12T10:30:45.120Z",
+    "duration_seconds": 4.2,
+    "pids_before": [4711, 4720],
+    "pids_after": [4711, 4755],
+    "outcome": "recovered",
+    "observed": "crex_11HD was read again",
+}
 _EVENT = {
     "seq": 41,
     "key": "delivery:1:5:2",
@@ -84,7 +97,9 @@ _FINDING = {
 }
 _HEALTH = {
     "status": "healthy",
+    "grade": "healthy",
     "reasons": [],
+    "snapshot_age_seconds": 0.4,
     "timestamp": "2026-11-12T10:30:46.320Z",
     "uptime_seconds": 900.0,
     "active_scraper_count": 1,
@@ -240,7 +255,10 @@ MATCHES: dict[str, Any] = {
 
 HEALTH: dict[str, Any] = {
     "summary": "How it goes, over all and by match",
-    "description": "Measured at `timestamp`, at most a second ago. What is not measured is null.",
+    "description": (
+        "Measured at `timestamp`, `snapshot_age_seconds` ago: usually a second, more while files cannot be read. "
+        "What is not measured is null."
+    ),
     "tags": ["health"],
     "responses": {200: _answer("Healthy or degraded.", _HEALTH), 503: _answer("Down.", _HEALTH | {"status": "down"})},
 }
@@ -248,11 +266,77 @@ HEALTH: dict[str, Any] = {
 LIVE: dict[str, Any] = {
     "summary": "Whether this process answers",
     "tags": ["health"],
-    "responses": {200: _answer("It does.", {"status": "alive"})},
+    "responses": {200: _answer("It does.", {"status": "alive", "loop_lag_seconds": 0.0012})},
 }
 
 READY: dict[str, Any] = {
     "summary": "Whether the store can be read and a scraper was heard",
     "tags": ["health"],
     "responses": {200: _answer("Ready.", {"status": "ready"}), 503: _error("Not ready, with the reasons.")},
+}
+
+STATUS: dict[str, Any] = {
+    "summary": "The whole picture: grade, ages, breakers, memory, processes, recoveries",
+    "description": "For those who run it. What is not measured, or could not be read, is null.",
+    "tags": ["health"],
+    "responses": {
+        200: _answer(
+            "The picture.",
+            {
+                "grade": "healthy",
+                "status": "healthy",
+                "reasons": [],
+                "snapshot_age_seconds": 0.4,
+                "freshness": {"median": 1.2, "p50": 1.2, "p95": 2.4, "max": 2.6, "count": 13},
+                "queue_depth": 0,
+                "active_tasks": 2,
+                "audit_entries": [_RECOVERY],
+            },
+        ),
+        **_TOKEN_ERRORS,
+    },
+}
+
+STATUS_HISTORY: dict[str, Any] = {
+    "summary": "How nodes and matches were over time, the newest first",
+    "description": "A row for each node and minute, one for each match whose health_status changed; kept for 30 days.",
+    "tags": ["health"],
+    "responses": {
+        200: _answer(
+            "The rows.",
+            {
+                "history": [
+                    {
+                        "scraper_id": "node-1",
+                        "timestamp": "2026-11-12T10:30:45.120Z",
+                        "matchId": 1,
+                        "match_id": "crex_11HD",
+                        "health_status": "degraded",
+                        "error_count": 3,
+                        "memory_mb": 31.4,
+                        "cpu_percent": 0.6,
+                        "update_latency_ms": None,
+                        "polling_interval_seconds": 2.5,
+                        "uptime_seconds": None,
+                        "last_update_age_seconds": 124.0,
+                    }
+                ]
+            },
+        ),
+        422: _error("A parameter is wrong."),
+        503: _error("The health log cannot be read."),
+        **_TOKEN_ERRORS,
+    },
+}
+
+RECOVERIES: dict[str, Any] = {
+    "summary": "What was done without a person, the newest first",
+    "description": "The last hundred at most, each with why, how long it took, and what was seen to come of it.",
+    "tags": ["health"],
+    "responses": {
+        200: _answer("The recoveries.", {"recoveries": [_RECOVERY], "snapshot_age_seconds": 0.4}),
+        422: _error("A parameter is wrong."),
+        503: _error("The audit cannot be read."),
+        **_TOKEN_ERRORS,
+    },
 }

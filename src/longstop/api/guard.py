@@ -14,7 +14,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity, Telemetry
 
 MAX_TARGET_BYTES = 2048
-#: No route reads a body; a small one is let pass, since some clients always send one.
+#: Whoever gives orders sends a small one; the others need none, but some clients always send one.
 MAX_BODY_BYTES = 64 * 1024
 
 _SAFE_HEADERS = {
@@ -113,10 +113,6 @@ def _describe(scope: Scope, error: Exception) -> RequestFailed:
     )
 
 
-#: The framework's own words for a path or method that does not exist, and ours.
-_SENTENCES = {"Not Found": "There is nothing at this address.", "Method Not Allowed": "This address is only for GET."}
-
-
 def guard(app: FastAPI, bus: Bus) -> None:
     """Put the guard around an app."""
     app.add_middleware(Guard, bus=bus)
@@ -124,9 +120,20 @@ def guard(app: FastAPI, bus: Bus) -> None:
     @app.exception_handler(HTTPException)
     async def _on_http_error(_request: Request, error: HTTPException) -> Response:
         headers = dict(error.headers) if error.headers else None
-        return error_response(error.status_code, _SENTENCES.get(error.detail, error.detail), headers)
+        return error_response(error.status_code, _sentence(error), headers)
 
     @app.exception_handler(RequestValidationError)
     async def _on_invalid_parameter(_request: Request, error: RequestValidationError) -> Response:
         problems = (f"{each['loc'][-1]}: {each['msg'][:1].lower()}{each['msg'][1:]}" for each in error.errors())
         return error_response(422, f"The request cannot be answered: {'; '.join(problems)}.")
+
+
+def _sentence(error: HTTPException) -> str:
+    """Return our words for what the framework says of a path or method that does not exist."""
+    match error.detail:
+        case "Not Found":
+            return "There is nothing at this address."
+        case "Method Not Allowed":
+            return f"This address is only for {(error.headers or {}).get('Allow', 'GET')}."
+        case own:
+            return own

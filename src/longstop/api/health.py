@@ -1,180 +1,72 @@
-"""Health: a pure grade and the document around it."""
+"""The document of `/health`. Every number is measured; what is not measured is null, never zero."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
-from enum import StrEnum
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
-
-from msgspec import Struct
 
 from longstop.api.shapes import iso_or_none, match_path
 from longstop.api.view import age_seconds
 from longstop.clock import to_iso
-from longstop.model.match import MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.model.match import MonitoringRecord, Phase
+from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
-
-#: A scraper not heard for this long counts as gone.
-SILENT_AFTER = timedelta(seconds=15)
-#: A match in play should have been looked at within this long, also in a break.
-STALE_AFTER = timedelta(seconds=60)
-#: A quiet source is asked for its listing every minute by default; three of them missed are no accident.
-UNLISTED_AFTER = timedelta(seconds=180)
-#: When nothing in play was read for this long, nobody should be sent here for live data.
-UNREAD_AFTER = timedelta(seconds=180)
-MAX_ERRORS_A_MINUTE = 10
-_TOO_MANY = f"more than {MAX_ERRORS_A_MINUTE} errors a minute"
-_NAMED_MATCHES = 5
-_IN_PLAY = frozenset({MatchStatus.LIVE, MatchStatus.BREAK})
+from longstop.supervision.grades import IN_PLAY, Grade, match_grade
+from longstop.supervision.verdict import MAX_ERRORS_A_MINUTE, SILENT_AFTER, heard
 
 
-class HealthStatus(StrEnum):
-    """How it goes, over all."""
-
-    HEALTHY = "healthy"
-    #: Served, but something in play is old or not compared with its source yet.
-    DEGRADED = "degraded"
-    #: Nothing new can be expected.
-    DOWN = "down"
-
-
-class Grade(Struct, frozen=True, kw_only=True):
-    """A status and the sentences that explain it; none when all is well."""
-
-    status: HealthStatus
-    reasons: tuple[str, ...] = ()
-
-
-def heard(beats: Sequence[NodeBeat], now: datetime) -> list[NodeBeat]:
-    """Return the scrapers that gave a sign of life lately."""
-    # A beat from the future is of a clock that was set back: it says as little as an old one.
-    return [beat for beat in beats if abs(now - beat.beat_at) <= SILENT_AFTER]
-
-
-def grade(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: datetime) -> Grade:
-    """Return how it goes. A night without a match is healthy: what counts is that someone watches."""
-    active = heard(beats, now)
-    if not active:
-        return _down(f"no scraper has been heard for {SILENT_AFTER.seconds} s")
-    is_failing = all(beat.errors_last_minute > MAX_ERRORS_A_MINUTE for beat in active)
-    if is_failing and not any(_is_fresh(record, now) for record in records):
-        return _down(f"{_TOO_MANY}, and no match was read for {STALE_AFTER.seconds} s")
-    in_play = [record for record in records if record.status in _IN_PLAY]
-    if _is_all_unread([record for record in in_play if record.phase is not Phase.PAUSED], now):
-        return _down(f"no match in play was read for {UNREAD_AFTER.seconds} s", *_unread_listings(active, now))
-    failing = [record for record in records if record.consecutive_failures] if is_failing else []
-    stale = [record for record in in_play if _is_stale(record, now)]
-    unsynced = [record for record in in_play if record.sync is not SyncState.IN_SYNC]
-    paused = [record for record in records if record.phase is Phase.PAUSED]
-    frozen = [record for record in in_play if record.frozen_since is not None]
-    reasons = (
-        *_unread_listings(active, now),
-        *_complaint(f"{_TOO_MANY}, and failing", failing),
-        *_complaint(f"in play and older than {STALE_AFTER.seconds} s", stale),
-        *_complaint("in play and not in sync", unsynced),
-        *_complaint("paused, since it was refused or could not be read", paused),
-        *_complaint("in play, and what the site shows of it stands still", frozen),
-    )
-    return Grade(status=HealthStatus.DEGRADED if reasons else HealthStatus.HEALTHY, reasons=reasons)
-
-
-def unreadable() -> Grade:
-    return _down("the live view cannot be read")
-
-
-def _down(*reasons: str) -> Grade:
-    return Grade(status=HealthStatus.DOWN, reasons=reasons)
-
-
-def _is_fresh(record: MonitoringRecord, now: datetime) -> bool:
-    return record.last_poll_at is not None and now - record.last_poll_at <= STALE_AFTER
-
-
-def _unread_listings(beats: Sequence[NodeBeat], now: datetime) -> Iterator[str]:
-    """Yield a sentence for each source that nobody has heard of: a listing that fails is not an idle night."""
-    for beat in beats:
-        for source, listed_at in sorted(beat.listed_at.items()):
-            if now - (listed_at or beat.started_at) > UNLISTED_AFTER:
-                silent = age_seconds(listed_at or beat.started_at, now)
-                yield f"the listing of {source} was not read for {silent:.0f} s"
-
-
-def _is_stale(record: MonitoringRecord, now: datetime) -> bool:
-    return _is_older(record, now, STALE_AFTER)
-
-
-def _is_all_unread(in_play: Sequence[MonitoringRecord], now: datetime) -> bool:
-    """Return whether nothing was read for long; what was never read is only about to be."""
-    was_read = any(record.last_poll_at is not None for record in in_play)
-    return was_read and all(_is_older(record, now, UNREAD_AFTER) for record in in_play)
-
-
-def _is_older(record: MonitoringRecord, now: datetime, age: timedelta) -> bool:
-    return record.last_poll_at is None or now - record.last_poll_at > age
-
-
-def _complaint(what: str, records: list[MonitoringRecord]) -> tuple[str, ...]:
-    if not records:
-        return ()
-    named = ", ".join(str(record.ref) for record in records[:_NAMED_MATCHES])
-    more = len(records) - _NAMED_MATCHES
-    return (f"{what}: {named}" + (f" and {more} more" if more > 0 else ""),)
-
-
-def health_document(
-    graded: Grade,
+def health_facts(
     beats: Sequence[NodeBeat],
     records: Sequence[MonitoringRecord],
     *,
     started_at: datetime,
     now: datetime,
 ) -> dict[str, Any]:
-    """Return the health as JSON. Every number is measured; what is not measured is null, never zero."""
+    """Return what is known; the verdict on it, and how old it is, are said when it is served."""
     active = heard(beats, now)
-    memory = [_megabytes(beat.rss_bytes) for beat in active]
-    total_memory = round(sum(memory), 1) if memory else None
+    memory = [memory_mb(beat) for beat in active]
+    total_memory = added(memory)
     return {
-        "status": graded.status.value,
-        "reasons": graded.reasons,
         "timestamp": to_iso(now),
         "uptime_seconds": age_seconds(started_at, now),
         "active_scraper_count": len(active),
         "total_matches_scraping": sum(record.phase is Phase.ACTIVE for record in records),
         "total_memory_mb": total_memory,
         "scrapers": [_scraper(beat, now) for beat in beats],
-        "per_match_status": [_match(record, now) for record in records if record.phase is not Phase.ARCHIVED],
+        "per_match_status": match_entries(beats, records, now),
         "resources": {
             "total_memory_mb": total_memory,
-            "average_memory_mb": round(sum(memory) / len(memory), 1) if memory else None,
-            "peak_memory_mb": None,
-            "total_cpu_percent": None,
+            "average_memory_mb": mean(memory),
+            "peak_memory_mb": added(megabytes(beat.resources.peak_rss_bytes) for beat in active if beat.resources),
+            "total_cpu_percent": added(beat.resources.cpu_percent for beat in active if beat.resources),
         },
         "errors": {
-            "last_minute": sum(beat.errors_last_minute for beat in active) if active else None,
-            "last_hour": None,
+            "last_minute": added(beat.errors_last_minute for beat in active),
+            "last_hour": added(beat.rates.errors_last_hour for beat in active),
+            "circuit_breakers": [
+                {"name": f"{note.scope} {note.subject}", "state": note.state.upper()}
+                for beat in active
+                for note in beat.breakers
+            ],
         },
-        "performance": {"oldest_in_play_seconds": _oldest_in_play(records, now)},
+        "performance": {
+            "average_latency_ms": mean(beat.rates.average_latency_ms for beat in active),
+            "p95_latency_ms": max(_known(beat.rates.p95_latency_ms for beat in active), default=None),
+            "updates_per_minute": added(beat.rates.updates_last_minute for beat in active),
+            "oldest_in_play_seconds": _oldest_in_play(records, now),
+        },
     }
 
 
-def _scraper(beat: NodeBeat, now: datetime) -> dict[str, Any]:
-    return {
-        "scraper_id": beat.node,
-        "start_time": to_iso(beat.started_at),
-        "last_heartbeat": to_iso(beat.beat_at),
-        "uptime_seconds": age_seconds(beat.started_at, beat.beat_at),
-        "errors_last_minute": beat.errors_last_minute,
-        "memory_mb": _megabytes(beat.rss_bytes),
-        "health_status": _scraper_status(beat, now),
-    }
+def match_entries(
+    beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: datetime
+) -> list[dict[str, Any]]:
+    """Return how each match is that is not archived, with what it costs its scraper."""
+    costs = {match_id: cost for beat in heard(beats, now) for match_id, cost in beat.costs.items()}
+    shown = (record for record in records if record.phase is not Phase.ARCHIVED)
+    return [_match_entry(record, costs.get(record.match_id, MatchCost()), now) for record in shown]
 
 
-def _scraper_status(beat: NodeBeat, now: datetime) -> str:
-    if now - beat.beat_at > SILENT_AFTER:
-        return "failing"
-    return "degraded" if beat.errors_last_minute > MAX_ERRORS_A_MINUTE else "healthy"
-
-
-def _match(record: MonitoringRecord, now: datetime) -> dict[str, Any]:
+def _match_entry(record: MonitoringRecord, cost: MatchCost, now: datetime) -> dict[str, Any]:
     polled_at = record.last_poll_at
     return {
         "match_id": str(record.ref),
@@ -182,6 +74,7 @@ def _match(record: MonitoringRecord, now: datetime) -> dict[str, Any]:
         "url": match_path(record),
         "last_update_iso8601": iso_or_none(polled_at),
         "data_age_seconds": age_seconds(polled_at, now) if polled_at else None,
+        "health_status": match_grade(record, now).value,
         "status": record.status.value,
         "phase": record.phase.value,
         "sync": record.sync.value,
@@ -191,18 +84,65 @@ def _match(record: MonitoringRecord, now: datetime) -> dict[str, Any]:
         "interval_seconds": record.interval_seconds,
         "pace": record.tempo,
         "is_important": record.is_important,
+        "is_on_hold": record.is_on_hold,
+        "is_held": record.is_held,
         "restarts": record.restarts,
         "error_count": record.consecutive_failures,
         "total_errors": record.total_failures,
         "total_polls": record.total_polls,
-        "memory_mb": None,
+        "memory_mb": megabytes(cost.pss_bytes),
+        "cpu_percent": cost.cpu_percent,
     }
 
 
+def _scraper(beat: NodeBeat, now: datetime) -> dict[str, Any]:
+    used = beat.resources
+    return {
+        "scraper_id": beat.node,
+        "start_time": to_iso(beat.started_at),
+        "last_heartbeat": to_iso(beat.beat_at),
+        "uptime_seconds": age_seconds(beat.started_at, beat.beat_at),
+        "errors_last_minute": beat.errors_last_minute,
+        "memory_mb": memory_mb(beat),
+        "cpu_percent": used.cpu_percent if used else None,
+        "loop_lag_seconds": beat.loop_lag_seconds,
+        "health_status": scraper_grade(beat, now).value,
+        "health_since": iso_or_none(beat.graded_at),
+    }
+
+
+def scraper_grade(beat: NodeBeat, now: datetime) -> Grade:
+    """Return how a scraper is: as it says, unless it says nothing, or has too many errors to be believed."""
+    if abs(now - beat.beat_at) > SILENT_AFTER:
+        return Grade.FAILING
+    is_troubled = beat.errors_last_minute > MAX_ERRORS_A_MINUTE
+    return Grade.DEGRADED if is_troubled and beat.grade == Grade.HEALTHY else Grade(beat.grade)
+
+
+def memory_mb(beat: NodeBeat) -> float | None:
+    """Return what a scraper and all that it has started hold; of itself alone before that was measured."""
+    return megabytes(beat.resources.rss_bytes if beat.resources else beat.rss_bytes)
+
+
+def megabytes(count: int | None) -> float | None:
+    return None if count is None else round(count / 1024 / 1024, 1)
+
+
+def added(values: Iterable[float | None]) -> float | None:
+    """Return the sum of what is known; `None` when nothing is."""
+    known = _known(values)
+    return round(sum(known), 1) if known else None
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    known = _known(values)
+    return round(sum(known) / len(known), 1) if known else None
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
 def _oldest_in_play(records: Sequence[MonitoringRecord], now: datetime) -> float | None:
-    polls = [record.last_poll_at for record in records if record.status in _IN_PLAY and record.last_poll_at]
+    polls = [record.last_poll_at for record in records if record.status in IN_PLAY and record.last_poll_at]
     return age_seconds(min(polls), now) if polls else None
-
-
-def _megabytes(count: int) -> float:
-    return round(count / 1024 / 1024, 1)

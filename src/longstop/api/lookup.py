@@ -1,6 +1,7 @@
 """What every data route needs first: whether the bearer may ask, which match is meant, and how old it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Request, Security
@@ -8,7 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 
 from longstop.api import shapes
-from longstop.api.auth import Permission, TokenVerifier
+from longstop.api.auth import Bearer, Permission, TokenVerifier
 from longstop.api.view import MatchView, from_hot, from_store
 from longstop.clock import Clock
 from longstop.errors import UsageError
@@ -25,27 +26,34 @@ class Lookup:
     """Finds things for the routes of one sport, in the readers it was given.
 
     The reads run on the loop: each takes well under a millisecond and never waits for a writer, while a hop to a
-    thread and back costs more than the read.
+    thread and back costs more than the read. While a file is known to hang, nobody is let near it: one who waited for
+    it here would make everybody else wait.
     """
 
     def __init__(
-        self, *, reader: MatchReader, hot: HotReader, verifier: TokenVerifier, clock: Clock, sport: Sport
+        self,
+        *,
+        reader: MatchReader,
+        hot: HotReader,
+        verifier: TokenVerifier,
+        clock: Clock,
+        sport: Sport,
+        is_hanging: Callable[[], bool] = lambda: False,
     ) -> None:
         self.sport = sport
         self.reader = reader
         self.hot = hot
         self.clock = clock
         self._verifier = verifier
+        self._is_hanging = is_hanging
 
     async def permit(self, request: Request, _documented: Scheme) -> None:
         self.require(Permission.READ, request)
 
     def require(self, permission: Permission, request: Request) -> None:
-        bearer = self._verifier.verify(request.headers.get("authorization"), self.clock.now())
-        if bearer is None:
-            raise HTTPException(401, "A valid Bearer token is needed here.", {"WWW-Authenticate": "Bearer"})
-        if permission not in bearer.permissions:
-            raise HTTPException(403, f"This token does not carry the permission {permission}.")
+        require(self._verifier, permission, request, self.clock.now())
+        if self._is_hanging():
+            raise HTTPException(503, "The store cannot be read at the moment.", {"Retry-After": "5"})
 
     def match(self, text: str) -> MatchRow:
         """Return the match that a path names, or raise what the client is told."""
@@ -80,11 +88,26 @@ class Lookup:
         return sum(stored.closed_at is None for stored in self.reader.findings(match.match_id))
 
     def _look_up(self, text: str) -> MatchRow | None:
-        try:
-            name = parse_match_id(text)
-        except UsageError as error:
-            raise HTTPException(400, str(error)) from error
-        return self.reader.match(name) if isinstance(name, int) else self.reader.find(name)
+        return look_up(self.reader, text)
+
+
+def require(verifier: TokenVerifier, permission: Permission, request: Request, now: datetime) -> Bearer:
+    """Return who asks, or raise what whoever may not ask is told."""
+    bearer = verifier.verify(request.headers.get("authorization"), now)
+    if bearer is None:
+        raise HTTPException(401, "A valid Bearer token is needed here.", {"WWW-Authenticate": "Bearer"})
+    if permission not in bearer.permissions:
+        raise HTTPException(403, f"This token does not carry the permission {permission}.")
+    return bearer
+
+
+def look_up(reader: MatchReader, text: str) -> MatchRow | None:
+    """Return the match of this name, of any sport; raise what a client is told who names nothing."""
+    try:
+        name = parse_match_id(text)
+    except UsageError as error:
+        raise HTTPException(400, str(error)) from error
+    return reader.match(name) if isinstance(name, int) else reader.find(name)
 
 
 def not_read_yet(match: MatchRow) -> HTTPException:

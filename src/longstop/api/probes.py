@@ -1,80 +1,65 @@
-"""The routes for those who watch us: `/health`, `/live` and `/ready`. They need no token."""
+"""The routes for those who watch us. Those for machines need no token: `/health`, `/live`, `/ready`."""
 
-from datetime import datetime
+from collections.abc import Callable
+from typing import Annotated
 
-from fastapi import FastAPI, Response
-from msgspec import Struct
+from fastapi import Depends, FastAPI, Query, Request, Response
 
 from longstop.api import described
-from longstop.api.guard import json_response
-from longstop.api.health import SILENT_AFTER, HealthStatus, grade, health_document, heard, unreadable
+from longstop.api.auth import Permission, TokenVerifier
+from longstop.api.guard import error_response, json_response
+from longstop.api.lookup import Scheme, require
+from longstop.api.outlook import Outlook
+from longstop.api.status import recovery_entry
 from longstop.clock import Clock
-from longstop.errors import StorageError
-from longstop.storage.base import HotReader, MatchFilter, MatchReader
+from longstop.storage.audit import KEPT
 
-#: A health answer is used again for this long, so that many watchers cost no more than one.
-HEALTH_KEPT_SECONDS = 1.0
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
-class _Kept(Struct, frozen=True):
-    body: bytes
-    status: int
-    taken_at: float
-
-
 class Probes:
-    """Answers how it goes."""
+    """Answers how it goes, from memory alone."""
 
-    def __init__(self, *, reader: MatchReader, hot: HotReader, clock: Clock, started_at: datetime) -> None:
-        self._reader = reader
-        self._hot = hot
+    def __init__(
+        self, outlook: Outlook, *, verifier: TokenVerifier, clock: Clock, lag: Callable[[], float | None]
+    ) -> None:
+        self._outlook = outlook
+        self._verifier = verifier
         self._clock = clock
-        self._started_at = started_at
-        self._kept: _Kept | None = None
+        self._lag = lag
 
     def add_to(self, app: FastAPI) -> None:
+        permitted = [Depends(self._permit)]
         app.router.add_api_route("/health", self.health, **described.HEALTH)
         app.router.add_api_route("/live", self.live, **described.LIVE)
         app.router.add_api_route("/ready", self.ready, **described.READY)
+        app.router.add_api_route("/status", self.status, dependencies=permitted, **described.STATUS)
+        app.router.add_api_route("/recoveries", self.recoveries, dependencies=permitted, **described.RECOVERIES)
+
+    async def _permit(self, request: Request, _documented: Scheme) -> None:
+        require(self._verifier, Permission.READ, request, self._clock.now())
 
     async def health(self) -> Response:
-        kept = self._kept
-        if kept is None or self._clock.monotonic() - kept.taken_at >= HEALTH_KEPT_SECONDS:
-            kept = self._kept = self._measure()
-        return Response(kept.body, kept.status, _NO_STORE, "application/json")
+        answer = self._outlook.health()
+        return Response(answer.body, answer.status, _NO_STORE, "application/json")
 
     async def live(self) -> Response:
-        return json_response({"status": "alive"}, headers=_NO_STORE)
+        return json_response({"status": "alive", "loop_lag_seconds": self._lag()}, headers=_NO_STORE)
 
     async def ready(self) -> Response:
-        reasons = self._unready_because()
+        reasons = self._outlook.unready_because()
         if reasons:
             sentence = f"Not ready: {'; '.join(reasons)}."
             return json_response({"error": sentence, "reasons": reasons}, status=503)
         return json_response({"status": "ready"}, headers=_NO_STORE)
 
-    def _measure(self) -> _Kept:
-        now = self._clock.now()
-        try:
-            beats = self._hot.beats()
-            records = self._hot.records()
-            graded = grade(beats, records, now)
-        except StorageError:
-            beats, records, graded = (), (), unreadable()
-        document = health_document(graded, beats, records, started_at=self._started_at, now=now)
-        status = 503 if graded.status is HealthStatus.DOWN else 200
-        return _Kept(bytes(json_response(document).body), status, self._clock.monotonic())
+    async def status(self) -> Response:
+        return json_response(self._outlook.status() | {"api_loop_lag_seconds": self._lag()}, headers=_NO_STORE)
 
-    def _unready_because(self) -> list[str]:
-        reasons = []
-        try:
-            self._reader.matches(MatchFilter(limit=1))
-        except StorageError:
-            reasons.append("the store cannot be read")
-        try:
-            if not heard(self._hot.beats(), self._clock.now()):
-                reasons.append(f"no scraper has been heard for {SILENT_AFTER.seconds} s")
-        except StorageError:
-            reasons.append("the live view cannot be read")
-        return reasons
+    async def recoveries(self, limit: Annotated[int, Query(ge=1, le=KEPT)] = KEPT) -> Response:
+        known = self._outlook.recoveries()
+        if known is None:
+            return error_response(503, "The audit cannot be read at the moment.", {"Retry-After": "5"})
+        entries, age = known
+        shown = [recovery_entry(each) for each in entries[:limit]]
+        return json_response({"recoveries": shown, "snapshot_age_seconds": age}, headers=_NO_STORE)

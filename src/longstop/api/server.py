@@ -4,22 +4,25 @@ import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 
 import uvicorn
 from fastapi import FastAPI
 
 from longstop import __version__
+from longstop.api.admin import AdminRoutes
 from longstop.api.auth import TokenVerifier
 from longstop.api.guard import guard
 from longstop.api.history import HistoryRoutes
 from longstop.api.lookup import Lookup
 from longstop.api.matches import MatchRoutes
+from longstop.api.outlook import Outlook
+from longstop.api.past import PastRoutes, ReadsHealthLog
 from longstop.api.probes import Probes
 from longstop.clock import Clock
 from longstop.errors import UsageError
 from longstop.model.match import Sport
 from longstop.storage.base import HotReader, MatchReader
+from longstop.storage.commands import CommandBook
 from longstop.telemetry.bus import Bus
 
 #: Running answers get this long when we are asked to stop; with the server's own ticks that stays under 5 s.
@@ -32,10 +35,16 @@ def build_app(
     hot: HotReader,
     verifier: TokenVerifier,
     clock: Clock,
-    started_at: datetime,
+    outlook: Outlook,
+    lag: Callable[[], float | None] = lambda: None,
     bus: Bus | None = None,
+    commands: CommandBook | None = None,
+    health_log: ReadsHealthLog | None = None,
 ) -> FastAPI:
-    """Return the app. It holds what it was given and nothing else; closing the readers is the giver's."""
+    """Return the app. It holds what it was given and nothing else; closing the readers is the giver's.
+
+    Without a book of commands nobody can give orders through it; without a health log nobody sees how it went.
+    """
     app = FastAPI(
         title="Longstop",
         version=__version__,
@@ -46,10 +55,16 @@ def build_app(
         redirect_slashes=False,
     )
     for sport in Sport:
-        lookup = Lookup(reader=reader, hot=hot, verifier=verifier, clock=clock, sport=sport)
+        lookup = Lookup(
+            reader=reader, hot=hot, verifier=verifier, clock=clock, sport=sport, is_hanging=outlook.is_hanging
+        )
         MatchRoutes(lookup).add_to(app)
         HistoryRoutes(lookup).add_to(app)
-    Probes(reader=reader, hot=hot, clock=clock, started_at=started_at).add_to(app)
+    Probes(outlook, verifier=verifier, clock=clock, lag=lag).add_to(app)
+    if health_log is not None:
+        PastRoutes(health_log, verifier=verifier, clock=clock).add_to(app)
+    if commands is not None:
+        AdminRoutes(commands, reader=reader, verifier=verifier, clock=clock).add_to(app)
     guard(app, bus or Bus())
     return app
 

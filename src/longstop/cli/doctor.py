@@ -5,7 +5,6 @@ import os
 import msgspec
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from longstop.cli.options import Data, Json
@@ -23,7 +22,8 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print(msgspec.json.encode({"ok": is_well(checks), "checks": checks}).decode())
     else:
-        Console().print(_table(checks))
+        # Long lines are left to the terminal: a command that it folds by itself can still be copied whole.
+        Console(soft_wrap=True).print(_list(checks))
         print(_verdict(checks))
     raise typer.Exit(0 if is_well(checks) else 1)
 
@@ -31,12 +31,15 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
 VERBS = (doctor,)
 
 
-def _table(checks: list[Check]) -> Table:
-    table = Table("what", "", "found", "what to do")
+def _list(checks: list[Check]) -> Text:
+    """Return a line for each check, and below it what to do."""
+    width = max(len(check.name) for check in checks)
+    lines = Text()
     for check in checks:
-        verdict = Text(check.verdict.value, style=_colour(check))
-        table.add_row(check.name, verdict, Text(check.found), Text(check.advice))
-    return table
+        lines.append(f"{check.verdict.value:8}", style=_colour(check)).append(f"{check.name:{width}}  {check.found}\n")
+        if check.advice:
+            lines.append(f"{'':8}{'':{width}}  → {check.advice}\n", style="bold")
+    return lines
 
 
 def _colour(check: Check) -> str:
@@ -47,4 +50,6 @@ def _verdict(checks: list[Check]) -> str:
     wrong = [check.name for check in checks if check.is_in_the_way]
     if wrong:
         return f"In the way: {', '.join(wrong)}."
-    return "Everything that Longstop needs is there."
+    is_all = all(check.verdict is Verdict.OK for check in checks)
+    rest = "" if is_all else " The rest is for tests, or a choice."
+    return f"Everything that Longstop needs is there.{rest}"

@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from longstop.cli import doctor, errors, processes, reading, trials
+from longstop.cli import backup, doctor, errors, health, orders, processes, reading, recoveries, top, trials
 from longstop.errors import LongstopError
 
 app = typer.Typer(
@@ -16,7 +16,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (*trials.VERBS, *processes.VERBS, *reading.VERBS, *errors.VERBS, *doctor.VERBS):
+_FAMILIES = (trials, processes, reading, orders, health, top, errors, recoveries, backup, doctor)
+for verb in (verb for family in _FAMILIES for verb in family.VERBS):
     app.command()(verb)
 
 

@@ -15,7 +15,8 @@ Data = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table for people.")]
 
 Kinds = Annotated[
-    str, typer.Option(metavar="KINDS", help="Kinds of match, in turn, with commas: t20, t20-rain, odi, test.")
+    str | None,
+    typer.Option(metavar="KINDS", help="Kinds in turn, with commas: t20, t20-rain, odi, test, football, football-cup."),
 ]
 
 

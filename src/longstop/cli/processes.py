@@ -4,29 +4,46 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from longstop.cli.options import Data, settings_for
+from longstop.cli.options import Data, Kinds, settings_for
 from longstop.clock import SystemClock
+from longstop.errors import LongstopError
+from longstop.supervision.exits import exit_of
 
 # Libraries of one process are loaded by its verb alone: a scraper must be back within a second after a crash.
+
+
+@contextmanager
+def _saying_why() -> Iterator[None]:
+    """End with the number of what went wrong, for a supervisor, and with its sentence, for a person."""
+    try:
+        yield
+    except (LongstopError, OSError, MemoryError) as error:
+        print(f"longstop: {error or type(error).__name__}", file=sys.stderr)
+        raise typer.Exit(exit_of(error)) from None
 
 
 def up(data: Data = None) -> None:
     """Start scraper and API, and start them again when they die."""
     from longstop.app.up import run_up
 
-    asyncio.run(run_up(settings_for(data), dict(os.environ)))
+    with _saying_why():
+        ended = asyncio.run(run_up(settings_for(data), dict(os.environ)))
+    raise typer.Exit(ended)
 
 
 def scraper(data: Data = None) -> None:
     """Watch the matches of all enabled sources."""
     from longstop.app.scraper import run_scraper
 
-    asyncio.run(run_scraper(settings_for(data)))
+    with _saying_why():
+        asyncio.run(run_scraper(settings_for(data)))
 
 
 def api(
@@ -37,23 +54,19 @@ def api(
     from longstop.app.api import run_api
 
     changed = {} if port is None else {"LONGSTOP_API_PORT": str(port)}
-    settings = settings_for(data, **changed)
-    host = settings.api.host
+    with _saying_why():
+        settings = settings_for(data, **changed)
+        host = settings.api.host
 
-    def say_ready(chosen: int) -> None:
-        print(f"API on http://{host}:{chosen}", file=sys.stderr, flush=True)
+        def say_ready(chosen: int) -> None:
+            print(f"API on http://{host}:{chosen}", file=sys.stderr, flush=True)
 
-    asyncio.run(run_api(settings, on_ready=say_ready))
+        asyncio.run(run_api(settings, on_ready=say_ready))
 
 
 def simulate(
     matches: Annotated[int, typer.Option(min=0, help="Invented matches.")] = 20,
-    kinds: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KINDS", help="Kinds in turn, with commas: t20, t20-rain, odi, test, football, football-cup."
-        ),
-    ] = None,
+    kinds: Kinds = None,
     speed: Annotated[float, typer.Option(help="World seconds per real second.")] = 1.0,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port of crex; 0 takes a free one.")] = 8701,
     espn_port: Annotated[int, typer.Option(min=0, max=65535, help="The port of espncricinfo; 0 takes a free one.")] = 0,

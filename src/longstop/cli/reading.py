@@ -40,11 +40,12 @@ MAX_FILE_BYTES = 5_000_000
 def token(
     data: Data = None,
     subject: Annotated[str, typer.Option(help="Who the token is for; shown in the API's records.")] = "cli",
+    is_admin: Annotated[bool, typer.Option("--admin", help="It may also give the scraper orders.")] = False,
 ) -> None:
     """Print a token for the API's data routes."""
     from longstop.app.api import make_token
 
-    print(make_token(settings_for(data), subject))
+    print(make_token(settings_for(data), subject, is_admin=is_admin))
 
 
 def matches(data: Data = None, as_json: Json = False) -> None:

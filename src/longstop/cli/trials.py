@@ -1,6 +1,7 @@
 """Verbs that rehearse the whole with the simulator: demo, verify."""
 
 import asyncio
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,10 @@ import msgspec
 import typer
 from rich.console import Console
 
-from longstop.cli.options import Json, Kinds
+from longstop.cli.options import Json, Kinds, settings_for
+from longstop.errors import UsageError
+from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.chromium import find_chromium
 
 
 class DemoSite(StrEnum):
@@ -18,15 +22,27 @@ class DemoSite(StrEnum):
     CREX = "crex"
     ESPNCRICINFO = "espncricinfo"
     BOTH = "both"
+    SOFASCORE = "sofascore"
+    ALL = "all"
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        return {DemoSite.BOTH: _CRICKET, DemoSite.ALL: (*_CRICKET, "sofascore")}.get(self, (self.value,))
+
+
+_CRICKET = ("crex", "espncricinfo")
 
 
 def demo(
     seconds: Annotated[float | None, typer.Option("--for", metavar="S", min=1, help="Stop after S seconds.")] = None,
     matches: Annotated[int, typer.Option(min=1, help="Simulated matches.")] = 20,
-    kinds: Kinds = "t20",
-    site: Annotated[DemoSite, typer.Option(help="Where to read them: a site that lists every ball, or a window.")] = (
-        DemoSite.CREX
-    ),
+    kinds: Kinds = None,
+    site: Annotated[
+        DemoSite, typer.Option(help="Where to read them: every ball, a window, both, football, or everywhere.")
+    ] = DemoSite.CREX,
+    browser: Annotated[
+        BrowserKind | None, typer.Option(help="Read them through a browser of this kind instead of by HTTP.")
+    ] = None,
     speed: Annotated[float, typer.Option(help="The simulator's clock: world seconds per real second.")] = 10.0,
     seed: Annotated[int, typer.Option(help="The same seed makes the same matches.")] = 1,
     truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the truth log here.")] = None,
@@ -37,11 +53,14 @@ def demo(
     """Watch simulated matches live; at the end account for every event."""
     from longstop.trial.demo import DemoOptions, run_demo
 
+    if browser and find_chromium(browser, settings_for(None).scraper.browser.executable, os.environ) is None:
+        raise UsageError(f"there is no Chromium for a browser of the kind {browser}: ask longstop doctor")
     options = DemoOptions(
         seconds=seconds,
         matches=matches,
         kinds=kinds,
-        sites=("crex", "espncricinfo") if site is DemoSite.BOTH else (site.value,),
+        sites=site.sites,
+        browser=browser,
         speed=speed,
         seed=seed,
         truth=truth,

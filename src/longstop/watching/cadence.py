@@ -19,6 +19,8 @@ ARCHIVE_PATIENCE = timedelta(hours=2)
 REREAD_AFTER = (timedelta(hours=2), timedelta(hours=6), timedelta(hours=24))
 #: A match that fails this often in a row no longer hurries everybody else's listing.
 MANY_FAILURES = 5
+#: However often a page says that something has changed, its match is looked at no more often than this.
+HURRIED_SECONDS = 1.0
 #: What is open about a match is looked into after 10, 20, 40 … seconds, and then every five minutes.
 FIRST_REVISIT_SECONDS = 10.0
 LAST_REVISIT_SECONDS = 300.0
@@ -132,6 +134,13 @@ def is_due_for_news(tried_at: float | None, tempo: Tempo, monotonic: float, cade
     """Return whether a match that shows something new may be looked at: only errors hold it back, never a break."""
     seconds = max(tempo.at_least, min(tempo.seconds, cadence.live))
     return is_due(tried_at, msgspec.structs.replace(tempo, seconds=seconds), monotonic, cadence)
+
+
+def hurried_at(tried_at: float | None, tempo: Tempo, monotonic: float) -> float | None:
+    """Return when a match that is said to have changed may be looked at; `None` while errors hold it back."""
+    if tempo.at_least:
+        return None
+    return monotonic if tried_at is None else max(monotonic, tried_at + HURRIED_SECONDS)
 
 
 def revisit_after(visits: int) -> float:

@@ -18,7 +18,7 @@ class Dispatcher:
     def __init__(self, *, clock: Clock, bus: Bus, cap: int) -> None:
         self._clock = clock
         self._bus = bus
-        self._free = cap
+        self._cap = self._free = cap
         self._queue = ScrapeQueue()
         self._work: dict[str, Work] = {}
         self._news = asyncio.Event()
@@ -27,6 +27,11 @@ class Dispatcher:
     def waiting(self) -> list[ScrapeRequest]:
         """Return the requests that have not begun."""
         return list(self._queue.waiting)
+
+    @property
+    def looking(self) -> int:
+        """Return how many have begun and not ended."""
+        return self._cap - self._free
 
     def submit(self, request: ScrapeRequest, work: Work) -> bool:
         """Have the work done in its turn; `False` when the same is waiting or under way already."""

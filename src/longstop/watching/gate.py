@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.errors import CircuitOpen, ParseError, SourceChallenged, SourceError
+from longstop.errors import CircuitOpen, LayoutHeld, ParseError, SourceChallenged, SourceError
 from longstop.resilience.breaker import Breaker, BreakerPolicy, Permit
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Resource
@@ -31,6 +31,12 @@ class KeepsPages(Protocol):
     def keep(self, name_hint: str, body: bytes, now: datetime) -> str | None:
         """Keep a page; return its path, or `None` when that could not be."""
         ...
+
+
+class TakesPictures(Protocol):
+    """Who takes a picture of a page that could not be read; nobody waits for it."""
+
+    def take(self, name: str, address: str) -> None: ...
 
 
 class _Pass(Struct, frozen=True):
@@ -64,8 +70,10 @@ class SourceGate:
         pages: KeepsPages,
         clock: Clock,
         bus: Bus,
+        camera: TakesPictures | None = None,
     ) -> None:
         self._source = source
+        self._camera = camera
         self._breaker = Breaker(policy)
         self._probe_seconds = probe_seconds
         self._pages = pages
@@ -101,13 +109,15 @@ class SourceGate:
             return False
         if now < streak.closed_until:
             seconds = streak.closed_until - now
-            raise CircuitOpen(
+            raise LayoutHeld(
                 f"{self._source} {resource} pages cannot be read; the next try is in {seconds:.0f} s",
                 retry_after_seconds=seconds,
             )
         return True
 
-    def leave(self, passed: object, resource: Resource, error: BaseException | None, body: bytes | None) -> None:
+    def leave(
+        self, passed: object, resource: Resource, error: BaseException | None, body: bytes | None, page: str = ""
+    ) -> None:
         if not isinstance(passed, _Pass):
             raise TypeError("whoever leaves has entered here")
         now = self._clock.monotonic()
@@ -115,15 +125,15 @@ class SourceGate:
             tell_breaker(self._bus, "source", self._source, self._breaker.succeed(passed.permit, now))
             self._readable(resource)
         elif isinstance(error, SourceError):
+            if isinstance(error, ParseError):
+                self._unreadable(resource, error, body, now, page)
             self._failed(passed.permit, resource, error, body, now)
         if passed.is_try and _says_nothing(error):
             self._streaks[resource].closed_until = now
         self._breaker.release(passed.permit, now)
 
     def _failed(self, permit: Permit, resource: Resource, error: SourceError, body: bytes | None, now: float) -> None:
-        if isinstance(error, ParseError):
-            self._unreadable(resource, error, body, now)
-        elif isinstance(error, SourceChallenged):
+        if isinstance(error, SourceChallenged):
             self._challenged(resource, error, body)
         kind = kind_of(error)
         if kind in _COUNTED:
@@ -131,13 +141,15 @@ class SourceGate:
         elif kind not in _SILENT:
             tell_breaker(self._bus, "source", self._source, self._breaker.succeed(permit, now))
 
-    def _unreadable(self, resource: Resource, error: ParseError, body: bytes | None, now: float) -> None:
+    def _unreadable(self, resource: Resource, error: ParseError, body: bytes | None, now: float, page: str) -> None:
         streak = self._streaks[resource]
         streak.length += 1
         if streak.length == MAX_UNREADABLE + 1 or (streak.length == 1 and now >= self._keep_again_at[resource]):
             self._keep_again_at[resource] = now + KEEP_EVERY_SECONDS
             name = f"{self._source}-{resource}"
             streak.page = self._pages.keep(name, body or b"", self._clock.now()) or streak.page
+            if self._camera is not None and page:
+                self._camera.take(name, page)
         error.page = streak.page
         if streak.is_broken:
             streak.closed_until = now + self._probe_seconds

@@ -16,6 +16,10 @@ class RestartReason(StrEnum):
     LIFETIME = "lifetime"
     #: A pause is over: what comes next begins afresh.
     COOL_DOWN = "cool_down"
+    #: Somebody wants it to go on.
+    ASKED = "asked"
+    #: The scraper fails, and makes everything afresh.
+    RECYCLED = "recycled"
 
 
 class RestartPolicy(Struct, frozen=True, kw_only=True):

@@ -1,12 +1,13 @@
 """One source's loop: ask the listing, sort it out, look closer where something changed, restart what is stuck."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from contextlib import suppress
 from datetime import datetime
 from uuid import uuid4
 
 from longstop.errors import CircuitOpen, PageNotFound, SourceError, SourceRefused, StorageError
-from longstop.model.match import MatchRef, MonitoringRecord, Phase, Priority, priority_of
+from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase, Priority, priority_of
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.held import HeldMatch
 from longstop.sources.base import Line, Listing
@@ -18,15 +19,17 @@ from longstop.telemetry.events import (
     MatchDiscovered,
     StoreFailed,
     TaskFailed,
+    WatchEnded,
 )
-from longstop.watching.cadence import listing_interval
+from longstop.watching.cadence import EARLY, listing_interval
 from longstop.watching.discovery import sort_out
 from longstop.watching.dispatcher import Dispatcher, Work
+from longstop.watching.doorman import Doorman
 from longstop.watching.ownership import take
 from longstop.watching.pace import Pace
 from longstop.watching.requests import ResourceType, ScrapeRequest
 from longstop.watching.restarts import RestartReason
-from longstop.watching.watcher import Surroundings, Watcher
+from longstop.watching.watcher import Hold, Surroundings, Watcher
 
 #: How often a match is asked for by itself while its listing cannot be read, in multiples of the usual interval.
 UNLISTED_FACTOR = 4.0
@@ -35,6 +38,9 @@ SPREAD_SECONDS = 2.0
 #: All matches depend on the listing: while it is read well after a bad spell, it is asked at most so many times more
 #: rarely.
 SLOWEST_GOOD_LISTING = 2.0
+
+#: Reasons to begin anew that say nothing against what is asked with.
+_WITHOUT_RENEWAL = frozenset({RestartReason.LIFETIME, RestartReason.ASKED, RestartReason.RECYCLED})
 
 Renew = Callable[[], Awaitable[None]]
 
@@ -46,7 +52,14 @@ class Scheduler:
     """Keeps all matches of one source fresh. One listing decides who needs a closer look."""
 
     def __init__(
-        self, source: str, *, asker: Asker, around: Surroundings, dispatcher: Dispatcher, renew: Renew = _nothing
+        self,
+        source: str,
+        *,
+        asker: Asker,
+        around: Surroundings,
+        dispatcher: Dispatcher,
+        renew: Renew = _nothing,
+        door: Doorman | None = None,
     ) -> None:
         self._source = source
         self._asker = asker
@@ -56,17 +69,28 @@ class Scheduler:
         self._dispatcher = dispatcher
         #: Makes what is asked with afresh: connections, and what the operator says of the site.
         self._renew = renew
+        #: Asked before new matches are taken up; `None` lets all in.
+        self._door = door
         self._watchers: dict[str, Watcher] = {}
         #: Matches that a site goes on listing, and that are archived or another node's.
         self._done: set[str] = set()
+        #: Matches that somebody wants to be left alone for a while.
+        self._paused: set[str] = set()
+        #: Whether somebody wants the whole source to be left alone.
+        self._is_resting = False
+        self._nudged = asyncio.Event()
+        #: One at a time makes a watcher: two for one match would take it from each other.
+        self._adopting = asyncio.Lock()
         self._listed_at: datetime | None = None
         self._pace = Pace()
         #: The listing that is asked for at this moment.
         self._asking: asyncio.Task[Listing] | None = None
         #: When it was asked for: an age counts from the question, however late the answer is.
         self._asked_at = around.clock.now()
-        #: Not asked for before this moment, since it was not found.
+        #: Not asked for before this moment, since it failed.
         self._list_again_at = 0.0
+        #: Whether it was refused: then the matches are left alone too.
+        self._is_refused = False
         #: Whether the last listing was not read, so that everybody is waiting for the next.
         self._was_silent = True
 
@@ -74,6 +98,10 @@ class Scheduler:
         """Begin to watch a match from its durable base."""
         watcher = Watcher(state, self._around)
         self._watchers[state.row.ref.source_id] = watcher
+        if state.row.ref.source_id in self._paused:
+            watcher.hold(Hold.MATCH)
+        if self._is_resting:
+            watcher.hold(Hold.SOURCE)
         # What the hot view says is of a former life: from here on it is RECOVERING until it has been compared.
         watcher.show()
         row = state.row
@@ -95,6 +123,99 @@ class Scheduler:
         """Return when the listing was last read."""
         return self._listed_at
 
+    def hear_of(self, page: str) -> None:
+        """Look at once at the match whose open page was told of a change: a sign of it, never the change itself."""
+        for source_id, watcher in self._watchers.items():
+            if self._asker.page_of(source_id) == page and (at := watcher.hurried_at()) is not None:
+                self._submit(watcher, watcher.look, at)
+
+    async def recycle(self, match_ids: Collection[int] | None = None) -> bool:
+        """Begin watches anew with fresh connections: those of these matches, or all; return whether there were any."""
+        chosen = [each for each in self._watchers.values() if match_ids is None or each.state.row.match_id in match_ids]
+        if chosen:
+            await self._renew()
+        for watcher in chosen:
+            watcher.recycle()
+        self._nudged.set()
+        return bool(chosen)
+
+    # --- what people ask for ---------------------------------------------------------------------------------
+
+    @property
+    def asker(self) -> Asker:
+        return self._asker
+
+    @property
+    def is_resting(self) -> bool:
+        return self._is_resting
+
+    def find(self, source_id: str) -> Watcher | None:
+        """Return the watcher of a match; `None` when it is not watched."""
+        return self._watchers.get(source_id)
+
+    def is_left_alone(self, source_id: str) -> bool:
+        """Return whether a match is not to be watched, although it is stored or listed."""
+        return source_id in self._done
+
+    def obey(self, *, unwatched: Iterable[str], paused: Iterable[str], is_resting: bool) -> None:
+        """Put the standing orders for this source in force."""
+        for source_id in unwatched:
+            self.unwatch(source_id)
+        for source_id in paused:
+            self.pause(source_id)
+        if is_resting:
+            self.rest()
+
+    async def watch(self, source_id: str) -> Watcher | None:
+        """Watch a match from now on, listed or not; `None` for one that is archived."""
+        self._done.discard(source_id)
+        watcher = await self._take_up(source_id, None)
+        if watcher is not None and watcher.is_due():
+            self._start([watcher])
+        return watcher
+
+    def unwatch(self, source_id: str) -> bool:
+        """Let go of a match, however often it is listed; return whether it was watched."""
+        self._done.add(source_id)
+        watcher = self._watchers.pop(source_id, None)
+        if watcher is None:
+            return False
+        watcher.hold(Hold.MATCH)
+        self._around.hot.forget(watcher.state.row.match_id)
+        return True
+
+    def pause(self, source_id: str) -> None:
+        """Leave a match alone until it is resumed."""
+        self._paused.add(source_id)
+        if source_id in self._watchers:
+            self._watchers[source_id].hold(Hold.MATCH)
+
+    def resume(self, source_id: str) -> None:
+        self._paused.discard(source_id)
+        if source_id in self._watchers:
+            self._watchers[source_id].release(Hold.MATCH)
+        self._nudged.set()
+
+    def rest(self) -> None:
+        """Ask the site nothing more, from this moment on."""
+        self._is_resting = True
+        if self._asking is not None:
+            self._asking.cancel()
+            self._asking = None
+        for watcher in self._watchers.values():
+            watcher.hold(Hold.SOURCE)
+
+    async def renew(self) -> None:
+        """Make afresh what is asked with; what was open is closed."""
+        await self._renew()
+
+    def wake(self) -> None:
+        """Go on with the site; all its matches begin anew, spread over a while."""
+        self._is_resting, self._was_silent = False, True
+        for watcher in self._watchers.values():
+            watcher.release(Hold.SOURCE)
+        self._nudged.set()
+
     async def run(self) -> None:
         """Go on until cancelled; nothing that a site does ends this loop."""
         try:
@@ -111,24 +232,33 @@ class Scheduler:
             except Exception as error:  # a bug here must not stop the watching; it is shown with its trace
                 self._bus.emit(TaskFailed.by(error, task=f"scheduler {self._source}"))
                 pause = self._cadence.live
-            await asyncio.sleep(max(0.0, started + pause - self._clock.monotonic()))
+            await self._nap(started + pause - self._clock.monotonic())
+
+    async def _nap(self, seconds: float) -> None:
+        """Wait for the next tick, or until somebody wants something."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._nudged.wait()
+        self._nudged.clear()
 
     async def _turn(self) -> float:
         """Do what a tick has to do; return the seconds to the next one."""
+        if self._is_resting:
+            return self._cadence.discovery
         self._mend()
         try:
             listing = await self._listing()
         except SourceError as error:
-            self._was_silent = True
-            if not isinstance(error, SourceRefused):
-                self._look_without_listing()
-            return self._after_silence(error)
+            self._was_silent, self._is_refused = True, isinstance(error, SourceRefused)
+            self._after_silence(error)
+            listing = None
         if listing is None:
-            self._look_without_listing()
+            if not self._is_refused:
+                self._look_without_listing()
             return self._cadence.live
         await self._sort(listing, self._asked_at)
         self._mend()
-        self._was_silent = False
+        self._was_silent = self._is_refused = False
         self._pace = self._pace.after(self._clock.monotonic(), errors=0, calm_after=self._cadence.calm_after)
         slowed = self._cadence.live * min(self._pace.factor, SLOWEST_GOOD_LISTING)
         return max(slowed, self._quiet()) if self._pace.factor > 1 else self._quiet()
@@ -138,23 +268,24 @@ class Scheduler:
         tempos = (each.tempo for each in self._watchers.values() if each.state.row.phase not in resting)
         return listing_interval(tempos, self._cadence)
 
-    def _after_silence(self, error: SourceError) -> float:
-        """Return the pause after a listing that was not read; having heard nothing is no quiet day."""
+    def _after_silence(self, error: SourceError) -> None:
+        """Take note of a listing that was not read, and when to ask again; the matches do not wait for that."""
         if isinstance(error, CircuitOpen):
-            return self._cadence.live
+            return
         self._bus.emit(
             ListingFailed(
                 source=self._source, error_type=type(error).__name__, error_message=str(error), page=error.page
             )
         )
         if error.is_canary:
-            return self._cadence.live
+            return
         self._pace = self._pace.after(
             self._clock.monotonic(), errors=1 + error.retries, calm_after=self._cadence.calm_after
         )
-        if isinstance(error, PageNotFound):
-            self._list_again_at = self._clock.monotonic() + self._cadence.not_found
-        return self._cadence.live * self._pace.factor
+        slowed = self._cadence.live * self._pace.factor
+        # A turn that comes a moment early is not to be lost for a whole one.
+        distance = self._cadence.not_found if isinstance(error, PageNotFound) else slowed - EARLY * self._cadence.live
+        self._list_again_at = self._clock.monotonic() + distance
 
     async def _listing(self) -> Listing | None:
         """Return the listing; `None` while it is not asked for, or takes so long that the matches must not wait."""
@@ -163,11 +294,12 @@ class Scheduler:
         if self._asking is None:
             self._asked_at = self._clock.now()
             self._asking = asyncio.create_task(self._asker.listing(), name=f"listing of {self._source}")
-        done, _ = await asyncio.wait({self._asking}, timeout=self._cadence.live * UNLISTED_FACTOR)
+        asked = self._asking
+        done, _ = await asyncio.wait({asked}, timeout=self._cadence.live * UNLISTED_FACTOR)
         if not done:
             return None
-        asked, self._asking = self._asking, None
-        return asked.result()
+        self._asking = None
+        return None if asked.cancelled() else asked.result()
 
     async def _sort(self, listing: Listing, asked_at: datetime) -> None:
         """Take a listing in: accept, discover, look, let go."""
@@ -181,8 +313,10 @@ class Scheduler:
         for board in plan.unchanged:
             self._watchers[board.source_id].accept(asked_at)
         due = [each for board in plan.changed if (each := self._watchers[board.source_id]).is_due(is_news=True)]
-        due += [watcher for board in plan.new if (watcher := await self._discover(board))]
-        due += [watcher for key in plan.missing if self._is_due_unlisted(watcher := self._watchers[key])]
+        new = plan.new if self._door is None or self._door.lets_in(len(plan.new)) else ()
+        due += [watcher for board in new if (watcher := await self._discover(board))]
+        missing = [self._watchers[key] for key in plan.missing if key in self._watchers]
+        due += [watcher for watcher in missing if self._is_due_unlisted(watcher)]
         self._bus.emit(
             ListingRead(
                 source=self._source,
@@ -226,18 +360,22 @@ class Scheduler:
         self._dispatcher.submit(request, work)
 
     def _mend(self) -> None:
-        """Begin those watches anew that are stuck, too old, or rested."""
+        """Begin those watches anew that are stuck, too old, or rested; when they are many, not all at once."""
+        restarts: list[tuple[Watcher, RestartReason]] = []
         for watcher in self._watchers.values():
             watcher.mind_staleness()
             reason = watcher.restart_reason()
             if reason is RestartReason.STALE and watcher.is_looking:
                 watcher.abandon()
             elif reason is not None and not watcher.is_looking:
-                self._submit(watcher, self._restart(watcher, reason), self._clock.monotonic())
+                restarts.append((watcher, reason))
+        for place, (watcher, reason) in enumerate(restarts):
+            at = self._clock.monotonic() + place * SPREAD_SECONDS / len(restarts)
+            self._submit(watcher, self._restart(watcher, reason), at)
 
     def _restart(self, watcher: Watcher, reason: RestartReason) -> Work:
         async def restart() -> None:
-            if reason is not RestartReason.LIFETIME:
+            if reason not in _WITHOUT_RENEWAL:
                 await self._renew()
             await watcher.restart(reason)
             await watcher.look()
@@ -246,19 +384,27 @@ class Scheduler:
 
     async def _discover(self, board: Line) -> Watcher | None:
         ref = MatchRef(self._source, board.source_id)
-        store = self._around.store
         try:
-            row = await store.register(ref, str(ref), board.start_at, self._clock.now(), sport=self._asker.sport)
-            if row.phase is Phase.ARCHIVED:
-                self._done.add(board.source_id)
-                return None
-            self._bus.emit(MatchDiscovered(match_id=row.match_id, ref=str(ref)))
-            watcher = self.adopt(await take(store, row.match_id, self._around.node))
+            watcher = await self._take_up(board.source_id, board.start_at)
         except StorageError as error:  # this match waits for the next listing; the others go on
             self._bus.emit(StoreFailed(ref=str(ref), error_type=type(error).__name__, error_message=str(error)))
             return None
-        watcher.listed(board)
+        if watcher is not None:
+            watcher.listed(board)
         return watcher
+
+    async def _take_up(self, source_id: str, start_at: datetime | None) -> Watcher | None:
+        """Register and claim a match; `None` for one that is to be left alone, by its age or by somebody's wish."""
+        ref, store = MatchRef(self._source, source_id), self._around.store
+        async with self._adopting:
+            if source_id in self._watchers or source_id in self._done:
+                return self._watchers.get(source_id)
+            row = await store.register(ref, str(ref), start_at, self._clock.now(), sport=self._asker.sport)
+            if row.phase is Phase.ARCHIVED:
+                self._done.add(source_id)
+                return None
+            self._bus.emit(MatchDiscovered(match_id=row.match_id, ref=str(ref)))
+            return self.adopt(await take(store, row.match_id, self._around.node))
 
     async def _let_go(self) -> None:
         """Drop the matches that another node has taken, and archive those that have been over for a day."""
@@ -267,7 +413,20 @@ class Scheduler:
                 await watcher.archive()
             if watcher.is_lost or watcher.state.row.phase is Phase.ARCHIVED:
                 self._done.add(key)
-                del self._watchers[key]
+                self._watchers.pop(key, None)
+        self._show_out()
+
+    def _show_out(self) -> None:
+        """Let go of matches that nothing has moved for long, while memory is short; never of one in play."""
+        if self._door is None:
+            return
+        resting = {key: each for key, each in self._watchers.items() if each.record.status not in IN_PLAY}
+        for key in self._door.show_out({key: each.active_at for key, each in resting.items()}):
+            watcher, row = self._watchers.pop(key), resting[key].state.row
+            watcher.abandon()
+            self._around.hot.forget(row.match_id)
+            idle = round(self._clock.monotonic() - watcher.active_at, 1)
+            self._bus.emit(WatchEnded(match_id=row.match_id, ref=str(row.ref), idle_seconds=idle))
 
     def _urgency(self, watcher: Watcher) -> tuple[int, float]:
         """Sort live matches first, important ones before others, and among equals the one longest not looked at."""

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from longstop.errors import SourceError
-from longstop.model.match import MatchStatus, MonitoringRecord, Phase
+from longstop.model.match import IN_PLAY, MatchStatus, MonitoringRecord, Phase
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.held import HeldMatch
 from longstop.resilience.breaker import Breaker, BreakerState
@@ -12,6 +12,7 @@ from longstop.storage.base import MatchRow
 from longstop.watching.cadence import (
     Course,
     Tempo,
+    hurried_at,
     is_due,
     is_due_for_news,
     may_be_archived,
@@ -24,7 +25,6 @@ from longstop.watching.pulse import Pulse
 from longstop.watching.restarts import Life, RestartPolicy, RestartReason, restart_reason
 from longstop.watching.rules import WatchRules
 
-_IN_PLAY = frozenset({MatchStatus.LIVE, MatchStatus.BREAK})
 #: An important match counts as stale in half the time.
 IMPORTANT_SHARE = 0.5
 
@@ -182,6 +182,12 @@ class Vitals:
         decide = is_due_for_news if is_news else is_due
         return decide(self.pulse.tried_at, self.tempo(state, now), now.monotonic, self._rules.cadence)
 
+    def hurried_at(self, state: HeldMatch, now: Moment) -> float | None:
+        """Return the moment, monotonic, from which a sign of change may be followed; `None` after errors."""
+        if now.monotonic < self._rest_until or self.breaker.state(now.monotonic) is BreakerState.OPEN:
+            return None
+        return hurried_at(self.pulse.tried_at, self.tempo(state, now), now.monotonic)
+
     def is_gone(self) -> bool:
         """Return whether the match is gone for good: its page, again and again, and its line in a list read since."""
         return self.pulse.absence.is_gone(is_listed=not self._lists_without)
@@ -218,7 +224,7 @@ class Vitals:
         return restart_reason(self._life(row, is_looking=is_looking), now.monotonic, self._restart_policy(row))
 
     def _life(self, row: MatchRow, *, is_looking: bool) -> Life:
-        is_in_play = row.status in _IN_PLAY and row.phase is Phase.ACTIVE
+        is_in_play = row.status in IN_PLAY and row.phase is Phase.ACTIVE
         progress_at = self._progress_at if is_looking else None
         return self.pulse.life(progress_at=progress_at, is_in_play=is_in_play, is_first=not self._restarts)
 
@@ -258,4 +264,5 @@ class Vitals:
             total_failures=self._total_failures,
             last_error=self._last_error,
             sport=row.sport,
+            is_held=pulse.is_held,
         )

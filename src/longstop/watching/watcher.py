@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from longstop.clock import Clock
 from longstop.errors import EpochLost, LongstopError, PageNotFound, SourceError, StorageError
@@ -29,6 +31,13 @@ from longstop.watching.vitals import Moment, Vitals
 
 #: Failures that say something about the match itself, and so count for its pause.
 _COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
+
+
+class Hold(StrEnum):
+    """What somebody has asked to leave alone, so that a match is not looked at."""
+
+    MATCH = "match"
+    SOURCE = "source"
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
@@ -61,10 +70,24 @@ class Watcher:
         self._errors = ErrorWindow(around.rules.max_errors)
         self._effort = Effort()
         self._look: asyncio.Task[object] | None = None
+        self._holds: set[Hold] = set()
+        #: Whether a hold is over and the watch has not begun anew since.
+        self._is_released = False
+        #: Whether it is to begin anew because the scraper fails.
+        self._is_recycled = False
 
     @property
     def record(self) -> MonitoringRecord:
-        return self._vitals.record(self.state, self._around.now())
+        record = self._vitals.record(self.state, self._around.now())
+        if not self._holds:
+            return record
+        is_pausable = Phase.PAUSED in TRANSITIONS[record.phase]
+        return replace(record, phase=Phase.PAUSED if is_pausable else record.phase, is_on_hold=True)
+
+    @property
+    def active_at(self) -> float:
+        """Return the moment, monotonic, at which something last moved in the match."""
+        return self._vitals.pulse.rhythm.changed_at
 
     @property
     def tempo(self) -> Tempo:
@@ -102,7 +125,7 @@ class Watcher:
 
     def accept(self, at: datetime) -> None:
         """Count a listing's unchanged line as a good look: nothing to store, only a younger age."""
-        if self.state.row.phase is not Phase.PAUSED:
+        if self.state.row.phase is not Phase.PAUSED and not self._holds:
             self._vitals.saw_line(self.state.board, at, self._around.now())
             self._after_cycle({})
 
@@ -111,12 +134,24 @@ class Watcher:
     def is_due(self, *, is_news: bool = False, at_least: float = 0.0) -> bool:
         """Return whether the match may and should be looked at now, so many seconds after the last time at least."""
         # Who is to begin anew does that first: another look in between would be abandoned like the one before.
-        if self.is_looking or self.restart_reason() is not None:
+        if self.is_looking or self._holds or self.restart_reason() is not None:
             return False
         return self._vitals.is_due(self.state, self._around.now(), is_news=is_news, at_least=at_least)
 
+    def hurried_at(self) -> float | None:
+        """Return when a match that is said to have changed may be looked at; `None` when something holds it back."""
+        if self.is_looking or self.restart_reason() is not None:
+            return None
+        return self._vitals.hurried_at(self.state, self._around.now())
+
     def restart_reason(self) -> RestartReason | None:
         """Return why the watch should be begun anew; `None` while it should not."""
+        if self._holds:
+            return None
+        if self._is_released:
+            return RestartReason.ASKED
+        if self._is_recycled:
+            return RestartReason.RECYCLED
         now = self._around.now()
         self._vitals.progressed(self._effort.answers, now)
         return self._vitals.restart_reason(self.state.row, now, is_looking=self.is_looking)
@@ -124,7 +159,8 @@ class Watcher:
     def mind_staleness(self) -> None:
         """Tell that the match was not read for too long, once as long as that lasts."""
         now = self._around.now()
-        self._voice.staleness(self._vitals.is_stale(self.state.row, now), self._vitals.last_poll_at, now.wall)
+        is_stale = not self._holds and self._vitals.is_stale(self.state.row, now)
+        self._voice.staleness(is_stale, self._vitals.last_poll_at, now.wall)
 
     def may_be_archived(self) -> bool:
         return not self.is_looking and self._vitals.may_be_archived(self.state.row, self._around.now())
@@ -134,10 +170,37 @@ class Watcher:
         if self._look is not None:
             self._look.cancel()
 
+    def recycle(self) -> None:
+        """Have the watch begun anew; a look that is under way is ended."""
+        self._is_recycled = True
+        self.abandon()
+
+    # --- what people ask for ---------------------------------------------------------------------------------
+
+    def hold(self, what: Hold) -> None:
+        """Leave the match alone from this moment on, until that is taken back."""
+        self._holds.add(what)
+        self.abandon()
+        self.show()
+
+    def release(self, what: Hold) -> None:
+        """Take a hold back; after the last one the watch begins anew, with a comparison of everything."""
+        if what in self._holds:
+            self._holds.remove(what)
+            self._is_released = not self._holds
+            self.show()
+
+    async def keep_paused(self) -> None:
+        """Store that the match rests. One that is over has no such phase: there the hold is all."""
+        if self.state.row.phase is not Phase.PAUSED and Phase.PAUSED in TRANSITIONS[self.state.row.phase]:
+            await self._keep(self._around.road.pause)
+
     # --- acting ----------------------------------------------------------------------------------------------
 
     async def look(self) -> None:
         """Take one look; store what changed; note how it went."""
+        if self._holds:
+            return
         permit = self._vitals.breaker.permit(self._around.clock.monotonic())
         if permit is None:
             return
@@ -188,6 +251,7 @@ class Watcher:
             await self._note_failure(error, Effort())
             return
         self._is_base_known = True
+        self._is_released = self._is_recycled = False
         self._vitals.restarted(now)
         self._around.bus.emit(
             WatchRestarted(

@@ -7,11 +7,22 @@ import httpx
 import pytest
 
 from longstop.api.auth import Permission, TokenVerifier, issue_token
+from longstop.api.outlook import Outlook
 from longstop.api.secret import Secret
 from longstop.api.server import build_app
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
-from tests.readers import NOW, ManualClock, MemoryHot, MemoryReader, a_beat, a_hot_row, a_match
+from tests.readers import (
+    NOW,
+    ManualClock,
+    MemoryHot,
+    MemoryReader,
+    MemoryRecoveries,
+    a_beat,
+    a_hot_row,
+    a_match,
+    an_outlook,
+)
 
 
 class Heard:
@@ -50,8 +61,19 @@ def heard() -> Heard:
 
 
 @pytest.fixture
+def recoveries() -> MemoryRecoveries:
+    return MemoryRecoveries()
+
+
+@pytest.fixture
+def outlook(reader: MemoryReader, hot: MemoryHot, clock: ManualClock, recoveries: MemoryRecoveries) -> Outlook:
+    """An outlook that has looked once; it looks again when a test says so."""
+    return an_outlook(reader, hot, clock, recoveries)
+
+
+@pytest.fixture
 async def stranger(
-    reader: MemoryReader, hot: MemoryHot, secret: Secret, clock: ManualClock, heard: Heard
+    reader: MemoryReader, hot: MemoryHot, secret: Secret, clock: ManualClock, heard: Heard, outlook: Outlook
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client without a token."""
     app = build_app(
@@ -59,7 +81,8 @@ async def stranger(
         hot=hot,
         verifier=TokenVerifier(secret),
         clock=clock,
-        started_at=NOW - timedelta(minutes=5),
+        outlook=outlook,
+        lag=lambda: 0.25,
         bus=Bus([heard]),
     )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api") as client:

@@ -4,79 +4,23 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from longstop.api.health import HealthStatus, grade, health_document
-from longstop.model.match import MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.api.health import health_facts, scraper_grade
+from longstop.model.breaker import BreakerNote
+from longstop.model.match import Phase
+from longstop.model.rates import Rates
+from longstop.model.resources import MatchCost, Resources
 from longstop.storage.base import NodeBeat
+from longstop.supervision.grades import Grade
 from tests.readers import NOW, a_beat, a_record
 
-RECOVERING = SyncState.RECOVERING
+MEGABYTE = 1024 * 1024
 
 
-def failing(number: int) -> MonitoringRecord:
-    return msgspec.structs.replace(a_record(number, polled=600), consecutive_failures=9, status=MatchStatus.UPCOMING)
-
-
-def unlisted(since: float | None) -> NodeBeat:
-    listed_at = None if since is None else NOW - timedelta(seconds=since)
-    beat = msgspec.structs.replace(a_beat(), started_at=NOW - timedelta(hours=1))
-    return msgspec.structs.replace(beat, listed_at={"crex": listed_at})
-
-
-def resting(number: int) -> MonitoringRecord:
-    return msgspec.structs.replace(a_record(number, polled=600), phase=Phase.PAUSED)
-
-
-@pytest.mark.req("FR-012")
-@pytest.mark.parametrize(
-    ("beats", "records", "status"),
-    [
-        # An idle night: someone watches, nothing is on.
-        ([a_beat()], [], "healthy"),
-        ([a_beat()], [a_record(polled=3000, status=MatchStatus.UPCOMING)], "healthy"),
-        ([a_beat()], [a_record(polled=3000, status=MatchStatus.COMPLETED, sync=RECOVERING)], "healthy"),
-        ([a_beat()], [a_record(polled=60)], "healthy"),
-        ([a_beat()], [a_record(polled=60.001)], "degraded"),
-        ([a_beat()], [a_record(polled=61, status=MatchStatus.BREAK)], "degraded"),
-        ([a_beat()], [a_record(polled=None)], "degraded"),
-        ([a_beat()], [a_record(1), a_record(2, sync=RECOVERING)], "degraded"),
-        # Nothing in play is read any more, whoever is to blame; one that rests does not count.
-        ([a_beat()], [a_record(1, polled=181), a_record(2, polled=None)], "down"),
-        ([a_beat()], [a_record(1, polled=181), a_record(2, polled=170)], "degraded"),
-        ([a_beat()], [resting(1)], "degraded"),
-        ([], [a_record()], "down"),
-        ([a_beat(ago=15)], [a_record()], "healthy"),
-        ([a_beat(ago=15.001)], [a_record()], "down"),
-        # A scraper's clock may be ahead of ours.
-        ([a_beat(ago=-3)], [a_record()], "healthy"),
-        ([a_beat(errors=10)], [], "healthy"),
-        ([a_beat(errors=11)], [], "down"),
-        # One match fails again and again; the others are read as ever.
-        ([a_beat(errors=24)], [a_record(1), failing(2)], "degraded"),
-        ([a_beat(errors=24)], [a_record(1, polled=61), failing(2)], "down"),
-        # A clock that was set back: the beat is of an hour to come.
-        ([a_beat(ago=-3600)], [a_record()], "down"),
-        # Nobody has read the list for minutes: that is no idle night.
-        ([unlisted(since=179)], [], "healthy"),
-        ([unlisted(since=181)], [], "degraded"),
-        ([unlisted(since=None)], [], "degraded"),
-        ([a_beat("a", errors=11), a_beat("b")], [], "healthy"),
-        # The quiet scraper that spoke for the others is gone itself.
-        ([a_beat("a", errors=11), a_beat("b", ago=20)], [], "down"),
-    ],
-)
-def test_the_grade_follows_the_table(beats: list[NodeBeat], records: list[MonitoringRecord], status: str) -> None:
-    graded = grade(beats, records, NOW)
-
-    assert graded.status == status
-    assert bool(graded.reasons) == (graded.status is not HealthStatus.HEALTHY)
-
-
-def test_the_reasons_name_the_first_matches_and_count_the_rest() -> None:
-    records = [a_record(number, polled=90) for number in range(1, 8)]
-
-    graded = grade([a_beat()], records, NOW)
-
-    assert graded.reasons == ("in play and older than 60 s: crex_M1, crex_M2, crex_M3, crex_M4, crex_M5 and 2 more",)
+def measured(node: str = "node-1", *, rss_mb: int = 100, cpu: float | None = 5.0) -> NodeBeat:
+    resources = Resources(
+        pids=(1, 2), rss_bytes=rss_mb * MEGABYTE, peak_rss_bytes=2 * rss_mb * MEGABYTE, cpu_percent=cpu
+    )
+    return msgspec.structs.replace(a_beat(node), resources=resources)
 
 
 @pytest.mark.req("FR-012")
@@ -84,7 +28,7 @@ def test_the_document_has_the_measured_numbers() -> None:
     beats = [a_beat("a", errors=2), a_beat("b", errors=1), a_beat("gone", ago=100, errors=50)]
     records = [a_record(1, polled=4), a_record(2, polled=9, phase=Phase.PAUSED), a_record(3, phase=Phase.ARCHIVED)]
 
-    document = health_document(grade(beats, records, NOW), beats, records, started_at=NOW, now=NOW)
+    document = health_facts(beats, records, started_at=NOW, now=NOW)
 
     assert document["active_scraper_count"] == 2
     assert document["total_matches_scraping"] == 1
@@ -94,24 +38,98 @@ def test_the_document_has_the_measured_numbers() -> None:
     assert document["performance"]["oldest_in_play_seconds"] == 9.0
     assert [scraper["health_status"] for scraper in document["scrapers"]] == ["healthy", "healthy", "failing"]
     assert [match["match_id"] for match in document["per_match_status"]] == ["crex_M1", "crex_M2"]
+    assert [match["health_status"] for match in document["per_match_status"]] == ["healthy", "degraded"]
     assert document["per_match_status"][0]["last_update_iso8601"] == "2026-11-15T11:59:56.000Z"
+
+
+def test_memory_is_that_of_a_scraper_with_all_that_it_has_started() -> None:
+    beats = [measured("a"), measured("b", rss_mb=50, cpu=None)]
+
+    document = health_facts(beats, [], started_at=NOW, now=NOW)
+
+    assert document["resources"] == {
+        "total_memory_mb": 150.0,
+        "average_memory_mb": 75.0,
+        "peak_memory_mb": 300.0,
+        "total_cpu_percent": 5.0,
+    }
+
+
+def test_what_was_done_lately_is_told() -> None:
+    note = BreakerNote(scope="target", subject="crex.example", state="open", since=NOW, reason="canary secret")
+    rates = Rates(errors_last_hour=7, updates_last_minute=24, average_latency_ms=12.5, p95_latency_ms=40.0)
+    beat = msgspec.structs.replace(a_beat(), rates=rates, breakers=(note,))
+
+    document = health_facts([beat], [], started_at=NOW, now=NOW)
+
+    assert document["errors"]["last_hour"] == 7
+    assert document["errors"]["circuit_breakers"] == [{"name": "target crex.example", "state": "OPEN"}]
+    assert document["performance"]["average_latency_ms"] == 12.5
+    assert document["performance"]["p95_latency_ms"] == 40.0
+    assert document["performance"]["updates_per_minute"] == 24
 
 
 @pytest.mark.req("FLD-10")
 def test_what_is_not_measured_is_null_and_never_zero() -> None:
-    document = health_document(grade([], [], NOW), [], [a_record(polled=None)], started_at=NOW, now=NOW)
+    document = health_facts([], [a_record(polled=None)], started_at=NOW, now=NOW)
 
     assert document["total_memory_mb"] is None
     assert set(document["resources"].values()) == {None}
-    assert set(document["errors"].values()) == {None}
+    assert (document["errors"]["last_minute"], document["errors"]["last_hour"]) == (None, None)
     assert set(document["performance"].values()) == {None}
     assert document["per_match_status"][0]["memory_mb"] is None
     assert document["per_match_status"][0]["data_age_seconds"] is None
 
 
+@pytest.mark.req("FLD-10")
+def test_before_the_first_measurement_peak_and_cpu_are_unknown() -> None:
+    document = health_facts([a_beat()], [], started_at=NOW, now=NOW)
+
+    assert document["resources"]["peak_memory_mb"] is None
+    assert document["resources"]["total_cpu_percent"] is None
+    assert document["scrapers"][0]["cpu_percent"] is None
+    assert document["scrapers"][0]["loop_lag_seconds"] is None
+
+
+@pytest.mark.parametrize(
+    ("beat", "grade"),
+    [
+        (a_beat(), Grade.HEALTHY),
+        (a_beat(errors=11), Grade.DEGRADED),
+        (a_beat(ago=16), Grade.FAILING),
+        # A beat of an hour to come says as little as an old one.
+        (a_beat(ago=-3600), Grade.FAILING),
+        (msgspec.structs.replace(a_beat(errors=11), grade="recovering"), Grade.RECOVERING),
+    ],
+)
+def test_a_scraper_is_as_it_says_unless_it_is_silent(beat: NodeBeat, grade: Grade) -> None:
+    assert scraper_grade(beat, NOW) is grade
+
+
+def test_since_when_a_scraper_is_as_it_is_stands_beside_it() -> None:
+    beat = msgspec.structs.replace(a_beat(), graded_at=NOW - timedelta(minutes=1))
+
+    document = health_facts([beat], [], started_at=NOW, now=NOW)
+
+    assert document["scrapers"][0]["health_since"] == "2026-11-15T11:59:00.000Z"
+
+
 def test_the_sites_own_words_stay_inside() -> None:
     record = msgspec.structs.replace(a_record(), last_error="GET https://site/?key=canary failed")
+    note = BreakerNote(scope="target", subject="crex.example", state="open", since=NOW, reason="canary")
 
-    document = health_document(grade([], [record], NOW), [], [record], started_at=NOW, now=NOW)
+    document = health_facts([msgspec.structs.replace(a_beat(), breakers=(note,))], [record], started_at=NOW, now=NOW)
 
     assert "canary" not in json.dumps(document)
+
+
+@pytest.mark.req("US4.1")
+def test_what_a_match_costs_stands_beside_it_while_its_scraper_is_heard() -> None:
+    costs = {1: MatchCost(pss_bytes=31 * MEGABYTE, cpu_percent=0.6)}
+    heard, gone = (msgspec.structs.replace(a_beat(ago=ago), costs=costs) for ago in (1, 100))
+
+    known = health_facts([heard], [a_record(1), a_record(2)], started_at=NOW, now=NOW)["per_match_status"]
+    unknown = health_facts([gone], [a_record(1)], started_at=NOW, now=NOW)["per_match_status"]
+
+    assert [(each["memory_mb"], each["cpu_percent"]) for each in known] == [(31.0, 0.6), (None, None)]
+    assert (unknown[0]["memory_mb"], unknown[0]["cpu_percent"]) == (None, None)

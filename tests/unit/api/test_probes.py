@@ -1,10 +1,52 @@
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
+
 import httpx
 import pytest
+from msgspec.structs import replace
 
+from longstop.api.outlook import BLIND_AFTER_SECONDS, HANGING_AFTER_SECONDS, Outlook
 from longstop.errors import StorageError
-from tests.readers import ManualClock, MemoryHot, MemoryReader
+from longstop.model.match import Phase
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.storage.base import NodeBeat
+from tests.readers import NOW, ManualClock, MemoryHot, MemoryReader, MemoryRecoveries, a_beat, a_hot_row, a_record
 
 LOST = StorageError("disk I/O error at /secret/path")
+
+
+def a_recovery(name: str = "r1") -> Recovery:
+    return Recovery(
+        id=name,
+        kind=RecoveryKind.RECYCLE,
+        trigger="nothing in play was read for 92 s",
+        subject="node-1",
+        process="scraper",
+        began_at=NOW,
+        pids_before=(7,),
+        pids_after=(8,),
+        duration_seconds=4.2,
+        outcome=RecoveryOutcome.RECOVERED,
+        observed="crex_M1 was read again",
+    )
+
+
+@contextmanager
+def hanging(hot: MemoryHot, outlook: Outlook) -> Iterator[None]:
+    """Let the outlook wait for the live view meanwhile, as its thread would."""
+    is_asked, may_answer = Event(), Event()
+
+    def beats() -> list[NodeBeat]:
+        is_asked.set()
+        assert may_answer.wait(30)
+        return hot.heard
+
+    hot.beats = beats  # type: ignore[method-assign]
+    with outlook.looking():
+        assert is_asked.wait(30)
+        yield
+        may_answer.set()
 
 
 @pytest.mark.req("FR-012")
@@ -13,41 +55,66 @@ async def test_health_needs_no_token_and_is_never_cached(stranger: httpx.AsyncCl
 
     assert answer.status_code == 200
     assert answer.headers["Cache-Control"] == "no-store"
-    assert answer.json()["status"] == "healthy"
+    assert (answer.json()["status"], answer.json()["grade"]) == ("healthy", "healthy")
     assert answer.json()["uptime_seconds"] == 300.0
 
 
-async def test_health_is_measured_at_most_once_a_second(
-    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock
+async def test_health_is_what_was_last_seen_with_its_age(
+    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, outlook: Outlook
 ) -> None:
-    await stranger.get("/health")
     hot.heard.clear()
+    clock.advance(2.5)
 
-    clock.advance(0.9)
     kept = await stranger.get("/health")
-    clock.advance(0.1)
-    measured = await stranger.get("/health")
+    outlook.look()
+    seen = await stranger.get("/health")
 
     assert (kept.status_code, kept.json()["timestamp"]) == (200, "2026-11-15T12:00:00.000Z")
-    assert (measured.status_code, measured.json()["status"]) == (503, "down")
+    assert kept.json()["snapshot_age_seconds"] == 2.5
+    assert (seen.status_code, seen.json()["status"], seen.json()["snapshot_age_seconds"]) == (503, "down", 0.0)
 
 
-async def test_health_answers_when_the_live_view_is_lost(stranger: httpx.AsyncClient, hot: MemoryHot) -> None:
+@pytest.mark.req("NFR-006")
+async def test_health_grows_old_and_then_says_that_it_is_blind(
+    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, outlook: Outlook
+) -> None:
     hot.broken = LOST
 
-    answer = await stranger.get("/health")
+    clock.advance(BLIND_AFTER_SECONDS)
+    outlook.look()
+    old = await stranger.get("/health")
+    clock.advance(0.1)
+    blind = await stranger.get("/health")
 
-    assert answer.status_code == 503
-    assert answer.json()["reasons"] == ["the live view cannot be read"]
-    assert "secret" not in answer.text
+    assert (old.status_code, old.json()["status"]) == (200, "healthy")
+    assert old.json()["snapshot_age_seconds"] == BLIND_AFTER_SECONDS
+    assert (blind.status_code, blind.json()["status"], blind.json()["grade"]) == (503, "down", None)
+    assert blind.json()["reasons"] == ["the live view could not be read for 10 s"]
+    # What was last known is still told, with the moment that it is of.
+    assert blind.json()["per_match_status"][0]["match_id"] == "crex_M1"
+    assert "secret" not in blind.text
 
 
-async def test_live_answers_whatever_is_lost(stranger: httpx.AsyncClient, hot: MemoryHot, reader: MemoryReader) -> None:
+async def test_health_that_has_never_seen_anything_says_so() -> None:
+    hot, clock = MemoryHot(beats=[a_beat()]), ManualClock()
+    hot.broken = LOST
+    outlook = Outlook(reader=MemoryReader(), hot=hot, recoveries=MemoryRecoveries(), clock=clock, started_at=NOW)
+    outlook.look()
+
+    answer = outlook.health()
+
+    assert answer.status == 503
+    assert b'"reasons":["the live view cannot be read"],"snapshot_age_seconds":null' in answer.body
+
+
+async def test_live_answers_whatever_is_lost_with_the_lag_of_the_loop(
+    stranger: httpx.AsyncClient, hot: MemoryHot, reader: MemoryReader
+) -> None:
     hot.broken = reader.broken = LOST
 
     answer = await stranger.get("/live")
 
-    assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
+    assert (answer.status_code, answer.json()) == (200, {"status": "alive", "loop_lag_seconds": 0.25})
 
 
 async def test_ready_when_the_store_is_readable_and_a_scraper_was_heard(stranger: httpx.AsyncClient) -> None:
@@ -57,10 +124,12 @@ async def test_ready_when_the_store_is_readable_and_a_scraper_was_heard(stranger
 
 
 async def test_not_ready_without_store_and_scraper_and_it_says_so(
-    stranger: httpx.AsyncClient, hot: MemoryHot, reader: MemoryReader
+    stranger: httpx.AsyncClient, hot: MemoryHot, reader: MemoryReader, clock: ManualClock, outlook: Outlook
 ) -> None:
     reader.broken = LOST
     hot.heard.clear()
+    clock.advance(BLIND_AFTER_SECONDS + 1)
+    outlook.look()
 
     answer = await stranger.get("/ready")
 
@@ -69,9 +138,138 @@ async def test_not_ready_without_store_and_scraper_and_it_says_so(
     assert answer.json()["error"] == "Not ready: the store cannot be read; no scraper has been heard for 15 s."
 
 
-async def test_not_ready_when_the_live_view_is_lost(stranger: httpx.AsyncClient, hot: MemoryHot) -> None:
+async def test_not_ready_when_the_live_view_is_lost(
+    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, outlook: Outlook
+) -> None:
     hot.broken = LOST
+    clock.advance(BLIND_AFTER_SECONDS + 1)
+    outlook.look()
 
     answer = await stranger.get("/ready")
 
     assert (answer.status_code, answer.json()["reasons"]) == (503, ["the live view cannot be read"])
+
+
+async def test_a_silent_scraper_makes_unready_although_nobody_has_looked_since(
+    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, outlook: Outlook
+) -> None:
+    hot.heard = [a_beat(ago=10)]
+    outlook.look()
+
+    clock.advance(6)
+    answer = await stranger.get("/ready")
+
+    assert answer.json()["reasons"] == ["no scraper has been heard for 15 s"]
+
+
+@pytest.mark.parametrize("path", ["/status", "/recoveries"])
+async def test_the_whole_picture_is_for_bearers(stranger: httpx.AsyncClient, path: str) -> None:
+    answer = await stranger.get(path)
+
+    assert answer.status_code == 401
+
+
+@pytest.mark.req("MON-10")
+async def test_status_has_the_whole_picture(
+    client: httpx.AsyncClient, recoveries: MemoryRecoveries, outlook: Outlook
+) -> None:
+    recoveries.held = [a_recovery(f"r{number}") for number in range(12)]
+    outlook.look()
+
+    document = (await client.get("/status")).json()
+
+    assert (document["grade"], document["status"], document["reasons"]) == ("healthy", "healthy", [])
+    assert document["freshness"] == {"median": 1.5, "p50": 1.5, "p95": 1.5, "max": 1.5, "count": 1}
+    assert document["config_snapshot"]["failing_seconds"] == 120.0
+    assert [match["match_id"] for match in document["matches"]] == ["crex_M1"]
+    assert [entry["id"] for entry in document["audit_entries"]] == [f"r{number}" for number in range(10)]
+    assert document["processes"][0]["pid"] == 4711
+    assert (document["snapshot_age_seconds"], document["api_loop_lag_seconds"]) == (0.0, 0.25)
+
+
+@pytest.mark.req("FLD-10")
+async def test_status_knows_nothing_rather_than_zero(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/status")).json()
+
+    unknown = {name: document[name] for name in ("queue_depth", "active_tasks", "failure_ratio", "last_success_at")}
+    assert set(unknown.values()) == {None}
+    assert {document["processes"][0][name] for name in ("rss_mb", "pss_mb", "peak_rss_mb", "cpu_percent")} == {None}
+
+
+@pytest.mark.req("MON-9")
+async def test_recoveries_are_listed_with_what_came_of_them(
+    client: httpx.AsyncClient, recoveries: MemoryRecoveries, outlook: Outlook
+) -> None:
+    recoveries.held = [a_recovery("r2"), a_recovery("r1")]
+    outlook.look()
+
+    document = (await client.get("/recoveries", params={"limit": 1})).json()
+
+    assert document["snapshot_age_seconds"] == 0.0
+    assert document["recoveries"] == [
+        {
+            "id": "r2",
+            "kind": "recycle",
+            "trigger": "nothing in play was read for 92 s",
+            "subject": "node-1",
+            "process": "scraper",
+            "began_at": "2026-11-15T12:00:00.000Z",
+            "duration_seconds": 4.2,
+            "pids_before": [7],
+            "pids_after": [8],
+            "outcome": "recovered",
+            "observed": "crex_M1 was read again",
+            "count": 1,
+        }
+    ]
+
+
+async def test_an_audit_that_was_never_read_is_no_empty_one() -> None:
+    recoveries = MemoryRecoveries()
+    recoveries.broken = LOST
+    outlook = Outlook(
+        reader=MemoryReader(), hot=MemoryHot(), recoveries=recoveries, clock=ManualClock(), started_at=NOW
+    )
+    outlook.look()
+
+    assert outlook.recoveries() is None
+    assert outlook.status()["audit_entries"] is None
+
+
+async def test_while_a_file_hangs_nobody_else_is_let_near_it(
+    client: httpx.AsyncClient, hot: MemoryHot, outlook: Outlook, clock: ManualClock
+) -> None:
+    before = await client.get("/cricket-data/matches")
+    with hanging(hot, outlook):
+        clock.advance(HANGING_AFTER_SECONDS + 0.1)
+        during = await client.get("/cricket-data/matches")
+        health = await client.get("/health")
+
+    assert before.status_code == 200
+    assert (during.status_code, during.headers["Retry-After"]) == (503, "5")
+    assert health.status_code == 200
+
+
+@pytest.mark.req("MON-8", "FR-012")
+async def test_where_nothing_in_play_is_read_nobody_is_sent_here(
+    stranger: httpx.AsyncClient, hot: MemoryHot, outlook: Outlook
+) -> None:
+    hot.held = {1: a_hot_row(a_record(polled=181))}
+    outlook.look()
+
+    answer = await stranger.get("/health")
+
+    assert answer.status_code == 503
+    assert (answer.json()["status"], answer.json()["grade"]) == ("degraded", "failing")
+
+
+async def test_what_somebody_has_paused_is_said_and_all_is_well(
+    stranger: httpx.AsyncClient, hot: MemoryHot, outlook: Outlook
+) -> None:
+    hot.held = {1: a_hot_row(replace(a_record(phase=Phase.PAUSED), is_on_hold=True))}
+    outlook.look()
+
+    answer = await stranger.get("/health")
+
+    assert (answer.status_code, answer.json()["status"], answer.json()["reasons"]) == (200, "healthy", [])
+    assert answer.json()["notes"] == ["paused by hand: crex_M1"]

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from datetime import datetime
 from random import Random
 from typing import Any
 
@@ -14,9 +13,12 @@ from longstop.pipeline.run import Road
 from longstop.resilience.breaker import source_policy
 from longstop.sources.crex import CrexSource
 from longstop.storage.base import HotRow
+from longstop.storage.error_pages import NoPages
+from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
 from longstop.watching.dispatcher import Dispatcher
+from longstop.watching.doorman import Doorman
 from longstop.watching.gate import SourceGate
 from longstop.watching.ownership import take_over
 from longstop.watching.rules import WatchRules
@@ -51,18 +53,16 @@ class CountingFetcher(ScriptedFetcher):
             self._in_flight -= 1
 
 
-class NoPages:
-    """Keeps nothing."""
-
-    def keep(self, name_hint: str, body: bytes, now: datetime) -> str | None:
-        return None
-
-
 class Running:
     """A scheduler with everything around it."""
 
     def __init__(
-        self, *matches: SiteMatch, delay_seconds: float = 0.01, slots: int = 4, is_guarded: bool = False
+        self,
+        *matches: SiteMatch,
+        delay_seconds: float = 0.01,
+        slots: int = 4,
+        is_guarded: bool = False,
+        room: Room | None = None,
     ) -> None:
         self.site = Site(*matches)
         self.fetcher = CountingFetcher(self.site, delay_seconds)
@@ -72,6 +72,7 @@ class Running:
         self._slots = slots
         #: Whether the fetcher stands behind its guards, and the source behind its gate.
         self._is_guarded = is_guarded
+        self._room = room
         self.rules = WatchRules()
         self.scheduler: Scheduler
         self.dispatcher: Dispatcher
@@ -95,7 +96,8 @@ class Running:
             rules=self.rules,
         )
         self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=self._slots)
-        self.scheduler = Scheduler("crex", asker=asker, around=around, dispatcher=self.dispatcher)
+        door = Doorman("crex", room=self._room, clock=clock, bus=bus) if self._room else None
+        self.scheduler = Scheduler("crex", asker=asker, around=around, dispatcher=self.dispatcher, door=door)
         async for state in take_over(self.store, "node-a", {"crex"}, lambda ref, error: None):
             self.scheduler.adopt(state)
         async with asyncio.TaskGroup() as group:

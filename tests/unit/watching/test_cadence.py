@@ -15,6 +15,7 @@ from longstop.watching.cadence import (
     Course,
     Tempo,
     Why,
+    hurried_at,
     is_due,
     is_due_for_news,
     listing_interval,
@@ -287,3 +288,15 @@ def test_a_match_is_put_away_a_day_after_its_end_and_after_its_last_reading(
 
 def test_a_match_without_an_end_is_never_put_away() -> None:
     assert not may_be_archived(Phase.COMPLETED, None, None, NOW + 10 * ARCHIVE_AFTER)
+
+
+def test_a_sign_of_change_is_followed_at_once_but_once_a_second_at_most() -> None:
+    tempo = Tempo(seconds=30.0, why=Why.BREAK)
+
+    moments = [hurried_at(tried_at, tempo, 100.0) for tried_at in (None, 50.0, 99.5)]
+
+    assert moments == [100.0, 100.0, 100.5]
+
+
+def test_a_sign_of_change_hurries_nobody_whom_errors_hold_back() -> None:
+    assert hurried_at(50.0, Tempo(seconds=5.0, why=Why.ERRORS, at_least=5.0), 100.0) is None

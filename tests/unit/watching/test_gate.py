@@ -9,6 +9,7 @@ from longstop.errors import (
     CircuitOpen,
     FetchTimeout,
     LayoutChanged,
+    LayoutHeld,
     PageNotFound,
     SourceChallenged,
     SourceFailed,
@@ -20,7 +21,7 @@ from longstop.resilience.breaker import source_policy
 from longstop.sources.base import Resource
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import LayoutBroken, LayoutMended, SourceAnswers, SourceChallenges
-from longstop.watching.gate import MAX_UNREADABLE, SourceGate
+from longstop.watching.gate import MAX_UNREADABLE, SourceGate, TakesPictures
 from tests.memory import MemorySink
 from tests.readers import ManualClock
 
@@ -43,7 +44,7 @@ class Pages:
 class Standing:
     """One who stands at a gate and asks."""
 
-    def __init__(self, pages: Pages | None = None) -> None:
+    def __init__(self, pages: Pages | None = None, camera: TakesPictures | None = None) -> None:
         self.clock = ManualClock()
         self.sink = MemorySink()
         self.pages = pages or Pages()
@@ -54,6 +55,7 @@ class Standing:
             pages=self.pages,
             clock=self.clock,
             bus=Bus([self.sink]),
+            camera=camera,
         )
 
     def ask(
@@ -414,3 +416,45 @@ def test_pages_that_are_unreadable_now_and_then_do_not_fill_the_folder() -> None
         standing.ask(None)
 
     assert len(standing.pages.kept) == 1
+
+
+# --- pictures -------------------------------------------------------------------------------------------------------
+
+
+class Camera:
+    def __init__(self) -> None:
+        self.taken: list[tuple[str, str]] = []
+
+    def take(self, name: str, address: str) -> None:
+        self.taken.append((name, address))
+
+
+@pytest.mark.req("FR-019")
+def test_a_picture_is_taken_of_every_page_that_is_kept_because_it_cannot_be_read() -> None:
+    camera = Camera()
+    standing = Standing(camera=camera)
+
+    for _ in range(MAX_UNREADABLE + 1):
+        passed = standing.gate.enter(Resource.LIVE)
+        standing.gate.leave(passed, Resource.LIVE, LayoutChanged("no score"), b"{}", "https://site.test/match")
+
+    assert len(standing.pages.kept) == 2
+    assert camera.taken == [("crex-live", "https://site.test/match")] * 2
+
+
+def test_no_picture_is_taken_of_a_refusal_or_of_what_has_no_page() -> None:
+    camera = Camera()
+    standing = Standing(camera=camera)
+
+    standing.ask(LayoutChanged("no score"))
+    standing.gate.leave(standing.gate.enter(Resource.BALLS), Resource.BALLS, REFUSED, b"", "https://site.test/match")
+
+    assert camera.taken == []
+
+
+def test_a_kind_of_page_that_is_tried_rarely_has_an_error_of_its_own() -> None:
+    standing = Standing()
+    standing.break_layout()
+
+    with pytest.raises(LayoutHeld):
+        standing.gate.enter(Resource.LIVE)

@@ -1,5 +1,7 @@
 """Watches that get into trouble and out of it again, in virtual time, on a small site."""
 
+import asyncio
+
 import msgspec
 import pytest
 
@@ -387,3 +389,36 @@ def test_a_store_that_fails_counts_among_the_errors_of_a_match() -> None:
 
     told = [each for each in running.sink.events if isinstance(each, ErrorRateHigh)]
     assert [each.types for each in told] == [{"StorageError": 11}]
+
+
+def test_a_recycle_ends_a_look_that_hangs_and_begins_its_watch_anew() -> None:
+    one, two = match("M1", "1"), match("M2", "1")
+    running = Running(one, two, slots=4)
+    tasks: list[asyncio.Task[bool]] = []
+
+    def hang() -> None:
+        running.fetcher.slow = dict.fromkeys((STATE, FEED), 3600.0)
+        for each in (one, two):
+            each.bowl("4")
+
+    def recycle() -> None:
+        running.fetcher.slow = {}
+        chosen = [running.row("M1").record.match_id]
+        tasks.append(asyncio.create_task(running.scheduler.recycle(chosen)))
+
+    script(running, (4.0, hang), (60.0, recycle), until=70.0)
+
+    assert tasks[0].result()
+    assert restarts(running) == [("crex_M1", "recycled")]
+    assert running.age("M1", 70.0) < 5
+    assert running.age("M2", 70.0) > 60
+
+
+def test_a_recycle_of_nothing_that_is_watched_renews_nothing() -> None:
+    running = Running(match("M1", "1"))
+    tasks: list[asyncio.Task[bool]] = []
+
+    script(running, (4.0, lambda: tasks.append(asyncio.create_task(running.scheduler.recycle([999])))), until=10.0)
+
+    assert tasks[0].result() is False
+    assert restarts(running) == []

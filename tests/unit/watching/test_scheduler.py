@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from longstop.errors import PageNotFound, SourceRefused, StorageError
+from longstop.errors import PageNotFound, SourceFailed, SourceRefused, StorageError
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.telemetry.events import MatchGone
 from tests.crex_site import OUT_OF_ORDER, SiteMatch
@@ -455,3 +455,56 @@ def test_a_match_that_another_node_has_taken_is_not_taken_back() -> None:
     script(running, (4.0, steal), until=60.0)
 
     assert (running.store.rows[1].owner, running.store.rows[1].epoch) == ("node-b", 2)
+
+
+def pages_asked(running: Running, *matches: str) -> int:
+    asked = [request for request in running.fetcher.requests if "getSV3" in request.url]
+    return sum(request.url.endswith(f"={key}") for request in asked for key in matches)
+
+
+def test_a_sign_of_change_has_its_match_looked_at_at_once_and_no_other() -> None:
+    one, two = match("M1", "1"), match("M2", "1")
+    running = Running(one, two)
+
+    def signal() -> None:
+        running.fetcher.requests.clear()
+        two.bowl("6")
+        running.scheduler.hear_of(running.scheduler._asker.page_of("M2"))
+
+    script(running, (4.0, signal), until=4.5)
+
+    assert (pages_asked(running, "M1"), pages_asked(running, "M2")) == (0, 1)
+    assert len(running.store.updates) == 3
+
+
+def test_however_often_a_page_speaks_its_match_is_looked_at_once_a_second() -> None:
+    running = Running(match("M1", "1"))
+
+    def chatter() -> None:
+        running.scheduler.hear_of(running.scheduler._asker.page_of("M1"))
+
+    script(running, *((4.0 + tenth / 10, chatter) for tenth in range(30)), until=7.0)
+
+    assert 3 <= pages_asked(running, "M1") <= 6
+
+
+def test_a_list_that_fails_for_long_is_asked_rarely_and_its_matches_as_before() -> None:
+    one, two = match("M1", "1"), match("M2", "1")
+    running = Running(one, two)
+    ages: list[float] = []
+
+    def fail() -> None:
+        running.site.faults[LIST] = SourceFailed("500")
+        running.site.asked.clear()
+
+    def note() -> None:
+        now = asyncio.get_running_loop().time()
+        ages.append(max(running.age("M1", now), running.age("M2", now)))
+        if len(ages) % 5 == 0:
+            one.bowl("1")
+            two.bowl("2")
+
+    script(running, (5.0, fail), *((20.0 + second, note) for second in range(0, 280, 2)), until=300.0)
+
+    assert max(ages) < 16
+    assert 10 < running.site.count(LIST) < 40

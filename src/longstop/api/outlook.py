@@ -1,0 +1,160 @@
+"""How it goes, kept ready: whoever asks is answered from memory, whatever the files do meanwhile."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from longstop.api.glance import Glance
+from longstop.api.health import health_facts
+from longstop.api.status import status_document
+from longstop.clock import Clock
+from longstop.model.match import MonitoringRecord
+from longstop.model.recovery import Recovery
+from longstop.storage.base import HotReader, MatchFilter, MatchReader, NodeBeat
+from longstop.supervision.verdict import SILENT_AFTER, HealthStatus, Verdict, heard, unreadable, verdict
+from longstop.telemetry.bus import Bus
+
+#: The live view is looked at every second; older than this, what it said counts for nothing any more.
+BLIND_AFTER_SECONDS = 10.0
+#: A read takes milliseconds; one that takes longer than this waits for somebody.
+HANGING_AFTER_SECONDS = 1.0
+
+
+class ReadsRecoveries(Protocol):
+    def recoveries(self, limit: int = ...) -> Sequence[Recovery]: ...
+
+
+class Picture(Struct, frozen=True, kw_only=True):
+    """What the live view said at one moment, and what `/health` tells of it."""
+
+    beats: Sequence[NodeBeat]
+    records: Sequence[MonitoringRecord]
+    judged: Verdict
+    taken_at: datetime
+    #: JSON, without its opening brace: what is said of it now goes before it.
+    facts: bytes
+
+
+class Answer(Struct, frozen=True):
+    status: int
+    body: bytes
+
+
+class Outlook:
+    """Keeps the newest picture. Its readers are its own: nobody else waits behind them."""
+
+    def __init__(
+        self,
+        *,
+        reader: MatchReader,
+        hot: HotReader,
+        recoveries: ReadsRecoveries,
+        clock: Clock,
+        started_at: datetime,
+        config: Mapping[str, Any] | None = None,
+        bus: Bus | None = None,
+    ) -> None:
+        self._hot = hot
+        self._clock = clock
+        self._started_at = started_at
+        self._config = config or {}
+        bus = bus or Bus()
+        self._live = Glance("the live view", self._picture, clock=clock, bus=bus)
+        self._store = Glance("the store", lambda: reader.matches(MatchFilter(limit=1)), clock=clock, bus=bus)
+        self._audit = Glance("the audit", recoveries.recoveries, clock=clock, bus=bus)
+
+    def look(self) -> None:
+        """Look at everything once, here and now."""
+        for glance in (self._live, self._store, self._audit):
+            glance.look()
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Look at everything again and again, each in a thread of its own."""
+        with ExitStack() as stack:
+            for glance in (self._live, self._store, self._audit):
+                stack.enter_context(glance.looking())
+            yield
+
+    def health(self) -> Answer:
+        """Return the answer to `/health`."""
+        newest = self._live.newest
+        facts = newest.value.facts if newest else self._facts((), (), self._clock.now())
+        judged = self._judged()
+        head = msgspec.json.encode(
+            {
+                "status": judged.status,
+                "grade": judged.grade,
+                "reasons": judged.reasons,
+                "snapshot_age_seconds": self._live.age_seconds,
+                "notes": judged.notes,
+            }
+        )
+        is_of_use = judged.status is not HealthStatus.DOWN and not judged.is_unread
+        return Answer(200 if is_of_use else 503, b"%b,%b" % (head[:-1], facts))
+
+    def status(self) -> dict[str, Any]:
+        """Return the document of `/status`, made of the newest that is known."""
+        newest, audit, now = self._live.newest, self._audit.newest, self._clock.now()
+        picture = newest.value if newest else None
+        document = status_document(
+            self._judged(),
+            picture.beats if picture else (),
+            picture.records if picture else (),
+            audit.value if audit else None,
+            config=self._config,
+            now=picture.taken_at if picture else now,
+        )
+        return document | {
+            "snapshot_age_seconds": self._live.age_seconds,
+            "store_age_seconds": self._store.age_seconds,
+            "audit_age_seconds": self._audit.age_seconds,
+        }
+
+    def recoveries(self) -> tuple[Sequence[Recovery], float] | None:
+        """Return the audit and its age; `None` while it could not be read."""
+        newest, age = self._audit.newest, self._audit.age_seconds
+        return None if newest is None or age is None else (newest.value, age)
+
+    def is_hanging(self) -> bool:
+        """Return whether live view or store keep a reader waiting: then nobody else should ask them anything."""
+        return max(self._live.waiting_seconds, self._store.waiting_seconds) > HANGING_AFTER_SECONDS
+
+    def unready_because(self) -> list[str]:
+        """Return why nobody should be sent here; empty when all is well."""
+        reasons = []
+        store_age = self._store.age_seconds
+        if store_age is None or store_age > BLIND_AFTER_SECONDS:
+            reasons.append("the store cannot be read")
+        newest = self._live.newest
+        if newest is None or self._is_blind():
+            reasons.append("the live view cannot be read")
+        elif not heard(newest.value.beats, self._clock.now()):
+            reasons.append(f"no scraper has been heard for {SILENT_AFTER.seconds} s")
+        return reasons
+
+    def _judged(self) -> Verdict:
+        """Return the newest verdict; one who has not seen anything for long cannot judge."""
+        newest = self._live.newest
+        if newest is None:
+            return unreadable()
+        if self._is_blind():
+            return unreadable(f"the live view could not be read for {self._live.age_seconds:.0f} s")
+        return newest.value.judged
+
+    def _is_blind(self) -> bool:
+        return (self._live.age_seconds or 0.0) > BLIND_AFTER_SECONDS
+
+    def _picture(self) -> Picture:
+        beats, records = self._hot.beats(), self._hot.records()
+        now = self._clock.now()
+        judged = verdict(beats, records, now)
+        facts = self._facts(beats, records, now)
+        return Picture(beats=beats, records=records, judged=judged, taken_at=now, facts=facts)
+
+    def _facts(self, beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: datetime) -> bytes:
+        return msgspec.json.encode(health_facts(beats, records, started_at=self._started_at, now=now))[1:]

@@ -1,0 +1,75 @@
+"""The verb that says how it goes: health."""
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from longstop.cli.options import Data, Json, existing_data
+from longstop.cli.picture import Camera, Picture
+from longstop.clock import SystemClock
+from longstop.errors import LongstopError
+from longstop.supervision.grades import Grade
+from longstop.supervision.verdict import HealthStatus, Verdict
+
+CANNOT_TELL = 3
+
+
+def health(
+    data: Data = None,
+    history: Annotated[bool, typer.Option("--history", help="Say how it went instead, from the health log.")] = False,
+    match: Annotated[str | None, typer.Option(metavar="REF", help="Of the history: one match.")] = None,
+    hours: Annotated[float, typer.Option(metavar="N", min=0.01, max=720, help="Of the history: how far back.")] = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Say how it goes; exit 0 when healthy, 1 degraded, 2 failing or down, 3 when nobody can tell."""
+    if history or match is not None:
+        _tell_history(existing_data(data).data, match, hours, as_json=as_json)
+        return
+    try:
+        camera = Camera(existing_data(data).data, SystemClock())
+        try:
+            picture = camera.take()
+        finally:
+            camera.close()
+    except LongstopError as error:
+        print(f"longstop: nobody can tell: {error}", file=sys.stderr)
+        raise typer.Exit(CANNOT_TELL) from None
+    print(msgspec.json.encode(picture.document()).decode() if as_json else _words(picture))
+    raise typer.Exit(exit_code(picture.judged))
+
+
+VERBS = (health,)
+
+
+def _tell_history(data: Path, match: str | None, hours: float, *, as_json: bool) -> None:
+    from longstop.api.past import MAX_ROWS_SHOWN, health_entry, rows_of
+    from longstop.cli.past_view import table
+    from longstop.storage.health_log import HealthLogReader
+
+    since = SystemClock().now() - timedelta(hours=hours)
+    found = rows_of(HealthLogReader(data / "ops.db"), match, since, MAX_ROWS_SHOWN)
+    if as_json:
+        print(msgspec.json.encode([health_entry(each) for each in found]).decode())
+    elif found:
+        Console().print(table(found))
+    else:
+        print("Nothing was written down in that time.")
+
+
+def exit_code(judged: Verdict) -> int:
+    """Return what a shell is told."""
+    if judged.status is HealthStatus.DOWN or judged.grade is Grade.FAILING:
+        return 2
+    return 1 if judged.status is HealthStatus.DEGRADED else 0
+
+
+def _words(picture: Picture) -> str:
+    judged = picture.judged
+    grade = f" ({judged.grade})" if judged.grade is not None and judged.grade != judged.status.value else ""
+    lines = [f"{judged.status}{grade}", *(f"  {each}" for each in (*judged.reasons, *judged.notes))]
+    return "\n".join("".join(letter for letter in line if letter.isprintable()) for line in lines)

@@ -1,0 +1,111 @@
+"""Verbs that tell a running scraper what to do: watch, unwatch, pause, resume, recycle.
+
+They write a command into the data directory and wait for its answer; whoever may read that directory needs no token.
+"""
+
+import getpass
+import re
+import sys
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from longstop.cli.options import Data, existing_data
+from longstop.clock import SystemClock
+from longstop.errors import UsageError
+from longstop.model.command import Command, CommandKind, CommandState
+from longstop.model.match import parse_match_id
+from longstop.settings import Settings
+
+LOOK_EVERY_SECONDS = 0.1
+#: After this long without anybody who takes it, a person wants to know what is waited for.
+SILENT_SECONDS = 3.0
+#: What a shell is told.
+EXITS = {CommandState.DONE: 0, CommandState.REFUSED: 1, CommandState.FAILED: 2, CommandState.EXPIRED: 3}
+
+_SOURCE = re.compile(r"[a-z][a-z0-9]{0,31}")
+
+What = Annotated[
+    str, typer.Argument(metavar="WHAT", help="A match's number, source_id as in crex_11HD, or a source as in crex.")
+]
+Match = Annotated[str, typer.Argument(metavar="ID", help="A match's number, or source_id as in crex_11HD.")]
+
+
+def watch(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The address of the match's page at its site.")],
+    data: Data = None,
+) -> None:
+    """Watch a match from now on, whether its site lists it or not."""
+    _order(existing_data(data), CommandKind.WATCH, url)
+
+
+def unwatch(match: Match, data: Data = None) -> None:
+    """Let go of a match for good: no listing and no restart brings it back."""
+    settings = existing_data(data)
+    _order(settings, CommandKind.UNWATCH, _ref(settings, match))
+
+
+def pause(what: What, data: Data = None) -> None:
+    """Leave a match, or a whole source, alone until it is resumed."""
+    settings = existing_data(data)
+    if _SOURCE.fullmatch(what):
+        _order(settings, CommandKind.PAUSE_SOURCE, what)
+    _order(settings, CommandKind.PAUSE_MATCH, _ref(settings, what))
+
+
+def resume(what: What, data: Data = None) -> None:
+    """Go on with a match or a source that was paused."""
+    settings = existing_data(data)
+    if _SOURCE.fullmatch(what):
+        _order(settings, CommandKind.RESUME_SOURCE, what)
+    _order(settings, CommandKind.RESUME_MATCH, _ref(settings, what))
+
+
+def recycle(data: Data = None) -> None:
+    """Have connections and browsers made afresh, and all watches begin anew."""
+    _order(existing_data(data), CommandKind.RECYCLE, "")
+
+
+VERBS = (watch, unwatch, pause, resume, recycle)
+
+
+def _ref(settings: Settings, text: str) -> str:
+    from longstop.storage.directory import DataDirectory
+    from longstop.storage.sqlite import SqliteMatchReader
+
+    reader, name = SqliteMatchReader(DataDirectory.open(settings.data).matches_db), parse_match_id(text)
+    match = reader.match(name) if isinstance(name, int) else reader.find(name)
+    if match is None:
+        raise UsageError(f"there is no match {text}: `longstop matches` lists those that are there")
+    return str(match.ref)
+
+
+def _order(settings: Settings, kind: CommandKind, argument: str) -> None:
+    """Ask, wait, say what came of it, and end with a code that says so too."""
+    from longstop.storage.commands import CommandBook, Question
+    from longstop.storage.directory import DataDirectory
+
+    book = CommandBook(DataDirectory.open(settings.data).ops_db, SystemClock())
+    try:
+        asked = book.ask(Question(kind=kind, argument=argument, asked_by=f"cli: {getpass.getuser()}"[:100]))
+        answered = _wait(book.command, asked)
+    finally:
+        book.close()
+    is_done = answered.state is CommandState.DONE
+    print(answered.answer, file=sys.stdout if is_done else sys.stderr)
+    raise typer.Exit(EXITS[answered.state])
+
+
+def _wait(look: Callable[[int], Command | None], command: Command) -> Command:
+    """Return the command once it is answered; one that nobody takes is answered too, after a minute."""
+    began, has_told = time.monotonic(), False
+    while not command.is_answered:
+        time.sleep(LOOK_EVERY_SECONDS)
+        command = look(command.id) or command
+        is_waiting = command.state is CommandState.PENDING and time.monotonic() - began > SILENT_SECONDS
+        if is_waiting and not has_told:
+            print("waiting for a scraper to take this …", file=sys.stderr)
+            has_told = True
+    return command

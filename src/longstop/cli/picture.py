@@ -1,0 +1,75 @@
+"""How it goes, read from a data directory: what `health` and `top` show, judged as the API judges it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from longstop.clock import Clock
+from longstop.model.command import StandingOrder
+from longstop.model.match import MonitoringRecord
+from longstop.model.recovery import Recovery
+from longstop.storage.base import NodeBeat
+from longstop.supervision.verdict import Verdict
+
+
+class Picture(Struct, frozen=True, kw_only=True):
+    """Everything that is known at one moment."""
+
+    judged: Verdict
+    beats: Sequence[NodeBeat]
+    records: Sequence[MonitoringRecord]
+    #: The newest first; `None` when they could not be read.
+    recoveries: Sequence[Recovery] | None
+    standing: Sequence[StandingOrder] = ()
+    taken_at: datetime
+
+    def document(self) -> dict[str, Any]:
+        """Return it as `/status` tells it."""
+        from longstop.api.status import status_document
+
+        return status_document(self.judged, self.beats, self.records, self.recoveries, config={}, now=self.taken_at)
+
+
+class Camera:
+    """Takes pictures of a data directory; it keeps its files open, and writes nothing."""
+
+    def __init__(self, data: Path, clock: Clock) -> None:
+        from longstop.hot.sqlite import SqliteHotReader
+        from longstop.storage.audit import RecoveryReader
+        from longstop.storage.commands import StandingReader
+
+        self._clock = clock
+        self._hot = SqliteHotReader(data / "hot.db")
+        self._audit = RecoveryReader(data / "ops.db")
+        self._orders = StandingReader(data / "ops.db")
+
+    def take(self) -> Picture:
+        """Return how it goes now; raise `StorageError` when the live view cannot be read."""
+        from longstop.supervision.verdict import verdict
+
+        beats, records = self._hot.beats(), self._hot.records()
+        now = self._clock.now()
+        recoveries, standing = self._from_ops()
+        return Picture(
+            judged=verdict(beats, records, now),
+            beats=beats,
+            records=records,
+            recoveries=recoveries,
+            standing=standing,
+            taken_at=now,
+        )
+
+    def close(self) -> None:
+        for file in (self._hot, self._audit, self._orders):
+            file.close()
+
+    def _from_ops(self) -> tuple[Sequence[Recovery] | None, Sequence[StandingOrder]]:
+        from longstop.errors import StorageError
+
+        try:
+            return self._audit.recoveries(), self._orders.standing()
+        except StorageError:  # what was done before says nothing about how it goes
+            return None, ()

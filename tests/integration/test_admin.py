@@ -1,0 +1,214 @@
+"""The routes of those who run it, over a real file: who may, what is written down, and what a client is told."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from longstop.api.admin import AdminRoutes
+from longstop.api.auth import Permission, TokenVerifier, issue_token
+from longstop.api.guard import guard
+from longstop.api.secret import Secret
+from longstop.clock import SystemClock
+from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
+from longstop.storage.commands import MAX_WAITING, CommandBook, Question
+from longstop.telemetry.bus import Bus
+from tests.readers import MemoryReader, a_match
+
+SECRET = Secret(b"s" * 32)
+URL = "https://crex.com/scoreboard/11HD"
+DONE = Reply(state=CommandState.DONE, answer="It is done.")
+ROUTES = [
+    ("POST", "/admin/watches"),
+    ("DELETE", "/admin/watches/1"),
+    ("POST", "/admin/matches/1/pause"),
+    ("POST", "/admin/matches/1/resume"),
+    ("POST", "/admin/sources/crex/pause"),
+    ("POST", "/admin/sources/crex/resume"),
+    ("POST", "/admin/recycle"),
+    ("GET", "/admin/commands/1"),
+]
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[CommandBook]:
+    opened = CommandBook(tmp_path / "ops.db", SystemClock())
+    yield opened
+    opened.close()
+
+
+def client_of(book: CommandBook, *permissions: Permission, wait_seconds: float = 5.0) -> httpx.AsyncClient:
+    app, clock = FastAPI(), SystemClock()
+    verifier = TokenVerifier(SECRET)
+    reader = MemoryReader(a_match())
+    AdminRoutes(book, reader=reader, verifier=verifier, clock=clock, wait_seconds=wait_seconds).add_to(app)
+    guard(app, Bus())
+    ttl = timedelta(hours=1)
+    token = issue_token(SECRET, subject="jane", permissions=permissions, ttl=ttl, now=clock.now())
+    headers = {"Authorization": f"Bearer {token}"} if permissions else {}
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api", headers=headers)
+
+
+@pytest.fixture
+async def client(book: CommandBook) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(book, Permission.READ, Permission.ADMIN) as made:
+        yield made
+
+
+@asynccontextmanager
+async def a_scraper(book: CommandBook, reply: Callable[[Command], Reply]) -> AsyncIterator[list[Command]]:
+    """Take and answer commands meanwhile; give those that were taken."""
+    taken: list[Command] = []
+
+    async def work() -> None:
+        while True:
+            for command in await asyncio.to_thread(book.take, 8):
+                taken.append(command)
+                await asyncio.to_thread(book.answer, command, reply(command))
+            await asyncio.sleep(0.02)
+
+    task = asyncio.create_task(work())
+    try:
+        yield taken
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+@pytest.mark.parametrize(("permissions", "status"), [((), 401), ((Permission.READ,), 403)])
+async def test_nobody_gives_orders_without_the_permission(
+    book: CommandBook, method: str, path: str, permissions: tuple[Permission, ...], status: int
+) -> None:
+    async with client_of(book, *permissions) as stranger:
+        answer = await stranger.request(method, path, json={"url": URL})
+
+    assert answer.status_code == status
+    assert book.take(8) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "kind", "argument"),
+    [
+        ("POST", "/admin/watches", CommandKind.WATCH, URL),
+        ("DELETE", "/admin/watches/1", CommandKind.UNWATCH, "crex_M1"),
+        ("DELETE", "/admin/watches/crex_M1", CommandKind.UNWATCH, "crex_M1"),
+        ("POST", "/admin/matches/1/pause", CommandKind.PAUSE_MATCH, "crex_M1"),
+        ("POST", "/admin/matches/crex_M1/resume", CommandKind.RESUME_MATCH, "crex_M1"),
+        ("POST", "/admin/sources/crex/pause", CommandKind.PAUSE_SOURCE, "crex"),
+        ("POST", "/admin/sources/crex/resume", CommandKind.RESUME_SOURCE, "crex"),
+        ("POST", "/admin/recycle", CommandKind.RECYCLE, ""),
+    ],
+)
+async def test_an_order_reaches_the_scraper_and_its_answer_the_client(
+    client: httpx.AsyncClient, book: CommandBook, method: str, path: str, kind: CommandKind, argument: str
+) -> None:
+    async with a_scraper(book, lambda _: DONE) as taken:
+        answer = await client.request(method, path, json={"url": URL} if kind is CommandKind.WATCH else None)
+
+    assert (answer.status_code, answer.json()["answer"], answer.json()["state"]) == (200, "It is done.", "done")
+    assert [(each.kind, each.argument, each.asked_by) for each in taken] == [(kind, argument, "api: jane")]
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.req("EC6")
+@pytest.mark.parametrize(
+    ("refusal", "status", "retry"),
+    [(Refusal.NOT_KNOWN, 404, None), (Refusal.CONFLICT, 409, None), (Refusal.MEMORY, 503, "60")],
+)
+async def test_a_refusal_is_told_by_its_code_and_in_a_sentence(
+    client: httpx.AsyncClient, book: CommandBook, refusal: Refusal, status: int, retry: str | None
+) -> None:
+    sentence = "Insufficient memory resources: 100 MB are free, 500 MB are needed."
+    reply = Reply(state=CommandState.REFUSED, answer=sentence, refusal=refusal)
+
+    async with a_scraper(book, lambda _: reply):
+        answer = await client.post("/admin/watches", json={"url": URL})
+
+    assert (answer.status_code, answer.json()["error"]) == (status, sentence)
+    assert answer.headers.get("Retry-After") == retry
+
+
+async def test_what_failed_is_no_success(client: httpx.AsyncClient, book: CommandBook) -> None:
+    async with a_scraper(book, lambda _: Reply(state=CommandState.FAILED, answer="It broke.")):
+        answer = await client.post("/admin/recycle")
+
+    assert (answer.status_code, answer.json()["error"]) == (503, "It broke.")
+
+
+async def test_without_an_answer_the_client_is_told_where_it_will_be(book: CommandBook) -> None:
+    async with client_of(book, Permission.ADMIN, wait_seconds=0.3) as client:
+        pending = await client.post("/admin/recycle")
+        before = await client.get(pending.headers["Location"])
+        book.answer(book.take(1)[0], DONE)
+        after = await client.get(pending.headers["Location"])
+
+    assert (pending.status_code, pending.headers["Location"]) == (202, "/admin/commands/1")
+    assert (before.status_code, before.json()["state"]) == (200, "pending")
+    assert (after.status_code, after.json()["answer"]) == (200, "It is done.")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/admin/watches", b"", 422),
+        ("POST", "/admin/watches", b"[]", 422),
+        ("POST", "/admin/watches", b'{"url": 7}', 422),
+        ("POST", "/admin/watches", b'{"url": "' + b"x" * 100_000 + b'"}', 413),
+        ("POST", "/admin/watches", b'{"url": "' + b"x" * 3_000 + b'"}', 422),
+        ("DELETE", "/admin/watches/999", b"", 404),
+        ("DELETE", "/admin/watches/-", b"", 400),
+        ("POST", "/admin/sources/CREX!/pause", b"", 422),
+        ("GET", "/admin/commands/999", b"", 404),
+        ("GET", "/admin/commands/0", b"", 422),
+        ("GET", "/admin/recycle", b"", 405),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_and_never_written_down(
+    client: httpx.AsyncClient, book: CommandBook, method: str, path: str, body: bytes, status: int
+) -> None:
+    answer = await client.request(method, path, content=body)
+
+    assert answer.status_code == status
+    assert "error" in answer.json()
+    assert book.take(8) == []
+
+
+async def test_a_body_of_no_announced_size_is_not_read_to_its_end(client: httpx.AsyncClient) -> None:
+    sent = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        while sent < 10_000_000:
+            sent += 10_000
+            yield b"x" * 10_000
+
+    answer = await client.post("/admin/watches", content=endless())
+
+    assert answer.status_code == 413
+
+
+async def test_too_many_orders_are_turned_away(client: httpx.AsyncClient, book: CommandBook) -> None:
+    for _ in range(MAX_WAITING):
+        book.ask(Question(kind=CommandKind.RECYCLE, asked_by="tester"))
+
+    answer = await client.post("/admin/recycle")
+
+    assert answer.status_code == 429
+    assert answer.headers["Retry-After"] == "5"
+
+
+async def test_a_file_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    (tmp_path / "ops.db").write_bytes(b"this is no database" * 1_000)
+    broken = CommandBook(tmp_path / "ops.db", SystemClock())
+
+    async with client_of(broken, Permission.ADMIN) as client:
+        answer = await client.post("/admin/recycle")
+
+    assert answer.status_code == 503
+    broken.close()

@@ -1,0 +1,304 @@
+"""Backup and restore on real files: whole or not at all, while others write, and never over something else."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from longstop.errors import DataDirectoryInUse, EpochLost, StorageError, StoreTooNew, UsageError
+from longstop.model.command import StandingKind
+from longstop.model.event import Event
+from longstop.storage.backup import back_up
+from longstop.storage.commands import CommandBook
+from longstop.storage.directory import DataDirectory
+from longstop.storage.restore import GENERATION_STEP, restore
+from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from tests.contract.stores import NOW, REF, delivery, delivery_key, draft, event, update
+from tests.readers import ManualClock
+
+CLOCK = ManualClock()
+ROOT = Path(__file__).parents[2]
+
+
+def a_node(path: Path, balls: int = 3) -> DataDirectory:
+    """Return a data directory with a match, an order and a secret in it."""
+    directory = DataDirectory.open(path)
+    asyncio.run(_write(directory.matches_db, balls))
+    book = CommandBook(directory.ops_db, CLOCK)
+    book.put_order(StandingKind.PAUSED_SOURCE, "crex", "tester")
+    book.close()
+    secret = path / "token-secret"
+    secret.write_text("ab" * 32)
+    secret.chmod(0o600)
+    return directory
+
+
+async def _write(path: Path, balls: int) -> None:
+    store = await SqliteMatchStore.open(path)
+    match = await store.register(REF, "Red v Blue", NOW, NOW)
+    claimed = await store.claim(match.match_id, "node-a")
+    for number in range(claimed.seq + 1, claimed.seq + balls + 1):
+        await store.save_update(update(match.match_id, ball(number), epoch=claimed.epoch, snapshot=draft(score=number)))
+    await store.aclose()
+
+
+def ball(number: int) -> Event:
+    return event(delivery_key(number // 6, number % 6 + 1), content=delivery(number), position=number)
+
+
+def events(path: Path) -> list[tuple[str, int]]:
+    reader = SqliteMatchReader(path / "matches.db")
+    try:
+        return [(str(stored.event.key), stored.seq) for stored in reader.events_after(1, 0, 100_000)]
+    finally:
+        reader.close()
+
+
+@contextmanager
+def writing(node: DataDirectory) -> Iterator[subprocess.Popen[str]]:
+    """Let a real process commit ball after ball meanwhile, and kill it in the end."""
+    command = [sys.executable, "-m", "tests.integration.writing_child", str(node.matches_db)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
+        try:
+            yield writer
+        finally:
+            writer.kill()
+
+
+def next_seq(writer: subprocess.Popen[str]) -> int:
+    """Return the next number that the writer has acknowledged."""
+    assert writer.stdout is not None
+    return int(writer.stdout.readline())
+
+
+def files(path: Path) -> list[str]:
+    return sorted(each.name for each in path.iterdir())
+
+
+def test_a_backup_holds_everything_that_cannot_be_built_again(tmp_path: Path) -> None:
+    node = a_node(tmp_path / "data")
+
+    manifest = back_up(node, tmp_path / "backup", CLOCK)
+
+    assert files(tmp_path / "backup") == ["manifest.json", "matches.db", "node-id", "ops.db", "token-secret"]
+    assert manifest.node == node.node_id
+    assert {kept.name: bool(kept.schema) for kept in manifest.files} == {
+        "matches.db": True,
+        "node-id": False,
+        "ops.db": True,
+        "token-secret": False,
+    }
+    assert (tmp_path / "backup").stat().st_mode & 0o077 == 0
+    assert all(each.stat().st_mode & 0o077 == 0 for each in (tmp_path / "backup").glob("*.db"))
+    assert (tmp_path / "backup" / "token-secret").stat().st_mode & 0o077 == 0
+
+
+def test_what_was_backed_up_comes_back(tmp_path: Path) -> None:
+    node = a_node(tmp_path / "data")
+    back_up(node, tmp_path / "backup", CLOCK)
+
+    done = restore(tmp_path / "backup", tmp_path / "new", CLOCK)
+
+    assert done.aside is None
+    assert events(tmp_path / "new") == events(tmp_path / "data")
+    assert DataDirectory.open(tmp_path / "new").node_id == node.node_id
+    assert (tmp_path / "new" / "token-secret").read_text() == "ab" * 32
+    book = CommandBook(tmp_path / "new" / "ops.db", CLOCK)
+    assert [each.subject for each in book.standing()] == ["crex"]
+    book.close()
+
+
+async def test_a_writer_from_before_the_restore_can_write_no_more(tmp_path: Path) -> None:
+    node = await asyncio.to_thread(a_node, tmp_path / "data")
+    back_up(node, tmp_path / "backup", CLOCK)
+    store = await SqliteMatchStore.open(node.matches_db)
+    newest = (await store.claim(1, "node-a")).epoch
+    await store.aclose()
+
+    restore(tmp_path / "backup", tmp_path / "data", CLOCK, force=True)
+
+    restored = await SqliteMatchStore.open(node.matches_db)
+    claimed = await restored.claim(1, "node-b")
+    with pytest.raises(EpochLost):
+        await restored.save_update(update(1, ball(4), epoch=newest))
+    receipt = await restored.save_update(update(1, ball(4), epoch=claimed.epoch))
+    await restored.aclose()
+    assert claimed.epoch > GENERATION_STEP
+    assert receipt.events[0].seq > GENERATION_STEP
+
+
+def test_readers_who_saw_more_than_the_backup_holds_miss_nothing_afterwards(tmp_path: Path) -> None:
+    node = a_node(tmp_path / "data", balls=3)
+    back_up(node, tmp_path / "backup", CLOCK)
+    asyncio.run(_write(node.matches_db, 5))
+    seen = max(seq for _, seq in events(tmp_path / "data"))
+
+    restore(tmp_path / "backup", tmp_path / "data", CLOCK, force=True)
+    asyncio.run(_write(node.matches_db, 2))
+
+    assert len([seq for _, seq in events(tmp_path / "data") if seq > seen]) == 2
+
+
+def test_a_backup_never_goes_over_something_else(tmp_path: Path) -> None:
+    node = a_node(tmp_path / "data")
+    (tmp_path / "backup").mkdir()
+    (tmp_path / "backup" / "diary").write_text("dear")
+
+    with pytest.raises(UsageError, match="there already"):
+        back_up(node, tmp_path / "backup", CLOCK)
+    assert files(tmp_path / "backup") == ["diary"]
+
+
+def test_without_matches_there_is_nothing_to_back_up(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing to back up"):
+        back_up(DataDirectory.open(tmp_path / "data"), tmp_path / "backup", CLOCK)
+
+
+def test_a_restore_never_goes_over_something_else_unless_told_to(tmp_path: Path) -> None:
+    back_up(a_node(tmp_path / "data", balls=1), tmp_path / "backup", CLOCK)
+    a_node(tmp_path / "other", balls=5)
+
+    with pytest.raises(UsageError, match="--force"):
+        restore(tmp_path / "backup", tmp_path / "other", CLOCK)
+    refused = len(events(tmp_path / "other"))
+    done = restore(tmp_path / "backup", tmp_path / "other", CLOCK, force=True)
+
+    assert refused == 5
+    assert len(events(tmp_path / "other")) == 1
+    assert done.aside is not None
+    assert len(events(done.aside)) == 5
+
+
+@pytest.mark.parametrize("role", ["scraper", "supervisor"])
+def test_a_directory_that_is_in_use_is_left_alone(tmp_path: Path, role: str) -> None:
+    node = a_node(tmp_path / "data")
+    back_up(node, tmp_path / "backup", CLOCK)
+
+    with node.lock(role), pytest.raises(DataDirectoryInUse):
+        restore(tmp_path / "backup", tmp_path / "data", CLOCK, force=True)
+    assert len(events(tmp_path / "data")) == 3
+
+
+def test_what_stood_in_the_log_of_the_old_store_is_not_read_into_the_new_one(tmp_path: Path) -> None:
+    back_up(a_node(tmp_path / "data", balls=1), tmp_path / "backup", CLOCK)
+    other = a_node(tmp_path / "other", balls=5)
+    (tmp_path / "other" / "hot.db").write_bytes(b"the old live view")
+    with writing(other) as writer:
+        for _ in range(20):
+            next_seq(writer)
+    left = (tmp_path / "other" / "matches.db-wal").stat().st_size
+
+    restore(tmp_path / "backup", tmp_path / "other", CLOCK, force=True)
+
+    assert left > 0
+    assert len(events(tmp_path / "other")) == 1
+    assert not (tmp_path / "other" / "hot.db").exists()
+
+
+def flip_a_byte(folder: Path) -> None:
+    path = folder / "matches.db"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+
+
+def cut(folder: Path) -> None:
+    path = folder / "ops.db"
+    path.write_bytes(path.read_bytes()[:-4096])
+
+
+def lose(folder: Path) -> None:
+    (folder / "node-id").unlink()
+
+
+def unsign(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+
+
+def scribble(folder: Path) -> None:
+    (folder / "manifest.json").write_text("{")
+
+
+def lead_astray(folder: Path) -> None:
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace('"node-id"', '"../../node-id"'))
+
+
+def come_from_the_future(folder: Path) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
+
+
+@pytest.mark.parametrize("harm", [flip_a_byte, cut, lose, unsign, scribble, lead_astray, come_from_the_future])
+def test_a_backup_that_is_not_whole_changes_nothing(tmp_path: Path, harm: object) -> None:
+    assert callable(harm)
+    back_up(a_node(tmp_path / "data", balls=1), tmp_path / "backup", CLOCK)
+    a_node(tmp_path / "other", balls=5)
+    before = files(tmp_path / "other")
+    harm(tmp_path / "backup")
+
+    with pytest.raises(StorageError):
+        restore(tmp_path / "backup", tmp_path / "other", CLOCK, force=True)
+
+    assert files(tmp_path / "other") == before
+    assert len(events(tmp_path / "other")) == 5
+
+
+def test_a_backup_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    node = a_node(tmp_path / "data")
+    newer = apsw.Connection(str(node.matches_db))
+    newer.execute("INSERT INTO migrations (number, name, checksum) VALUES (999, '0999_later.sql', 'x')")
+    newer.close()
+    back_up(node, tmp_path / "backup", CLOCK)
+
+    with pytest.raises(StoreTooNew):
+        restore(tmp_path / "backup", tmp_path / "new", CLOCK)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_backup_begun_under_a_writer_is_of_one_moment_and_holds_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real process commits ball after ball; the copy, however slow, is one of the states that there were."""
+    monkeypatch.setattr("longstop.storage.backup.PAGES_PER_STEP", 4)
+    node = a_node(tmp_path / "data", balls=300)
+    acknowledged: list[int] = []
+    with writing(node) as writer:
+        first = next_seq(writer)
+
+        def breathe() -> None:
+            acknowledged.append(next_seq(writer))
+
+        back_up(node, tmp_path / "backup", CLOCK, breathe)
+
+    restore(tmp_path / "backup", tmp_path / "new", CLOCK)
+    copied = [seq for _, seq in events(tmp_path / "new")]
+    assert len(acknowledged) >= 10
+    assert copied == list(range(1, len(copied) + 1))
+    assert len(copied) >= first
+    assert copied == [seq for _, seq in events(tmp_path / "data")][: len(copied)]
+
+
+def test_a_backup_that_is_killed_leaves_nothing_that_looks_like_one(tmp_path: Path) -> None:
+    node = a_node(tmp_path / "data", balls=50)
+    program = (
+        "import os, signal\nfrom pathlib import Path\nfrom longstop.storage.backup import back_up\n"
+        "from longstop.storage.directory import DataDirectory\nfrom tests.readers import ManualClock\n"
+        f"back_up(DataDirectory.open(Path({str(node.path)!r})), Path({str(tmp_path / 'backup')!r}), ManualClock(),"
+        " lambda: os.kill(os.getpid(), signal.SIGKILL))\n"
+    )
+
+    killed = subprocess.run([sys.executable, "-c", program], check=False, cwd=ROOT)
+    left = [each for each in files(tmp_path) if each != "data"]
+    back_up(node, tmp_path / "backup", CLOCK)
+
+    assert killed.returncode == -9
+    assert len(left) == 1
+    assert left[0].startswith(".backup.partial-")
+    assert files(tmp_path) == ["backup", "data"]

@@ -1,0 +1,252 @@
+"""The verbs of those who run it, on a real data directory: orders, health, top, backup and restore."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import jwt
+import pytest
+from msgspec.structs import replace
+from typer.testing import CliRunner, Result
+
+from longstop.cli.main import app
+from longstop.clock import SystemClock
+from longstop.errors import UsageError
+from longstop.hot.sqlite import SqliteHotWriter
+from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
+from longstop.model.match import MonitoringRecord
+from longstop.storage.base import NodeBeat
+from longstop.storage.commands import CommandBook
+from longstop.storage.directory import DataDirectory
+from longstop.storage.health_log import HealthLogWriter, HealthRow
+from tests.contract.stores import REF
+from tests.integration.test_backup import a_node
+from tests.readers import a_hot_row, a_record
+
+DONE = Reply(state=CommandState.DONE, answer="It is done.")
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> DataDirectory:
+    return a_node(tmp_path / "data")
+
+
+def run(data: Path, *arguments: str) -> Result:
+    """Run a verb; what it raises, other than an exit, is raised here."""
+    done = CliRunner().invoke(app, [*arguments, "--data", str(data)], env={"COLUMNS": "120"})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+@contextmanager
+def a_scraper(node: DataDirectory, reply: Reply = DONE) -> Iterator[list[Command]]:
+    """Answer commands meanwhile, in a thread; give those that were taken."""
+    taken: list[Command] = []
+    ending = threading.Event()
+
+    def work() -> None:
+        book = CommandBook(node.ops_db, SystemClock())
+        while not ending.wait(0.02):
+            for command in book.take(8):
+                taken.append(command)
+                book.answer(command, reply)
+        book.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        ending.set()
+        thread.join()
+
+
+def beat(node: DataDirectory, *, age_seconds: float = 0.0) -> None:
+    """Leave a sign of life and one match in the live view."""
+    now = SystemClock().now()
+    hot = SqliteHotWriter(node.hot_db, on_failure=lambda error: pytest.fail(str(error)))
+    hot.beat(
+        NodeBeat(
+            node=node.node_id, pid=os.getpid(), started_at=now, beat_at=now, rss_bytes=1 << 20, errors_last_minute=0
+        )
+    )
+    hot.put(a_hot_row(_polled(age_seconds)))
+    hot.close()
+
+
+def _polled(age_seconds: float) -> MonitoringRecord:
+    return replace(a_record(1), last_poll_at=SystemClock().now() - timedelta(seconds=age_seconds))
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "argument"),
+    [
+        (("watch", "https://crex.com/scoreboard/11HD"), CommandKind.WATCH, "https://crex.com/scoreboard/11HD"),
+        (("unwatch", "1"), CommandKind.UNWATCH, "{ref}"),
+        (("pause", "1"), CommandKind.PAUSE_MATCH, "{ref}"),
+        (("resume", "1"), CommandKind.RESUME_MATCH, "{ref}"),
+        (("pause", "crex"), CommandKind.PAUSE_SOURCE, "crex"),
+        (("resume", "crex"), CommandKind.RESUME_SOURCE, "crex"),
+        (("recycle",), CommandKind.RECYCLE, ""),
+    ],
+)
+def test_an_order_reaches_the_scraper_and_its_answer_the_terminal(
+    node: DataDirectory, words: tuple[str, ...], kind: CommandKind, argument: str
+) -> None:
+    with a_scraper(node) as taken:
+        done = run(node.path, *words)
+
+    assert (done.exit_code, done.stdout) == (0, "It is done.\n")
+    [command] = taken
+    assert (command.kind, command.argument) == (kind, argument.format(ref=REF))
+    assert command.asked_by.startswith("cli: ")
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        (Reply(state=CommandState.REFUSED, answer="No.", refusal=Refusal.CONFLICT), 1),
+        (Reply(state=CommandState.FAILED, answer="No."), 2),
+    ],
+)
+def test_what_was_not_done_is_told_on_stderr_and_by_the_exit(node: DataDirectory, reply: Reply, code: int) -> None:
+    with a_scraper(node, reply):
+        done = run(node.path, "recycle")
+
+    assert (done.exit_code, done.stdout, done.stderr) == (code, "", "No.\n")
+
+
+@pytest.mark.parametrize("verb", ["unwatch", "pause", "resume"])
+def test_a_match_that_is_not_there_is_a_sentence(node: DataDirectory, verb: str) -> None:
+    with pytest.raises(UsageError, match="there is no match 999"):
+        run(node.path, verb, "999")
+
+
+def test_health_tells_by_its_exit_how_it_goes(node: DataDirectory) -> None:
+    silent = run(node.path, "health")
+    beat(node)
+    healthy = run(node.path, "health")
+    beat(node, age_seconds=100)
+    degraded = run(node.path, "health")
+
+    assert (silent.exit_code, silent.stdout) == (2, "down\n  no scraper has been heard for 15 s\n")
+    assert (healthy.exit_code, healthy.stdout) == (0, "healthy\n")
+    assert degraded.exit_code == 1
+    assert "older than 60 s: crex_M1" in degraded.stdout
+
+
+def test_health_for_programs_is_the_document_of_status(node: DataDirectory) -> None:
+    beat(node)
+
+    document = json.loads(run(node.path, "health", "--json").stdout)
+
+    assert (document["status"], document["grade"]) == ("healthy", "healthy")
+    assert document["matches"][0]["match_id"] == "crex_M1"
+    assert document["processes"][0]["pid"] == os.getpid()
+
+
+def test_nobody_can_tell_how_a_directory_is_that_is_not_there(tmp_path: Path) -> None:
+    done = run(tmp_path / "nowhere", "health")
+
+    assert done.exit_code == 3
+    assert "nobody can tell" in done.stderr
+
+
+def test_top_prints_itself_once_for_scripts(node: DataDirectory) -> None:
+    beat(node)
+
+    done = run(node.path, "top", "--once")
+
+    assert done.exit_code == 0
+    assert "HEALTHY" in done.stdout
+    assert "crex_M1" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("ending", [b"q", b"\x03"])
+def test_top_in_a_terminal_ends_with_a_key_and_leaves_it_as_it_was(node: DataDirectory, ending: bytes) -> None:
+    beat(node)
+    ours, theirs = pty.openpty()
+    before = subprocess.run(["stty", "-g"], stdin=theirs, capture_output=True, check=True).stdout
+    process = subprocess.Popen(
+        [sys.executable, "-m", "longstop", "top", "--data", str(node.path)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "30"},
+        start_new_session=True,
+        preexec_fn=lambda: _own_terminal(theirs),
+    )
+
+    seen = _read_until(ours, b"crex_M1")
+    os.write(ours, ending)
+    code = process.wait(20)
+
+    after = subprocess.run(["stty", "-g"], stdin=theirs, capture_output=True, check=True).stdout
+    os.close(ours)
+    os.close(theirs)
+    assert b"HEALTHY" in seen
+    assert code == 0
+    assert after == before
+
+
+def _own_terminal(terminal: int) -> None:
+    """Make it the terminal that Ctrl-C comes from."""
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+
+def _read_until(terminal: int, wanted: bytes) -> bytes:
+    seen, until = b"", time.monotonic() + 30
+    while wanted not in seen and time.monotonic() < until:
+        if select.select([terminal], [], [], 1)[0]:
+            seen += os.read(terminal, 65536)
+    return seen
+
+
+def test_a_backup_is_made_and_put_back_by_verbs(node: DataDirectory, tmp_path: Path) -> None:
+    made = run(node.path, "backup", str(tmp_path / "backup"))
+    back = run(tmp_path / "new", "restore", str(tmp_path / "backup"))
+    again = run(node.path, "restore", str(tmp_path / "backup"), "--force")
+
+    assert made.stdout.startswith(f"4 files of {node.node_id}")
+    assert f"is as {node.node_id} was at" in back.stdout
+    assert "What it held before is in" in again.stdout
+
+
+def test_a_token_for_those_who_give_orders_says_so(node: DataDirectory) -> None:
+    plain, admin = (run(node.path, "token", *more).stdout.strip() for more in ((), ("--admin",)))
+
+    permissions = [jwt.decode(each, options={"verify_signature": False})["permissions"] for each in (plain, admin)]
+    assert permissions == [["read"], ["admin", "read"]]
+
+
+def test_health_tells_how_it_went_for_people_and_for_programs(node: DataDirectory) -> None:
+    now = SystemClock().now()
+    writer = HealthLogWriter(node.ops_db)
+    of_node = HealthRow(scraper_id="node-1", timestamp=now, health_status="healthy", error_count=0, memory_mb=64.5)
+    of_match = replace(of_node, timestamp=now - timedelta(minutes=90), match_id=7, ref="crex_[b]M7", memory_mb=None)
+    writer.write([of_node, of_match])
+    writer.close()
+
+    table, newest = run(node.path, "health", "--history"), run(node.path, "health", "--history", "--json")
+    match = run(node.path, "health", "--match", "crex_[b]M7", "--hours", "2")
+    nothing = run(node.path, "health", "--history", "--match", "8")
+
+    assert [done.exit_code for done in (table, newest, match, nothing)] == [0, 0, 0, 0]
+    assert "64.5" in table.output
+    assert [each["scraper_id"] for each in json.loads(newest.output)] == ["node-1"]
+    # Words of elsewhere are no markup.
+    assert "crex_[b]M7" in match.output
+    assert nothing.output == "Nothing was written down in that time.\n"

@@ -1,0 +1,264 @@
+"""Commands carried out: a real file between whoever asks and a scheduler on a small site."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from longstop.clock import SystemClock
+from longstop.errors import PageNotFound, StorageError
+from longstop.model.command import Command, CommandKind, CommandState, Refusal, StandingKind
+from longstop.model.match import Phase
+from longstop.storage.commands import CommandBook, Question
+from longstop.supervision.admission import Refusal as Full
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import CommandAnswered, RecordsFailed
+from longstop.watching.cadence import Cadence
+from longstop.watching.orders import Orders
+from longstop.watching.rules import WatchRules
+from tests.crex_site import OUT_OF_ORDER
+from tests.memory import MemorySink
+from tests.unit.watching.running import Running, match
+
+PAGE = "https://crex.com/cricket-live-score/a-vs-b-match-updates-{}"
+
+
+class MemoryRoom:
+    def __init__(self) -> None:
+        self.full: Full | None = None
+
+    def refusal(self) -> Full | None:
+        return self.full
+
+
+class Desk:
+    """Everything between a command and its answer."""
+
+    def __init__(self, path: Path) -> None:
+        unlisted = match("M9", "1")
+        unlisted.is_listed = False
+        self.running = Running(match("M1", "1"), match("M2", "1"), unlisted)
+        self.running.rules = WatchRules(cadence=Cadence(live=0.1, busy=0.1, discovery=0.1))
+        self.book = CommandBook(path, SystemClock())
+        self.room = MemoryRoom()
+        self.sink = MemorySink()
+        self.recycled: list[str] = []
+        self.orders: Orders
+
+    async def start(self) -> None:
+        watching = asyncio.create_task(self.running.start())
+        await eventually(lambda: len(self.running.hot.rows) == 2)
+        schedulers = {"crex": self.running.scheduler}
+        self.orders = Orders(
+            self.book, schedulers, recycle=self.recycle, room=self.room, bus=Bus([self.sink]), clock=SystemClock()
+        )
+        await self.orders.begin()
+        try:
+            await self.orders.run()
+        finally:
+            await self.running.stop(watching)
+
+    async def recycle(self, why: str) -> None:
+        if self.recycled:
+            raise StorageError("the second one fails")
+        self.recycled.append(why)
+
+    async def ask(self, kind: CommandKind, argument: str = "") -> Command:
+        """Ask, and return the answer."""
+        asked = self.book.ask(Question(kind=kind, argument=argument, asked_by="tester"))
+        await eventually(lambda: self.seen(asked.id).is_answered)
+        return self.seen(asked.id)
+
+    def seen(self, command_id: int) -> Command:
+        found = self.book.command(command_id)
+        assert found is not None
+        return found
+
+
+async def eventually(condition: object) -> None:
+    assert callable(condition)
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - it happens in threads and other tasks
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    made = Desk(tmp_path / "ops.db")
+    task = asyncio.create_task(made.start())
+    await eventually(lambda: hasattr(made, "orders"))
+    yield made
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    made.book.close()
+
+
+async def test_a_match_is_watched_by_the_address_of_its_page(desk: Desk) -> None:
+    answer = await desk.ask(CommandKind.WATCH, PAGE.format("M9"))
+    again = await desk.ask(CommandKind.WATCH, PAGE.format("M9"))
+
+    assert (answer.state, answer.answer) == (CommandState.DONE, "crex_M9 is watched from now on, as match 3.")
+    assert (again.state, again.answer) == (CommandState.DONE, "crex_M9 is watched already, as match 3.")
+    await eventually(lambda: desk.running.row("M9").record.phase is Phase.ACTIVE)
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("https://example.org/x", "example.org leads to no match that is known here"),
+        ("https://crex.com/live-matches", "crex.com leads to no match that is known here"),
+        ("M1", "What was given leads to no match that is known here"),
+    ],
+)
+async def test_an_address_that_leads_to_no_match_is_refused(desk: Desk, url: str, sentence: str) -> None:
+    answer = await desk.ask(CommandKind.WATCH, url)
+
+    assert (answer.state, answer.refusal) == (CommandState.REFUSED, Refusal.NOT_KNOWN)
+    assert sentence in (answer.answer or "")
+    assert len(desk.running.store.rows) == 2
+
+
+async def test_a_match_that_its_site_does_not_have_is_refused(desk: Desk) -> None:
+    desk.running.site.faults["getSV3"] = PageNotFound("404")
+
+    answer = await desk.ask(CommandKind.WATCH, PAGE.format("M404"))
+
+    assert (answer.state, answer.refusal) == (CommandState.REFUSED, Refusal.NOT_KNOWN)
+    assert answer.answer == "crex shows no match M404."
+    assert len(desk.running.store.rows) == 2
+
+
+async def test_a_match_is_watched_also_while_its_site_is_out_of_order(desk: Desk) -> None:
+    desk.running.site.faults["getSV3"] = OUT_OF_ORDER
+
+    answer = await desk.ask(CommandKind.WATCH, PAGE.format("M9"))
+    desk.running.site.faults.clear()
+
+    assert "crex_M9 is watched from now on, as match 3. A first look failed (SourceFailed)" in (answer.answer or "")
+    await eventually(lambda: desk.running.row("M9").record.phase is Phase.ACTIVE)
+
+
+async def test_a_refusal_names_the_sites_that_are_known(desk: Desk) -> None:
+    answer = await desk.ask(CommandKind.WATCH, "https://example.org/x")
+
+    assert "Known: crex (crex.com, www.crex.com)." in (answer.answer or "")
+
+
+@pytest.mark.req("EC6")
+async def test_without_memory_no_watch_begins(desk: Desk) -> None:
+    desk.room.full = Full(available_bytes=100 << 20, needed_bytes=500 << 20)
+
+    answer = await desk.ask(CommandKind.WATCH, PAGE.format("M9"))
+
+    assert (answer.state, answer.refusal) == (CommandState.REFUSED, Refusal.MEMORY)
+    assert (answer.answer or "").startswith("Insufficient memory resources")
+    assert desk.running.scheduler.find("M9") is None
+
+
+async def test_a_match_that_is_let_go_stays_away_until_somebody_wants_it_back(desk: Desk) -> None:
+    gone = await desk.ask(CommandKind.UNWATCH, "crex_M1")
+    orders = desk.book.standing()
+    await asyncio.sleep(0.5)
+    is_gone = desk.running.scheduler.find("M1") is None
+    back = await desk.ask(CommandKind.WATCH, PAGE.format("M1"))
+
+    assert gone.answer == "crex_M1 is not watched any more."
+    assert [(each.kind, each.subject) for each in orders] == [(StandingKind.UNWATCHED, "crex_M1")]
+    assert is_gone
+    assert back.state is CommandState.DONE
+    assert desk.book.standing() == []
+    assert desk.running.scheduler.find("M1") is not None
+
+
+async def test_a_match_is_paused_and_resumed(desk: Desk) -> None:
+    paused = await desk.ask(CommandKind.PAUSE_MATCH, "crex_M1")
+    stored = desk.running.store.rows[1].phase
+    orders = [each.kind for each in desk.book.standing()]
+    resumed = await desk.ask(CommandKind.RESUME_MATCH, "crex_M1")
+
+    assert (paused.state, resumed.state) == (CommandState.DONE, CommandState.DONE)
+    assert stored is Phase.PAUSED
+    assert (orders, desk.book.standing()) == ([StandingKind.PAUSED_MATCH], [])
+    await eventually(lambda: desk.running.store.rows[1].phase is Phase.ACTIVE)
+
+
+async def test_a_source_is_paused_and_resumed(desk: Desk) -> None:
+    paused = await desk.ask(CommandKind.PAUSE_SOURCE, "crex")
+    refused = await desk.ask(CommandKind.WATCH, PAGE.format("M9"))
+    desk.running.fetcher.requests.clear()
+    await asyncio.sleep(0.5)
+    asked = len(desk.running.fetcher.requests)
+    resumed = await desk.ask(CommandKind.RESUME_SOURCE, "crex")
+
+    assert (paused.state, resumed.state) == (CommandState.DONE, CommandState.DONE)
+    assert (refused.state, refused.answer) == (CommandState.REFUSED, "crex is paused: resume it first.")
+    assert asked == 0
+    await eventually(lambda: desk.running.row("M1").record.phase is Phase.ACTIVE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument", "refusal"),
+    [
+        (CommandKind.PAUSE_MATCH, "crex_M9", Refusal.CONFLICT),
+        (CommandKind.RESUME_MATCH, "crex_M9", Refusal.CONFLICT),
+        (CommandKind.UNWATCH, "other_1", Refusal.NOT_KNOWN),
+        (CommandKind.PAUSE_SOURCE, "other", Refusal.NOT_KNOWN),
+        (CommandKind.RESUME_SOURCE, "other", Refusal.NOT_KNOWN),
+    ],
+)
+async def test_what_cannot_be_done_is_refused(desk: Desk, kind: CommandKind, argument: str, refusal: Refusal) -> None:
+    answer = await desk.ask(kind, argument)
+
+    assert (answer.state, answer.refusal) == (CommandState.REFUSED, refusal)
+    assert desk.book.standing() == []
+
+
+async def test_what_fails_says_so_and_the_next_one_is_done(desk: Desk) -> None:
+    first, second = await desk.ask(CommandKind.RECYCLE), await desk.ask(CommandKind.RECYCLE)
+    third = await desk.ask(CommandKind.RESUME_SOURCE, "crex")
+
+    assert [each.state for each in (first, second, third)] == [
+        CommandState.DONE,
+        CommandState.FAILED,
+        CommandState.DONE,
+    ]
+    assert desk.recycled == ["asked for by tester"]
+    assert "the second one fails" in (second.answer or "")
+    await eventually(lambda: len(desk.sink.named(CommandAnswered.name)) == 3)
+    told = [event for event in desk.sink.named(CommandAnswered.name) if isinstance(event, CommandAnswered)]
+    assert [event.state for event in told] == ["done", "failed", "done"]
+
+
+async def test_a_file_that_cannot_be_read_is_told_once_and_the_watching_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "ops.db"
+    path.write_bytes(b"this is no database" * 1_000)
+    desk = Desk(path)
+    task = asyncio.create_task(desk.start())
+    await eventually(lambda: hasattr(desk, "orders"))
+
+    await asyncio.sleep(1.2)
+    told = len(desk.sink.named(RecordsFailed.name))
+    path.unlink()
+    answer = await desk.ask(CommandKind.RESUME_SOURCE, "crex")
+
+    assert told == 1
+    assert desk.running.row("M1").record.phase is Phase.ACTIVE
+    assert answer.state is CommandState.DONE
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    desk.book.close()
+
+
+async def test_what_was_ordered_before_holds_after_a_restart(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "ops.db")
+    desk.book.put_order(StandingKind.UNWATCHED, "crex_M1", "tester")
+    desk.book.put_order(StandingKind.PAUSED_MATCH, "crex_M2", "tester")
+    task = asyncio.create_task(desk.start())
+
+    await eventually(lambda: hasattr(desk, "orders") and desk.running.scheduler.find("M1") is None)
+
+    assert desk.running.row("M2").record.is_on_hold
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    desk.book.close()

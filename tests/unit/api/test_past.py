@@ -1,0 +1,126 @@
+"""The route to the health log."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from time import sleep
+
+import httpx
+import pytest
+
+from longstop.api.auth import Permission, TokenVerifier, issue_token
+from longstop.api.outlook import Outlook
+from longstop.api.secret import Secret
+from longstop.api.server import build_app
+from longstop.errors import StorageError
+from longstop.storage.health_log import HealthRow
+from tests.readers import NOW, ManualClock, MemoryHot, MemoryReader
+
+ROW = HealthRow(
+    scraper_id="node-1",
+    timestamp=NOW,
+    health_status="failing",
+    error_count=6,
+    match_id=7,
+    ref="crex_M7",
+    memory_mb=31.0,
+)
+
+
+class MemoryLog:
+    """A health log that remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int | None, str | None, datetime | None, int]] = []
+        self.broken: Exception | None = None
+        self.seconds = 0.0
+
+    def rows(
+        self, *, match_id: int | None = None, ref: str | None = None, since: datetime | None = None, limit: int = 100
+    ) -> list[HealthRow]:
+        self.asked.append((match_id, ref, since, limit))
+        sleep(self.seconds)
+        if self.broken is not None:
+            raise self.broken
+        return [ROW]
+
+
+@pytest.fixture
+def log() -> MemoryLog:
+    return MemoryLog()
+
+
+@pytest.fixture
+async def client(
+    reader: MemoryReader, hot: MemoryHot, secret: Secret, clock: ManualClock, outlook: Outlook, log: MemoryLog
+) -> AsyncIterator[httpx.AsyncClient]:
+    app = build_app(
+        reader=reader, hot=hot, verifier=TokenVerifier(secret), clock=clock, outlook=outlook, health_log=log
+    )
+    token = issue_token(secret, subject="tester", permissions=[Permission.READ], ttl=timedelta(hours=24), now=NOW)
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api", headers=headers) as client:
+        yield client
+
+
+async def test_a_row_is_told_with_its_match_and_what_is_not_known_is_null(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/status/history")
+
+    (entry,) = answer.json()["history"]
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert (entry["matchId"], entry["match_id"], entry["health_status"]) == (7, "crex_M7", "failing")
+    assert (entry["timestamp"], entry["memory_mb"], entry["cpu_percent"]) == ("2026-11-15T12:00:00.000Z", 31.0, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("", (None, None, NOW - timedelta(hours=1), 1000)),
+        ("?match=7&hours=720&limit=5", (7, None, NOW - timedelta(days=30), 5)),
+        ("?match=crex_M7&hours=0.5", (None, "crex_M7", NOW - timedelta(minutes=30), 1000)),
+        # A number that no match can have.
+        ("?match=99999999999999999999", (None, "99999999999999999999", NOW - timedelta(hours=1), 1000)),
+    ],
+)
+async def test_one_asks_for_a_match_by_number_or_name_and_for_some_hours(
+    client: httpx.AsyncClient, log: MemoryLog, query: str, asked: tuple[int | None, str | None, datetime, int]
+) -> None:
+    answer = await client.get(f"/status/history{query}")
+
+    assert answer.status_code == 200
+    assert log.asked == [asked]
+
+
+@pytest.mark.parametrize("query", ["hours=0", "hours=721", "limit=0", "limit=10001", "hours=nan"])
+async def test_what_cannot_be_had_is_refused(client: httpx.AsyncClient, log: MemoryLog, query: str) -> None:
+    answer = await client.get(f"/status/history?{query}")
+
+    assert answer.status_code == 422
+    assert log.asked == []
+
+
+async def test_without_a_token_nobody_sees_it(client: httpx.AsyncClient, log: MemoryLog) -> None:
+    del client.headers["Authorization"]
+
+    answer = await client.get("/status/history")
+
+    assert (answer.status_code, log.asked) == (401, [])
+
+
+async def test_a_log_that_fails_is_said_and_its_words_stay_inside(client: httpx.AsyncClient, log: MemoryLog) -> None:
+    log.broken = StorageError("disk I/O error at /secret/path")
+
+    answer = await client.get("/status/history")
+
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert "secret" not in answer.text
+
+
+async def test_a_log_that_hangs_is_not_waited_for(
+    client: httpx.AsyncClient, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longstop.api.past.PATIENCE_SECONDS", 0.05)
+    log.seconds = 0.5
+
+    answer = await client.get("/status/history")
+
+    assert answer.status_code == 503

@@ -1,0 +1,23 @@
+"""What a shell is told of health."""
+
+import pytest
+
+from longstop.cli.health import exit_code
+from longstop.supervision.grades import Grade
+from longstop.supervision.verdict import HealthStatus, Verdict
+
+
+@pytest.mark.parametrize(
+    ("status", "grade", "code"),
+    [
+        (HealthStatus.HEALTHY, Grade.HEALTHY, 0),
+        (HealthStatus.DEGRADED, Grade.HEALTHY, 1),
+        (HealthStatus.DEGRADED, Grade.DEGRADED, 1),
+        (HealthStatus.DEGRADED, Grade.RECOVERING, 1),
+        (HealthStatus.DEGRADED, Grade.FAILING, 2),
+        (HealthStatus.DOWN, Grade.DEGRADED, 2),
+        (HealthStatus.DOWN, None, 2),
+    ],
+)
+def test_the_exit_code_follows_the_grade(status: HealthStatus, grade: Grade | None, code: int) -> None:
+    assert exit_code(Verdict(status=status, grade=grade)) == code

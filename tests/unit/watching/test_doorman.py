@@ -1,0 +1,120 @@
+"""While memory is short nobody new comes in, and those go first of whom nobody has heard for long."""
+
+import asyncio
+
+import pytest
+
+from longstop.supervision.admission import IDLE_SECONDS, RETRY_SECONDS, Refusal, admission
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import RoomRefused, WatchEnded
+from longstop.testing import VirtualClock, run_virtual
+from longstop.watching.doorman import Doorman
+from tests.memory import MemorySink
+from tests.unit.watching.running import Running, match, script
+
+MB = 1 << 20
+
+
+class Cabin:
+    """A room whose free memory a test sets."""
+
+    def __init__(self, free_mb: int) -> None:
+        self.free_mb = free_mb
+
+    def refusal(self) -> Refusal | None:
+        return admission(self.free_mb * MB, 500 * MB)
+
+
+def doorman(cabin: Cabin, sink: MemorySink) -> Doorman:
+    return Doorman("crex", room=cabin, clock=VirtualClock(), bus=Bus([sink]))
+
+
+@pytest.mark.req("EC6")
+def test_while_memory_is_short_nobody_is_let_in_and_the_room_is_asked_once_a_minute() -> None:
+    cabin, sink = Cabin(free_mb=499), MemorySink()
+
+    async def play() -> list[bool]:
+        door, said = doorman(cabin, sink), []
+        said.append(door.lets_in(3))
+        cabin.free_mb = 600
+        await asyncio.sleep(RETRY_SECONDS - 1)
+        said.append(door.lets_in(3))
+        await asyncio.sleep(2)
+        said.append(door.lets_in(3))
+        return said
+
+    assert run_virtual(play()) == [False, False, True]
+    (refused,) = sink.named("room.refused")
+    assert isinstance(refused, RoomRefused)
+    assert (refused.wanted, refused.available_bytes, refused.seconds) == (3, 499 * MB, 60.0)
+
+
+def test_who_wants_nothing_asks_for_no_room() -> None:
+    sink = MemorySink()
+
+    async def play() -> bool:
+        return doorman(Cabin(free_mb=1), sink).lets_in(0)
+
+    assert run_virtual(play())
+    assert not sink.events
+
+
+@pytest.mark.req("EC6")
+def test_idle_ones_are_shown_out_only_while_memory_is_short_and_the_longest_idle_first() -> None:
+    cabin = Cabin(free_mb=100)
+
+    async def play() -> tuple[list[str], list[str]]:
+        door = doorman(cabin, MemorySink())
+        now = VirtualClock().monotonic()
+        active = {"new": now, "old": now - IDLE_SECONDS - 5, "older": now - IDLE_SECONDS - 50}
+        before = door.show_out(active)
+        door.lets_in(1)
+        return before, door.show_out(active)
+
+    assert run_virtual(play()) == ([], ["older", "old"])
+
+
+@pytest.mark.req("EC6")
+def test_a_new_match_waits_for_memory_and_comes_in_by_itself_while_the_others_go_on() -> None:
+    cabin = Cabin(free_mb=600)
+    one, two = match("M1", "1"), match("M2", "1")
+    two.is_listed = False
+    running = Running(one, two, room=cabin)
+
+    def shorten() -> None:
+        cabin.free_mb = 100
+        two.is_listed = True
+
+    def free() -> None:
+        one.bowl("4")
+        cabin.free_mb = 600
+
+    watched: list[set[str]] = []
+
+    def note() -> None:
+        watched.append({str(record.ref) for record in running.scheduler.records})
+
+    script(running, (5.0, shorten), (20.0, free), (40.0, note), (75.0, note), until=76.0)
+
+    assert watched == [{"crex_M1"}, {"crex_M1", "crex_M2"}]
+    assert running.age("M1", 76.0) < 5
+
+
+@pytest.mark.req("EC6")
+def test_a_match_that_is_over_and_idle_is_let_go_for_a_new_one() -> None:
+    cabin = Cabin(free_mb=600)
+    over, new = match("M1", "1"), match("M2", "1")
+    over.headline, over.is_listed = "Reds won by 3 runs", True
+    new.is_listed = False
+    running = Running(over, new, room=cabin)
+
+    def shorten() -> None:
+        cabin.free_mb = 100
+        new.is_listed = True
+
+    script(running, (IDLE_SECONDS + 60.0, shorten), until=IDLE_SECONDS + 180.0)
+
+    (ended,) = running.sink.named("watch.ended")
+    assert isinstance(ended, WatchEnded)
+    assert ended.ref == "crex_M1"
+    assert not running.scheduler.records
