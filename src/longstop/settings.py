@@ -106,7 +106,7 @@ class BrowserLife(Group):
     """Hours after which another browser takes over."""
 
     max_memory_mb: Annotated[Whole, Field(ge=100, le=1_000_000), Env("BROWSER_MAX_MEMORY_MB")] = 1500
-    """Megabytes of a browser's whole tree, shared ones counted for each process; above them another takes over."""
+    """Megabytes of a browser's whole tree, shared ones counted once; above them another takes over."""
 
     max_processes: Annotated[Whole, Field(ge=5, le=100_000), Env("BROWSER_MAX_PROCESSES")] = 200
     """Processes of a browser; above them another takes over."""
@@ -140,6 +140,9 @@ class Proxy(Group):
     sessions: Annotated[Whole, Field(ge=1, le=100), Env("SCRAPER_PROXY_SESSIONS")] = 2
     """Sessions that take turns, for each source."""
 
+    budget_mb: Annotated[Whole, Field(ge=0, le=10_000_000), Env("SCRAPER_PROXY_BUDGET_MB")] = 2048
+    """Megabytes through the proxy in a month, both ways; finished matches stop first, live ones last. 0: no end."""
+
 
 class Browser(Group):
     executable: Annotated[str, Env("BROWSER_EXECUTABLE"), Wanted("a path")] = ""
@@ -157,6 +160,21 @@ class Browser(Group):
     timeouts: BrowserTimeouts = BrowserTimeouts()
     life: BrowserLife = BrowserLife()
     proxy: Proxy = Proxy()
+
+
+class Memory(Group):
+    soft_limit_mb: Annotated[Whole, Field(ge=32, le=1_000_000), Env("MEMORY_SOFT_LIMIT_MB")] = 1536
+    """Megabytes of a process and all that it has started, its browsers too; above them it is asked to begin anew."""
+
+    hard_limit_mb: Annotated[Whole, Field(ge=32, le=1_000_000), Env("MEMORY_HARD_LIMIT_MB")] = 2048
+    """Megabytes of a process and all that it has started; above them it is killed and started again."""
+
+    min_available_mb: Annotated[Whole, Field(ge=0, le=1_000_000), Env("MEMORY_MIN_AVAILABLE_MB")] = 500
+    """Megabytes that must be available, on the machine and in the container, for a new watch to begin."""
+
+
+class Resources(Group):
+    memory: Memory = Memory()
 
 
 class CircuitBreaker(Group):
@@ -236,16 +254,26 @@ class Monitoring(Group):
     error_rate_threshold: Annotated[Whole, Field(ge=1, le=10000), Env("ERROR_RATE_THRESHOLD")] = 10
     """Errors of one match within a minute; more than these raise an alert."""
 
+    keep_error_pages: Annotated[bool, Env("SNAPSHOTS")] = True
+    """Whether pages that cannot be read are kept, and pictures of them where a browser reads the site."""
+
 
 class Supervision(Group):
     settled_after: Annotated[Number, Field(ge=0, le=3600), Env("LONGSTOP_SETTLED_SECONDS")] = 10.0
     """Seconds a process must live to count as come up well; one that dies sooner, again, is started more slowly."""
+
+    stop_within: Annotated[Number, Field(ge=0.1, le=600), Env("LONGSTOP_STOP_SECONDS")] = 30.0
+    """Seconds in which all processes together must have stopped; what has not is killed."""
+
+    stalled_after: Annotated[Number, Field(ge=5, le=3600), Env("LONGSTOP_STALL_SECONDS")] = 90.0
+    """Seconds without a good look at any match in play after which a scraper fails and makes everything afresh."""
 
 
 class Scraper(Group):
     lifecycle: Lifecycle = Lifecycle()
     fetching: Fetching = Fetching()
     browser: Browser = Browser()
+    resources: Resources = Resources()
     resilience: Resilience = Resilience()
     monitoring: Monitoring = Monitoring()
 

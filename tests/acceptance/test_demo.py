@@ -51,6 +51,32 @@ def test_twenty_live_matches_stay_fresh_and_lose_nothing(longstop: Longstop, tmp
     _the_kept_data_are_served(longstop, data)
 
 
+@pytest.mark.req("NFR-001", "NFR-009")
+def test_cricket_and_football_are_read_side_by_side_and_told_apart(longstop: Longstop) -> None:
+    run = longstop("demo", "--site", "all", "--for", "8", "--matches", "6", "--speed", "20", "--json", "--port", "0")
+
+    assert run.returncode == 0, run.stderr
+    report = json.loads(run.stdout.splitlines()[-1])
+    told = {each["sport"]: each for each in report["sports"]}
+    assert told.keys() == {"cricket", "football"}
+    assert sum(each["matches"] for each in told.values()) == report["matches"]
+    for each in told.values():
+        assert (each["lost"], each["duplicated"], each["ghost"]) == (0, 0, 0), report["details"]
+        assert each["events_stored"] > 0
+        assert each["freshness_p99_s"] < 10
+
+
+def test_a_demo_by_a_browser_that_is_not_there_says_so_at_once(
+    longstop: Longstop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROWSER_EXECUTABLE", "/nowhere/chromium")
+
+    run = longstop("demo", "--browser", "shell")
+
+    assert run.returncode == 1
+    assert run.stderr.strip() == ("longstop: there is no Chromium for a browser of the kind shell: ask longstop doctor")
+
+
 def _anyone_can_check_it(longstop: Longstop, truth: Path, data: Path) -> None:
     matches = json.loads(longstop("matches", "--data", data, "--json").stdout)
     stored = {

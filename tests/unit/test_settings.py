@@ -66,6 +66,7 @@ BROWSER = {
     "SCRAPER_PROXY_MODE": "rotating",
     "SCRAPER_STICKY_TTL_SECONDS": "70",
     "SCRAPER_PROXY_SESSIONS": "7",
+    "SCRAPER_PROXY_BUDGET_MB": "512",
 }
 
 
@@ -125,12 +126,18 @@ def test_every_variable_reaches_its_leaf() -> None:
         "FETCH_MAX_BODY_BYTES": "2048",
         "TOKEN_TTL_HOURS": "1",
         "LONGSTOP_SETTLED_SECONDS": "2",
+        "LONGSTOP_STALL_SECONDS": "20",
+        "LONGSTOP_STOP_SECONDS": "3",
+        "MEMORY_SOFT_LIMIT_MB": "70",
+        "MEMORY_HARD_LIMIT_MB": "80",
+        "MEMORY_MIN_AVAILABLE_MB": "90",
         "ENABLE_PROMETHEUS_METRICS": "false",
         "PROMETHEUS_HOST": "localhost",
         "PROMETHEUS_PORT": "9091",
         "ALERT_WEBHOOK_URL": "http://localhost/alerts",
         "ALERT_WEBHOOK_SECRET": "canary",
         "ERROR_RATE_THRESHOLD": "3",
+        "SNAPSHOTS": "off",
         **dict.fromkeys(LIFECYCLE.values(), "7"),
         **dict.fromkeys((*BREAKER.values(), *RETRY.values()), "9"),
         "IMPORTANT_MATCHES": "final, India",
@@ -155,6 +162,7 @@ def test_every_variable_reaches_its_leaf() -> None:
     assert settings.scraper.monitoring.webhook.url == "http://localhost/alerts"
     assert settings.scraper.monitoring.webhook.secret.get_secret_value() == "canary"
     assert settings.scraper.monitoring.error_rate_threshold == 3
+    assert settings.scraper.monitoring.keep_error_pages is False
     assert settings.scraper.fetching.model_dump() == {"concurrency_cap": 8, "timeout": 3, "max_body_bytes": 2048}
     browser = settings.scraper.browser
     assert browser.model_dump(exclude={"proxy"}) == {
@@ -173,11 +181,14 @@ def test_every_variable_reaches_its_leaf() -> None:
         "mode": "rotating",
         "sticky_ttl": 70,
         "sessions": 7,
+        "budget_mb": 512,
     }
     assert browser.proxy.password.get_secret_value() == "canary"
     assert settings.scraper.monitoring.logging.level is Severity.WARN
     assert settings.scraper.monitoring.prometheus.model_dump() == {"enabled": False, "host": "localhost", "port": 9091}
-    assert settings.supervision.settled_after == 2
+    assert settings.supervision.model_dump() == {"settled_after": 2, "stop_within": 3, "stalled_after": 20}
+    memory = {"soft_limit_mb": 70, "hard_limit_mb": 80, "min_available_mb": 90}
+    assert settings.scraper.resources.memory.model_dump() == memory
     assert set(environ) == {leaf.variable for leaf in leaves()}
 
 

@@ -4,14 +4,23 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from longstop.api.auth import Permission, TokenVerifier, issue_token
+from longstop.api.outlook import Outlook
 from longstop.api.secret import Secret
 from longstop.api.server import build_app, run_server
 from longstop.app.common import life, make_bus, run_until_stopped
-from longstop.clock import SystemClock
+from longstop.clock import Clock, SystemClock
 from longstop.hot.sqlite import SqliteHotReader
 from longstop.settings import Settings
+from longstop.storage.audit import RecoveryReader
+from longstop.storage.commands import CommandBook
 from longstop.storage.directory import DataDirectory
+from longstop.storage.health_log import HealthLogReader
 from longstop.storage.sqlite import SqliteMatchReader
+from longstop.supervision.lag import LoopWatch
+from longstop.telemetry.bus import Bus
+
+#: Whoever reads on the loop makes everybody wait: not longer than this for a file that somebody holds.
+LOOP_PATIENCE_MS = 50
 
 
 async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> None:
@@ -19,28 +28,58 @@ async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> Non
     clock = SystemClock()
     bus = make_bus("api", settings, clock)
     directory = DataDirectory.open(settings.data)
-    reader, hot = SqliteMatchReader(directory.matches_db), SqliteHotReader(directory.hot_db)
+    reader = SqliteMatchReader(directory.matches_db, LOOP_PATIENCE_MS)
+    hot = SqliteHotReader(directory.hot_db, LOOP_PATIENCE_MS)
+    outlook, lag = _outlook(directory, settings, clock, bus), LoopWatch(bus, clock.monotonic)
+    commands, health_log = CommandBook(directory.ops_db, clock), HealthLogReader(directory.ops_db)
     app = build_app(
         reader=reader,
         hot=hot,
         verifier=TokenVerifier(load_secret(settings)),
         clock=clock,
-        started_at=clock.now(),
+        outlook=outlook,
+        lag=lambda: lag.lag_seconds,
         bus=bus,
+        commands=commands,
+        health_log=health_log,
     )
     try:
-        with life(bus, "api"):
-            await run_until_stopped(run_server(app, settings.api.host, settings.api.port, on_ready=on_ready))
+        with life(bus, "api"), outlook.looking():
+            serving = run_server(app, settings.api.host, settings.api.port, on_ready=on_ready)
+            await run_until_stopped(serving, lag.run())
     finally:
         reader.close()
         hot.close()
+        commands.close()
+        health_log.close()
 
 
-def make_token(settings: Settings, subject: str) -> str:
-    """Return a token that may read, good for as long as the settings say."""
+def _outlook(directory: DataDirectory, settings: Settings, clock: Clock, bus: Bus) -> Outlook:
+    """Return how it goes, seen through connections of its own: nobody who asks for data waits behind them."""
+    return Outlook(
+        reader=SqliteMatchReader(directory.matches_db),
+        hot=SqliteHotReader(directory.hot_db),
+        recoveries=RecoveryReader(directory.ops_db),
+        clock=clock,
+        started_at=clock.now(),
+        config={
+            "concurrency_cap": settings.scraper.fetching.concurrency_cap,
+            "polling_interval_seconds": settings.scraper.lifecycle.polling_interval,
+            "staleness_threshold_seconds": settings.scraper.lifecycle.staleness_threshold,
+            "stall_seconds": settings.supervision.stalled_after,
+            "pause_threshold": settings.scraper.resilience.circuit_breaker.pause_threshold,
+        },
+        bus=bus,
+    )
+
+
+def make_token(settings: Settings, subject: str, *, is_admin: bool = False) -> str:
+    """Return a token that may read, and give orders if asked so, good for as long as the settings say."""
     ttl = timedelta(hours=settings.api.token_ttl_hours)
-    secret = load_secret(settings)
-    return issue_token(secret, subject=subject, permissions=[Permission.READ], ttl=ttl, now=SystemClock().now())
+    permissions = [Permission.READ, Permission.ADMIN] if is_admin else [Permission.READ]
+    return issue_token(
+        load_secret(settings), subject=subject, permissions=permissions, ttl=ttl, now=SystemClock().now()
+    )
 
 
 def load_secret(settings: Settings) -> Secret:

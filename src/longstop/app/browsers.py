@@ -1,23 +1,34 @@
 """Makes the browsers that the settings describe: the pool of a node, and a source's fetcher in it."""
 
-import os
-from time import monotonic
+from __future__ import annotations
 
-from longstop.clock import Clock
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
+from longstop.fetching.browser.base import LADDER, BrowserKind, Mode
 from longstop.fetching.browser.bulkhead import BulkheadPolicy
-from longstop.fetching.browser.chromium import BrowserKind
-from longstop.fetching.browser.fetcher import BrowserFetcher, BrowserPolicy, new_session_name
-from longstop.fetching.browser.modes import LADDER, Mode
+from longstop.fetching.browser.hanging import HangPolicy
+from longstop.fetching.browser.meter import ProxyMeter
+from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
 from longstop.fetching.browser.recycling import RecyclePolicy
-from longstop.fetching.browser.session import SessionPlan
+from longstop.fetching.browser.scratch import open_scratch
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher, HttpProxy
 from longstop.settings import Browser, Proxy
 from longstop.storage.directory import DataDirectory
 from longstop.telemetry.bus import Bus
+
+if TYPE_CHECKING:
+    from longstop.fetching.browser.fetcher import BrowserFetcher
+    from longstop.fetching.browser.session import SessionPlan
 
 
 def browser_pool(settings: Browser, directory: DataDirectory, bus: Bus) -> BrowserPool:
@@ -26,20 +37,24 @@ def browser_pool(settings: Browser, directory: DataDirectory, bus: Bus) -> Brows
     recycle = RecyclePolicy(
         max_pages=life.max_pages,
         max_age_seconds=life.max_hours * 3600,
-        max_rss_bytes=life.max_memory_mb * 1_000_000,
+        max_memory_bytes=life.max_memory_mb * 1_000_000,
         max_processes=life.max_processes,
     )
+    scratch = open_scratch(Path(tempfile.gettempdir()), directory.node_id)
+    # The driver is given our environment whole, and puts its files where this says.
+    os.environ["TMPDIR"] = str(scratch)
     plan = PoolPlan(
         registry=directory.path / "browsers.json",
         node=directory.node_id,
         executable=settings.executable,
         is_cdp=settings.use_cdp,
         is_process_per_site=settings.process_per_site,
-        bulkhead=BulkheadPolicy(recycle=recycle, hung_seconds=timeouts.hung),
+        bulkhead=BulkheadPolicy(recycle=recycle, hanging=HangPolicy(hung_seconds=timeouts.hung)),
         sweep_seconds=life.sweep_interval,
+        scratch=scratch,
         environment=dict(os.environ),
     )
-    return BrowserPool(plan, bus)
+    return BrowserPool(plan, bus, _meter(settings.proxy, directory, bus))
 
 
 def browser_fetcher(
@@ -52,9 +67,12 @@ def browser_fetcher(
     clock: Clock,
     bus: Bus,
     modes: tuple[Mode, ...] = LADDER,
-    paths: tuple[str, ...] = (),
+    calls: tuple[str, ...] = (),
+    on_signal: Callable[[str], None] | None = None,
 ) -> BrowserFetcher:
     """Return what brings a source's pages by its browser, through the proxy if there is one."""
+    from longstop.fetching.browser.fetcher import BrowserFetcher, new_session_name
+
     account = proxy_account(settings.proxy)
     ring = (
         ProxyRing(account, sessions=settings.proxy.sessions, new_name=new_session_name, now=monotonic())
@@ -67,13 +85,13 @@ def browser_fetcher(
     def make_http(plan: SessionPlan) -> HttpFetcher:
         return HttpFetcher(policy, clock, proxy=_proxy_of(plan))
 
-    return BrowserFetcher(
+    fetcher = BrowserFetcher(
         source,
         bulkhead=pool.bulkhead(source, kind, is_proxied=ring is not None),
         policy=policy,
         browsing=BrowserPolicy(
             modes=modes,
-            paths=paths,
+            calls=calls,
             page_seconds=settings.timeouts.page,
             navigation_seconds=settings.timeouts.navigation,
         ),
@@ -82,7 +100,10 @@ def browser_fetcher(
         bus=bus,
         proxies=ring,
         dice=sum(source.encode()),
+        meter=pool.meter,
     )
+    fetcher.on_signal = on_signal
+    return fetcher
 
 
 def proxy_account(settings: Proxy) -> ProxyAccount | None:
@@ -106,6 +127,13 @@ def proxy_account(settings: Proxy) -> ProxyAccount | None:
         mode=settings.mode,
         sticky_seconds=settings.sticky_ttl,
     )
+
+
+def _meter(settings: Proxy, directory: DataDirectory, bus: Bus) -> ProxyMeter | None:
+    if proxy_account(settings) is None:
+        return None
+    path = directory.path / "proxy-bytes.json"
+    return ProxyMeter(path, budget_bytes=settings.budget_mb * 1_000_000, clock=SystemClock(), bus=bus)
 
 
 def _proxy_of(plan: SessionPlan) -> HttpProxy | None:

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 
 from longstop import __version__
 from longstop.clock import Clock
+from longstop.errors import RestartNeeded
 from longstop.settings import Settings
+from longstop.supervision.exits import Exit
 from longstop.supervision.parent import watch_parent_if_any
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.events import ProcessStarted, ProcessStopped
@@ -33,16 +35,28 @@ def life(bus: Bus, process: str) -> Iterator[None]:
 
 
 async def run_until_stopped(*work: Coroutine[None, None, None]) -> None:
-    """Run until SIGTERM or SIGINT; the first piece of work that fails ends the others and is raised."""
+    """Run until SIGTERM or SIGINT, a second one ends it at once; work that fails ends the rest and is raised."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def ask() -> None:
+        if stop.is_set():
+            os._exit(Exit.FORCED)  # what counts is on the disk already, and nothing may delay the end
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, ask)
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
+            tasks = [group.create_task(_endless(each)) for each in work]
             await stop.wait()
             for task in tasks:
                 task.cancel()
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None
+
+
+async def _endless(work: Coroutine[None, None, None]) -> None:
+    """Do work that has no end of its own: a loop that returns has stopped working, and nobody else would notice."""
+    await work
+    raise RestartNeeded(f"{getattr(work, '__qualname__', work)} has ended by itself")

@@ -1,4 +1,4 @@
-"""Who listens to the scraper's bus beside its log: counters, the table of errors, the matches' logs, the webhook."""
+"""Who listens to the scraper's bus beside its log: counters, audit, table of errors, matches' logs, webhook."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -6,11 +6,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from longstop.clock import Clock
 from longstop.settings import Settings
 from longstop.storage.directory import DataDirectory
+from longstop.supervision.audit import Recoveries
+from longstop.supervision.auditing import Auditing
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.errors_table import ErrorsTable
+from longstop.telemetry.left_alone import LeftAlone
 from longstop.telemetry.match_logs import MatchLogs
 from longstop.telemetry.metrics import Metrics
-from longstop.telemetry.rate import ErrorRate
+from longstop.telemetry.rate import RateSink
 from longstop.telemetry.webhook import WebhookSink
 
 
@@ -19,8 +22,11 @@ class Listeners:
 
     def __init__(self, settings: Settings, directory: DataDirectory, clock: Clock) -> None:
         monitoring, node = settings.scraper.monitoring, directory.node_id
-        self.errors = ErrorRate(clock)
+        self.rates = RateSink(clock)
+        self.left_alone = LeftAlone(clock)
         self.metrics = Metrics()
+        self.recoveries = Recoveries(directory.ops_db, process="scraper", clock=clock)
+        self.auditing = Auditing(self.recoveries, clock)
         self._table = ErrorsTable(directory.ops_db, node=node, clock=clock)
         self._logs = MatchLogs(directory.storage / "match_logs", clock=clock)
         self._webhook = (
@@ -28,11 +34,12 @@ class Listeners:
             if monitoring.webhook.url
             else None
         )
-        self._counts = (self.errors, self.metrics) if monitoring.prometheus.enabled else (self.errors,)
+        known = (self.rates, self.left_alone)
+        self._counts = (*known, self.metrics) if monitoring.prometheus.enabled else known
 
     @property
     def sinks(self) -> tuple[Sink, ...]:
-        return (*self._counts, self._table, self._logs, *([self._webhook] if self._webhook else []))
+        return (*self._counts, self.auditing, self._table, self._logs, *([self._webhook] if self._webhook else []))
 
     @asynccontextmanager
     async def at_work(self, bus: Bus) -> AsyncIterator[None]:
@@ -40,6 +47,7 @@ class Listeners:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._table.writing(bus))
             await stack.enter_async_context(self._logs.writing(bus))
+            await stack.enter_async_context(self.recoveries.writing(bus))
             if self._webhook is not None:
                 await stack.enter_async_context(self._webhook.delivering(bus))
             yield

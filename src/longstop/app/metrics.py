@@ -7,6 +7,7 @@ import psutil
 from msgspec import Struct
 
 from longstop.clock import Clock
+from longstop.fetching.browser.pool import BrowserPool
 from longstop.settings import Prometheus
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import TaskFailed
@@ -32,8 +33,14 @@ def metrics_work(
     return [_sample(metrics, watching, bus, clock), serve_metrics(settings.host, settings.port, pages.newest, bus)]
 
 
-def watching(schedulers: Iterable[Scheduler], dispatcher: Dispatcher, node: str) -> Watching:
-    """Return a look at the schedulers that changes nothing. It belongs on their loop."""
+def watching(
+    schedulers: Iterable[Scheduler],
+    dispatcher: Dispatcher,
+    browsers: BrowserPool,
+    node: str,
+    lag: Callable[[], float | None] = lambda: None,
+) -> Watching:
+    """Return a look at schedulers and browsers that changes nothing. It belongs on their loop."""
     process = psutil.Process()
 
     def take() -> Watched:
@@ -43,6 +50,9 @@ def watching(schedulers: Iterable[Scheduler], dispatcher: Dispatcher, node: str)
             waiting=[request.priority for request in dispatcher.waiting],
             findings=[finding.kind for scheduler in schedulers for finding in scheduler.findings],
             rss_bytes=process.memory_info().rss,
+            loop_lag_seconds=lag(),
+            browsers=browsers.census(),
+            proxy_bytes=browsers.meter.used_bytes if browsers.meter else None,
         )
 
     return take

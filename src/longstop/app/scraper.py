@@ -2,32 +2,31 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
-import psutil
-
+from longstop.app.browsers import browser_pool
+from longstop.app.caring import Caring, recycling
 from longstop.app.common import life, make_bus, run_until_stopped
 from longstop.app.listeners import Listeners
 from longstop.app.metrics import metrics_work, watching
+from longstop.app.ordering import taking_orders
 from longstop.app.workshop import Workshop
-from longstop.clock import Clock, SystemClock
+from longstop.clock import SystemClock
 from longstop.errors import StorageError
 from longstop.hot.sqlite import SqliteHotWriter
 from longstop.model.match import MatchRef
 from longstop.settings import Settings
 from longstop.sources.registry import enabled_sources
-from longstop.storage.base import HotWriter, MatchStore, NodeBeat
+from longstop.storage.base import HotWriter, MatchStore
 from longstop.storage.directory import DataDirectory
-from longstop.storage.error_pages import ErrorPages
+from longstop.storage.error_pages import ErrorPages, NoPages
+from longstop.storage.error_pictures import ErrorPictures
 from longstop.storage.sqlite import SqliteMatchStore
+from longstop.supervision.room import MeasuredRoom
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import HotViewFailed, StoreFailed
-from longstop.telemetry.rate import ErrorRate
 from longstop.watching.ownership import take_over
 from longstop.watching.scheduler import Scheduler
-
-#: How often a scraper says that it is alive; the API calls it down after 15 s of silence.
-BEAT_SECONDS = 1.0
 
 
 async def run_scraper(settings: Settings) -> None:
@@ -39,20 +38,59 @@ async def run_scraper(settings: Settings) -> None:
     bus = make_bus("scraper", settings, clock, *listeners.sinks)
     with directory.lock(), life(bus, "scraper"):
         async with listeners.at_work(bus), _open_store(directory) as store, _open_hot(directory, bus) as hot:
-            pages = ErrorPages(directory.storage / "error_pages")
+            is_kept = settings.scraper.monitoring.keep_error_pages
+            pages = ErrorPages(directory.storage / "error_pages") if is_kept else NoPages()
+            pictures = ErrorPictures(directory.storage / "errors") if is_kept else None
             node = directory.node_id
-            workshop = Workshop(settings, store=store, hot=hot, pages=pages, bus=bus, clock=clock, node=node)
-            async with workshop.schedulers(configs) as schedulers:
+            room = MeasuredRoom(settings.scraper.resources.memory.min_available_mb << 20)
+            browsers = browser_pool(settings.scraper.browser, directory, bus)
+            workshop = Workshop(
+                settings,
+                store=store,
+                hot=hot,
+                pages=pages,
+                pictures=pictures,
+                bus=bus,
+                clock=clock,
+                node=node,
+                browsers=browsers,
+                room=room,
+            )
+            async with (
+                aclosing(browsers),
+                workshop.schedulers(configs) as schedulers,
+                taking_orders(
+                    directory, schedulers, recycle=recycling(schedulers, browsers), room=room, bus=bus, clock=clock
+                ) as orders,
+            ):
                 await _adopt_all(schedulers, store, hot, bus, node)
-                watched = watching(schedulers.values(), workshop.dispatcher, node)
-                await run_until_stopped(
-                    _beat(hot, listeners.errors, clock, node, schedulers),
-                    *metrics_work(
-                        settings.scraper.monitoring.prometheus, listeners.metrics, watched, bus=bus, clock=clock
-                    ),
-                    workshop.dispatcher.run(),
-                    *(scheduler.run() for scheduler in schedulers.values()),
+                caring = Caring(
+                    directory,
+                    schedulers=schedulers,
+                    browsers=browsers,
+                    dispatcher=workshop.dispatcher,
+                    recycle=recycling(schedulers, browsers),
+                    listeners=listeners,
+                    hot=hot,
+                    bus=bus,
+                    clock=clock,
+                    stall_after=settings.supervision.stalled_after,
                 )
+                watched = watching(
+                    schedulers.values(), workshop.dispatcher, browsers, node, lambda: caring.lag.lag_seconds
+                )
+                async with caring.at_work():
+                    await run_until_stopped(
+                        caring.run(),
+                        caring.lag.run(),
+                        *metrics_work(
+                            settings.scraper.monitoring.prometheus, listeners.metrics, watched, bus=bus, clock=clock
+                        ),
+                        browsers.run(),
+                        orders.run(),
+                        workshop.dispatcher.run(),
+                        *(scheduler.run() for scheduler in schedulers.values()),
+                    )
 
 
 async def _adopt_all(
@@ -65,8 +103,10 @@ async def _adopt_all(
 
     adopted = set()
     async for state in take_over(store, node, schedulers, tell):
-        schedulers[state.row.ref.source].adopt(state)
-        adopted.add(state.row.match_id)
+        ref = state.row.ref
+        if not schedulers[ref.source].is_left_alone(ref.source_id):
+            schedulers[ref.source].adopt(state)
+            adopted.add(state.row.match_id)
     # What is watched no more, since its source was switched off, must not look live for ever.
     hot.keep_only(adopted)
 
@@ -87,23 +127,3 @@ async def _open_hot(directory: DataDirectory, bus: Bus) -> AsyncIterator[SqliteH
         yield hot
     finally:
         await asyncio.to_thread(hot.close)
-
-
-async def _beat(
-    hot: HotWriter, errors: ErrorRate, clock: Clock, node: str, schedulers: Mapping[str, Scheduler]
-) -> None:
-    started_at = clock.now()
-    process = psutil.Process()
-    while True:
-        hot.beat(
-            NodeBeat(
-                node=node,
-                pid=process.pid,
-                started_at=started_at,
-                beat_at=clock.now(),
-                rss_bytes=process.memory_info().rss,
-                errors_last_minute=errors.last_minute(),
-                listed_at={source: scheduler.listed_at for source, scheduler in schedulers.items()},
-            )
-        )
-        await asyncio.sleep(BEAT_SECONDS)

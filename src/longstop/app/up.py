@@ -3,31 +3,101 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 
 from longstop.app.common import make_bus
-from longstop.clock import SystemClock
-from longstop.settings import Settings
+from longstop.clock import Clock, SystemClock
+from longstop.errors import SettingsError
+from longstop.settings import Memory, Settings
 from longstop.sources.registry import enabled_sources
+from longstop.storage.directory import DataDirectory
+from longstop.supervision.audit import Recoveries
+from longstop.supervision.auditing import Auditing
 from longstop.supervision.backoff import RestartPolicy
+from longstop.supervision.cgroups import memory_limit
+from longstop.supervision.exits import Exit
+from longstop.supervision.keeper import ChildSpec, outlive_children
+from longstop.supervision.memory import MEGABYTE, MemoryLimits, effective
+from longstop.supervision.orphans import OrphanSweep
 from longstop.supervision.parent import watch_parent_if_any
-from longstop.supervision.supervisor import ChildSpec, Supervisor
+from longstop.supervision.pens import make_pen
+from longstop.supervision.supervisor import Supervisor
+from longstop.supervision.weighing import Weighing
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.webhook import WebhookSink
 
 #: In this order they are asked to stop: first nothing new comes in, then nobody asks any more.
 CHILDREN = ("scraper", "api")
+#: What the children have of the time to stop; the rest is for our own last words.
+CHILDREN_SHARE = 0.8
 
 
-async def run_up(settings: Settings, environ: Mapping[str, str]) -> None:
-    """Run the children until SIGTERM or SIGINT."""
+async def run_up(settings: Settings, environ: Mapping[str, str]) -> Exit:
+    """Run the children until SIGTERM or SIGINT; a second one kills them. Return why it ended."""
     # A child that cannot start would be started again and again; a mistake in the settings is better said once.
     enabled_sources(settings.sources)
-    watch_parent_if_any(environ)
+    limits = memory_limits(settings.scraper.resources.memory)
     clock = SystemClock()
+    directory = DataDirectory.open(settings.data)
+    with directory.lock("supervisor"):
+        watch_parent_if_any(environ)
+        outlive_children()
+        audit = Recoveries(directory.ops_db, process="up", clock=clock)
+        auditing = Auditing(audit, clock)
+        async with _telling(settings, directory, clock, auditing) as bus, audit.writing(bus):
+            supervisor = _supervisor(settings, environ, directory, bus, clock, audit)
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, supervisor.stop)
+            orphans = OrphanSweep(supervisor.own_pids, bus)
+            stop_within = settings.supervision.stop_within
+            weighing = Weighing(supervisor.keepers, limits, bus=bus, stop_within=stop_within)
+            loops = [("sweep for orphans", orphans.run), ("weigh processes", weighing.run), ("audit", auditing.run)]
+            ended = await supervisor.run(loops)
+            await orphans.sweep()
+            auditing.look()
+            return ended
+
+
+def memory_limits(memory: Memory) -> MemoryLimits:
+    """Return the limits that count here: the operator's, or the container's where that is smaller."""
+    if memory.hard_limit_mb <= memory.soft_limit_mb:
+        raise SettingsError(
+            f"MEMORY_HARD_LIMIT_MB is {memory.hard_limit_mb}: write more than"
+            f" MEMORY_SOFT_LIMIT_MB, which is {memory.soft_limit_mb}"
+        )
+    wanted = MemoryLimits(soft_bytes=memory.soft_limit_mb * MEGABYTE, hard_bytes=memory.hard_limit_mb * MEGABYTE)
+    return effective(wanted, memory_limit())
+
+
+@asynccontextmanager
+async def _telling(
+    settings: Settings, directory: DataDirectory, clock: Clock, auditing: Auditing
+) -> AsyncIterator[Bus]:
+    """Give what the supervisor speaks through: its log, the audit, and the webhook if there is one."""
+    hook = settings.scraper.monitoring.webhook
+    if not hook.url:
+        yield make_bus("up", settings, clock, auditing)
+        return
+    webhook = WebhookSink(hook.url, hook.secret.get_secret_value(), node=directory.node_id, clock=clock)
+    bus = make_bus("up", settings, clock, auditing, webhook)
+    async with webhook.delivering(bus):
+        yield bus
+
+
+def _supervisor(
+    settings: Settings, environ: Mapping[str, str], directory: DataDirectory, bus: Bus, clock: Clock, audit: Recoveries
+) -> Supervisor:
     env = {**environ, "LONGSTOP_DATA": str(settings.data)}
     children = [ChildSpec(name=name, argv=(sys.executable, "-m", "longstop", name), env=env) for name in CHILDREN]
-    policy = RestartPolicy(settled_after=settings.supervision.settled_after)
-    supervisor = Supervisor(children, bus=make_bus("up", settings, clock), clock=clock, policy=policy)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, supervisor.stop)
-    await supervisor.run()
+    return Supervisor(
+        children,
+        bus=bus,
+        clock=clock,
+        policy=RestartPolicy(settled_after=settings.supervision.settled_after),
+        stop_within=settings.supervision.stop_within * CHILDREN_SHARE,
+        # Named after the node, so that what a killed supervisor has left is found, ended, and used again.
+        pen_for=lambda name: make_pen(f"longstop-{directory.node_id}-{name}"),
+        audit=audit,
+    )

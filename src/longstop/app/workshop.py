@@ -1,11 +1,14 @@
 """Makes what one source needs: its fetcher behind the guards, its gate, its road, its scheduler."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from math import inf
 
+from longstop.app.browsers import browser_fetcher
 from longstop.clock import Clock
 from longstop.errors import SettingsError
+from longstop.fetching.base import Fetcher
+from longstop.fetching.browser.pool import BrowserPool
 from longstop.fetching.care import SourceCare, guarded
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher
@@ -17,14 +20,18 @@ from longstop.pipeline.road import MatchRoad
 from longstop.pipeline.run import Road
 from longstop.resilience.breaker import match_policy, source_policy, target_policy
 from longstop.resilience.retry import policies
+from longstop.resilience.timeouts import Timeouts
 from longstop.settings import Scraper, Settings
 from longstop.sources.base import SourceConfig
 from longstop.sources.registry import enabled_sources, make_source
 from longstop.storage.base import HotWriter, MatchStore
+from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ReloadFailed
 from longstop.watching.cadence import Cadence
+from longstop.watching.camera import Camera, KeepsPictures, TakesPictures
 from longstop.watching.dispatcher import Dispatcher
+from longstop.watching.doorman import Doorman
 from longstop.watching.gate import KeepsPages, SourceGate
 from longstop.watching.restarts import RestartPolicy
 from longstop.watching.rules import WatchRules
@@ -50,6 +57,9 @@ class Workshop:
         bus: Bus,
         clock: Clock,
         node: str,
+        browsers: BrowserPool,
+        pictures: KeepsPictures | None = None,
+        room: Room | None = None,
     ) -> None:
         self._sources = settings.sources
         self._settings = settings.scraper
@@ -59,28 +69,54 @@ class Workshop:
         self._bus = bus
         self._clock = clock
         self._node = node
+        self._browsers = browsers
+        self._pictures = pictures
+        self._room = room
+        self._cameras: list[Camera] = []
         self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap)
 
     @asynccontextmanager
     async def schedulers(self, configs: tuple[SourceConfig, ...]) -> AsyncIterator[dict[str, Scheduler]]:
         """Make a scheduler for each source, and close its connections in the end."""
         descriptions = [_Description(config) for config in configs]
-        fetchers = [self._fetcher(each) for each in descriptions]
+        schedulers: dict[str, Scheduler] = {}
+        fetchers = [RenewableFetcher(self._making(each, schedulers)) for each in descriptions]
         try:
-            yield {
-                description.config.domain_id: self._scheduler(description, fetcher)
-                for description, fetcher in zip(descriptions, fetchers, strict=True)
-            }
+            for description, fetcher in zip(descriptions, fetchers, strict=True):
+                schedulers[description.config.domain_id] = self._scheduler(description, fetcher)
+            yield schedulers
         finally:
+            for camera in self._cameras:
+                await camera.aclose()
             for fetcher in fetchers:
                 await fetcher.aclose()
 
-    def _fetcher(self, description: "_Description") -> RenewableFetcher:
-        return RenewableFetcher(lambda: HttpFetcher(self._policy(description.config), self._clock))
+    def _making(self, description: "_Description", schedulers: Mapping[str, Scheduler]) -> Callable[[], Fetcher]:
+        """Return what makes the fetcher that a source's description asks for, as it is then."""
+
+        def make() -> Fetcher:
+            config = description.config
+            if config.browser is None:
+                return HttpFetcher(self._policy(config), self._clock)
+            return browser_fetcher(
+                config.domain_id,
+                config.browser,
+                settings=self._settings.browser,
+                pool=self._browsers,
+                policy=self._policy(config),
+                clock=self._clock,
+                bus=self._bus,
+                modes=config.modes,
+                calls=make_source(config).calls,
+                on_signal=lambda page: schedulers[config.domain_id].hear_of(page),
+            )
+
+        return make
 
     def _scheduler(self, description: "_Description", fetcher: RenewableFetcher) -> Scheduler:
         config, care = description.config, self._care(description.config)
-        asker = Asker(make_source(config), guarded(fetcher, care), self._gate(config))
+        gate = self._gate(config, self._camera(config, fetcher))
+        asker = Asker(make_source(config), guarded(fetcher, care), gate, is_browsed=config.browser is not None)
         make_road = ROADS[asker.sport]
         around = Surroundings(
             road=make_road(asker=asker, store=self._store, bus=self._bus, clock=self._clock, scraper_id=self._node),
@@ -97,7 +133,12 @@ class Workshop:
             around=around,
             dispatcher=self.dispatcher,
             renew=self._renewing(description, asker, care, fetcher),
+            door=self._door(config),
         )
+
+    def _door(self, config: SourceConfig) -> Doorman | None:
+        room = self._room
+        return None if room is None else Doorman(config.domain_id, room=room, clock=self._clock, bus=self._bus)
 
     def _renewing(
         self, description: "_Description", asker: Asker, care: SourceCare, fetcher: RenewableFetcher
@@ -145,15 +186,37 @@ class Workshop:
             retry=policies(retry.max_attempts, retry.base_delay, retry.max_delay).live,
             breaker=target_policy(breaker.threshold, breaker.timeout, breaker.success_threshold, breaker.slow),
             canary_seconds=breaker.canary_interval,
+            timeouts=self._timeouts(config),
         )
 
-    def _gate(self, config: SourceConfig) -> SourceGate:
+    def _timeouts(self, config: SourceConfig) -> Timeouts:
+        """Return how long a source is waited for; a page that a browser has to load takes longer than an answer."""
+        browser, fetch = self._settings.browser.timeouts, self._settings.fetching.timeout
+        return Timeouts(
+            page=browser.page, navigation=browser.navigation, fetch=fetch if config.browser is None else browser.page
+        )
+
+    def _camera(self, config: SourceConfig, fetcher: RenewableFetcher) -> Camera | None:
+        """Return what takes pictures of a source's pages; `None` when none are kept, or there is nothing to see."""
+        if self._pictures is None or config.browser is None:
+            return None
+
+        async def picture(address: str) -> bytes | None:
+            current = fetcher.current
+            return await current.picture(address) if isinstance(current, TakesPictures) else None
+
+        camera = Camera(config.domain_id, picture=picture, album=self._pictures, clock=self._clock, bus=self._bus)
+        self._cameras.append(camera)
+        return camera
+
+    def _gate(self, config: SourceConfig, camera: Camera | None) -> SourceGate:
         breaker = self._settings.resilience.circuit_breaker
         return SourceGate(
             config.domain_id,
             policy=source_policy(breaker.source_timeout),
             probe_seconds=breaker.layout_probe,
             pages=self._pages,
+            camera=camera,
             clock=self._clock,
             bus=self._bus,
         )

@@ -1,28 +1,33 @@
 """The whole check-up: every check once, in the order in which a person would mend things."""
 
+import os
 import shutil
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import psutil
 
 from longstop.doctor import machine, measure, place
 from longstop.doctor.base import Check
-from longstop.fetching.browser.chromium import BrowserKind, find_chromium
+from longstop.doctor.machine import Remedy
+from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.chromium import find_chromium
 from longstop.settings import Settings
 
 
 def examine(environ: Mapping[str, str]) -> list[Check]:
-    """Return what was found; it takes a second at most and leaves nothing behind."""
+    """Return what was found; it takes a few seconds at most and leaves nothing behind."""
     settings, checked = place.check_settings(environ)
+    remedy = Remedy(os.geteuid() == 0, shutil.which("apt-get") is not None, sys.executable)
     return [
         *_machine(settings),
         checked,
         *place.check_sources(settings.sources),
         *_data(settings),
         *_ports(settings),
-        *_browsers(settings),
-        *(machine.check_program(program, shutil.which(program.name)) for program in machine.PROGRAMS),
+        *_browsers(settings, environ, remedy),
+        *_programs(settings, environ, remedy),
     ]
 
 
@@ -45,12 +50,27 @@ def _data(settings: Settings) -> list[Check]:
     ]
 
 
-def _browsers(settings: Settings) -> list[Check]:
-    packages = {BrowserKind.SHELL: "chromium-headless-shell", BrowserKind.HEADLESS: "chromium"}
-    found = {kind: find_chromium(kind, settings.scraper.browser.executable) for kind in packages}
+def _browsers(settings: Settings, environ: Mapping[str, str], remedy: Remedy) -> list[Check]:
+    wanted = place.browsers_wanted(settings)
+    named = settings.scraper.browser.executable
+    paths = {kind: Path(named) if named else find_chromium(kind, "", environ) for kind in machine.BROWSER_PACKAGES}
+    starts = measure.browser_starts(paths, environ)
     return [
-        machine.check_chromium(kind, str(found[kind]) if found[kind] else None, package)
-        for kind, package in packages.items()
+        machine.check_chromium(kind, starts[kind], remedy, is_needed=kind in wanted, is_root=remedy.is_root)
+        for kind in machine.BROWSER_PACKAGES
+    ]
+
+
+def _programs(settings: Settings, environ: Mapping[str, str], remedy: Remedy) -> list[Check]:
+    needs_display = BrowserKind.HEADED in place.browsers_wanted(settings) and not environ.get("DISPLAY")
+    return [
+        machine.check_program(
+            program,
+            shutil.which(program.name),
+            remedy,
+            is_needed=needs_display and program.name == machine.DISPLAY_PROGRAM,
+        )
+        for program in machine.PROGRAMS
     ]
 
 

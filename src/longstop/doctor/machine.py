@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from longstop.doctor.base import Check, Verdict, judged
+from longstop.fetching.browser.base import BrowserKind
 
 OLDEST_PYTHON = (3, 11)
 #: The wall clock cannot be before the day on which this was written.
@@ -30,10 +31,45 @@ class Program(Struct, frozen=True):
     used_for: str
 
 
+#: What Debian and Ubuntu call the browsers; one with a window is the same program as one without.
+BROWSER_PACKAGES = {BrowserKind.SHELL: "chromium-headless-shell", BrowserKind.HEADLESS: "chromium"}
+DISPLAY_PROGRAM = "Xvfb"
+
+
+class BrowserStart(Struct, frozen=True):
+    """How the start of a browser went."""
+
+    path: str
+    #: Why it does not start; empty when it does.
+    problem: str = ""
+
+
+class Remedy(Struct, frozen=True):
+    """How this person can get a program onto this machine, to the letter."""
+
+    is_root: bool
+    #: Whether packages come from Debian or Ubuntu.
+    has_apt: bool
+    #: The Python that runs us, and which has Playwright.
+    python: str
+
+    def for_program(self, package: str) -> str:
+        if not self.has_apt:
+            return f"install {package} as this system does it"
+        return f"run {'' if self.is_root else 'sudo '}apt-get install {package}"
+
+    def for_browser(self, package: str) -> str:
+        download = f"{self.python} -m playwright install chromium"
+        if not self.has_apt:
+            return f"run {download}"
+        return self.for_program(package) if self.is_root else f"{self.for_program(package)}; without sudo: {download}"
+
+
 PROGRAMS = (
     Program("openssl", "openssl", "certificates in tests of fetching"),
     Program("strace", "strace", "kills at exact moments in tests of the store"),
-    Program("Xvfb", "xvfb", "browsers with a window on a machine without a screen"),
+    Program(DISPLAY_PROGRAM, "xvfb", "browsers with a window on a machine without a screen"),
+    Program("faketime", "faketime", "clocks that leap in tests"),
     Program("promtool", "prometheus", "a second opinion on the metrics in tests"),
 )
 
@@ -97,26 +133,35 @@ def check_space(place: str, free_bytes: int) -> Check:
     )
 
 
-def check_chromium(kind: str, path: str | None, package: str) -> Check:
+def check_chromium(
+    kind: BrowserKind, start: BrowserStart | None, remedy: Remedy, *, is_needed: bool, is_root: bool
+) -> Check:
     """Judge whether a kind of browser can be started; who reads sites by HTTP only needs none."""
-    if path is not None:
-        return Check(name=f"browser, {kind}", verdict=Verdict.OK, found=path, is_needed=False)
-    return Check(
-        name=f"browser, {kind}",
-        verdict=Verdict.MISSING,
-        found="for sites that give their data only to a page",
-        advice=f"run sudo apt-get install {package}, or write the path of a Chromium into BROWSER_EXECUTABLE",
-        is_needed=False,
-    )
+    name = f"browser, {kind}"
+    if start is None:
+        found = "there is none; it reads sites that give their data only to a page"
+        return Check(
+            name=name,
+            verdict=Verdict.MISSING,
+            found=found,
+            advice=remedy.for_browser(BROWSER_PACKAGES[kind]),
+            is_needed=is_needed,
+        )
+    if start.problem:
+        found = f"{start.path} does not start: {start.problem}"
+        advice = "run the program by hand to see why, or write the path of another Chromium into BROWSER_EXECUTABLE"
+        return judged(name, found, advice, is_good=False, is_needed=is_needed)
+    sandbox = ", as root without its sandbox" if is_root else ""
+    return judged(name, f"{start.path} starts{sandbox}", "", is_good=True, is_needed=is_needed)
 
 
-def check_program(program: Program, path: str | None) -> Check:
+def check_program(program: Program, path: str | None, remedy: Remedy, *, is_needed: bool = False) -> Check:
     if path is not None:
-        return Check(name=program.name, verdict=Verdict.OK, found=path, is_needed=False)
+        return Check(name=program.name, verdict=Verdict.OK, found=path, is_needed=is_needed)
     return Check(
         name=program.name,
         verdict=Verdict.MISSING,
-        found=f"for {program.used_for}",
-        advice=f"run sudo apt-get install {program.package}",
-        is_needed=False,
+        found=f"there is none; it is for {program.used_for}",
+        advice=remedy.for_program(program.package),
+        is_needed=is_needed,
     )

@@ -3,20 +3,27 @@
 import errno
 import os
 import resource
+import signal
 import socket
+import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
 
-from longstop.doctor.machine import Moment
+from longstop.doctor.machine import BrowserStart, Moment
 from longstop.doctor.place import Holder
+from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.chromium import launch_arguments
 
 _ANSWER_WITHIN = 5.0
+_START_WITHIN = 15.0
 _LOCKS = Path("/proc/locks")
 
 
@@ -57,6 +64,50 @@ def user_agent() -> tuple[str | None, str]:
             return str(answer.text), ""
     except Exception as error:  # whatever a broken library raises, it is the finding
         return None, f"curl_cffi fails: {error}"
+
+
+def browser_starts(
+    paths: Mapping[BrowserKind, Path | None], environ: Mapping[str, str]
+) -> dict[BrowserKind, BrowserStart | None]:
+    """Return how each browser starts, `None` where there is none; all are tried at once."""
+    with ThreadPoolExecutor() as threads:
+        started = {kind: threads.submit(_start, path, environ) for kind, path in paths.items() if path}
+    return {kind: started[kind].result() if kind in started else None for kind in paths}
+
+
+def _start(path: Path, environ: Mapping[str, str]) -> BrowserStart:
+    """Start a browser as we would, with an empty page; whatever it needs of the machine shows only then."""
+    if not os.access(path, os.X_OK):
+        return BrowserStart(str(path), "there is no such program")
+    with TemporaryDirectory(prefix="longstop-", ignore_cleanup_errors=True) as profile:
+        program = subprocess.Popen(  # noqa: S603, the operator's own browser
+            [
+                str(path),
+                *launch_arguments(is_root=os.geteuid() == 0),
+                *("--headless", f"--user-data-dir={profile}", "--dump-dom", "about:blank"),
+            ],
+            env={**environ, "HOME": profile},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            said, complaints = program.communicate(timeout=_START_WITHIN)
+        except subprocess.TimeoutExpired:
+            return BrowserStart(str(path), f"it says nothing for {_START_WITHIN:g} s")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
+    return BrowserStart(str(path), "" if b"<html>" in said else _last_words(complaints, program.returncode))
+
+
+def _last_words(complaints: bytes, status: int) -> str:
+    lines = complaints.decode(errors="replace").strip().splitlines()
+    grave = [line for line in lines if "FATAL" in line or "error while loading" in line]
+    said = "".join(letter for letter in (grave or lines or [""])[-1] if letter.isprintable())
+    return said[:200] or f"it ends with {status}"
 
 
 def listener_on(host: str, port: int) -> Holder | None:

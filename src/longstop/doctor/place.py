@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from longstop.doctor.base import Check, Verdict, judged
 from longstop.errors import SettingsError
+from longstop.fetching.browser.base import BrowserKind
 from longstop.settings import Settings, read_settings
 from longstop.sources.base import SourceConfig
 from longstop.sources.registry import load_sources, make_source
@@ -43,6 +44,18 @@ def check_sources(path: Path) -> list[Check]:
     if not enabled:
         return [_none_enabled(path, configs)]
     return [_check_source(config) for config in enabled]
+
+
+def browsers_wanted(settings: Settings) -> set[BrowserKind]:
+    """Return the kinds of browser that enabled sites are read by; one with a window is a whole one, too."""
+    try:
+        configs = load_sources(settings.sources)
+    except SettingsError:
+        return set()
+    kinds = {config.browser for config in configs if config.enabled and config.browser}
+    if BrowserKind.HEADLESS in kinds and not settings.scraper.browser.headless:
+        kinds.add(BrowserKind.HEADED)
+    return kinds | ({BrowserKind.HEADLESS} if BrowserKind.HEADED in kinds else set())
 
 
 def check_data_directory(path: Path, holder: Holder | None) -> Check:
@@ -97,7 +110,8 @@ def _check_source(config: SourceConfig) -> Check:
     except SettingsError as error:
         return judged(name, "it cannot be made", _one_line(error), is_good=False)
     leave = f"leave: {config.permission}" if config.permission else "no leave needed on private addresses"
-    return judged(name, f"enabled; {leave}", "", is_good=True)
+    way = f"by a browser ({config.browser})" if config.browser else "by HTTP"
+    return judged(name, f"enabled, read {way}; {leave}", "", is_good=True)
 
 
 def _one_line(error: SettingsError) -> str:

@@ -13,17 +13,27 @@ from longstop.telemetry.events import (
     ErrorRateHigh,
     FeedFrozen,
     FeedThawed,
+    HealthDegraded,
+    HealthFailing,
+    HealthRestored,
     HotViewFailed,
     LayoutBroken,
     LayoutMended,
+    LoopResumed,
+    LoopStalled,
     MatchGone,
     MatchStale,
+    MemoryEased,
+    MemoryExceeded,
+    MemoryHigh,
     PollSucceeded,
     RecordsFailed,
+    RecoveryFailed,
     Severity,
     SourceAnswers,
     SourceChallenges,
     StoreFailed,
+    TaskEnded,
     TaskFailed,
     Telemetry,
     WatchRestarted,
@@ -33,7 +43,7 @@ MAX_TEXT_CHARACTERS = 1_000
 #: A watch that begins anew for this reason was in trouble; the others are routine, or told by an alert of their own.
 TROUBLED = frozenset({"errors"})
 #: Traces name files and show values: they stay in the log.
-_UNTOLD = frozenset({"stack_trace"})
+_UNTOLD = frozenset({"stack_trace", "stacks"})
 
 
 class Alert(Struct, frozen=True, kw_only=True):
@@ -100,6 +110,13 @@ def _own_trouble(event: Telemetry) -> Alert | None:
         case TaskFailed():
             text = f"{event.error_type}: {event.error_message}. A bug; the trace is in the log, and the work goes on."
             return _alert(event, f"{event.task} {event.error_type}", f"an unexpected error in {event.task}", text)
+        case HealthFailing():
+            return _alert(event, "", "matches in play are not read", event.reason)
+        case RecoveryFailed():
+            return _alert(event, event.subject, f"a {event.kind} of {event.subject} did not help", event.observed)
+        case LoopStalled():
+            text = "Nothing is done meanwhile; the stacks are in the log."
+            return _alert(event, "", f"the event loop has stood still for {event.seconds:.0f} s", text)
         case HotViewFailed():
             return _alert(event, "", "the live view cannot be written", event.error_message)
         case StoreFailed():
@@ -107,8 +124,19 @@ def _own_trouble(event: Telemetry) -> Alert | None:
         case RecordsFailed():
             return _alert(event, event.records, f"the {event.records} cannot be written", event.error_message)
         case ChildDied():
-            text = f"Exit code {event.exit_code}; started again in {event.restart_in_seconds:.0f} s."
+            text = f"Exit code {event.exit_code}: {event.reason}; started again in {event.restart_in_seconds:.0f} s."
             return _alert(event, event.process, f"the process {event.process} died", text)
+        case MemoryHigh():
+            title = f"the process {event.process} takes {event.rss_bytes >> 20} MB"
+            text = f"Above {event.soft_limit_bytes >> 20} MB it begins anew; it has {event.processes} processes."
+            return _alert(event, event.process, title, text)
+        case MemoryExceeded():
+            title = f"the process {event.process} took {event.rss_bytes >> 20} MB and is started again"
+            text = f"The {event.limit} limit is {event.limit_bytes >> 20} MB; it had {event.processes} processes."
+            return _alert(event, f"{event.process} {event.limit}", title, text)
+        case TaskEnded():
+            text = "A bug; it is started again."
+            return _alert(event, event.task, f"{event.task} has ended, and never should", text)
         case _:
             return None
 
@@ -127,8 +155,15 @@ def _relief(event: Telemetry) -> Alert | None:
         case SourceAnswers():
             title, text = f"{event.source} gives data again", f"After {event.challenges} challenges."
             return _end_of(SourceChallenges, event, event.source, title, text)
+        case HealthRestored() | HealthDegraded():
+            return _end_of(HealthFailing, event, "", "matches in play are read again", "")
+        case LoopResumed():
+            return _end_of(LoopStalled, event, "", "the event loop turns again", f"After {event.seconds:.0f} s.")
         case FeedThawed():
             return _end_of(FeedFrozen, event, event.ref, f"{event.ref} moves again", f"After {event.seconds:.0f} s.")
+        case MemoryEased():
+            title = f"the process {event.process} takes {event.held_bytes >> 20} MB again"
+            return _end_of(MemoryHigh, event, event.process, title, "")
         case _:
             return None
 

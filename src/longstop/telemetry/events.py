@@ -44,6 +44,54 @@ class ChildDied(Telemetry, frozen=True, kw_only=True):
     pid: int
     exit_code: int
     restart_in_seconds: float
+    #: What the exit code means, in words.
+    reason: str = ""
+
+
+class ChildRenewed(Telemetry, frozen=True, kw_only=True):
+    """The supervisor ended a child in order to start it again, and why."""
+
+    name = "process.renewed"
+    severity = Severity.WARN
+    process: str
+    pid: int
+    exit_code: int
+    reason: str
+
+
+class MemoryHigh(Telemetry, frozen=True, kw_only=True):
+    """A child and all that it has started take more than 80 % of the soft limit."""
+
+    name = "memory.high"
+    severity = Severity.WARN
+    process: str
+    rss_bytes: int
+    #: `None` where the kernel would not say.
+    pss_bytes: int | None
+    processes: int
+    soft_limit_bytes: int
+
+
+class MemoryEased(Telemetry, frozen=True, kw_only=True):
+    """They take less again."""
+
+    name = "memory.eased"
+    process: str
+    held_bytes: int
+
+
+class MemoryExceeded(Telemetry, frozen=True, kw_only=True):
+    """A child and all that it has started take more than a limit: it is started again."""
+
+    name = "memory.exceeded"
+    severity = Severity.ERROR
+    process: str
+    #: Which one: `soft` or `hard`.
+    limit: str
+    limit_bytes: int
+    rss_bytes: int
+    pss_bytes: int | None
+    processes: int
 
 
 class MatchDiscovered(Telemetry, frozen=True, kw_only=True):
@@ -241,7 +289,7 @@ class WatchRestarted(Telemetry, frozen=True, kw_only=True):
     severity = Severity.WARN
     match_id: int
     ref: str
-    #: Why: `stale`, `errors`, `lifetime` or `cool_down`.
+    #: Why: `stale`, `errors`, `lifetime`, `cool_down`, `asked` or `recycled`.
     reason: str
     #: How long the watch had lasted.
     age_seconds: float
@@ -329,6 +377,27 @@ class LayoutMended(Telemetry, frozen=True, kw_only=True):
     failures: int
 
 
+class RoomRefused(Telemetry, frozen=True, kw_only=True):
+    """New matches are not taken up, since memory is short; they are asked for again after a while."""
+
+    name = "room.refused"
+    severity = Severity.WARN
+    source: str
+    wanted: int
+    available_bytes: int
+    needed_bytes: int
+    seconds: float
+
+
+class WatchEnded(Telemetry, frozen=True, kw_only=True):
+    """A match that nothing has moved for long is let go, since memory is short; a listing or a start brings it back."""
+
+    name = "watch.ended"
+    match_id: int
+    ref: str
+    idle_seconds: float
+
+
 class MatchGone(Telemetry, frozen=True, kw_only=True):
     """A match's pages are not found, again and again, and no list shows it: it is taken for over."""
 
@@ -398,6 +467,14 @@ class TaskFailed(Telemetry, frozen=True, kw_only=True):
         )
 
 
+class TaskEnded(Telemetry, frozen=True, kw_only=True):
+    """A background task that never ends has ended: a bug, and it is started again."""
+
+    name = "task.ended"
+    severity = Severity.CRITICAL
+    task: str
+
+
 class ResourceFailed(Telemetry, frozen=True, kw_only=True):
     """A page that is good to have, but not needed for the poll, could not be read."""
 
@@ -410,6 +487,27 @@ class ResourceFailed(Telemetry, frozen=True, kw_only=True):
     error_message: str
     #: Where the page that could not be read is kept, below the data directory.
     page: str | None = None
+
+
+class SelectorFellBack(Telemetry, frozen=True, kw_only=True):
+    """A drawn page does not show a field where it should stand; it was found elsewhere."""
+
+    name = "selector.fell_back"
+    severity = Severity.WARN
+    source: str
+    ref: str
+    field: str
+    #: Which of the field's selectors served, counted from 0.
+    selector: int
+
+
+class PictureKept(Telemetry, frozen=True, kw_only=True):
+    """A page that could not be read was photographed."""
+
+    name = "picture.kept"
+    source: str
+    #: Where, below the data directory.
+    page: str
 
 
 class MetricsServed(Telemetry, frozen=True, kw_only=True):
@@ -446,11 +544,109 @@ class StoreFailed(Telemetry, frozen=True, kw_only=True):
     error_message: str
 
 
+class CommandAnswered(Telemetry, frozen=True, kw_only=True):
+    """Somebody asked the scraper for something, and this came of it."""
+
+    name = "command.answered"
+    id: int
+    kind: str
+    asked_by: str
+    state: str
+    answer: str
+    seconds: float
+
+
 class RecordsFailed(Telemetry, frozen=True, kw_only=True):
     """What is written about the work could not be; the work itself goes on."""
 
     name = "records.failed"
     severity = Severity.ERROR
-    #: Which records: `errors` or `match logs`.
+    #: Which records: `errors`, `match logs`, `recoveries`, `health log` or `commands`.
     records: str
     error_message: str
+
+
+class RecoveryBegan(Telemetry, frozen=True, kw_only=True):
+    """Something is done without a person; what comes of it is told later, under the same id."""
+
+    name = "recovery.began"
+    severity = Severity.WARN
+    id: str
+    kind: str
+    trigger: str
+    subject: str
+
+
+class RecoverySucceeded(Telemetry, frozen=True, kw_only=True):
+    """It was seen to help."""
+
+    name = "recovery.succeeded"
+    id: str
+    kind: str
+    subject: str
+    observed: str
+    duration_seconds: float
+
+
+class RecoveryFailed(Telemetry, frozen=True, kw_only=True):
+    """It was not seen to help."""
+
+    name = "recovery.failed"
+    severity = Severity.ERROR
+    id: str
+    kind: str
+    subject: str
+    observed: str
+    duration_seconds: float
+
+
+class HealthRestored(Telemetry, frozen=True, kw_only=True):
+    """A scraper is healthy again."""
+
+    name = "health.restored"
+    before: str
+
+
+class HealthDegraded(Telemetry, frozen=True, kw_only=True):
+    """Matches in play are older than they should be, or rest."""
+
+    name = "health.degraded"
+    severity = Severity.WARN
+    before: str
+    reason: str
+
+
+class HealthFailing(Telemetry, frozen=True, kw_only=True):
+    """A match in play was not read for two minutes, or none was for ninety seconds."""
+
+    name = "health.failing"
+    severity = Severity.CRITICAL
+    before: str
+    reason: str
+
+
+class HealthRecovering(Telemetry, frozen=True, kw_only=True):
+    """What is asked with was made afresh; the first good look ends it."""
+
+    name = "health.recovering"
+    severity = Severity.WARN
+    before: str
+    reason: str
+
+
+class LoopStalled(Telemetry, frozen=True, kw_only=True):
+    """The event loop did not turn for seconds; the stacks say where it stands."""
+
+    name = "loop.stalled"
+    severity = Severity.ERROR
+    seconds: float
+    #: Of all threads, the loop's own first, with the task that it runs.
+    stacks: str
+
+
+class LoopResumed(Telemetry, frozen=True, kw_only=True):
+    """It turns again, after so long."""
+
+    name = "loop.resumed"
+    severity = Severity.WARN
+    seconds: float

@@ -13,6 +13,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from longstop.fetching.browser.gauges import browser_gauges
 from longstop.storage.base import FindingKind
 from longstop.telemetry.metrics import Reading, Spread
 
@@ -37,12 +38,15 @@ class _Families(Collector):
         yield from _of_sites(self._reading)
         yield from _of_the_care(self._reading)
         yield from _of_the_store(self._reading)
+        yield from browser_gauges(self._reading.browsers, self._reading.proxy_bytes)
 
 
 def _of_the_process(reading: Reading) -> Iterator[Metric]:
     yield _gauge("active_scrapers_count", "Scrapers that run in this process.", (), [((), 1)])
     memory = [((reading.node,), reading.rss_bytes)]
     yield _gauge("scraper_memory_bytes", "Resident memory of the scraper process.", ("node",), memory)
+    lag = [] if reading.loop_lag_seconds is None else [((reading.node,), reading.loop_lag_seconds)]
+    yield _gauge("scraper_loop_lag_seconds", "How late the event loop was at worst within ten seconds.", ("node",), lag)
     depth = [((priority,), count) for priority, count in reading.waiting.items()]
     yield _gauge("scraper_queue_depth", "Looks that wait for a slot.", ("priority",), depth)
 

@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from msgspec import Struct
 
+from longstop.fetching.browser.base import BrowserCensus
 from longstop.model.match import MonitoringRecord, Priority, priority_of
 from longstop.telemetry.events import (
     BreakerClosed,
@@ -36,7 +37,7 @@ OTHER = "other"
 
 #: What a breaker guards, and why a watch begins anew: told from the start, so that a first time is a step up from 0.
 SCOPES = ("target", "match", "source")
-RESTART_REASONS = ("stale", "errors", "lifetime", "cool_down")
+RESTART_REASONS = ("stale", "errors", "lifetime", "cool_down", "asked", "recycled")
 
 FRESHNESS_BOUNDS = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 LATENCY_BOUNDS = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -79,6 +80,11 @@ class Watched(Struct, frozen=True, kw_only=True):
     #: The kinds of all open findings.
     findings: Sequence[str]
     rss_bytes: int
+    #: The worst of the last ten seconds.
+    loop_lag_seconds: float | None = None
+    browsers: tuple[BrowserCensus, ...] = ()
+    #: Through the proxy in this month; `None` where there is none.
+    proxy_bytes: int | None = None
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -86,6 +92,7 @@ class Reading(Struct, frozen=True, kw_only=True):
 
     node: str
     rss_bytes: int
+    loop_lag_seconds: float | None = None
     matches: tuple[MatchReading, ...]
     #: Seconds since the last accepted poll, by match; only those in play.
     staleness: Mapping[str, float]
@@ -104,6 +111,8 @@ class Reading(Struct, frozen=True, kw_only=True):
     requests_rejected: Mapping[str, int]
     requests_retried: Mapping[str, int]
     watches_restarted: Mapping[str, int]
+    browsers: tuple[BrowserCensus, ...] = ()
+    proxy_bytes: int | None = None
 
 
 class _Tally:
@@ -177,6 +186,7 @@ class Metrics:
         return Reading(
             node=_label(watched.node),
             rss_bytes=watched.rss_bytes,
+            loop_lag_seconds=watched.loop_lag_seconds,
             matches=tuple(_match_reading(name, series) for name, series in self._matches.items()),
             staleness=_staleness(watched.records, now, self._matches.keys()),
             freshness=self._freshness.spread(),
@@ -191,6 +201,8 @@ class Metrics:
             requests_rejected=dict(self._requests_rejected),
             requests_retried=dict(self._requests_retried),
             watches_restarted=dict(self._watches_restarted),
+            browsers=watched.browsers,
+            proxy_bytes=watched.proxy_bytes,
         )
 
     def _series(self, ref: str) -> _MatchSeries:

@@ -1,39 +1,62 @@
 """The account at a trial's end: every event that the truth log has against every event that the API serves."""
 
-from collections.abc import Container
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
+from longstop.model.match import Sport
 from longstop.simulator.judge import Verdict, judge, wrong_scores
-from longstop.simulator.truth import read_truth
-from longstop.trial.sample import all_events, list_matches
+from longstop.simulator.truth import TruthLine, read_truth
+from longstop.trial.findable import expected
+from longstop.trial.sample import all_events, list_matches, sport_at, sport_of
 from longstop.trial.settle import SETTLE_WITHIN, final_sync
 from longstop.trial.stage import Stage
 
 
 async def account(stage: Stage, *, within: float = SETTLE_WITHIN) -> Verdict:
     """Stop the world, let the product read it whole once more, and compare; `matches` are those that the API lists."""
+    return total((await accounts(stage, within=within)).values())
+
+
+async def accounts(stage: Stage, *, within: float = SETTLE_WITHIN) -> dict[Sport, Verdict]:
+    """Do the same, with a verdict for each sport that is shown."""
     await final_sync(stage, within=within)
     entries = await list_matches(stage)
+    truth = list(read_truth(stage.truth))
+    return {
+        sport: await _account(
+            stage,
+            [entry for entry in entries if sport_of(entry) is sport],
+            expected(sport, truth, known={_name(entry) for entry in entries}, since=stage.ready_at),
+        )
+        for sport in sorted({sport_at(site) for site in stage.sites})
+    }
+
+
+def total(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return what several verdicts say together."""
+    each = list(verdicts)
+    return Verdict(
+        matches=sum(verdict.matches for verdict in each),
+        events_truth=sum(verdict.events_truth for verdict in each),
+        events_stored=sum(verdict.events_stored for verdict in each),
+        lost=sum(verdict.lost for verdict in each),
+        duplicated=sum(verdict.duplicated for verdict in each),
+        ghost=sum(verdict.ghost for verdict in each),
+        declared=sum(verdict.declared for verdict in each),
+        wrong=sum(verdict.wrong for verdict in each),
+        details=tuple(sentence for verdict in each for sentence in verdict.details),
+    )
+
+
+async def _account(stage: Stage, entries: Sequence[dict[str, Any]], truth: Sequence[TruthLine]) -> Verdict:
     stored = {_name(entry): await all_events(stage, entry["url"]) for entry in entries}
     declared = {_name(entry): (await stage.api.get(f"{entry['url']}/findings")).body["findings"] for entry in entries}
-    unlisted = await _never_listed(stage, stored)
-    truth = [line for line in read_truth(stage.truth) if line.match not in unlisted]
     verdict = judge(truth, stored, declared=declared, sites=stage.sites)
     payloads = {_name(entry): (await stage.api.get(entry["url"])).body for entry in entries}
     wrong = wrong_scores(truth, payloads, stage.sites)
     return replace(verdict, matches=len(entries), wrong=len(wrong), details=(*verdict.details, *wrong[:20]))
-
-
-async def _never_listed(stage: Stage, stored: Container[str]) -> set[str]:
-    """Return the football matches that nobody could find: a live list has no place for what is not being played."""
-    matches = (await stage.simulator.get("/_sim/status")).body["matches"]
-    return {
-        match["key"]
-        for match in matches
-        if match["sport"] == "football" and match["phase"] != "live" and match["key"] not in stored
-    }
 
 
 def _name(entry: dict[str, Any]) -> str:

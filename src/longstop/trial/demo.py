@@ -1,6 +1,7 @@
 """The demo: simulated matches, a whole Longstop, and a table that shows how fresh they are."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ from rich.console import Console
 from rich.live import Live
 
 from longstop.clock import SystemClock
-from longstop.trial.account import account
-from longstop.trial.report import DemoReport
+from longstop.fetching.browser.base import BrowserKind
+from longstop.model.match import Sport
+from longstop.simulator.judge import Verdict
+from longstop.trial.account import accounts, total
+from longstop.trial.report import DemoReport, SportReport
 from longstop.trial.sample import Samples, list_matches, percentile
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
@@ -24,11 +28,13 @@ MEGABYTE = 1_000_000
 class DemoOptions(Struct, frozen=True, kw_only=True):
     seconds: float | None
     matches: int
-    #: With commas, as `longstop simulate` takes them.
-    kinds: str
+    #: With commas, as `longstop simulate` takes them; `None` takes what the sites show.
+    kinds: str | None
     speed: float
     seed: int
     sites: tuple[str, ...]
+    #: The kind of browser that reads them; `None` reads them by HTTP.
+    browser: BrowserKind | None
     truth: Path | None
     keep: Path | None
     api_port: int
@@ -38,12 +44,13 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
 async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
     """Run until the time is over or Ctrl-C, then stop the world and account for every event."""
     simulate = (
-        *("--matches", str(options.matches), "--kinds", options.kinds),
-        *("--speed", str(options.speed), "--seed", str(options.seed)),
+        *("--matches", str(options.matches), "--speed", str(options.speed), "--seed", str(options.seed)),
+        *(("--kinds", options.kinds) if options.kinds else ()),
     )
     stage_options = StageOptions(
         simulate=simulate,
         sites=options.sites,
+        browser=options.browser or "none",
         truth=options.truth,
         keep=options.keep,
         api_port=options.api_port,
@@ -93,7 +100,8 @@ async def _sample(stage: Stage, samples: Samples, live: Live | None) -> None:
 
 
 async def _account(stage: Stage, samples: Samples) -> DemoReport:
-    verdict = await account(stage)
+    verdicts = await accounts(stage)
+    verdict, ages = total(verdicts.values()), [age for each in samples.ages.values() for age in each]
     p95 = percentile(samples.api_seconds, 0.95)
     return DemoReport(
         matches=verdict.matches,
@@ -104,11 +112,26 @@ async def _account(stage: Stage, samples: Samples) -> DemoReport:
         ghost=verdict.ghost,
         declared=verdict.declared,
         wrong=verdict.wrong,
-        freshness_p50_s=_rounded(percentile(samples.ages, 0.50)),
-        freshness_p99_s=_rounded(percentile(samples.ages, 0.99)),
+        freshness_p50_s=_rounded(percentile(ages, 0.50)),
+        freshness_p99_s=_rounded(percentile(ages, 0.99)),
         rss_mb=round(samples.peak_rss_bytes / MEGABYTE, 1),
         api_p95_ms=_rounded(p95 * 1000 if p95 is not None else None),
+        sports=tuple(_of_sport(sport, each, samples.ages[sport]) for sport, each in verdicts.items()),
         details=verdict.details,
+    )
+
+
+def _of_sport(sport: Sport, verdict: Verdict, ages: Sequence[float]) -> SportReport:
+    return SportReport(
+        sport=sport,
+        matches=verdict.matches,
+        events_truth=verdict.events_truth,
+        events_stored=verdict.events_stored,
+        lost=verdict.lost,
+        duplicated=verdict.duplicated,
+        ghost=verdict.ghost,
+        freshness_p50_s=_rounded(percentile(ages, 0.50)),
+        freshness_p99_s=_rounded(percentile(ages, 0.99)),
     )
 
 

@@ -3,6 +3,20 @@
 from msgspec import Struct
 
 
+class SportReport(Struct, frozen=True, kw_only=True):
+    """What was found of one sport."""
+
+    sport: str
+    matches: int
+    events_truth: int
+    events_stored: int
+    lost: int
+    duplicated: int
+    ghost: int
+    freshness_p50_s: float | None
+    freshness_p99_s: float | None
+
+
 class DemoReport(Struct, frozen=True, kw_only=True):
     """What a demo measured, through the public API and the truth log alone."""
 
@@ -20,6 +34,8 @@ class DemoReport(Struct, frozen=True, kw_only=True):
     freshness_p99_s: float | None
     rss_mb: float
     api_p95_ms: float | None
+    #: The same by sport.
+    sports: tuple[SportReport, ...] = ()
     details: tuple[str, ...] = ()
 
     @property

@@ -1,6 +1,7 @@
 """What is measured while a trial runs: ages and response times, as a consumer of the API sees them."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longstop.api.shapes import data_path
@@ -12,28 +13,35 @@ IN_PLAY = ("live", "break")
 _SPORTS = {"sofascore": Sport.FOOTBALL}
 
 
+def sport_at(site: str) -> Sport:
+    return _SPORTS.get(site, Sport.CRICKET)
+
+
+def sport_of(entry: Mapping[str, Any]) -> Sport:
+    """Return what is played in a match as the API lists it."""
+    return sport_at(entry["match_id"].partition("_")[0])
+
+
 class Samples:
     """Collects measurements; a percentile of nothing is `None`, not zero."""
 
     def __init__(self) -> None:
-        self.ages: list[float] = []
+        self.ages: defaultdict[Sport, list[float]] = defaultdict(list)
         self.api_seconds: list[float] = []
         self.peak_rss_bytes = 0
 
     async def take(self, stage: Stage, entries: Sequence[dict[str, Any]]) -> None:
         """Measure once: the age of every match in play, the time of some answers, the memory."""
-        self.ages += [
-            entry["data_age_seconds"]
-            for entry in entries
-            if entry["status"] in IN_PLAY and entry["data_age_seconds"] is not None
-        ]
+        for entry in entries:
+            if entry["status"] in IN_PLAY and entry["data_age_seconds"] is not None:
+                self.ages[sport_of(entry)].append(entry["data_age_seconds"])
         self.peak_rss_bytes = max(self.peak_rss_bytes, stage.rss_bytes())
 
 
 async def list_matches(stage: Stage, samples: Samples | None = None) -> list[dict[str, Any]]:
     """Return all matches as the API lists them, sport by sport."""
     entries: list[dict[str, Any]] = []
-    for sport in sorted({_SPORTS.get(site, Sport.CRICKET) for site in stage.sites}):
+    for sport in sorted({sport_at(site) for site in stage.sites}):
         after: int | None = 0
         while after is not None:
             answer = await stage.api.get(f"{data_path(sport)}/matches?limit=500&after={after}")

@@ -28,27 +28,33 @@ async def final_sync(stage: Stage, *, within: float = SETTLE_WITHIN) -> None:
 
 async def wait_until_synced(stage: Stage, *, since: datetime, within: float = SETTLE_WITHIN) -> None:
     """Wait until every match of the world is known and in sync by a look younger than `since`."""
-    status = await stage.simulator.get("/_sim/status")
-    wanted = {name for match in status.body["matches"] for site in stage.sites if (name := _name_at(site, match))}
-    wanted |= {entry["match_id"] for entry in await list_matches(stage)}
-    waiting = wanted
+    known = {entry["match_id"] for entry in await list_matches(stage)}
+    waiting = wanted = known | await _shown(stage)
     try:
         async with asyncio.timeout(within):
             while waiting:
                 # Looking costs the API as much as it lists, and must not slow down what is waited for.
                 await asyncio.sleep(0.1 + len(wanted) * LOOK_SECONDS_PER_MATCH)
                 synced = {entry["match_id"] for entry in await list_matches(stage) if _is_synced(entry, since)}
+                # One that has left its site's list before anybody saw it there is not going to be found.
+                wanted = known | await _shown(stage)
                 waiting = wanted - synced
     except TimeoutError as error:
         names = ", ".join(sorted(waiting)[:5])
         raise UsageError(f"{len(waiting)} matches were not in sync within {within:g} s: {names}") from error
 
 
+async def _shown(stage: Stage) -> set[str]:
+    """Return the matches that the sites list now."""
+    matches = (await stage.simulator.get("/_sim/status")).body["matches"]
+    return {name for match in matches for site in stage.sites if (name := _name_at(site, match))}
+
+
 def _name_at(site: str, match: dict[str, str]) -> str | None:
     """Return what a site's reader must know a match by; `None` where the site does not list it."""
     sport, name = _NAMES[site]
-    # The live list of football has what is being played, and nothing else.
-    is_listed = match["sport"] == sport and (sport == "cricket" or match["phase"] == "live")
+    # The live list of football has what is being played, its breaks included, and nothing else.
+    is_listed = match["sport"] == sport and (sport == "cricket" or match["phase"] in ("live", "break"))
     return f"{site}_{match[name]}" if is_listed else None
 
 

@@ -7,13 +7,16 @@ import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psutil
 from msgspec import Struct
 
+from longstop.clock import SystemClock
 from longstop.errors import UsageError
+from longstop.fetching.browser.base import LADDER
 from longstop.settings import PARENT_FD_VARIABLE
 from longstop.supervision.parent import life_line_of_children
 from longstop.trial.client import Client
@@ -30,13 +33,15 @@ _SOURCE = """\
     hosts: ["127.0.0.1:{port}"]
     allow_private_addresses: true
     permission: our own simulator
+    browser: {browser}
+    modes: [{modes}]
     metadata: {{{urls}}}
 """
 #: The sites that the simulator can show: how much they weigh, and what their addresses are called.
 _SITES = {
-    "crex": (100, ("api_url", "content_url", "names_url")),
+    "crex": (100, ("site_url", "api_url", "content_url", "names_url")),
     "espncricinfo": (80, ("site_url",)),
-    "sofascore": (100, ("api_url",)),
+    "sofascore": (100, ("site_url", "api_url")),
 }
 
 
@@ -47,6 +52,11 @@ class StageOptions(Struct, frozen=True, kw_only=True):
     simulate: tuple[str, ...]
     #: Where the matches are shown and read; one match on two sites is two matches until they are joined.
     sites: tuple[str, ...] = ("crex",)
+    #: The kind of browser that reads them, and the ways it may use; `none` reads them by HTTP.
+    browser: str = "none"
+    modes: tuple[str, ...] = LADDER
+    #: Those of the sites that are read by HTTP, whatever reads the others.
+    by_http: tuple[str, ...] = ()
     truth: Path | None = None
     #: Where the data stay; `None` uses a directory that goes with the stage.
     keep: Path | None = None
@@ -71,6 +81,8 @@ class Stage:
         log: Path,
         sites: tuple[str, ...],
     ) -> None:
+        #: When everything answered for the first time.
+        self.ready_at = datetime.max.replace(tzinfo=UTC)
         self.data = data
         #: What supervisor, scraper and API have said: JSON lines.
         self.log = log
@@ -90,6 +102,15 @@ class Stage:
     def process(self, verb: str) -> psutil.Process | None:
         """Return the child that runs a verb; `None` while it is between two lives."""
         return next((child for child in self._children() if verb in _cmdline(child)), None)
+
+    @property
+    def up_pid(self) -> int:
+        """The supervisor's."""
+        return self._up.pid
+
+    def follow(self, up: Process) -> None:
+        """Look at another supervisor from now on: the one before was killed, and whoever started this one ends it."""
+        self._up = up
 
     def rss_bytes(self) -> int:
         """Return the memory of supervisor, scraper and API together."""
@@ -113,7 +134,7 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
         api_port = _free_port(options.api_port)
         ports = {site: _free_port() for site in _SITES}
         sources = home / "sources.yaml"
-        sources.write_text(_describe({site: ports[site] for site in options.sites}))
+        sources.write_text(_describe(options, ports))
         env = {
             **os.environ,
             "ENABLE_PROMETHEUS_METRICS": "false",  # several stages may stand on one machine, and there is one port
@@ -140,16 +161,26 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
         stack.push_async_callback(stage.api.aclose)
         stack.push_async_callback(stage.simulator.aclose)
         await _wait_until_ready(stage, {home / "simulator.log": simulator, home / "longstop.log": up})
+        stage.ready_at = SystemClock().now()
         yield stage
 
 
-def _describe(ports: Mapping[str, int]) -> str:
+def _describe(options: StageOptions, ports: Mapping[str, int]) -> str:
     """Return a file of sources that leads to the simulator."""
     blocks = []
-    for name, port in ports.items():
+    for name in options.sites:
         weight, urls = _SITES[name]
-        addresses = ", ".join(f"{url}: 'http://127.0.0.1:{port}'" for url in urls)
-        blocks.append(_SOURCE.format(name=name, weight=weight, port=port, urls=addresses))
+        addresses = ", ".join(f"{url}: 'http://127.0.0.1:{ports[name]}'" for url in urls)
+        blocks.append(
+            _SOURCE.format(
+                name=name,
+                weight=weight,
+                port=ports[name],
+                urls=addresses,
+                browser="none" if name in options.by_http else options.browser,
+                modes=", ".join(options.modes),
+            )
+        )
     return "sources:\n" + "".join(blocks)
 
 

@@ -9,7 +9,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from longstop.trial.report import DemoReport
+from longstop.api.shapes import data_path
+from longstop.trial.report import DemoReport, SportReport
+from longstop.trial.sample import sport_at
 from longstop.trial.stage import Stage
 
 #: Ages up to here are what a poll every 2.5 s gives; up to the second limit somebody should look.
@@ -28,7 +30,7 @@ simulator  {stage.simulator_url}   status: {stage.simulator_url}/_sim/status
 data       {stage.data}
 try it:
   TOKEN={stage.token}
-  curl -s -H "Authorization: Bearer $TOKEN" {stage.api_url}/cricket-data/match-info/1
+  curl -s -H "Authorization: Bearer $TOKEN" {stage.api_url}{data_path(sport_at(stage.sites[0]))}/match-info/1
 """
     )
 
@@ -59,12 +61,22 @@ def summary(report: DemoReport) -> RenderableType:
         else Text(f"{report.lost} lost, {report.duplicated} doubled, {report.ghost} invented", style="bold red")
     )
     measured = [
-        f"{report.events_stored} of {report.events_truth} published events of {report.matches} matches are stored",
         *([f"{report.declared} were no longer shown when we came: declared as gaps"] if report.declared else []),
-        f"age of matches in play: p50 {_said(report.freshness_p50_s)} s, p99 {_said(report.freshness_p99_s)} s",
-        f"API p95 {_said(report.api_p95_ms)} ms; supervisor, scraper and API {report.rss_mb:g} MB",
+        f"API p95 {_said(report.api_p95_ms)} ms; supervisor, scraper, API and browsers {report.rss_mb:g} MB",
     ]
-    return Group(verdict, *(Text(line) for line in (*measured, *report.details)))
+    return Group(verdict, _by_sport(report.sports), *(Text(line) for line in (*measured, *report.details)))
+
+
+def _by_sport(sports: Sequence[SportReport]) -> Table:
+    rows = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("sport", "matches", "events", "lost", "doubled", "invented", "age p50", "p99"):
+        rows.add_column(name, justify="left" if name == "sport" else "right", no_wrap=True)
+    for each in sports:
+        stored = f"{each.events_stored} of {each.events_truth}"
+        counts = (each.matches, stored, each.lost, each.duplicated, each.ghost)
+        ages = (each.freshness_p50_s, each.freshness_p99_s)
+        rows.add_row(each.sport, *map(str, counts), *("-" if age is None else f"{age:.1f} s" for age in ages))
+    return rows
 
 
 def _said(value: float | None) -> str:
@@ -77,17 +89,35 @@ def _cells(entry: dict[str, Any], payload: Mapping[str, Any]) -> list[Text]:
         Text(str(entry["matchId"]), style="dim"),
         Text(_plain(entry["title"])),
         Text(_score(payload)),
-        Text(_plain(payload.get("last_event", {}).get("description", ""))),
+        Text(_plain(_last(payload))),
         Text(status if entry["sync"] == "in_sync" else f"{status}, recovering", style=_STATUS_STYLES.get(status, "")),
         _age(entry["data_age_seconds"]),
     ]
 
 
 def _score(payload: Mapping[str, Any]) -> str:
+    if "incidents" in payload:
+        return _goals(payload.get("score"))
     return "  ".join(
         f"{innings['runs']}/{innings['wickets']} ({innings['overs']['over']}.{innings['overs']['ball']})"
         for innings in payload.get("innings", ())[-2:]
     )
+
+
+def _goals(score: Mapping[str, Any] | None) -> str:
+    if score is None:
+        return ""
+    kicks = score.get("penalties")
+    return f"{score['home']}-{score['away']}" + (f" ({kicks['home']}-{kicks['away']})" if kicks else "")
+
+
+def _last(payload: Mapping[str, Any]) -> str:
+    """Return the last thing that happened: of a football match with its minute, else as the site words it."""
+    if not payload.get("incidents"):
+        return str(payload.get("last_event", {}).get("description", ""))
+    last = payload["incidents"][-1]
+    minute = f" {last['minute']}'" if last.get("minute") is not None else ""
+    return f"{last.get('period') or last['kind'].replace('_', ' ')}{minute}"
 
 
 def _age(seconds: float | None) -> Text:

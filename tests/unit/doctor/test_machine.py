@@ -4,10 +4,13 @@ import pytest
 
 from longstop.doctor.base import Check, Verdict, is_well
 from longstop.doctor.machine import (
+    BROWSER_PACKAGES,
     EARLIEST_SECONDS,
     PROGRAMS,
+    BrowserStart,
     Moment,
     Program,
+    Remedy,
     check_chromium,
     check_clock,
     check_fetching,
@@ -18,7 +21,12 @@ from longstop.doctor.machine import (
     check_space,
     check_sqlite,
 )
+from longstop.fetching.browser.base import BrowserKind
 
+ARRAYS = ("\nPROGRAMS", "\nBROWSERS")
+PYTHON = "/venv/bin/python"
+ROOT, USER = (Remedy(is_root=is_root, has_apt=True, python=PYTHON) for is_root in (True, False))
+ELSEWHERE = Remedy(is_root=False, has_apt=False, python=PYTHON)
 NOON = EARLIEST_SECONDS + 43_200
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/136.0.0.0 Safari/537.36"
 
@@ -52,34 +60,76 @@ def test_what_was_measured_gets_its_verdict_and_advice_where_it_is_needed(check:
     assert check.is_in_the_way == (verdict is not Verdict.OK)
 
 
+@pytest.mark.parametrize(
+    ("remedy", "program", "browser"),
+    [
+        (ROOT, "run apt-get install xvfb", "run apt-get install chromium"),
+        (
+            USER,
+            "run sudo apt-get install xvfb",
+            "run sudo apt-get install chromium; without sudo: /venv/bin/python -m playwright install chromium",
+        ),
+        (
+            ELSEWHERE,
+            "install xvfb as this system does it",
+            "run /venv/bin/python -m playwright install chromium",
+        ),
+    ],
+)
+def test_the_advice_is_what_this_person_can_type_on_this_machine(remedy: Remedy, program: str, browser: str) -> None:
+    assert (remedy.for_program("xvfb"), remedy.for_browser("chromium")) == (program, browser)
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_missing_program_names_its_package_and_is_in_nobodys_way(program: Program) -> None:
-    missing, there = check_program(program, None), check_program(program, "/usr/bin/it")
+    missing, there = check_program(program, None, USER), check_program(program, "/usr/bin/it", USER)
 
     assert missing.advice == f"run sudo apt-get install {program.package}"
     assert is_well([missing])
     assert there.verdict is Verdict.OK
 
 
+def test_a_program_that_an_enabled_site_needs_is_in_the_way() -> None:
+    assert check_program(PROGRAMS[0], None, USER, is_needed=True).is_in_the_way
+
+
 def test_every_program_that_the_test_script_installs_is_checked() -> None:
     script = (Path(__file__).parents[3] / "scripts" / "test").read_text()
-    pairs = script.partition("PROGRAMS=(")[2].partition(")")[0].split()
+    programs, browsers = (script.partition(f"{name}=(")[2].partition(")")[0].split() for name in ARRAYS)
 
-    known = {f"{program.name}={program.package}" for program in PROGRAMS}
-
-    assert pairs
-    assert set(pairs) <= known
+    assert programs
+    assert set(programs) <= {f"{program.name}={program.package}" for program in PROGRAMS}
+    assert browsers == [f"{kind}={package}" for kind, package in BROWSER_PACKAGES.items()]
 
 
 def test_one_needed_thing_that_is_wrong_is_enough() -> None:
-    assert is_well([check_memory(10**9), check_program(PROGRAMS[0], None)])
+    assert is_well([check_memory(10**9), check_program(PROGRAMS[0], None, USER)])
     assert not is_well([check_memory(10**9), check_memory(1)])
 
 
-@pytest.mark.parametrize(("path", "verdict"), [("/usr/bin/chromium", Verdict.OK), (None, Verdict.MISSING)])
-def test_a_missing_browser_names_its_package_and_is_in_nobodys_way(path: str | None, verdict: Verdict) -> None:
-    check = check_chromium("headless", path, "chromium")
+@pytest.mark.parametrize(
+    ("start", "verdict"),
+    [
+        (BrowserStart("/usr/bin/chromium"), Verdict.OK),
+        (BrowserStart("/usr/bin/chromium", "No usable sandbox!"), Verdict.WRONG),
+        (None, Verdict.MISSING),
+    ],
+)
+@pytest.mark.parametrize("is_needed", [True, False])
+def test_a_browser_starts_or_not_and_is_in_the_way_if_a_site_needs_it(
+    start: BrowserStart | None, verdict: Verdict, is_needed: bool
+) -> None:
+    check = check_chromium(BrowserKind.HEADLESS, start, USER, is_needed=is_needed, is_root=False)
 
     assert check.verdict is verdict
-    assert is_well([check])
-    assert ("apt-get install chromium" in check.advice) is (path is None)
+    assert check.is_in_the_way == (is_needed and verdict is not Verdict.OK)
+    assert ("apt-get install chromium" in check.advice) is (start is None)
+    assert bool(check.advice) == (verdict is not Verdict.OK)
+
+
+def test_who_starts_a_browser_as_root_is_told_that_its_sandbox_is_off() -> None:
+    start = BrowserStart("/usr/bin/chromium")
+
+    check = check_chromium(BrowserKind.SHELL, start, ROOT, is_needed=False, is_root=True)
+
+    assert check.found == "/usr/bin/chromium starts, as root without its sandbox"

@@ -3,8 +3,16 @@ from pathlib import Path
 import pytest
 
 from longstop.doctor.base import Verdict, is_well
-from longstop.doctor.place import Holder, check_data_directory, check_port, check_settings, check_sources
-from longstop.settings import Settings
+from longstop.doctor.place import (
+    Holder,
+    browsers_wanted,
+    check_data_directory,
+    check_port,
+    check_settings,
+    check_sources,
+)
+from longstop.fetching.browser.base import BrowserKind
+from longstop.settings import Settings, load_settings
 
 SITE = """\
 sources:
@@ -43,6 +51,33 @@ def test_an_enabled_site_is_told_with_the_leave_that_was_given(tmp_path: Path) -
 
     assert (check.name, check.verdict) == ("source crex", Verdict.OK)
     assert "Jane, by mail" in check.found
+
+
+@pytest.mark.parametrize(
+    ("browser", "headless", "kinds"),
+    [
+        ("null", "true", set()),
+        ("shell", "true", {BrowserKind.SHELL}),
+        ("headless", "true", {BrowserKind.HEADLESS}),
+        ("headless", "false", {BrowserKind.HEADLESS, BrowserKind.HEADED}),
+        ("headed", "true", {BrowserKind.HEADLESS, BrowserKind.HEADED}),
+    ],
+)
+def test_the_browsers_that_are_wanted_are_those_of_enabled_sites(
+    tmp_path: Path, browser: str, headless: str, kinds: set[BrowserKind]
+) -> None:
+    wanted = []
+    for enabled in ("true", "false"):
+        file = sources_file(tmp_path, enabled=enabled)
+        file.write_text(f"{file.read_text()}    browser: {browser}\n")
+        environ = {"LONGSTOP_SOURCES": str(file), "BROWSER_HEADLESS": headless}
+        wanted.append(browsers_wanted(load_settings(environ, {})))
+
+    assert wanted == [kinds, set()]
+
+
+def test_a_file_that_cannot_be_read_wants_no_browser(tmp_path: Path) -> None:
+    assert browsers_wanted(load_settings({"LONGSTOP_SOURCES": str(tmp_path / "none.yaml")}, {})) == set()
 
 
 def test_no_enabled_site_is_a_choice_and_not_in_the_way(tmp_path: Path) -> None:

@@ -12,16 +12,26 @@ from longstop.telemetry.events import (
     ErrorRateHigh,
     FeedFrozen,
     FeedThawed,
+    HealthDegraded,
+    HealthFailing,
+    HealthRestored,
     HotViewFailed,
     LayoutBroken,
     LayoutMended,
+    LoopResumed,
+    LoopStalled,
     MatchGone,
     MatchStale,
+    MemoryEased,
+    MemoryExceeded,
+    MemoryHigh,
     PollFailed,
     PollSucceeded,
     RecordsFailed,
+    RecoveryFailed,
     Severity,
     StoreFailed,
+    TaskEnded,
     TaskFailed,
     Telemetry,
     WatchRestarted,
@@ -37,6 +47,14 @@ BROKEN = LayoutBroken(
     page="storage/error_pages/x.html",
     retry_in_seconds=300.0,
 )
+LARGE = MemoryHigh(
+    process="scraper", rss_bytes=1300 << 20, pss_bytes=900 << 20, processes=12, soft_limit_bytes=1536 << 20
+)
+TOO_LARGE = MemoryExceeded(
+    process="scraper", limit="soft", limit_bytes=1536 << 20, rss_bytes=1600 << 20, pss_bytes=None, processes=12
+)
+FAILING = HealthFailing(before="degraded", reason="nothing in play was read for 92 s")
+STALLED = LoopStalled(seconds=5.2, stacks="/secret/path")
 FROZEN = FeedFrozen(match_id=1, ref="crex_11HD", frozen="match", witness="list", seconds=90.0)
 
 
@@ -61,6 +79,13 @@ def alert(event: Telemetry) -> Alert:
             Severity.ERROR,
         ),
         (OPENED, "breaker.opened target crex.example", Severity.WARN),
+        (FAILING, "health.failing", Severity.CRITICAL),
+        (STALLED, "loop.stalled", Severity.ERROR),
+        (
+            RecoveryFailed(id="1", kind="recycle", subject="node-1", observed="nothing", duration_seconds=120.0),
+            "recovery.failed node-1",
+            Severity.ERROR,
+        ),
         (BROKEN, "layout.broken crex live", Severity.CRITICAL),
         (FROZEN, "feed.frozen crex_11HD", Severity.WARN),
         (MatchGone(match_id=1, ref="crex_11HD", confirmations=3), "match.gone crex_11HD", Severity.WARN),
@@ -70,6 +95,9 @@ def alert(event: Telemetry) -> Alert:
         (StoreFailed(ref="crex_11HD", error_type="X", error_message="x"), "store.failed crex_11HD", Severity.ERROR),
         (RecordsFailed(records="errors", error_message="x"), "records.failed errors", Severity.ERROR),
         (ChildDied(process="api", pid=7, exit_code=-9, restart_in_seconds=1.0), "process.died api", Severity.ERROR),
+        (LARGE, "memory.high scraper", Severity.WARN),
+        (TOO_LARGE, "memory.exceeded scraper soft", Severity.ERROR),
+        (TaskEnded(task="weigh processes"), "task.ended weigh processes", Severity.CRITICAL),
     ],
     ids=lambda value: value.name if isinstance(value, Telemetry) else "",
 )
@@ -88,6 +116,10 @@ def test_trouble_is_an_alert_whose_key_names_the_condition(event: Telemetry, key
         (BreakerClosed(scope="target", subject="crex.example", rejected=7), OPENED),
         (LayoutMended(source="crex", resource="live", failures=12), BROKEN),
         (FeedThawed(match_id=1, ref="crex_11HD", seconds=95.0), FROZEN),
+        (MemoryEased(process="scraper", held_bytes=100 << 20), LARGE),
+        (HealthRestored(before="recovering"), FAILING),
+        (HealthDegraded(before="failing", reason="older than 60 s: crex_11HD"), FAILING),
+        (LoopResumed(seconds=7.0), STALLED),
     ],
     ids=lambda event: event.name,
 )
@@ -126,6 +158,7 @@ def test_an_alert_carries_the_events_fields_but_no_trace() -> None:
     failed = alert(TaskFailed(task="metrics", error_type="KeyError", error_message="'x'", stack_trace="a secret path"))
 
     assert failed.fields == {"task": "metrics", "error_type": "KeyError", "error_message": "'x'"}
+    assert alert(STALLED).fields == {"seconds": 5.2}
 
 
 def test_a_sites_words_are_cut_and_cleaned() -> None:

@@ -7,6 +7,7 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from longstop.fetching.browser.base import BrowserCensus, Usage
 from longstop.telemetry.events import (
     BreakerClosed,
     BreakerOpened,
@@ -27,6 +28,7 @@ PROMISED = {
     "scraper_data_staleness_seconds": set(),
     "scraper_errors": {"match_id", "error_type"},
     "scraper_freshness_seconds": set(),
+    "scraper_loop_lag_seconds": {"node"},
     "scraper_memory_bytes": {"node"},
     "scraper_queue_depth": {"priority"},
     "scraper_scrape_duration_seconds": {"domain"},
@@ -40,6 +42,13 @@ PROMISED = {
     "longstop_events_stored": {"op"},
     "longstop_listing_failed": {"source"},
     "longstop_open_findings": {"kind"},
+    "longstop_browser_contexts": {"source"},
+    "longstop_browser_page_pss_bytes": {"source"},
+    "longstop_browser_pages": {"source"},
+    "longstop_browser_processes": {"source"},
+    "longstop_browser_pss_bytes": {"source"},
+    "longstop_browser_rss_bytes": {"source"},
+    "longstop_proxy_bytes_month": set(),
 }
 
 
@@ -56,8 +65,31 @@ def a_text(matches: int = 3, error_type: str = "FetchTimeout") -> bytes:
     metrics.take(a_retry())
     records = [a_record(number, polled=number + 1) for number in range(matches)]
     metrics.sample(records, NOW)
-    watched = Watched(node="node-1", records=records, waiting=[0], findings=["gap"], rss_bytes=64_000_000)
+    watched = Watched(
+        node="node-1",
+        records=records,
+        waiting=[0],
+        findings=["gap"],
+        rss_bytes=64_000_000,
+        loop_lag_seconds=0.02,
+        browsers=(a_browser(),),
+        proxy_bytes=12_000,
+    )
     return expose(metrics.read(watched, NOW))
+
+
+def a_browser() -> BrowserCensus:
+    return BrowserCensus(
+        source="crex",
+        generation=1,
+        pid=7,
+        age_seconds=60.0,
+        users=0,
+        pages_served=3,
+        addresses=("https://crex.example/secret", "https://crex.example/"),
+        contexts=1,
+        usage=Usage(processes=5, rss_bytes=900, pss_bytes=400, cpu_seconds=1.0),
+    )
 
 
 def a_retry() -> RequestRetried:
@@ -101,6 +133,7 @@ def test_values_arrive_as_they_were_counted() -> None:
     assert told["scraper_freshness_seconds_bucket", "le=2.5"] == 2
     assert told["scraper_freshness_seconds_count", ""] == 3
     assert told["scraper_queue_depth", "priority=live"] == 1
+    assert told["scraper_loop_lag_seconds", "node=node-1"] == 0.02
     assert told["scraper_scrapes_total", "domain=crex,status=failure"] == 3
     assert told["scraper_breakers_opened_total", "scope=target"] == 1
     assert told["scraper_breakers_opened_total", "scope=source"] == 0
@@ -111,6 +144,8 @@ def test_values_arrive_as_they_were_counted() -> None:
     assert told["longstop_open_findings", "kind=gap"] == 1
     assert told["longstop_open_findings", "kind=mismatch"] == 0
     assert told["longstop_events_stored_total", "op=insert"] == 3
+    assert told["longstop_browser_page_pss_bytes", "source=crex"] == 200
+    assert told["longstop_proxy_bytes_month", ""] == 12_000
 
 
 @pytest.mark.req("FR-015")

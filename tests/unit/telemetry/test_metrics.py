@@ -16,6 +16,7 @@ from longstop.telemetry.events import (
     WatchRestarted,
 )
 from longstop.telemetry.metrics import MAX_ERROR_TYPES, OTHER, MatchReading, Metrics, Reading, Watched
+from longstop.watching.restarts import RestartReason
 from tests.readers import NOW, a_record
 
 
@@ -82,7 +83,7 @@ def test_what_was_done_about_trouble_is_counted_and_begins_at_zero() -> None:
     assert after.breakers_opened == {"target": 0, "match": 2, "source": 0}
     assert after.requests_rejected == {"target": 7, "match": 0, "source": 0}
     assert (before.requests_retried, after.requests_retried) == ({}, {"crex": 1})
-    assert after.watches_restarted == {"stale": 0, "errors": 0, "lifetime": 0, "cool_down": 1}
+    assert after.watches_restarted == dict.fromkeys(RestartReason, 0) | {"cool_down": 1}
 
 
 def test_a_latency_counts_below_every_bound_that_it_does_not_exceed() -> None:

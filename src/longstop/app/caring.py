@@ -1,0 +1,161 @@
+"""The scraper's care for itself: its beat, its grade, its numbers, and what is done when it fails."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+
+import psutil
+
+from longstop.app.listeners import Listeners
+from longstop.clock import Clock
+from longstop.errors import RestartNeeded
+from longstop.fetching.browser.pool import BrowserPool
+from longstop.model.match import MonitoringRecord
+from longstop.model.resources import MatchCost
+from longstop.storage.base import HotWriter, NodeBeat
+from longstop.storage.directory import DataDirectory
+from longstop.supervision.caretaker import Caretaker, Recycle
+from longstop.supervision.health_log import HealthLog
+from longstop.supervision.lag import LoopWatch
+from longstop.supervision.meter import Meter
+from longstop.supervision.shares import Watched, match_costs
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import TaskFailed
+from longstop.watching.dispatcher import Dispatcher
+from longstop.watching.scheduler import Scheduler
+
+#: How often a scraper says that it is alive; the API calls it down after 15 s of silence.
+BEAT_SECONDS = 1.0
+#: How often the matches are looked through, but for the time after a recycle: then every second.
+LOOK_SECONDS = 5.0
+MEASURE_SECONDS = 5.0
+#: Of those who are left alone, so many are told in each beat.
+MAX_BREAKERS = 50
+
+
+def recycling(schedulers: Mapping[str, Scheduler], browsers: BrowserPool) -> Recycle:
+    """Return what makes afresh all that matches are asked with: browsers, connections, watches."""
+
+    async def recycle(reason: str, match_ids: Collection[int] | None = None) -> None:
+        for source, scheduler in schedulers.items():
+            if await scheduler.recycle(match_ids):
+                browsers.recycle(reason, source)
+
+    return recycle
+
+
+class Caring:
+    """Everything of a scraper that looks after the scraper."""
+
+    def __init__(
+        self,
+        directory: DataDirectory,
+        *,
+        schedulers: Mapping[str, Scheduler],
+        browsers: BrowserPool,
+        dispatcher: Dispatcher,
+        recycle: Recycle,
+        listeners: Listeners,
+        hot: HotWriter,
+        bus: Bus,
+        clock: Clock,
+        stall_after: float,
+    ) -> None:
+        self._node = directory.node_id
+        self._schedulers = schedulers
+        self._browsers = browsers
+        self._dispatcher = dispatcher
+        self._listeners = listeners
+        self._hot = hot
+        self._bus = bus
+        self._clock = clock
+        self._started_at = clock.now()
+        self._process = psutil.Process()
+        self._meter = Meter(clock.monotonic)
+        self._costs: dict[int, MatchCost] = {}
+        self._log = HealthLog(directory.ops_db, clock=clock)
+        self.lag = LoopWatch(bus, clock.monotonic)
+        self._caretaker = Caretaker(
+            self._node,
+            recycle=recycle,
+            recoveries=listeners.recoveries,
+            pids=self._pids,
+            bus=bus,
+            clock=clock,
+            stall_after=stall_after,
+        )
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Write down what is seen and done, and measure, meanwhile."""
+        ending = self._meter.start(MEASURE_SECONDS)
+        try:
+            async with self._log.writing(self._bus):
+                yield
+        finally:
+            ending.set()
+
+    async def run(self) -> None:
+        """Beat until cancelled; raise `RestartNeeded` when only a new process can help."""
+        look_at = self._clock.monotonic()
+        while True:
+            is_time = self._clock.monotonic() >= look_at or self._caretaker.is_recovering
+            if is_time:
+                look_at = self._clock.monotonic() + LOOK_SECONDS
+            self._turn(is_time=is_time)
+            await asyncio.sleep(BEAT_SECONDS)
+
+    def _turn(self, *, is_time: bool) -> None:
+        try:
+            beat = self.beat()
+            self._hot.beat(beat)
+            self._listeners.auditing.look()
+            if is_time:
+                self._costs = self._measured_costs()
+                records = self._records()
+                self._log.note(beat, records)
+                self._caretaker.look(records)
+        except RestartNeeded:
+            raise
+        except Exception as error:  # a bug in the care must not end the watching, nor the sign of life
+            self._bus.emit(TaskFailed.by(error, task="care"))
+
+    def beat(self) -> NodeBeat:
+        standing, rates = self._caretaker.standing, self._listeners.rates.rates()
+        return NodeBeat(
+            node=self._node,
+            pid=os.getpid(),
+            started_at=self._started_at,
+            beat_at=self._clock.now(),
+            rss_bytes=self._process.memory_info().rss,
+            errors_last_minute=rates.errors_last_minute,
+            # A site that somebody has paused is not asked for its listing: nobody misses it.
+            listed_at={name: each.listed_at for name, each in self._schedulers.items() if not each.is_resting},
+            grade=standing.grade.value,
+            graded_at=self._caretaker.graded_at,
+            grade_reason=standing.reason,
+            loop_lag_seconds=self.lag.lag_seconds,
+            resources=self._meter.newest,
+            rates=rates,
+            waiting=len(self._dispatcher.waiting),
+            looking=self._dispatcher.looking,
+            breakers=self._listeners.left_alone.notes()[:MAX_BREAKERS],
+            paused_sources=tuple(name for name, each in self._schedulers.items() if each.is_resting),
+            costs=self._costs,
+        )
+
+    def _measured_costs(self) -> dict[int, MatchCost]:
+        matches = [
+            Watched(match_id=record.match_id, source=source, page=scheduler.asker.page_of(record.ref.source_id))
+            for source, scheduler in self._schedulers.items()
+            for record in scheduler.records
+        ]
+        return match_costs(matches, self._browsers.census(), self._meter.newest)
+
+    def _records(self) -> list[MonitoringRecord]:
+        return [record for scheduler in self._schedulers.values() for record in scheduler.records]
+
+    def _pids(self) -> Collection[int]:
+        measured = self._meter.newest
+        return measured.pids if measured else (os.getpid(),)

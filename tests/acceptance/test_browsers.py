@@ -1,0 +1,81 @@
+"""The whole product reads through a real browser: every mode, both sports, and a browser that is killed in play."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+import psutil
+import pytest
+
+from longstop.clock import SystemClock, from_iso
+from longstop.fetching.browser.base import Mode
+from longstop.simulator.judge import Verdict
+from longstop.trial.account import account
+from longstop.trial.sample import list_matches
+from longstop.trial.settle import wait_until_synced
+from longstop.trial.stage import Stage, StageOptions, staged
+
+pytestmark = pytest.mark.timeout(180)
+
+#: The cheapest of each is reached in some looks; what pages do not ask by themselves is asked from inside them.
+WAYS = [(Mode.NAVIGATE,), (Mode.NAVIGATE, Mode.PASSIVE), (Mode.NAVIGATE, Mode.PAGE), tuple(Mode)]
+PATIENCE_SECONDS = 60.0
+
+
+def options(modes: tuple[Mode, ...]) -> StageOptions:
+    simulate = ("--matches", "4", "--kinds", "t20,football", "--speed", "60", "--seed", "5", "--poll", "1")
+    settings = {"LOG_LEVEL": "DEBUG", "LONGSTOP_SETTLED_SECONDS": "0"}
+    return StageOptions(simulate=simulate, sites=("crex", "sofascore"), browser="shell", modes=modes, settings=settings)
+
+
+def said(stage: Stage, event: str) -> Iterator[dict[str, Any]]:
+    lines = (json.loads(line) for line in stage.log.read_text().splitlines() if line.startswith("{"))
+    yield from (line for line in lines if line["event"] == event)
+
+
+async def played(stage: Stage, seconds: float) -> Verdict:
+    await wait_until_synced(stage, since=SystemClock().now())
+    await asyncio.sleep(seconds)
+    return await account(stage)
+
+
+@pytest.mark.req("CAP-1", "NFR-009")
+@pytest.mark.parametrize("modes", WAYS, ids=lambda modes: str(modes[-1]))
+async def test_both_sports_are_read_whole_in_every_mode(modes: tuple[Mode, ...]) -> None:
+    async with staged(options(modes)) as stage:
+        verdict = await played(stage, seconds=8)
+        used = {(line["source"], line["mode"]) for line in said(stage, "page.measured")}
+
+    assert (verdict.lost, verdict.duplicated, verdict.ghost) == (0, 0, 0), verdict.details
+    assert verdict.events_stored > 20
+    assert used >= {("crex", modes[-1]), ("sofascore", modes[-1])}
+
+
+@pytest.mark.req("US1.2", "FR-009", "NFR-005")
+async def test_a_browser_that_is_killed_in_play_is_replaced_and_nothing_is_lost() -> None:
+    async with staged(options((Mode.NAVIGATE, Mode.PASSIVE))) as stage:
+        await wait_until_synced(stage, since=SystemClock().now())
+        began = SystemClock().now()
+        for line in list(said(stage, "browser.started")):
+            with suppress(psutil.NoSuchProcess):
+                psutil.Process(line["pid"]).kill()
+        await until_all_are_read_since(stage, began)
+        recovered = (SystemClock().now() - began).total_seconds()
+        verdict = await account(stage)
+        failed = [line["source"] for line in said(stage, "browser.failed")]
+
+    assert (verdict.lost, verdict.duplicated, verdict.ghost) == (0, 0, 0), verdict.details
+    assert set(failed) == {"crex", "sofascore"}
+    assert recovered < PATIENCE_SECONDS
+
+
+async def until_all_are_read_since(stage: Stage, moment: datetime) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            in_play = [entry for entry in await list_matches(stage) if entry["status"] in ("live", "break")]
+            if in_play and all(from_iso(entry["last_poll_at"]) > moment for entry in in_play):
+                return
+            await asyncio.sleep(0.25)
