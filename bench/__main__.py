@@ -3,16 +3,19 @@
 import argparse
 import sys
 
+from bench.browser import browser
 from bench.frame import run
+from bench.health import health
 from bench.live import live
+from bench.modes import modes
 
-SUITES = {"live": live}
+SUITES = {"health": health, "live": live, "browser": browser, "modes": modes}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure, and end in one JSON line.")
     parser.add_argument("name", choices=SUITES, help="which suite")
-    parser.add_argument("--quick", action="store_true", help="half a minute of measuring instead of five")
+    parser.add_argument("--quick", action="store_true", help="a shorter run: half a minute of measuring or less")
     chosen = parser.parse_args()
     return run(chosen.name, SUITES[chosen.name](is_quick=chosen.quick))
 

@@ -18,6 +18,7 @@ import psutil
 from bench.frame import Report, rounded, say
 from bench.serving import Serving, served_delays
 from longstop.clock import SystemClock
+from longstop.model.match import Sport
 from longstop.simulator.faults import Fault, FaultKind
 from longstop.trial.account import account
 from longstop.trial.sample import Samples, list_matches, percentile
@@ -82,8 +83,8 @@ async def _watch(stage: Stage, seconds: float) -> dict[str, Any]:
     elapsed = monotonic() - began
     delays = served_delays(stage.truth, serving.first_seen, since=since)
     return {
-        "freshness_p50_s": rounded(percentile(samples.ages, 0.50)),
-        "freshness_p99_s": rounded(percentile(samples.ages, 0.99)),
+        "freshness_p50_s": rounded(percentile(samples.ages[Sport.CRICKET], 0.50)),
+        "freshness_p99_s": rounded(percentile(samples.ages[Sport.CRICKET], 0.99)),
         "published_to_served_p50_s": rounded(percentile(delays, 0.50)),
         "published_to_served_p99_s": rounded(percentile(delays, 0.99)),
         "events_followed": len(delays),

@@ -10,9 +10,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "longstop"
 
 #: Generated runs of the model test.
 MODEL = ("-m", "bench.mutants_model")
-_PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
+PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
 NEIGHBOURS = (
-    *_PYTEST,
+    *PYTEST,
     *("tests/unit/pipeline", "tests/unit/watching", "tests/contract/test_match_store.py"),
 )
 
@@ -39,5 +39,5 @@ def mutated(mutant: Mutant) -> str:
 def broken_rule(name: str, file: str, old: str, new: str, tested_by: str | None = None) -> Mutant:
     """Return a mutant of a pure rule: the unit test of its module must notice, or that of the module named."""
     package, _, module = (tested_by or file).partition("/")
-    command = (*_PYTEST, f"tests/unit/{package}/test_{module}")
+    command = (*PYTEST, f"tests/unit/{package}/test_{module}")
     return Mutant(name=name, file=file, old=old, new=new, hunters=(("rules", command),))

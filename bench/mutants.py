@@ -1,8 +1,9 @@
 """Mutants: the product with one thing broken on purpose. A test suite that lets one live does not guard that thing.
 
 Each is a small patch that must fit exactly once, applied to a copy of the package. Those of the road that data takes
-meet the model test first (`tests/model`), and the tests of their neighbourhood if it lets them live; those of the rules
-for bad times and of watching (`bench/mutants_resilience.py`, `bench/mutants_watching.py`) meet the unit tests of these.
+meet the model test first (`tests/model`), and the tests of their neighbourhood if it lets them live; those of football,
+of the rules for bad times and of watching (`bench/mutants_football.py`, `…_resilience.py`, `…_watching.py`) meet the
+unit tests of these.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from bench.frame import Report, run, say
 from bench.mutant import SOURCE, Mutant, mutated
+from bench.mutants_football import FOOTBALL
 from bench.mutants_resilience import RESILIENCE
 from bench.mutants_watching import WATCHING
 from longstop.errors import UsageError
@@ -162,7 +164,7 @@ _DATA = (
         new="    if True or before is None or is_further or",
     ),
 )
-MUTANTS = (*_DATA, *RESILIENCE, *WATCHING)
+MUTANTS = (*_DATA, *FOOTBALL, *RESILIENCE, *WATCHING)
 
 
 async def fate(mutant: Mutant) -> str | None:

@@ -4,6 +4,7 @@ set -euo pipefail
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 VENV="$ROOT/.venv"
+COMPARED="$ROOT/.venv-bench"
 CALLED_FROM="$PWD"
 cd "$ROOT"
 
@@ -49,7 +50,7 @@ make_venv() {
     local python
     python="$(find_python)"
     need_venv_module "$python"
-    say "Making .venv with $("$python" --version)"
+    say "Making ${VENV##*/} with $("$python" --version)"
     "$python" -m venv --clear "$VENV"
 }
 
@@ -82,16 +83,46 @@ set_up() { # run|dev
     exec 9<&-
 }
 
-# Debian programs that tests use. Without them their tests skip, except where CI=true: there nothing may be missing.
-need_programs() { # program=package …
-    local pair missing=()
+# What a benchmark compares us with: an environment of its own, since its pins need not agree with ours.
+set_up_compared() (
+    VENV="$COMPARED"
+    exec 9<requirements/bench.txt
+    flock 9
+    make_venv
+    is_set_up bench && return
+    say "Installing what requirements/bench.txt locks"
+    rm -f "$VENV"/.longstop-*
+    pip_install --require-hashes -r requirements/bench.txt
+    fingerprint bench >"$VENV/.longstop-bench"
+)
+
+missing_programs() { # program=package …
+    local pair
     for pair in "$@"; do
-        command -v "${pair%%=*}" >/dev/null || missing+=("${pair#*=}")
+        command -v "${pair%%=*}" >/dev/null || echo "${pair#*=}"
     done
-    [ "${#missing[@]}" -eq 0 ] && return
-    if can_install_debian && install_debian "${missing[@]}"; then
+}
+
+# A browser may also be one that `playwright install` has brought; the product knows where to look.
+missing_browsers() { # kind=package …
+    "$VENV/bin/python" - "$@" <<'END'
+import sys
+
+from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.chromium import find_chromium
+
+for kind, package in (pair.split("=") for pair in sys.argv[1:]):
+    if find_chromium(BrowserKind(kind)) is None:
+        print(package)
+END
+}
+
+# Debian packages that tests use. Without them their tests skip, except where CI=true: there nothing may be missing.
+need_packages() { # package …
+    [ $# -eq 0 ] && return
+    if can_install_debian && install_debian "$@"; then
         return
     fi
-    [ "${CI:-}" != true ] || fail "These Debian packages are missing and cannot be installed: ${missing[*]}"
-    say "Some tests will skip; to run them too: sudo apt-get install ${missing[*]}"
+    [ "${CI:-}" != true ] || fail "These Debian packages are missing and cannot be installed: $*"
+    say "Some tests will skip; to run them too: sudo apt-get install $*"
 }

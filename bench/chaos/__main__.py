@@ -5,10 +5,12 @@ import sys
 from collections.abc import Awaitable
 from typing import NamedTuple, Protocol
 
+from bench.chaos.browser import browser
 from bench.chaos.capture import capture
 from bench.chaos.cuts import cuts
 from bench.chaos.network import network
 from bench.chaos.outage import outage
+from bench.chaos.processes import processes
 from bench.chaos.ramp import ramp
 from bench.frame import Report, run
 
@@ -29,6 +31,8 @@ SUITES = {
     "ramp": Suite(ramp, 2.0),
     "outage": Suite(outage, 1.0),
     "cuts": Suite(cuts, 10.0),
+    "browser": Suite(browser, 1.0),
+    "processes": Suite(processes, 1.0),
 }
 
 
@@ -40,9 +44,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="the same seed makes the same schedule and matches")
     lengths = ", ".join(f"{name} {suite.minutes:g}" for name, suite in SUITES.items())
     parser.add_argument("--minutes", type=float, help=f"how long things are broken; by default {lengths}")
+    parser.add_argument("--kills", type=int, help="of `processes` alone: so many kills, however long they take")
     chosen = parser.parse_args()
     if chosen.minutes is not None and not 0 < chosen.minutes <= 24 * 60:
         parser.error("--minutes must be greater than 0 and at most a day")
+    if chosen.kills is not None:
+        if chosen.names != ["processes"] or chosen.kills < 1:
+            parser.error("--kills is a number greater than 0, and for processes alone")
+        return run("processes", processes(seed=chosen.seed, minutes=0, kills=chosen.kills))
     return max(
         run(name, SUITES[name].run(seed=chosen.seed, minutes=chosen.minutes or SUITES[name].minutes))
         for name in chosen.names

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ from msgspec import Struct
 from bench.chaos.schedule import Act
 from bench.frame import say
 from longstop.clock import SystemClock, from_iso
+from longstop.fetching.browser.base import LADDER
 from longstop.simulator.faults import Fault
 from longstop.simulator.judge import Verdict
 from longstop.trial.account import account
@@ -54,6 +56,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     matches: int
     speed: float
     kinds: str = ALL_KINDS
+    sites: tuple[str, ...] = ("crex",)
+    #: The kind of browser that reads them, and the ways it may use; `none` reads them by HTTP.
+    browser: str = "none"
+    modes: tuple[str, ...] = LADDER
+    by_http: tuple[str, ...] = ()
     settings: Mapping[str, str]
 
     @property
@@ -63,6 +70,17 @@ class Plan(Struct, frozen=True, kw_only=True):
             *("--speed", f"{self.speed:g}", "--seed", str(self.seed)),
         )
 
+    def stage(self, data: Path) -> StageOptions:
+        return StageOptions(
+            simulate=self.simulate,
+            sites=self.sites,
+            browser=self.browser,
+            modes=self.modes,
+            by_http=self.by_http,
+            keep=data,
+            settings=self.settings,
+        )
+
 
 class Arena(Struct, frozen=True, kw_only=True):
     """A stage at work."""
@@ -70,6 +88,8 @@ class Arena(Struct, frozen=True, kw_only=True):
     stage: Stage
     #: When everything had come up and the first sync began.
     began: datetime
+    #: What a suite opens beside the stage and needs until everything is accounted for.
+    beside: AsyncExitStack
 
 
 Figures = dict[str, Any]
@@ -80,8 +100,8 @@ async def in_arena(plan: Plan, trouble: Callable[[Arena], Awaitable[Figures]]) -
     with TemporaryDirectory(prefix="longstop-chaos-") as home:
         data = Path(home) / "data"
         say(f"starting {plan.matches} matches at {plan.speed:g} times the real speed")
-        async with staged(StageOptions(simulate=plan.simulate, keep=data, settings=plan.settings)) as stage:
-            arena = Arena(stage=stage, began=SystemClock().now())
+        async with staged(plan.stage(data)) as stage, AsyncExitStack() as beside:
+            arena = Arena(stage=stage, began=SystemClock().now(), beside=beside)
             await wait_until_synced(stage, since=arena.began, within=SETTLE_WITHIN)
             say("in sync; now things go wrong")
             measured = await trouble(arena)

@@ -1,0 +1,44 @@
+"""Browsers for a suite: a pool, and what brings pages by it, with no more around them than a bench needs."""
+
+import os
+from pathlib import Path
+
+from longstop.clock import SystemClock
+from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.fetcher import BrowserFetcher
+from longstop.fetching.browser.policy import BrowserPolicy
+from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.proxies import ProxyRing
+from longstop.fetching.browser.session import SessionPlan
+from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.http import HttpFetcher
+from longstop.telemetry.bus import Bus
+
+
+def make_pool(home: Path, executable: str = "") -> BrowserPool:
+    """Return a pool with the product's defaults; nobody looks after it until `run` is awaited."""
+    plan = PoolPlan(
+        registry=home / "browsers.json", node=home.name, executable=executable, environment=dict(os.environ)
+    )
+    return BrowserPool(plan, Bus())
+
+
+def make_fetcher(
+    pool: BrowserPool, name: str, *, host: str, browsing: BrowserPolicy, proxies: ProxyRing | None = None
+) -> BrowserFetcher:
+    """Return what reads a host in a browser of its own."""
+    policy = FetchPolicy(hosts=(host,), allow_private_addresses=True)
+
+    def make_http(_plan: SessionPlan) -> HttpFetcher:
+        return HttpFetcher(policy, SystemClock())
+
+    return BrowserFetcher(
+        name,
+        bulkhead=pool.bulkhead(name, BrowserKind.SHELL, is_proxied=proxies is not None),
+        policy=policy,
+        browsing=browsing,
+        make_http=make_http,
+        clock=SystemClock(),
+        bus=Bus(),
+        proxies=proxies,
+    )

@@ -1,0 +1,223 @@
+"""`browser`: two sites are read by browsers, whose processes are killed and halted; nothing is lost or left behind.
+
+Every source has a browser of its own. A blow befalls all processes of one role in one of them. It is noticed when the
+product says so, or ends a process that was halted; overcome when every match of the source has been looked at since.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from time import monotonic
+from typing import Any
+
+from msgspec import Struct
+
+from bench.chaos.arena import Arena, Figures, Plan, in_arena, is_whole
+from bench.chaos.blows import Blow, blows, noticed_at, role_of, tree_of
+from bench.chaos.ladders import read_events
+from bench.chaos.recovery import GIVE_UP_AFTER, are_all_fresh
+from bench.frame import Report, rounded, say
+from bench.tree import tree
+from longstop.clock import SystemClock
+from longstop.errors import UsageError
+from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.processes import Identity, Process, arguments_of, everybody, is_alive
+from longstop.trial.sample import IN_PLAY, list_matches, percentile
+from longstop.trial.stage import Stage
+
+SITES = ("crex", "sofascore")
+MATCHES = 6
+SPEED = 20.0
+#: Without HTTP, since then nobody would miss a browser for a while.
+MODES = (Mode.NAVIGATE, Mode.PASSIVE, Mode.PAGE)
+_SETTINGS = {"BREAK_INTERVAL_SECONDS": "2.5", "DISCOVERY_INTERVAL_SECONDS": "2.5"}
+
+DETECT_WITHIN = 30.0
+RECOVER_WITHIN = 10.0
+#: No match of a source that was not struck may grow older.
+SPARED_AGE = 10.0
+GONE_WITHIN = 10.0
+LOOK_EVERY = 0.25
+#: A browser that is between two lives is waited for, so that every blow hits somebody.
+VICTIM_WITHIN = 20.0
+
+
+class Struck(Struct, kw_only=True):
+    """A blow that fell, and what became of it."""
+
+    blow: Blow
+    at: datetime
+    victims: tuple[Identity, ...]
+    #: When the last of the halted was ended.
+    ended_at: datetime | None = None
+    overcome_at: datetime | None = None
+
+
+async def browser(*, seed: int, minutes: float) -> Report:
+    plan = Plan(
+        seed=seed,
+        seconds=minutes * 60,
+        matches=MATCHES,
+        speed=SPEED,
+        kinds="t20,football",
+        sites=SITES,
+        browser=BrowserKind.SHELL,
+        modes=MODES,
+        settings=_SETTINGS,
+    )
+    census = Census()
+    figures, details = await in_arena(plan, lambda arena: _strike(arena, plan, census))
+    figures |= await census.aftermath()
+    return Report(
+        suite="chaos browser", is_ok=is_whole(figures) and is_in_time(figures), figures=figures, details=details
+    )
+
+
+def is_in_time(figures: Figures) -> bool:
+    """Return whether every blow was noticed and overcome in time, and nobody else suffered."""
+    limits = {
+        "detect_max_s": DETECT_WITHIN,
+        "recover_p95_s": RECOVER_WITHIN,
+        "spared_age_max_s": SPARED_AGE,
+        "gone_s": GONE_WITHIN,
+    }
+    is_kept = all(figures[name] is not None and figures[name] <= limit for name, limit in limits.items())
+    return is_kept and not figures["never_recovered"] and not figures["browser_orphans"]
+
+
+async def _strike(arena: Arena, plan: Plan, census: "Census") -> Figures:
+    stage = arena.stage
+    census.begin(stage)
+    async with watching(stage) as watch:
+        began = monotonic()
+        for blow in blows(plan.seed, plan.seconds, SITES):
+            await asyncio.sleep(max(0.0, began + blow.at - monotonic()))
+            victims = await _victims(stage, blow)
+            struck = Struck(blow=blow, at=SystemClock().now(), victims=tuple(each.identity for each in victims))
+            watch.struck.append(struck)
+            for victim in victims:
+                with suppress(ProcessLookupError):
+                    os.kill(victim.pid, blow.signal)
+            say(f"{blow.signal.name} to the {blow.role} of {blow.source}: {len(victims)} processes")
+        await watch.all_overcome()
+    # A scraper that is started again takes every source's browser with it: a disturbance, though no blow of ours.
+    renewed = len(read_events(stage.log, "process.renewed"))
+    return {**told(watch, read_events(stage.log, "browser.failed", "page.discarded")), "renewed": renewed}
+
+
+async def _victims(stage: Stage, blow: Blow) -> list[Process]:
+    deadline = monotonic() + VICTIM_WITHIN
+    while monotonic() < deadline:
+        started = [each for each in read_events(stage.log, "browser.started") if each["source"] == blow.source]
+        tree = tree_of(started[-1]["pid"], everybody()) if started else []
+        victims = [each for each in tree if role_of(arguments_of(each.pid)) is blow.role and each.state not in "TtZ"]
+        if victims:
+            return victims
+        await asyncio.sleep(LOOK_EVERY)
+    raise UsageError(f"{blow.source} had no {blow.role} within {VICTIM_WITHIN:g} s: it did not come back")
+
+
+class Watch:
+    """Looks at the API all the time: which blow is overcome, and how old the matches of spared sources are."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.struck: list[Struck] = []
+        self.spared_age: float | None = None
+        self._stage = stage
+        self._clock = SystemClock()
+
+    async def run(self) -> None:
+        while True:
+            with suppress(UsageError):  # an API between two lives says nothing
+                self._take(await list_matches(self._stage), self._clock.now())
+            await asyncio.sleep(LOOK_EVERY)
+
+    async def all_overcome(self) -> None:
+        deadline = monotonic() + GIVE_UP_AFTER
+        while True:
+            if monotonic() > deadline or all(each.overcome_at for each in self.struck):
+                return
+            await asyncio.sleep(LOOK_EVERY)
+
+    def _take(self, entries: Sequence[dict[str, Any]], now: datetime) -> None:
+        for each in self.struck:
+            if each.ended_at is None and not any(map(is_alive, each.victims)):
+                each.ended_at = now
+            if each.overcome_at is None and are_all_fresh(of_source(entries, each.blow.source), each.at):
+                each.overcome_at = now
+        suffering = {each.blow.source for each in self.struck if each.overcome_at is None}
+        ages = (
+            entry["data_age_seconds"] for site in SITES if site not in suffering for entry in of_source(entries, site)
+        )
+        self.spared_age = max([age for age in (self.spared_age, *ages) if age is not None], default=None)
+
+
+def of_source(entries: Sequence[dict[str, Any]], source: str) -> list[dict[str, Any]]:
+    """Return the matches of a source that are in play."""
+    return [each for each in entries if each["match_id"].startswith(f"{source}_") and each["status"] in IN_PLAY]
+
+
+@asynccontextmanager
+async def watching(stage: Stage) -> AsyncIterator[Watch]:
+    watch = Watch(stage)
+    running = asyncio.create_task(watch.run(), name="watch")
+    try:
+        yield watch
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def told(watch: Watch, events: Sequence[dict[str, Any]]) -> Figures:
+    """Return how long it took to notice each blow, and from there until it was overcome."""
+    done = [(each, each.overcome_at) for each in watch.struck if each.overcome_at is not None]
+    detected, recovered = list[float](), list[float]()
+    for each, overcome in done:
+        said = noticed_at(events, each.blow.source, each.at, overcome)
+        # What was killed is gone at once, noticed or not; what was halted goes when somebody has noticed.
+        ended = each.ended_at if each.blow.signal is signal.SIGSTOP else None
+        noticed = min(at for at in (said, ended, overcome) if at is not None)
+        detected.append((noticed - each.at).total_seconds())
+        recovered.append((overcome - noticed).total_seconds())
+    return {
+        "blows": len(watch.struck),
+        "detect_max_s": rounded(max(detected, default=None)),
+        "recover_p50_s": rounded(percentile(recovered, 0.50)),
+        "recover_p95_s": rounded(percentile(recovered, 0.95)),
+        "recover_max_s": rounded(max(recovered, default=None)),
+        "never_recovered": len(watch.struck) - len(done),
+        "spared_age_max_s": rounded(watch.spared_age),
+    }
+
+
+class Census:
+    """Keeps the names of scrapers and all that was ever below them, to ask for them after their end."""
+
+    def __init__(self) -> None:
+        self.seen: set[Identity] = set()
+        self._counting: asyncio.Task[None] | None = None
+
+    def begin(self, stage: Stage) -> None:
+        self._counting = asyncio.create_task(self._count(stage), name="census")
+
+    async def aftermath(self) -> Figures:
+        """Return how many are left, and how long the last one took to go."""
+        if self._counting is not None:
+            self._counting.cancel()
+            await asyncio.gather(self._counting, return_exceptions=True)
+        began = monotonic()
+        while True:
+            left, seconds = sum(map(is_alive, self.seen)), monotonic() - began
+            if not left or seconds > GONE_WITHIN:
+                return {"browser_processes": len(self.seen), "browser_orphans": left, "gone_s": rounded(seconds, 1)}
+            await asyncio.sleep(LOOK_EVERY)
+
+    async def _count(self, stage: Stage) -> None:
+        while True:
+            scraper = stage.scraper()
+            if scraper is not None:
+                self.seen |= {each.identity for each in tree(scraper.pid)}
+            await asyncio.sleep(LOOK_EVERY)

@@ -1,0 +1,160 @@
+"""How fast `/health` answers at 200 requests a second while store and browser hang, beside an API that is idle."""
+
+import asyncio
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import apsw
+import msgspec
+import psutil
+from msgspec import Struct
+
+from bench.frame import Report, rounded, say
+from bench.holding import held, stopped
+from bench.steady import Load, steady
+from longstop.api.outlook import BLIND_AFTER_SECONDS
+from longstop.errors import UsageError
+from longstop.trial.stage import Stage, StageOptions, staged
+
+RATE = 200.0
+#: What is aimed at; the floor of NFR-006 is ten times as much.
+P95_SECONDS = 0.010
+RATIO = 3.0
+WAIT_SECONDS = 60.0
+_FILES = ("hot.db", "matches.db", "ops.db")
+_BROWSERS = ("chrome", "headless_shell", "chromium")
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """The same load at the same time, on two APIs of one machine."""
+
+    #: Of one with a copy of the files, which nothing troubles: what the machine makes slow is slow here, too.
+    idle: Load
+    #: Of the one whose files hang.
+    hung: Load
+    #: How many processes of a browser were halted meanwhile.
+    halted: int
+
+    @property
+    def blind(self) -> dict[str, Any]:
+        """Return what `/health` said in the end."""
+        return dict(msgspec.json.decode(self.hung.last))
+
+
+async def health(*, is_quick: bool) -> Report:
+    """Measure."""
+    options = StageOptions(
+        simulate=("--matches", "4", "--speed", "1", "--seed", "5"),
+        browser="shell",
+        settings={"LOG_LEVEL": "INFO"},
+    )
+    say("four matches, read by a browser")
+    async with staged(options) as stage:
+        await wait_until_healthy(stage)
+        trial = await compare(stage, seconds=12.0 if is_quick else 30.0)
+    return _report(trial)
+
+
+async def wait_until_healthy(stage: Stage) -> None:
+    """Return when the matches are read, by a browser if they are to be."""
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while True:
+                said = (await stage.api.get("/health")).body
+                if said["status"] == "healthy" and said["total_matches_scraping"]:
+                    return
+                await asyncio.sleep(0.2)
+    except TimeoutError as error:
+        raise UsageError(f"it was not healthy within {WAIT_SECONDS:.0f} s: {said['reasons']}") from error
+
+
+async def compare(stage: Stage, *, seconds: float) -> Trial:
+    """Load an API whose files hang and whose browser is halted, and an idle one beside it."""
+    async with _idle_api(stage) as idle_url:
+        browsers, scraper = list(_browsers(stage)), stage.scraper()
+        say("now the store hangs, and scraper and browser are halted")
+        # The writer stands still, too: it would make a new file of one that it cannot open.
+        with stopped([*browsers, *([scraper] if scraper else [])]):
+            async with held(stage.data / name for name in _FILES):
+                idle, hung = await asyncio.gather(
+                    *(steady(f"{url}/health", rate=RATE, seconds=seconds) for url in (idle_url, stage.api_url))
+                )
+    return Trial(idle=idle, hung=hung, halted=len(browsers))
+
+
+@asynccontextmanager
+async def _idle_api(stage: Stage) -> AsyncIterator[str]:
+    """Start an API on a copy of the files."""
+    with TemporaryDirectory(prefix="longstop-") as home:
+        for name in _FILES:
+            _copy(stage.data / name, Path(home) / name)
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "longstop", "api", "--data", home, "--port", "0"),
+            stdin=DEVNULL,
+            stderr=PIPE,
+        )
+        try:
+            yield await _address(process)
+        finally:
+            process.terminate()
+            await process.communicate()
+
+
+async def _address(process: Process) -> str:
+    assert process.stderr is not None
+    async with asyncio.timeout(WAIT_SECONDS):
+        while line := (await process.stderr.readline()).decode():
+            if line.startswith("API on "):
+                return line.removeprefix("API on ").strip()
+    raise UsageError("the idle API did not come up")
+
+
+def _copy(source: Path, target: Path) -> None:
+    taken, made = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY), apsw.Connection(str(target))
+    with made.backup("main", taken, "main") as backup:
+        backup.step()
+    made.close()
+    taken.close()
+
+
+def _browsers(stage: Stage) -> Iterator[psutil.Process]:
+    scraper = stage.scraper()
+    for process in scraper.children(recursive=True) if scraper else ():
+        if process.name().startswith(_BROWSERS):
+            yield process
+
+
+def _report(trial: Trial) -> Report:
+    idle, hung = trial.idle.percentile(0.95), trial.hung.percentile(0.95)
+    details = []
+    if hung > P95_SECONDS:
+        details.append(f"p95 is {hung * 1000:.1f} ms")
+    if hung > RATIO * idle:
+        details.append(f"p95 is {hung / idle:.1f} times that of an idle API")
+    if trial.blind["snapshot_age_seconds"] < BLIND_AFTER_SECONDS:
+        details.append("the store did not hang")
+    if not trial.halted:
+        details.append("no browser was halted")
+    return Report(
+        suite="health",
+        is_ok=not details,
+        figures={
+            "rate": RATE,
+            "idle_p50_ms": rounded(trial.idle.percentile(0.5) * 1000),
+            "idle_p95_ms": rounded(idle * 1000),
+            "hung_p50_ms": rounded(trial.hung.percentile(0.5) * 1000),
+            "hung_p95_ms": rounded(hung * 1000),
+            "hung_p99_ms": rounded(trial.hung.percentile(0.99) * 1000),
+            "hung_max_ms": rounded(max(trial.hung.seconds) * 1000),
+            "ratio": rounded(hung / idle),
+            "snapshot_age_seconds": trial.blind["snapshot_age_seconds"],
+            "status_hung": trial.blind["status"],
+            "browsers_halted": trial.halted,
+        },
+        details=details,
+    )

@@ -1,0 +1,124 @@
+"""Mutants of football's road: what is new, what is gone, what is believed, what is served."""
+
+from bench.mutant import PYTEST, Mutant
+
+_DIFF, _COMPARED = "pipeline/football/diff.py", "pipeline/football/compared.py"
+_VALIDATE, _NORMALISE = "pipeline/football/validate.py", "pipeline/football/normalise.py"
+
+_HUNTERS = (("football", (*PYTEST, "tests/unit/pipeline/football")),)
+
+
+def _mutant(name: str, file: str, old: str, new: str) -> Mutant:
+    return Mutant(name=f"football: {name}", file=file, old=old, new=new, hunters=_HUNTERS)
+
+
+FOOTBALL = (
+    _mutant(
+        "a goal is gone at the first look",
+        _DIFF,
+        "        if token in self._confirmed:",
+        "        if token:",
+    ),
+    _mutant(
+        "nothing is ever taken back",
+        _DIFF,
+        '        if not is_counted and builder.may_step_back(event.key, "void"):',
+        "        if False:",
+    ),
+    _mutant(
+        "a goal that the board still counts is taken back",
+        _DIFF,
+        "        is_counted = event.key.kind is EventKind.GOAL and Side(event.key.side) not in settled",
+        "        is_counted = False",
+    ),
+    _mutant(
+        "an event under a new id is a new event",
+        _DIFF,
+        "    renamed = _renamed(vanished, unknown)",
+        "    renamed: dict[str, Event] = {}",
+    ),
+    _mutant(
+        "a goal that goes over to the other side is there twice",
+        _DIFF,
+        "            self.void(old)\n            self.add(seen)",
+        "            self.add(seen)",
+    ),
+    _mutant(
+        "a key is used again",
+        _DIFF,
+        "            self._used[key.kind, key.side] = max(self._used[key.kind, key.side], key.nth)",
+        "            self._used[key.kind, key.side] += known[key].is_live",
+    ),
+    _mutant(
+        "a list that lost everything is believed",
+        _DIFF,
+        "    if len(gone) > MAX_VANISHED:",
+        "    if False:",
+    ),
+    _mutant(
+        "a result counts at the first look",
+        _DIFF,
+        "    elif builder.may_step_back(RESULT, content_hash(result, None)):",
+        "    else:",
+    ),
+    _mutant(
+        "an older copy of the board is served",
+        _COMPARED,
+        "    if state.board is None or token in state.suspects or not steps_back(state.board, shown):",
+        "    if True:",
+    ),
+    _mutant(
+        "the first list of strangers is believed",
+        _COMPARED,
+        "    if shown is None or not shown.items or is_vouched_for(state, shown):",
+        "    if True:",
+    ),
+    _mutant(
+        "goals that board and list count differently are not told",
+        _COMPARED,
+        "    for side, listed, shown in sorted(off):",
+        "    for side, listed, shown in ():",
+    ),
+    _mutant(
+        "a match in doubt is in sync",
+        _COMPARED,
+        "    if state.sync is SyncState.IN_SYNC or (is_compared and not is_in_doubt):",
+        "    if state.sync is SyncState.IN_SYNC or is_compared:",
+    ),
+    _mutant(
+        "incidents of another match are believed",
+        _VALIDATE,
+        "    if held & playing and len(named) >= ENOUGH_PEOPLE and are_strangers(named, playing):",
+        "    if False:",
+    ),
+    _mutant(
+        "line-ups of another match are believed",
+        _VALIDATE,
+        "    if shown and are_strangers(named, set(keys)):",
+        "    if False:",
+    ),
+    _mutant(
+        "statistics of another match are believed",
+        _VALIDATE,
+        "        if figure.key == YELLOW_CARDS and abs(counted - cards) > 1:",
+        "        if False:",
+    ),
+    _mutant(
+        "a result is served when it is first glimpsed",
+        _NORMALISE,
+        "    return MatchStatus.UPCOMING if board.score is None else MatchStatus.LIVE",
+        "    return MatchStatus.COMPLETED",
+    ),
+    _mutant(
+        "line-ups vanish when they are not read",
+        _NORMALISE,
+        "        **_parts_before(state),\n",
+        "",
+    ),
+    _mutant(
+        "the goals of a shoot-out are not served",
+        _NORMALISE,
+        "    if board.penalties:",
+        "    if False:",
+    ),
+)

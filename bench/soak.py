@@ -1,0 +1,160 @@
+"""`python -m bench.soak --hours H`: the product at a moderate load for a long time; nothing may grow.
+
+Six one-day matches are read by HTTP and three football matches by a browser. What the product holds is sampled every
+2 s; after a warm-up each figure gets its slope by the hour, with an interval.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import msgspec
+from curl_cffi import CurlError
+from curl_cffi.requests import AsyncSession, Response
+
+from bench.chaos.ladders import read_events
+from bench.frame import Report, rounded, run, say
+from bench.soak_sample import Sample, take
+from bench.soak_trend import Course, Trend, trend
+from longstop.clock import SystemClock
+from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.simulator.judge import Verdict
+from longstop.storage.connection import WAL_SIZE_LIMIT_BYTES
+from longstop.trial.account import account
+from longstop.trial.settle import wait_until_synced
+from longstop.trial.stage import Stage, StageOptions, staged
+
+MATCHES = 9
+#: The matches have to last: so many seconds of theirs pass at most, however long the run.
+WORLD_SECONDS = 1800.0
+SETTLE_WITHIN = 120.0
+SAMPLE_EVERY = 2.0
+#: Caches fill, pages are opened, Python finds its size: a fifth of the run, and no more than a quarter of an hour.
+WARM_UP_SHARE, WARM_UP_AT_MOST = 0.2, 900.0
+TELL_EVERY = 60.0
+#: With fewer no interval means anything.
+LEAST_SAMPLES = 10
+#: Of these nothing may pile up. A write-ahead log keeps its greatest length, so for it there is a limit instead.
+JUDGED = ("rss_mb", "pss_mb", "processes", "zombies", "descriptors", "threads", "contexts", "pages")
+WAL_MB = WAL_SIZE_LIMIT_BYTES / 1_000_000
+
+
+async def soak(seconds: float, raw: Path | None = None) -> Report:
+    speed = min(1.0, WORLD_SECONDS / seconds)
+    options = StageOptions(
+        simulate=("--matches", str(MATCHES), "--kinds", "odi,odi,football", "--speed", f"{speed:g}", "--seed", "7"),
+        sites=("crex", "sofascore"),
+        browser=BrowserKind.SHELL,
+        modes=(Mode.NAVIGATE, Mode.PASSIVE, Mode.PAGE),
+        by_http=("crex",),
+        settings={"ENABLE_PROMETHEUS_METRICS": "true", "PROMETHEUS_PORT": "0"},
+    )
+    say(f"starting {MATCHES} matches at {speed:g} times the real speed")
+    load = os.getloadavg()[0]
+    async with staged(options) as stage:
+        await wait_until_synced(stage, since=SystemClock().now(), within=SETTLE_WITHIN)
+        say("in sync; now it runs and is looked at")
+        samples = await _watch(stage, seconds)
+        deaths = len(read_events(stage.log, "process.died", "process.renewed"))
+        say("the world stands still; a last full sync, and every event is accounted for")
+        verdict = await account(stage, within=SETTLE_WITHIN)
+    if raw is not None:
+        await asyncio.to_thread(raw.write_bytes, b"\n".join(map(msgspec.json.encode, samples)))
+    told = {"load_before": rounded(load, 1), "load_after": rounded(os.getloadavg()[0], 1), "cores": os.cpu_count()}
+    return report(samples, seconds, verdict, {"deaths": deaths, **told})
+
+
+def report(samples: Sequence[Sample], seconds: float, verdict: Verdict, more: dict[str, Any]) -> Report:
+    """Say where each figure goes; it is ok when none grows and nothing was lost."""
+    warm = [each for each in samples if each.seconds >= min(WARM_UP_SHARE * seconds, WARM_UP_AT_MOST)]
+    trends = {name: found for name in JUDGED if (found := trend_of(warm, name)) is not None}
+    wal_mb = max(each.wal_mb for each in samples)
+    details = [f"{name} grows" for name, each in trends.items() if each.course is Course.GROWS]
+    details += [f"{name} could not be measured" for name in JUDGED if name not in trends]
+    if wal_mb > WAL_MB:
+        details.append(f"the write-ahead logs have {wal_mb:.0f} MB")
+    whole = {"lost": verdict.lost, "duplicated": verdict.duplicated, "ghost": verdict.ghost}
+    figures = {
+        "seconds": rounded(seconds, 1),
+        "samples": len(warm),
+        **{name: described(each) for name, each in trends.items()},
+        "wal_max_mb": rounded(wal_mb, 1),
+        **whole,
+        **more,
+    }
+    is_ok = not details and not any(whole.values()) and not more["deaths"]
+    return Report(suite="soak", is_ok=is_ok, figures=figures, details=[*details, *verdict.details])
+
+
+def trend_of(samples: Sequence[Sample], name: str) -> Trend | None:
+    """Return where a figure goes; `None` when it was read too seldom to say."""
+    known = [(each.seconds, float(value)) for each in samples if (value := getattr(each, name)) is not None]
+    return trend(*zip(*known, strict=True)) if len(known) > len(samples) / 2 and len(known) > LEAST_SAMPLES else None
+
+
+def described(each: Trend) -> dict[str, Any]:
+    return {
+        "level": rounded(each.level, 1),
+        "per_hour": rounded(each.slope, 2),
+        "from": rounded(each.low, 2),
+        "to": rounded(each.high, 2),
+        "course": each.course,
+    }
+
+
+async def _watch(stage: Stage, seconds: float) -> list[Sample]:
+    samples: list[Sample] = []
+    began = monotonic()
+    async with AsyncSession(timeout=SAMPLE_EVERY, trust_env=False) as session:
+        collector = Collector(stage, session)
+        while (after := monotonic() - began) < seconds:
+            metrics = await collector.newest()
+            samples.append(await asyncio.to_thread(take, stage.up_pid, stage.data, metrics, after))
+            if after // TELL_EVERY > (after - SAMPLE_EVERY) // TELL_EVERY:
+                say(f"{samples[-1]}")
+            await asyncio.sleep(max(0.0, began + len(samples) * SAMPLE_EVERY - monotonic()))
+    return samples
+
+
+class Collector:
+    """Reads the scraper's metrics, wherever they are served."""
+
+    def __init__(self, stage: Stage, session: "AsyncSession[Response]") -> None:
+        self._stage = stage
+        self._session = session
+        self._port: int | None = None
+
+    async def newest(self) -> str:
+        """Return a page of metrics; an empty one while the scraper is between two lives."""
+        if self._port is None:  # a log of days is long: it is read only after a start
+            served = read_events(self._stage.log, "metrics.served")
+            self._port = served[-1]["port"] if served else None
+        try:
+            return (await self._session.get(f"http://127.0.0.1:{self._port or 0}/metrics")).text
+        except CurlError:
+            self._port = None
+            return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="scripts/soak", description="Run the product for long, and end in one JSON line that says what grows."
+    )
+    length = parser.add_mutually_exclusive_group(required=True)
+    length.add_argument("--hours", type=float, help="how long to look")
+    length.add_argument("--minutes", type=float, help="the same, for short runs; ten show little")
+    parser.add_argument("--raw", type=Path, metavar="FILE", help="keep every sample here, one JSON object a line")
+    chosen = parser.parse_args()
+    seconds = chosen.hours * 3600 if chosen.hours is not None else chosen.minutes * 60
+    if not 60 <= seconds <= 7 * 24 * 3600:
+        parser.error("take a minute at least, and a week at most")
+    return run("soak", soak(seconds, chosen.raw))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""What the whole product holds at one moment: supervisor, scraper, API and browsers, without the simulator."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+from msgspec import Struct
+from prometheus_client.parser import text_string_to_metric_families
+
+from bench.tree import tree
+from longstop.fetching.browser.processes import usage
+
+MEGABYTE = 1_000_000
+#: Gauges of the scraper, added up over sources.
+GAUGES = {"contexts": "longstop_browser_contexts", "pages": "longstop_browser_pages"}
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """Everything that could pile up; `None` for what could not be read just now."""
+
+    #: Since the beginning.
+    seconds: float
+    rss_mb: float | None
+    pss_mb: float | None
+    processes: int
+    zombies: int
+    descriptors: int
+    threads: int
+    contexts: int | None
+    pages: int | None
+    wal_mb: float
+
+
+def take(up: int, data: Path, metrics: str, seconds: float) -> Sample:
+    """Measure the tree below the supervisor, and read the rest from the scraper's own metrics."""
+    people = tree(up)
+    held = usage(each for each in people if each.state != "Z")
+    open_files, threads = zip(*(_handles(each.pid) for each in people), (0, 0), strict=True)
+    gauges = read_gauges(metrics)
+    return Sample(
+        seconds=round(seconds, 1),
+        rss_mb=_megabytes(held.rss_bytes),
+        pss_mb=_megabytes(held.pss_bytes),
+        processes=held.processes,
+        zombies=sum(each.state == "Z" for each in people),
+        descriptors=sum(open_files),
+        threads=sum(threads),
+        contexts=gauges.get("contexts"),
+        pages=gauges.get("pages"),
+        wal_mb=_wal_bytes(data.glob("*.db-wal")) / MEGABYTE,
+    )
+
+
+def read_gauges(metrics: str) -> Mapping[str, int]:
+    """Return contexts and pages, as far as a page of metrics has them."""
+    names, found = {metric: name for name, metric in GAUGES.items()}, dict[str, int]()
+    for family in text_string_to_metric_families(metrics):
+        if family.name in names:
+            found[names[family.name]] = int(sum(sample.value for sample in family.samples))
+    return found
+
+
+def _handles(pid: int) -> tuple[int, int]:
+    """Return the open files and the threads of a process; none when it has ended meanwhile."""
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return process.num_fds(), process.num_threads()
+    return 0, 0
+
+
+def _wal_bytes(files: Iterable[Path]) -> int:
+    total = 0
+    for file in files:
+        with suppress(OSError):
+            total += file.stat().st_size
+    return total
+
+
+def _megabytes(held: int | None) -> float | None:
+    return None if held is None else held / MEGABYTE

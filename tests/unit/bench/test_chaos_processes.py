@@ -1,0 +1,44 @@
+"""When enough was struck, and what counts as mended."""
+
+from typing import Any
+
+import pytest
+
+from bench.chaos.processes import Length, is_mended
+from bench.chaos.processes_strikes import ROUND
+
+MENDED = {"recover_p95_s": 9.9, "never_recovered": 0, "second_writers": 0, "zombies": 0}
+
+
+def test_a_minute_is_over_when_it_is_over_and_everybody_was_struck() -> None:
+    minute = Length(seconds=60)
+
+    assert minute.is_reached(strikes=ROUND, kills=ROUND - 1, seconds=61)
+    assert not minute.is_reached(strikes=ROUND, kills=ROUND - 1, seconds=59)
+    assert not minute.is_reached(strikes=ROUND - 1, kills=ROUND - 1, seconds=61)
+
+
+def test_a_hundred_kills_are_a_hundred_kills_however_long_they_take() -> None:
+    hundred = Length(seconds=800, kills=100)
+
+    assert hundred.is_reached(strikes=125, kills=100, seconds=1)
+    assert not hundred.is_reached(strikes=124, kills=99, seconds=10_000)
+
+
+def test_what_is_overcome_in_time_by_one_writer_is_mended() -> None:
+    assert is_mended(MENDED)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("recover_p95_s", 10.1),
+        ("recover_p95_s", None),
+        ("never_recovered", 1),
+        ("second_writers", 1),
+        ("second_writers", -1),
+        ("zombies", 1),
+    ],
+)
+def test_one_thing_that_is_wrong_is_enough(name: str, value: Any) -> None:
+    assert not is_mended({**MENDED, name: value})

@@ -1,0 +1,76 @@
+"""When a long run is ok."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bench.soak import WAL_MB, report, trend_of
+from bench.soak_sample import Sample
+from longstop.simulator.judge import Verdict
+
+SECONDS = 3600.0
+WHOLE = Verdict(
+    matches=9, events_truth=5, events_stored=5, lost=0, duplicated=0, ghost=0, declared=0, wrong=0, details=()
+)
+CALM = {"deaths": 0}
+
+
+def samples(**grows_by: float) -> list[Sample]:
+    """Return an hour of samples, of which some figures grow by so much."""
+    calm = Sample(
+        seconds=0,
+        rss_mb=900.0,
+        pss_mb=500.0,
+        processes=11,
+        zombies=0,
+        descriptors=300,
+        threads=110,
+        contexts=1,
+        pages=3,
+        wal_mb=4.0,
+    )
+    return [_later(calm, nth * 2.0, grows_by) for nth in range(round(SECONDS / 2))]
+
+
+def _later(sample: Sample, seconds: float, grows_by: dict[str, float]) -> Sample:
+    grown: dict[str, Any] = {name: getattr(sample, name) + by * seconds / SECONDS for name, by in grows_by.items()}
+    return replace(sample, seconds=seconds, **grown)
+
+
+def test_it_is_ok_when_nothing_grows_nothing_is_lost_and_nobody_died() -> None:
+    assert report(samples(), SECONDS, WHOLE, CALM).is_ok
+
+
+@pytest.mark.parametrize(
+    "name", ["rss_mb", "pss_mb", "processes", "zombies", "descriptors", "threads", "contexts", "pages"]
+)
+def test_one_figure_that_grows_is_enough(name: str) -> None:
+    said = report(samples(**{name: 200.0}), SECONDS, WHOLE, CALM)
+
+    assert not said.is_ok
+    assert said.details == [f"{name} grows"]
+
+
+def test_a_loss_or_a_death_is_not_ok() -> None:
+    assert not report(samples(), SECONDS, replace(WHOLE, lost=1), CALM).is_ok
+    assert not report(samples(), SECONDS, WHOLE, {"deaths": 1}).is_ok
+
+
+def test_a_write_ahead_log_may_grow_up_to_its_limit() -> None:
+    assert report(samples(wal_mb=WAL_MB - 5), SECONDS, WHOLE, CALM).is_ok
+    assert not report(samples(wal_mb=WAL_MB + 5), SECONDS, WHOLE, CALM).is_ok
+
+
+def test_what_grows_while_it_warms_up_does_not_count() -> None:
+    growing = [replace(each, rss_mb=min(900.0, 300.0 + each.seconds)) for each in samples()]
+
+    assert report(growing, SECONDS, WHOLE, CALM).is_ok
+
+
+def test_what_was_hardly_ever_read_has_no_trend_and_is_not_ok() -> None:
+    blind = [replace(each, pages=None) if nth % 3 else each for nth, each in enumerate(samples())]
+
+    assert trend_of(blind, "pages") is None
+    assert trend_of(blind, "contexts") is not None
+    assert report(blind, SECONDS, WHOLE, CALM).details == ["pages could not be measured"]

@@ -1,0 +1,22 @@
+"""What is read from a page of metrics."""
+
+from bench.soak_sample import read_gauges
+
+PAGE = """\
+# HELP longstop_browser_contexts Open contexts.
+# TYPE longstop_browser_contexts gauge
+longstop_browser_contexts{source="crex"} 1.0
+longstop_browser_contexts{source="sofascore"} 2.0
+# TYPE longstop_browser_pages gauge
+longstop_browser_pages{source="sofascore"} 3.0
+# TYPE scraper_memory_bytes gauge
+scraper_memory_bytes{node="n"} 5.0
+"""
+
+
+def test_contexts_and_pages_are_added_up_over_sources() -> None:
+    assert read_gauges(PAGE) == {"contexts": 3, "pages": 3}
+
+
+def test_what_nobody_tells_is_not_taken_for_zero() -> None:
+    assert read_gauges("") == {}
