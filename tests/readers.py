@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from longstop.api.outlook import Outlook
+from longstop.clock import Clock
 from longstop.errors import StorageError
 from longstop.model.cricket import Delivery, Overs, Runs
 from longstop.model.event import Event, EventKey, EventKind, Op, StoredEvent
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.model.recovery import Recovery
 from longstop.model.snapshot import Snapshot, canonical, checksum
 from longstop.storage.base import (
     MAX_MATCH_ID,
@@ -112,6 +115,34 @@ class MemoryHot:
     def _check(self) -> None:
         if self.broken is not None:
             raise self.broken
+
+
+class MemoryRecoveries:
+    """The audit's reading side."""
+
+    def __init__(self, *recoveries: Recovery) -> None:
+        self.held = list(recoveries)
+        self.broken: Exception | None = None
+
+    def recoveries(self, limit: int = 100) -> list[Recovery]:
+        if self.broken is not None:
+            raise self.broken
+        return self.held[:limit]
+
+
+def an_outlook(
+    reader: MatchReader, hot: HotReader, clock: Clock, recoveries: MemoryRecoveries | None = None
+) -> Outlook:
+    """Return an outlook that has looked once."""
+    outlook = Outlook(
+        reader=reader,
+        hot=hot,
+        recoveries=recoveries or MemoryRecoveries(),
+        clock=clock,
+        started_at=clock.now() - timedelta(minutes=5),
+    )
+    outlook.look()
+    return outlook
 
 
 def a_match(

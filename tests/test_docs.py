@@ -21,8 +21,11 @@ from longstop.api.server import build_app
 from longstop.cli.main import app
 from longstop.settings import Leaf, Settings, known_variables, leaves
 from longstop.simulator.faults import FaultKind
+from longstop.storage.commands import CommandBook
+from longstop.storage.health_log import HealthLogReader
+from longstop.supervision.exits import Exit
 from longstop.telemetry.events import Telemetry
-from tests.readers import NOW, ManualClock, MemoryHot, MemoryReader
+from tests.readers import ManualClock, MemoryHot, MemoryReader, an_outlook
 
 ROOT = Path(__file__).parents[1]
 PAPERS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("scripts/*.md")])
@@ -87,14 +90,16 @@ def error_names() -> list[str]:
 
 
 def routes() -> list[str]:
+    reader, hot, clock = MemoryReader(), MemoryHot(), ManualClock()
+    outlook = an_outlook(reader, hot, clock)
+    verifier = TokenVerifier(Secret(bytes(32)))
+    book = CommandBook(ROOT / "no-such-file", clock)
+    log = HealthLogReader(ROOT / "no-such-file")
     built = build_app(
-        reader=MemoryReader(),
-        hot=MemoryHot(),
-        verifier=TokenVerifier(Secret(bytes(32))),
-        clock=ManualClock(),
-        started_at=NOW,
+        reader=reader, hot=hot, verifier=verifier, clock=clock, outlook=outlook, commands=book, health_log=log
     )
-    return [route.path for route in built.routes if isinstance(route, APIRoute)]
+    found = [route for route in built.routes if isinstance(route, APIRoute)]
+    return [f"{method} {route.path}" for route in found for method in sorted(route.methods or ())]
 
 
 def commands(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -147,9 +152,9 @@ def test_the_readme_lists_every_verb(verb: str) -> None:
     assert row_with(f"longstop {verb}", read("README.md"))
 
 
-@pytest.mark.parametrize("path", routes())
-def test_every_route_is_documented(path: str) -> None:
-    assert row_with(f"GET {path}", read("docs/api.md"))
+@pytest.mark.parametrize("route", routes())
+def test_every_route_is_documented(route: str) -> None:
+    assert row_with(route, read("docs/api.md"))
 
 
 @pytest.mark.parametrize("name", error_names())
@@ -160,6 +165,11 @@ def test_every_error_is_documented(name: str) -> None:
 @pytest.mark.parametrize("name", telemetry_names())
 def test_every_telemetry_event_is_documented(name: str) -> None:
     assert row_with(name, read("docs/architecture.md"))
+
+
+@pytest.mark.parametrize("code", Exit)
+def test_every_exit_code_is_documented(code: Exit) -> None:
+    assert f"\n| {code.value} | " in read("docs/operations.md")
 
 
 @pytest.mark.parametrize("kind", FaultKind)
