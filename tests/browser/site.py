@@ -16,6 +16,11 @@ _POLLING = """<!doctype html><html><head><link rel=stylesheet href=/big.css><lin
 <script>document.cookie = 'visited=yes; path=/';
 const ask = () => fetch('/api/state?match={match}&t=' + Math.random(), {{headers: {{'X-Page': 'yes'}}}});
 ask(); setInterval(ask, 300);</script></body></html>"""
+_FORETELLING = """<!doctype html><html><head><link rel=preconnect href=http://localhost:{port}>
+<link rel="nofollow DNS-Prefetch" href=http://localhost:{port}><link rel=prefetch href=http://localhost:{port}/ahead>
+<link rel=prerender href=http://localhost:{port}/ahead><script type=speculationrules>{rules}</script></head><body>
+<script>const late = document.createElement('script'); late.type = 'SpeculationRules'; late.textContent = '{rules}';
+document.body.append(late); setTimeout(() => fetch('/api/state?match={match}'), 1500);</script></body></html>"""
 _SCRIPTS = {
     "spin": "fetch('/api/state?match={match}'); for (;;) {{}}",
     "spin-later": "fetch('/api/state?match={match}').then(() => setTimeout(() => {{ const last = new XMLHttpRequest();"
@@ -31,6 +36,8 @@ _SCRIPTS = {
     "drawing": "const draw = async () => {{ const told = await (await fetch('/api/state?match={match}')).json();"
     "document.title = told.match; document.body.append('seen ' + told.number + ';'); setTimeout(draw, 300); }};"
     "draw();",
+    "endless": "fetch('/api/endless');",
+    "endless-aside": "fetch('/api/endless'); setTimeout(() => fetch('/api/state?match={match}'), 700);",
     "unanswered": "document.body.append('not yet'); fetch('/hang');",
     "large": "document.body.append(new Comment('x'.repeat(6e6)));",
     "late": "setTimeout(() => fetch('/api/state?match={match}'), 1500);",
@@ -74,6 +81,8 @@ class Site:
         self.state: tuple[int, str] | None = None
         #: How many connections were made to it.
         self.connections = 0
+        #: How many answers without an end are under way.
+        self.pouring = 0
 
     @property
     def authority(self) -> str:
@@ -101,6 +110,9 @@ class Site:
                 self.said = (await reader.readexactly(int(headers.get("content-length", 0)))).decode()
                 if target.path == "/push":
                     await self._push(headers, writer)
+                    break
+                if target.path == "/api/endless":
+                    await self._pour(writer)
                     break
                 if target.path == "/hang":
                     await asyncio.sleep(60)
@@ -135,6 +147,10 @@ class Site:
             values = {"match": match, "port": self.port, "udp": self.udp_port}
             if name == "polling":
                 return 200, "text/html", _POLLING.format(**values).encode()
+            if name == "foretelling":
+                ahead = [{"urls": [f"http://localhost:{self.port}/ahead", "/ahead"], "eagerness": "immediate"}]
+                rules = json.dumps({"prefetch": ahead, "prerender": ahead})
+                return 200, "text/html", _FORETELLING.format(rules=rules, **values).encode()
             script = _SCRIPTS[name].format(**values)
             return 200, "text/html", f"<!doctype html><html><body><script>{script}</script></body></html>".encode()
         if path == "/redirect":
@@ -147,6 +163,18 @@ class Site:
         if path == "/worker.js":
             return 200, "text/javascript", b"fetch('/by-worker');"
         return 200, "text/javascript", b""
+
+    async def _pour(self, writer: asyncio.StreamWriter) -> None:
+        """Send an answer that has no end, until nobody takes it any more."""
+        self.pouring += 1
+        try:
+            writer.write(b"HTTP/1.1 200 X\r\nContent-Type: application/json\r\n\r\n")
+            while True:
+                writer.write(_HEAVY)
+                await writer.drain()
+                await asyncio.sleep(0.003)
+        finally:
+            self.pouring -= 1
 
     async def _push(self, headers: dict[str, str], writer: asyncio.StreamWriter) -> None:
         """Speak just enough WebSocket to push a frame every 100 ms."""

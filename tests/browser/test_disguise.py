@@ -22,7 +22,7 @@ _LOOK = """(() => {
     chrome: typeof seen.chrome,
     drawnBy: (() => {
       const canvas = seen.document.createElement('canvas').getContext('webgl');
-      return canvas && canvas.getParameter(37446);
+      return canvas && canvas.getExtension('WEBGL_debug_renderer_info') && canvas.getParameter(37446);
     })(),
   });
   const frame = document.createElement('iframe');

@@ -84,3 +84,29 @@ async def test_what_an_open_page_got_long_ago_is_not_news(lab: Laboratory) -> No
     page = await fetcher.fetch(lab.state("twice"))
 
     assert json.loads(page.body)["number"] > asked
+
+
+async def test_a_second_look_right_after_a_load_is_answered_and_does_not_wait_for_what_never_comes(
+    lab: Laboratory,
+) -> None:
+    fetcher = lab.fetcher(browsing=policy(Mode.NAVIGATE))
+    await fetcher.fetch(lab.state("plain"))
+    began = monotonic()
+
+    page = await fetcher.fetch(lab.state("plain"))
+
+    assert json.loads(page.body)["match"] == "1"
+    assert monotonic() - began < SILENCE_SECONDS / 2
+
+
+async def test_questions_that_were_given_up_hold_nobody_up(lab: Laboratory) -> None:
+    fetcher = await listening(lab, "plain")
+    tab = fetcher.sessions[0].tabs[0]
+    hanging = FetchRequest(source="crex", url=lab.site.url("/hang"))
+
+    given_up = await asyncio.gather(*(asyncio.wait_for(tab.ask(hanging), 1) for _ in range(8)), return_exceptions=True)
+    async with asyncio.timeout(5):
+        answer = await tab.ask(lab.state())
+
+    assert [type(each) for each in given_up] == [TimeoutError] * 8
+    assert json.loads(answer.body)["match"] == "1"

@@ -19,7 +19,7 @@ from tests.browser.laboratory import Heard, Laboratory, crash, laboratory, until
 from tests.browser.site import Site
 
 PAGES = 100
-DEADLINE_SECONDS = 4.0
+DEADLINE_SECONDS = 6.0
 BROWSING = BrowserPolicy(
     modes=(Mode.NAVIGATE,), page_seconds=DEADLINE_SECONDS, fresh_seconds=0, max_tabs=8, probe_seconds=0.5
 )
@@ -58,7 +58,7 @@ async def test_a_hundred_pages_of_which_some_spin_crash_or_leak_leave_nothing(la
     usage = report.usage
 
     assert outcomes == {"good": 93, "bad": 7}
-    assert max(waits) < DEADLINE_SECONDS + 1
+    assert max(waits) < DEADLINE_SECONDS + 2
     assert report.contexts == 1
     assert len(fetcher.sessions[0].tabs) <= 8
     assert usage is not None

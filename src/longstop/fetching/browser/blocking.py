@@ -29,9 +29,15 @@ _NEVER_PATHS = ("beacon", "collect", "pixel", "tr")
 _NEVER_TYPES = ("Image", "Media", "Font")
 _STYLE_TYPE = "Stylesheet"
 _JUDGED_TYPE = "Document"
-#: No policy holds WebRTC, whose relays may be anywhere: a page does without it.
+#: No policy holds WebRTC, whose relays may be anywhere, nor what a page foretells about its visitor's next steps, on
+#: which Chromium acts without asking: a page does without them.
 _GIVE_POLICY = """(() => {
   for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection']) delete globalThis[name];
+  const foretold = 'script[type=speculationrules i], '
+    + ['preconnect', 'dns-prefetch', 'prefetch', 'prerender'].map((word) => `link[rel~=${word} i]`).join();
+  const forget = () => { for (const each of document.querySelectorAll(foretold)) each.remove(); };
+  forget();
+  new MutationObserver(forget).observe(document, {childList: true, subtree: true});
   const give = () => {
     if (!document.head) return false;
     const named = document.createElement('meta');

@@ -16,7 +16,7 @@ from longstop.fetching.browser.errands import Errands
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 from longstop.fetching.browser.hanging import HangPolicy
 from longstop.fetching.browser.processes import Process
-from longstop.fetching.browser.recycling import RecyclePolicy, reason_to_recycle
+from longstop.fetching.browser.recycling import RecyclePolicy, patience_seconds, reason_to_recycle
 from longstop.telemetry.bus import Bus
 
 if TYPE_CHECKING:  # Playwright takes half a second to load: those who need no browser do not wait for it
@@ -45,6 +45,9 @@ class Bulkhead:
         self._current: Engine | None = None
         self._old: set[Engine] = set()
         self._generation = 0
+        #: Why the last one was replaced by itself, and how many before it for the same reason.
+        self._last_reason = ""
+        self._repeats = 0
         self._starting = asyncio.Lock()
         self._errands = Errands()
         self._failures = 0
@@ -142,9 +145,17 @@ class Bulkhead:
                 self.condemn(engine, "its connection has ended")
         if self._current is not None:
             reason = reason_to_recycle(self._policy.recycle, self._current.wear)
-            if reason is not None:
+            if reason is not None and self._is_time_for(reason, self._current.age_seconds):
                 self.recycle(reason)
         return are_well
+
+    def _is_time_for(self, reason: str, age_seconds: float) -> bool:
+        """Return whether a browser is replaced now, or its successors would follow one another."""
+        repeats = self._repeats if reason == self._last_reason else 0
+        if age_seconds < patience_seconds(reason, repeats):
+            return False
+        self._last_reason, self._repeats = reason, repeats + 1
+        return True
 
     def census(self) -> list[BrowserCensus]:
         """Tell who lives in each engine, with what was measured last."""

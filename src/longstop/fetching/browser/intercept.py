@@ -131,9 +131,17 @@ class _Under(Struct, kw_only=True):
     status: int = 0
     headers: Mapping[str, str] = {}
     is_taken: bool = False
-    #: Bytes that have come, decoded, and as they came over the wire.
+    #: Bytes that have come, decoded.
     size: int = 0
-    wire_bytes: int = 0
+
+
+class _Flow(Struct, kw_only=True):
+    """What has come of one answer so far, for the meter."""
+
+    #: Bytes that were told.
+    told: int = 0
+    #: Decoded bytes of which Chromium has not said yet what they were on the wire.
+    untold: int = 0
 
 
 class Interception:
@@ -145,6 +153,8 @@ class Interception:
         self._white_list = white_list
         self._wanted: set[Wanted] = set()
         self._under_way: dict[str, _Under] = {}
+        #: All that flows, whoever wants it, and whichever load it belongs to.
+        self._flows: dict[str, _Flow] = {}
         #: The questions of the page's own script that are not answered yet.
         self._open_questions: set[str] = set()
         self._kept: OrderedDict[tuple[str, str], Capture] = OrderedDict()
@@ -169,6 +179,8 @@ class Interception:
         self.on_signal: Callable[[], None] | None = None
         #: Called with what went over the wire, both ways, as far as Chromium tells.
         self.on_bytes: Callable[[int], None] | None = None
+        #: Called when more has come of an answer than the cap allows; the browser goes on taking it.
+        self.on_excess: Callable[[], None] | None = None
 
     async def begin(self, *, blocked: list[dict[str, Any]], paused: list[dict[str, Any]]) -> None:
         """Listen, and block, from here on."""
@@ -194,8 +206,15 @@ class Interception:
         """Take this answer, now and whenever it comes again."""
         self._wanted.add(wanted)
 
+    def settle(self) -> None:
+        """Tell what has come of all that is under way: nobody may tell it later."""
+        for flow in self._flows.values():
+            self._tell_rest(flow)
+
     def start_navigation(self) -> None:
         """Forget what belongs to the page before."""
+        self.settle()
+        self._flows.clear()
         self.document = None
         self.forbidden = ""
         self._left_load = self._load
@@ -257,24 +276,42 @@ class Interception:
         under.is_taken = is_document or self._is_wanted(under) or self._white_list.admits(under.url, content_type)
 
     def _came(self, event: dict[str, Any]) -> None:
-        """Count what has come of a body that is waited for: one without an end is not waited for to the end."""
-        under = self._under_way.get(event["requestId"])
-        if under is None:
+        """Count what has come; a body without an end is not waited for to the end, and metered all the same."""
+        request_id, size = event["requestId"], int(event.get("dataLength", 0))
+        self._flow(request_id, size, int(event.get("encodedDataLength", 0)))
+        under = self._under_way.get(request_id)
+        if under is None or not under.is_taken:
             return
-        under.wire_bytes += int(event.get("encodedDataLength", 0))
-        if under.is_taken:
-            under.size += int(event.get("dataLength", 0))
-            if under.size > self._policy.max_body_bytes:
-                del self._under_way[event["requestId"]]
-                self._numbers += 1
-                self._keep(under, None, under.size, self._numbers)
+        under.size += size
+        if under.size > self._policy.max_body_bytes:
+            del self._under_way[request_id]
+            self._exceeded(request_id, under)
+
+    def _flow(self, request_id: str, size: int, wire_bytes: int) -> None:
+        flow = self._flows.setdefault(request_id, _Flow())
+        if wire_bytes > 0:
+            # It may stand for parts that came before it, too.
+            flow.untold = 0
+            self._tell(flow, wire_bytes)
+            return
+        flow.untold += size
+        if flow.untold > self._policy.max_body_bytes:
+            # Of a page itself Chromium tells at its end only, which may never come.
+            self._tell_rest(flow)
+
+    def _exceeded(self, request_id: str, under: _Under) -> None:
+        self._answered(request_id)
+        self._numbers += 1
+        self._keep(under, None, under.size, self._numbers)
+        if self.on_excess is not None:
+            self.on_excess()
 
     def _finished(self, event: dict[str, Any]) -> None:
         under = self._under_way.pop(event["requestId"], None)
         self._answered(event["requestId"])
         wire_bytes = int(event.get("encodedDataLength", 0))
-        self.count.bytes_in_est += wire_bytes
-        self._went(wire_bytes)
+        flow = self._flows.pop(event["requestId"], _Flow())
+        self._tell(flow, max(0, wire_bytes - flow.told))
         if under is not None and under.is_taken:
             # The body is asked for here and now: a moment later the browser may have let it go.
             self._numbers += 1
@@ -283,13 +320,21 @@ class Interception:
     def _failed(self, event: dict[str, Any]) -> None:
         under = self._under_way.pop(event["requestId"], None)
         self._answered(event["requestId"])
-        if under is not None:
-            self._went(under.wire_bytes)
+        self._tell_rest(self._flows.pop(event["requestId"], _Flow()))
         if event.get("blockedReason"):
             self.count.requests_blocked += 1
         elif under is not None and not event.get("canceled") and self._is_waited_for(under):
             self._numbers += 1
             self._keep(under, None, 0, self._numbers, failure=str(event.get("errorText", "")))
+
+    def _tell(self, flow: _Flow, wire_bytes: int) -> None:
+        flow.told += wire_bytes
+        self.count.bytes_in_est += wire_bytes
+        self._went(wire_bytes)
+
+    def _tell_rest(self, flow: _Flow) -> None:
+        rest, flow.untold = flow.untold, 0
+        self._tell(flow, rest)
 
     def _went(self, size: int) -> None:
         if self.on_bytes is not None and size:

@@ -62,6 +62,7 @@ class BrowserPool:
         self._bus = bus
         self._registry = Registry(plan.registry, plan.node)
         self._bulkheads: dict[str, Bulkhead] = {}
+        self._kinds: dict[str, BrowserKind] = {}
         self._starting = asyncio.Lock()
         #: Whether there may be a browser of ours.
         self._has_started = False
@@ -70,12 +71,15 @@ class BrowserPool:
 
     def bulkhead(self, source: str, kind: BrowserKind, *, is_proxied: bool = False) -> Bulkhead:
         """Return the bulkhead of a source; its browser is started by the first who needs it."""
+        before, self._kinds[source] = self._kinds.get(source, kind), kind
         if source not in self._bulkheads:
 
             async def start(generation: int) -> Engine:
-                return await self._engine(source, kind, generation, is_proxied=is_proxied)
+                return await self._engine(source, self._kinds[source], generation, is_proxied=is_proxied)
 
             self._bulkheads[source] = Bulkhead(source, start=start, policy=self._plan.bulkhead, bus=self._bus)
+        elif before is not kind:
+            self._bulkheads[source].recycle("kind")
         return self._bulkheads[source]
 
     async def run(self) -> None:

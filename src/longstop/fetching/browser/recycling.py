@@ -7,6 +7,10 @@ from longstop.fetching.browser.base import Usage, held_bytes
 #: Latency is compared once so many answers to our own small question have been timed: the first ones set the measure.
 #: Pages say nothing about the browser: their site may be slow, and an open one speaks when it likes.
 LATENCY_SAMPLE = 12
+#: Reasons that may hold for the next browser too.
+_RECURRING = frozenset({"memory", "processes", "latency", "timeouts"})
+FIRST_PATIENCE_SECONDS = 30.0
+LAST_PATIENCE_SECONDS = 120.0
 
 
 class RecyclePolicy(Struct, frozen=True, kw_only=True):
@@ -54,6 +58,16 @@ def reason_to_recycle(policy: RecyclePolicy, wear: Wear) -> str | None:
         bound = max(policy.max_drift * wear.first_latency, policy.slow_seconds)
         return "latency" if wear.last_latency > bound else None
     return None
+
+
+def patience_seconds(reason: str, repeats: int) -> float:
+    """Return how old a browser must be before it is replaced for the same reason as those before it.
+
+    What its pages need in all may be more than it is allowed; to begin anew every few seconds helps nobody then.
+    """
+    if reason not in _RECURRING or not repeats:
+        return 0.0
+    return min(FIRST_PATIENCE_SECONDS * 2.0 ** (repeats - 1), LAST_PATIENCE_SECONDS)
 
 
 class Latencies:

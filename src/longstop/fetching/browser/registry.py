@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from uuid import uuid4
 
 import msgspec
@@ -32,6 +33,8 @@ class Registry:
         self._entries = {(entry.mark, entry.identity): entry for entry in _read(path)}
         #: Marks of what this process has started itself, and still owns.
         self._owned: set[str] = set()
+        #: A sweep forgets in a thread while the next browser is added.
+        self._turn = Lock()
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(tuple(self._entries.values()))
@@ -55,16 +58,18 @@ class Registry:
 
     def add(self, mark: str, identity: Identity, program: str, profile: str = "") -> None:
         entry = Entry(mark=mark, identity=identity, program=program, boot=self._boot, profile=profile)
-        self._entries[mark, identity] = entry
-        self._write()
+        with self._turn:
+            self._entries = {**self._entries, (mark, identity): entry}
+            self._write()
 
     def forget(self, mark: str) -> None:
         """Let go of everything with this mark: it is gone."""
         self._owned.discard(mark)
-        kept = {key: entry for key, entry in self._entries.items() if entry.mark != mark}
-        if len(kept) != len(self._entries):
-            self._entries = kept
-            self._write()
+        with self._turn:
+            kept = {key: entry for key, entry in self._entries.items() if entry.mark != mark}
+            if len(kept) != len(self._entries):
+                self._entries = kept
+                self._write()
 
     def disown(self, mark: str) -> None:
         """Leave what carries this mark to the next sweep: it could not be ended."""

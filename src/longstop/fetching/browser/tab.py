@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from msgspec import Struct
-from playwright.async_api import BrowserContext, CDPSession, Page
+from playwright.async_api import BrowserContext, CDPSession, JSHandle, Page
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.clock import Clock
@@ -16,15 +16,17 @@ from longstop.errors import BodyTooLarge, BrowserLost, FetchError, ForbiddenTarg
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.blocking import blocked_patterns, paused_patterns
 from longstop.fetching.browser.closing import PAGE_SECONDS, went
+from longstop.fetching.browser.errands import Errands
 from longstop.fetching.browser.foreign import translated
-from longstop.fetching.browser.intercept import Capture, Interception, Wanted, WhiteList
+from longstop.fetching.browser.intercept import Capture, Interception, Wanted, WhiteList, wanted_by
 from longstop.fetching.browser.judging import wrong_with
 from longstop.fetching.browser.profile import Profile
 from longstop.fetching.guards import FetchPolicy
 
 #: Reads no more than the cap, whatever the site sends.
-_ASK = """async ([url, method, body, headers, cap]) => {
-  const answer = await fetch(url, {method, body: body === null ? undefined : body, headers, cache: 'no-store'});
+_ASK = """async ([url, method, body, headers, cap, stop]) => {
+  const sent = body === null ? undefined : body;
+  const answer = await fetch(url, {method, body: sent, headers, cache: 'no-store', signal: stop.signal});
   const reader = answer.body ? answer.body.getReader() : null;
   const parts = [];
   let size = 0;
@@ -84,6 +86,8 @@ class Tab:
         self.used_at = monotonic()
         #: When it was last loaded, by the loop's clock.
         self.loaded_at = float("-inf")
+        #: The number of the newest answer when it was.
+        self.loaded_after = 0
         self.is_ready = False
         #: Whether somebody has waited for it in vain.
         self.is_suspect = False
@@ -93,6 +97,8 @@ class Tab:
         self._handed: dict[Wanted, int] = {}
         #: What the page does not ask for by itself.
         self.silent: set[Wanted] = set()
+        self._errands = Errands()
+        heard.on_excess = self._cut_off
         page.on("crash", lambda _: self.lose("the page crashed"))
         page.on("close", lambda _: self.lose("the page was closed"))
 
@@ -128,6 +134,7 @@ class Tab:
         """Give the page up; whoever waits for it hears why."""
         self.lost = self.lost or reason
         self.is_ready = False
+        self.heard.settle()
         self.heard.wake()
 
     async def load(self, url: str, seconds: float) -> None:
@@ -155,11 +162,16 @@ class Tab:
 
     async def answer(self, wanted: Wanted, after: int) -> Capture:
         """Return the first answer that fits and came after that one; the page's own refusal ends the wait."""
+        capture = await self.heard_after(wanted, after)
+        self._handed[wanted] = max(capture.number, self._handed.get(wanted, 0))
+        return capture
+
+    async def heard_after(self, wanted: Wanted, after: int) -> Capture:
+        """Wait for the first answer that fits and came after that one, and leave it to be handed out."""
         while (capture := self.heard.newest(wanted, after)) is None:
             self._still_here()
             self._not_refused()
             await self.heard.news()
-        self._handed[wanted] = max(capture.number, self._handed.get(wanted, 0))
         return capture
 
     def handed(self, wanted: Wanted, max_age_seconds: float = inf) -> int:
@@ -184,11 +196,14 @@ class Tab:
         headers = dict(request.headers)
         if body is not None and "content-type" not in map(str.lower, headers):
             headers["Content-Type"] = "application/json"
-        cap = self._policy.max_body_bytes
+        cap, after = self._policy.max_body_bytes, self.heard.number
         try:
-            said: dict[str, Any] = await self._page.evaluate(_ASK, [request.url, request.method, body, headers, cap])
+            said = await self._said([request.url, request.method, body, headers, cap])
         except PlaywrightError as error:
-            raise self._meaning_of(error) from None
+            heard = self.heard.newest(wanted_by(request), after)
+            if heard is None or heard.body is not None or heard.failure:
+                raise self._meaning_of(error) from None
+            said = {"tooLarge": True}
         if said.get("tooLarge"):
             raise BodyTooLarge(f"more than {cap} bytes after decompression")
         text = str(said["text"]).encode("utf-8", "surrogatepass")
@@ -242,7 +257,22 @@ class Tab:
         """Close it; return whether it went when asked to."""
         self.lose("the page was closed")
         await self.heard.aclose()
+        await self._errands.aclose()
         return await went(self._page.close(), PAGE_SECONDS)
+
+    def _cut_off(self) -> None:
+        """Close the page at once: nothing else ends what comes without an end."""
+        self.lose("an answer was larger than the cap")
+        self._errands.run(went(self._page.close(), PAGE_SECONDS))
+
+    async def _said(self, question: list[Any]) -> dict[str, Any]:
+        """Return what the page was answered; a question that is given up must not hold one of its few connections."""
+        stop = await self._page.evaluate_handle("new AbortController()")
+        try:
+            said: dict[str, Any] = await self._page.evaluate(_ASK, [*question, stop])
+            return said
+        finally:
+            self._errands.run(went(_ended(stop), PAGE_SECONDS))
 
     async def _settled(self) -> None:
         """Wait until the page is read, its script has been answered, and has had a turn to draw that."""
@@ -277,3 +307,9 @@ class Tab:
         error = wrong_with(document.status, document.headers, document.body, self._clock.now())
         if error is not None:
             raise error
+
+
+async def _ended(stop: JSHandle) -> None:
+    """End a question that may be under way still, and let go of what ends it."""
+    await stop.evaluate("(stop) => stop.abort()")
+    await stop.dispose()

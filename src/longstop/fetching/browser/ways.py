@@ -14,7 +14,7 @@ from longstop.fetching.base import Fetcher, FetchRequest
 from longstop.fetching.browser.base import Mode
 from longstop.fetching.browser.events import PageMeasured
 from longstop.fetching.browser.foreign import broken_off
-from longstop.fetching.browser.intercept import Capture, NetworkCount, request_bytes, wanted_by
+from longstop.fetching.browser.intercept import Capture, NetworkCount, Wanted, request_bytes, wanted_by
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.session import Session
 from longstop.fetching.browser.tab import Answer, Tab
@@ -59,7 +59,8 @@ class Ways:
             tab.heard.want(wanted)
             async with tab.lock, self._counted(request, Mode.NAVIGATE, tab):
                 after = tab.handed(wanted)
-                if not (request.page and tab.is_ready and asked_at - tab.loaded_at < self._browsing.fresh_seconds):
+                is_fresh = request.page and tab.is_ready and asked_at - tab.loaded_at < self._browsing.fresh_seconds
+                if not is_fresh or (after > tab.loaded_after and not await self._goes_on(tab, wanted, after)):
                     after = tab.heard.number
                     await self._load(tab, address)
                 if request.page and not self._comes_by_itself(request):
@@ -67,6 +68,15 @@ class Ways:
                     return await tab.ask(request)
                 capture = await (tab.answer(wanted, after) if request.page else tab.document())
         return _answer_of(capture, session)
+
+    async def _goes_on(self, tab: Tab, wanted: Wanted, after: int) -> bool:
+        """Return whether a page that was loaded just now, and has given its answer, soon gets another by itself."""
+        try:
+            async with asyncio.timeout(self._browsing.fresh_seconds):
+                await tab.heard_after(wanted, after)
+        except TimeoutError:
+            return False
+        return True
 
     async def _drawn(self, request: FetchRequest, session: Session) -> Answer:
         """Take what the script of an open page has drawn; a page that has stopped is loaded again first."""
@@ -101,11 +111,15 @@ class Ways:
         tab = session.warm_tab(request.page or request.url)
         if tab is None:
             return await self._navigating(request, session)
-        tab.heard.want(wanted_by(request))
-        async with _held(tab), self._counted(request, Mode.PAGE, tab):
+        is_known = session.manners(request.url) is not None
+        if not is_known:
+            tab.heard.want(wanted_by(request))
+        async with _held(tab):
             answer = await tab.ask(request)
-        capture = tab.heard.newest(wanted_by(request))
-        if capture is not None and session.manners(request.url) is None:
+        # Others ask in the same page at the same time: what is counted is this one question.
+        self._tell(request, Mode.PAGE, NetworkCount(requests_total=1, bytes_in_est=answer.wire_bytes, captured=1))
+        capture = None if is_known else tab.heard.newest(wanted_by(request))
+        if capture is not None:
             session.learn_manners(capture.url, capture.asked_with)
         return answer
 
@@ -131,6 +145,7 @@ class Ways:
 
     async def _load(self, tab: Tab, address: str) -> None:
         async with self._turn():
+            tab.loaded_after = tab.heard.number
             await tab.load(address, self._browsing.navigation_seconds)
 
     @asynccontextmanager

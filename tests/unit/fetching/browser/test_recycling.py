@@ -4,7 +4,13 @@ import pytest
 from msgspec import structs
 
 from longstop.fetching.browser.base import Usage
-from longstop.fetching.browser.recycling import Latencies, RecyclePolicy, Wear, reason_to_recycle
+from longstop.fetching.browser.recycling import (
+    Latencies,
+    RecyclePolicy,
+    Wear,
+    patience_seconds,
+    reason_to_recycle,
+)
 
 POLICY = RecyclePolicy(max_pages=10, max_age_seconds=100, max_memory_bytes=1000, max_processes=5, max_drift=3)
 USAGE = Usage(processes=5, rss_bytes=3000, pss_bytes=1000, cpu_seconds=1)
@@ -42,3 +48,11 @@ def test_latencies_are_means_of_the_first_and_of_the_last_once_there_are_enough(
         seen.append((latencies.first, latencies.last))
 
     assert seen == [(None, None), (2.0, None), (2.0, None), (2.0, 6.0), (2.0, 8.0)]
+
+
+def test_a_reason_that_comes_back_is_given_ever_more_time_up_to_two_minutes() -> None:
+    assert [patience_seconds("memory", repeats) for repeats in range(5)] == [0, 30, 60, 120, 120]
+
+
+def test_age_and_pages_are_no_sign_that_the_bounds_are_too_narrow() -> None:
+    assert [patience_seconds(reason, 9) for reason in ("age", "pages", "asked")] == [0, 0, 0]

@@ -1,6 +1,7 @@
 """The list of our processes on disk."""
 
 from pathlib import Path
+from threading import Thread
 
 from longstop.fetching.browser.processes import Identity
 from longstop.fetching.browser.registry import Registry
@@ -39,3 +40,29 @@ def test_a_file_that_cannot_be_read_is_an_empty_list(tmp_path: Path) -> None:
         (tmp_path / "browsers.json").write_bytes(content)
 
         assert list(Registry(tmp_path / "browsers.json", "node-1")) == []
+
+
+def test_a_sweep_in_a_thread_and_a_browser_that_starts_do_not_get_in_each_others_way(tmp_path: Path) -> None:
+    path = tmp_path / "browsers.json"
+    registry = Registry(path, "node")
+    old = [registry.new_mark() for _ in range(200)]
+    for mark in old:
+        registry.add(mark, BROWSER, "chromium")
+    failures: list[BaseException] = []
+
+    def sweep() -> None:
+        try:
+            for mark in old:
+                registry.forget(mark)
+        except BaseException as error:
+            failures.append(error)
+
+    sweeping = Thread(target=sweep)
+    sweeping.start()
+    new = [registry.new_mark() for _ in range(200)]
+    for mark in new:
+        registry.add(mark, DRIVER, "node")
+    sweeping.join()
+
+    assert not failures
+    assert {entry.mark for entry in Registry(path, "node")} == set(new)
