@@ -10,7 +10,9 @@ from longstop import __version__
 from longstop.clock import Clock
 from longstop.errors import RestartNeeded
 from longstop.settings import Settings
+from longstop.supervision.beats import beating
 from longstop.supervision.exits import Exit
+from longstop.supervision.loops import is_cancelled
 from longstop.supervision.parent import watch_parent_if_any
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.events import ProcessStarted, ProcessStopped
@@ -25,11 +27,12 @@ def make_bus(process: str, settings: Settings, clock: Clock, *more: Sink) -> Bus
 
 @contextmanager
 def life(bus: Bus, process: str) -> Iterator[None]:
-    """Say when a process begins and ends its work, and end it with its supervisor."""
+    """Say when a process begins and ends its work, give signs of life meanwhile, and end it with its supervisor."""
     watch_parent_if_any(os.environ)
     bus.emit(ProcessStarted(process=process, pid=os.getpid(), version=__version__))
     try:
-        yield
+        with beating(os.environ):
+            yield
     finally:
         bus.emit(ProcessStopped(process=process, pid=os.getpid()))
 
@@ -58,5 +61,9 @@ async def run_until_stopped(*work: Coroutine[None, None, None]) -> None:
 
 async def _endless(work: Coroutine[None, None, None]) -> None:
     """Do work that has no end of its own: a loop that returns has stopped working, and nobody else would notice."""
-    await work
+    try:
+        await work
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
     raise RestartNeeded(f"{getattr(work, '__qualname__', work)} has ended by itself")

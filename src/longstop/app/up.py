@@ -18,6 +18,7 @@ from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.cgroups import memory_limit
 from longstop.supervision.exits import Exit
 from longstop.supervision.keeper import ChildSpec, outlive_children
+from longstop.supervision.listening import Listening
 from longstop.supervision.memory import MEGABYTE, MemoryLimits, effective
 from longstop.supervision.orphans import OrphanSweep
 from longstop.supervision.parent import watch_parent_if_any
@@ -53,7 +54,14 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> Exit:
             orphans = OrphanSweep(supervisor.own_pids, bus)
             stop_within = settings.supervision.stop_within
             weighing = Weighing(supervisor.keepers, limits, bus=bus, stop_within=stop_within)
-            loops = [("sweep for orphans", orphans.run), ("weigh processes", weighing.run), ("audit", auditing.run)]
+            patience = settings.supervision.standstill_after
+            listening = Listening(supervisor.keepers, patience=patience, bus=bus, clock=clock)
+            loops = [
+                ("sweep for orphans", orphans.run),
+                ("weigh processes", weighing.run),
+                ("listen to beats", listening.run),
+                ("audit", auditing.run),
+            ]
             ended = await supervisor.run(loops)
             await orphans.sweep()
             auditing.look()
@@ -90,7 +98,10 @@ def _supervisor(
     settings: Settings, environ: Mapping[str, str], directory: DataDirectory, bus: Bus, clock: Clock, audit: Recoveries
 ) -> Supervisor:
     env = {**environ, "LONGSTOP_DATA": str(settings.data)}
-    children = [ChildSpec(name=name, argv=(sys.executable, "-m", "longstop", name), env=env) for name in CHILDREN]
+    children = [
+        ChildSpec(name=name, argv=(sys.executable, "-m", "longstop", name), env=env, is_beating=True)
+        for name in CHILDREN
+    ]
     return Supervisor(
         children,
         bus=bus,

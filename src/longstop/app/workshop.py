@@ -146,10 +146,11 @@ class Workshop:
         """Return what makes a source's connections afresh, and reads again what the operator says of it."""
         renewed_at = -inf
 
-        async def renew() -> None:
+        async def renew(is_wanted: bool) -> None:
             nonlocal renewed_at
-            if self._clock.monotonic() - renewed_at < RENEW_EVERY_SECONDS:
+            if not is_wanted and self._clock.monotonic() - renewed_at < RENEW_EVERY_SECONDS:
                 return
+            before = description.config
             renewed_at = self._clock.monotonic()
             try:
                 config = self._described_now(description.config)
@@ -157,7 +158,9 @@ class Workshop:
                 description.config, care.policy = config, self._policy(config)
             except SettingsError as error:
                 self._bus.emit(ReloadFailed(source=description.config.domain_id, reason=str(error)))
-            await fetcher.renew()
+            # One match that is stuck is no reason to close the open pages of all the others.
+            if is_wanted or description.config.browser is None or description.config != before:
+                await fetcher.renew()
 
         return renew
 

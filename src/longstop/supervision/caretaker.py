@@ -139,6 +139,9 @@ class Caretaker:
             others = f" and {len(read) - 1} more were" if len(read) > 1 else " was"
             self._end(RecoveryOutcome.RECOVERED, f"{read[0]}{others} read again", sample)
             self._stand(recovered(self.standing))
+        elif not self._freshness.is_any_wanted(recycling.match_ids):
+            self._end(RecoveryOutcome.RECOVERED, "nothing is left to be read", sample)
+            self._stand(recovered(self.standing))
         elif seconds >= OBSERVED_WITHIN_SECONDS:
             self._end(RecoveryOutcome.NOT_RECOVERED, f"none of its matches was read for {seconds:.0f} s after", sample)
             self._stand(in_vain(self.standing))

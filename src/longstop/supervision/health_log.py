@@ -64,7 +64,7 @@ class HealthLog:
             if rows:
                 self._writer.write(rows)
         except BaseException:
-            self._waiting.extendleft(reversed(rows))
+            self._waiting = deque([*rows, *self._waiting], maxlen=self._waiting.maxlen)
             raise
         if self._clock.monotonic() >= self._prune_at:
             self._prune_at = self._clock.monotonic() + PRUNE_EVERY_SECONDS

@@ -15,9 +15,10 @@ from longstop import __version__
 from longstop.clock import Clock
 from longstop.fetching.browser import processes
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.settings import PARENT_FD_VARIABLE
+from longstop.settings import BEAT_FD_VARIABLE, PARENT_FD_VARIABLE
 from longstop.supervision.audit import Ticket
 from longstop.supervision.backoff import RestartPolicy
+from longstop.supervision.beats import BeatLine
 from longstop.supervision.exits import Exit, describe
 from longstop.supervision.pens import OpenPen, Pen
 from longstop.telemetry.bus import Bus
@@ -35,8 +36,10 @@ class ChildSpec(Struct, frozen=True, kw_only=True):
 
     name: str
     argv: tuple[str, ...]
-    #: Its whole environment; the supervisor adds the pipe to itself.
+    #: Its whole environment; the supervisor adds the pipes between them.
     env: Mapping[str, str]
+    #: Whether it gives signs of life; one that does has not come up before the first of them.
+    is_beating: bool = False
 
 
 class Audit(Protocol):
@@ -77,6 +80,8 @@ class Keeper:
         self._audit = audit
         self._process: Process | None = None
         self._identity: processes.Identity | None = None
+        self._beats: BeatLine | None = None
+        self._has_beaten = asyncio.Event()
         self._renewal: _Renewal | None = None
         #: What was done and is not seen to have helped yet.
         self._ticket: Ticket | None = None
@@ -92,6 +97,13 @@ class Keeper:
     def own_pids(self) -> frozenset[int]:
         """Return the living child and whoever is in its pen."""
         return self._pen.pids() | ({self.pid} if self.pid is not None else frozenset())
+
+    def hear(self) -> bool:
+        """Return whether the living child has beaten since this was last asked."""
+        has_beaten = self._beats is not None and self._beats.has_beaten()
+        if has_beaten:
+            self._has_beaten.set()
+        return has_beaten
 
     @property
     def is_starting(self) -> bool:
@@ -139,6 +151,7 @@ class Keeper:
         self._stopping.set()
         async with self._starting:
             process = self._process
+        self._stop_hearing()
         if process is None:
             return True
         went = await _ask_to_stop(process, within, hurry)
@@ -165,13 +178,26 @@ class Keeper:
         return process.pid, exit_code
 
     async def _start(self, life_line: int) -> Process:
+        self._stop_hearing()
+        beats = self._beats = BeatLine()
         return await asyncio.create_subprocess_exec(
             *self._spec.argv,
-            env={**self._spec.env, PARENT_FD_VARIABLE: str(life_line)},
+            env={
+                **self._spec.env,
+                PARENT_FD_VARIABLE: str(life_line),
+                BEAT_FD_VARIABLE: str(beats.write_end),
+            },
             stdin=DEVNULL,
-            pass_fds=(life_line,),
+            pass_fds=(life_line, beats.write_end),
             start_new_session=True,  # a process group of its own: Ctrl-C reaches the supervisor alone
         )
+
+    def _stop_hearing(self) -> None:
+        """Close the line of the last life: what may still come through it is of the dead."""
+        beats, self._beats = self._beats, None
+        self._has_beaten.clear()
+        if beats is not None:
+            beats.close()
 
     def _hold(self, pid: int) -> None:
         """Do what holds for all that the child will start; it needs longer to start anything than this takes."""
@@ -182,14 +208,22 @@ class Keeper:
 
     async def _see_it_settle(self, process: Process) -> int:
         """Wait for the child's end; on the way, note whether what was done before has helped."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._policy.settled_after):
-                exit_code = await process.wait()
-                self._close(RecoveryOutcome.NOT_RECOVERED, f"it ended again: {describe(exit_code)}", ())
-                return exit_code
-        seen = f"process {process.pid} has run for {self._policy.settled_after:g} s"
-        self._close(RecoveryOutcome.RECOVERED, seen, (process.pid,))
-        return await process.wait()
+        settling = asyncio.create_task(self._settle(process.pid), name=f"settle {self.name}")
+        try:
+            exit_code = await process.wait()
+        finally:
+            settling.cancel()
+        self._close(RecoveryOutcome.NOT_RECOVERED, f"it ended again: {describe(exit_code)}", ())
+        return exit_code
+
+    async def _settle(self, pid: int) -> None:
+        """Note that the child has come up: it has lived for a while, and has given a sign of life if it gives any."""
+        await asyncio.sleep(self._policy.settled_after)
+        seen = f"process {pid} has run for {self._policy.settled_after:g} s"
+        if self._spec.is_beating:
+            await self._has_beaten.wait()
+            seen += " and gives signs of life"
+        self._close(RecoveryOutcome.RECOVERED, seen, (pid,))
 
     def _tell_end(self, pid: int, exit_code: int, wait: float) -> None:
         renewal, self._renewal = self._renewal, None

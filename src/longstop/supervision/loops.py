@@ -12,6 +12,12 @@ from longstop.telemetry.events import TaskEnded, TaskFailed
 POLICY = RestartPolicy(settled_after=60.0, first_wait=0.1, longest_wait=10.0)
 
 
+def is_cancelled() -> bool:
+    """Return whether the running task itself was asked to end."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 async def keep_going(
     task: str,
     loop: Callable[[], Awaitable[None]],
@@ -29,6 +35,10 @@ async def keep_going(
             if is_over():
                 return
             bus.emit(TaskEnded(task=task))
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            bus.emit(TaskEnded(task=task))  # something that it waited for was cancelled, not the loop itself
         except Exception as error:  # whatever it was, nobody else does the loop's work
             bus.emit(TaskFailed.by(error, task=task))
         ends = POLICY.deaths_in_a_row(ends, clock.monotonic() - began)

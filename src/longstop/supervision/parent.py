@@ -37,15 +37,20 @@ def watch_parent_if_any(environ: Mapping[str, str]) -> None:
 
 
 def parent_fd(environ: Mapping[str, str]) -> int | None:
-    """Return the pipe that the supervisor handed down; `None` for a process that somebody started by hand."""
-    text = environ.get(PARENT_FD_VARIABLE)
+    """Return the pipe that ends with the supervisor; `None` for a process that somebody started by hand."""
+    return handed_down(environ, PARENT_FD_VARIABLE)
+
+
+def handed_down(environ: Mapping[str, str], variable: str) -> int | None:
+    """Return the open file that the supervisor named in a variable; `None` without one."""
+    text = environ.get(variable)
     if text is None:
         return None
     try:
         fd = int(text)
         os.fstat(fd)
     except (ValueError, OverflowError, OSError) as error:
-        raise SettingsError(f"{PARENT_FD_VARIABLE} is {text!r}: leave it out, only the supervisor sets it") from error
+        raise SettingsError(f"{variable} is {text!r}: leave it out, only the supervisor sets it") from error
     return fd
 
 

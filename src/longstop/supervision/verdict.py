@@ -9,11 +9,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from longstop.model.match import MonitoringRecord, Phase, SyncState
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
 from longstop.supervision.grades import IN_PLAY, OLD_SECONDS, Grade
+from longstop.supervision.telling import left_alone, silence
 
 #: A scraper not heard for this long counts as gone.
 SILENT_AFTER = timedelta(seconds=15)
@@ -50,10 +52,17 @@ class Verdict(Struct, frozen=True, kw_only=True):
     #: `None` when no scraper was heard.
     grade: Grade | None = None
     reasons: tuple[str, ...] = ()
-    #: What is as somebody wants it, and good to know all the same.
+    #: What is as somebody wants it, or will pass by itself, and is good to know all the same.
     notes: tuple[str, ...] = ()
     #: Whether nothing in play is read: nobody should be sent here for live data.
     is_unread: bool = False
+
+    @property
+    def aside(self) -> str:
+        """What the grade adds to the status, in words; empty when both say the same."""
+        if self.grade is None or self.grade.value == self.status.value:
+            return ""
+        return "; the scraper grades itself healthy" if self.grade is Grade.HEALTHY else f" ({self.grade})"
 
 
 def heard(beats: Sequence[NodeBeat], now: datetime) -> list[NodeBeat]:
@@ -66,13 +75,13 @@ def verdict(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now:
     """Return how it goes. A night without a match is healthy: what counts is that someone watches."""
     active = heard(beats, now)
     if not active:
-        return _down(None, f"no scraper has been heard for {SILENT_AFTER.seconds} s")
+        return _down(silence(beats, now))
     grade = worst(active)
+    notes = (*_paused_by_hand(active, records), *left_alone(active, now), *_costly(active, records))
     is_failing = all(beat.errors_last_minute > MAX_ERRORS_A_MINUTE for beat in active)
     if is_failing and not any(_is_fresh(record, now) for record in records):
-        return _down(grade, f"{_TOO_MANY}, and no match was read for {STALE_AFTER.seconds} s")
+        return _down(f"{_TOO_MANY}, and no match was read for {STALE_AFTER.seconds} s", grade=grade, notes=notes)
     watched = [record for record in records if record.status in IN_PLAY and record.phase is not Phase.PAUSED]
-    notes = (*_paused_by_hand(active, records), *_costly(active, records))
     if _is_all_unread(watched, now):
         unread = f"no match in play was read for {UNREAD_AFTER.seconds} s"
         reasons = (unread, *_grades(active), *_unread_listings(active, now))
@@ -85,15 +94,21 @@ def verdict(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now:
 
 
 def unreadable(reason: str = "the live view cannot be read") -> Verdict:
-    return _down(None, reason)
+    return _down(reason)
 
 
 def worst(beats: Sequence[NodeBeat]) -> Grade:
     return min((Grade(beat.grade) for beat in beats), key=_BY_SEVERITY.index)
 
 
-def _down(grade: Grade | None, *reasons: str) -> Verdict:
-    return Verdict(status=HealthStatus.DOWN, grade=grade, reasons=reasons)
+def aged(judged: Verdict, seconds: float) -> Verdict:
+    """Return a verdict on what was seen too long ago to be called healthy."""
+    status = HealthStatus.DEGRADED if judged.status is HealthStatus.HEALTHY else judged.status
+    return replace(judged, status=status, reasons=(*judged.reasons, f"the live view was last seen {seconds:.0f} s ago"))
+
+
+def _down(reason: str, *, grade: Grade | None = None, notes: tuple[str, ...] = ()) -> Verdict:
+    return Verdict(status=HealthStatus.DOWN, grade=grade, reasons=(reason,), notes=notes)
 
 
 def _grades(beats: Sequence[NodeBeat]) -> Iterator[str]:

@@ -50,3 +50,13 @@ async def test_a_process_that_is_asked_to_stop_ends_its_work_in_order() -> None:
     await run_until_stopped(working(), asking_to_stop())
 
     assert ended == ["in order"]
+
+
+async def test_a_loop_that_ends_with_somebody_elses_cancellation_is_an_incident_too() -> None:
+    async def waiting_for_another() -> None:
+        other = asyncio.ensure_future(for_ever())
+        asyncio.get_running_loop().call_soon(other.cancel)
+        await other
+
+    with pytest.raises(RestartNeeded):
+        await run_until_stopped(for_ever(), waiting_for_another())

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from longstop.errors import RestartNeeded
+from longstop.model.match import MatchStatus, Phase
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.supervision.audit import Recoveries, Ticket
 from longstop.supervision.caretaker import RECYCLE_WITHIN_SECONDS, Caretaker
@@ -153,6 +154,58 @@ def test_an_outcome_that_is_not_seen_within_two_minutes_is_none() -> None:
     assert 120 <= entry.duration_seconds <= 122
     # Somebody else's good look is no proof: match 2 was read all the time.
     assert seen.recycled[0] == ("not read for 120 s: crex_M1", frozenset({1}))
+
+
+@pytest.mark.req("MON-9")
+def test_a_good_look_that_shows_the_match_is_over_is_a_good_look() -> None:
+    async def script(ward: Ward) -> None:
+        async def cure() -> None:
+            ward.change(1, status=MatchStatus.COMPLETED, last_poll_at=ward.clock.now())
+
+        ward.on_recycle = cure
+        ward.stuck = {1}
+        await ward.live(290)
+
+    seen = ward(script)
+
+    (entry,) = seen.audit.ended
+    assert (entry.outcome, entry.observed) == (RecoveryOutcome.RECOVERED, "crex_M1 was read again")
+    assert seen.grade is Grade.HEALTHY
+
+
+@pytest.mark.req("MON-9")
+@pytest.mark.parametrize("change", [{"status": MatchStatus.COMPLETED}, {"is_on_hold": True}, None])
+def test_a_recycle_ends_well_when_its_matches_are_over_paused_or_watched_no_more(
+    change: dict[str, object] | None,
+) -> None:
+    async def script(ward: Ward) -> None:
+        async def leave() -> None:
+            if change is None:
+                del ward.records[1]
+            else:
+                ward.change(1, **change)
+
+        ward.on_recycle = leave
+        ward.stuck = {1}
+        await ward.live(290)
+
+    (entry,) = ward(script).audit.ended
+
+    assert (entry.outcome, entry.observed) == (RecoveryOutcome.RECOVERED, "nothing is left to be read")
+
+
+def test_a_match_that_rests_after_a_recycle_was_not_helped() -> None:
+    async def script(ward: Ward) -> None:
+        async def rest() -> None:
+            ward.change(1, phase=Phase.PAUSED)
+
+        ward.on_recycle = rest
+        ward.stuck = {1}
+        await ward.live(290)
+
+    (entry,) = ward(script).audit.ended
+
+    assert entry.outcome is RecoveryOutcome.NOT_RECOVERED
 
 
 def test_a_stall_that_no_recycle_helps_asks_for_a_new_process() -> None:

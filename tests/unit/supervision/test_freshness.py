@@ -99,6 +99,18 @@ def test_first_sight_is_no_success() -> None:
     assert freshness.read_since({1}, 5.0) == ()
 
 
+def test_a_look_that_shows_the_end_counts_and_nobody_is_wanted_then() -> None:
+    freshness, record = Freshness(), a_record()
+    freshness.observe([record], 0.0)
+    assert freshness.is_any_wanted({1})
+
+    freshness.observe([replace(polled(record, 1), status=MatchStatus.COMPLETED)], 10.0)
+
+    assert freshness.read_since({1}, 5.0) == ("crex_M1",)
+    assert not freshness.is_any_wanted({1})
+    assert ages(freshness, 11.0) == {}
+
+
 @pytest.mark.req("MON-8")
 def test_how_long_a_stall_is_can_be_said() -> None:
     freshness, patient = Freshness(stall_after=5.0), Freshness()

@@ -80,3 +80,24 @@ def test_a_cancelled_loop_is_no_incident() -> None:
     run_virtual(scene())
 
     assert not said.events
+
+
+def test_a_loop_that_ends_with_somebody_elses_cancellation_is_started_again() -> None:
+    said, starts = Recorder(), []
+
+    async def loop() -> None:
+        starts.append(asyncio.get_running_loop().time())
+        other = asyncio.ensure_future(asyncio.Event().wait())
+        asyncio.get_running_loop().call_soon(other.cancel)
+        await other
+
+    async def scene() -> None:
+        going = asyncio.ensure_future(keep_going("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
+        await asyncio.sleep(0.05)
+        going.cancel()
+        await asyncio.gather(going, return_exceptions=True)
+
+    run_virtual(scene())
+
+    assert len(starts) == 2
+    assert [type(event) for event in said.events] == [TaskEnded, TaskEnded]

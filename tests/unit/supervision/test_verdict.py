@@ -3,11 +3,12 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from longstop.model.breaker import BreakerNote
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
 from longstop.supervision.grades import Grade
-from longstop.supervision.verdict import MAX_MATCH_BYTES, HealthStatus, unreadable, verdict
+from longstop.supervision.verdict import MAX_MATCH_BYTES, HealthStatus, Verdict, aged, unreadable, verdict
 from tests.readers import NOW, a_beat, a_record
 
 RECOVERING = SyncState.RECOVERING
@@ -154,3 +155,35 @@ def test_a_match_that_takes_too_much_is_noted() -> None:
         HealthStatus.HEALTHY,
         ("takes 1024 MB or 20 % CPU, or more: crex_M2, crex_M3",),
     )
+
+
+@pytest.mark.req("FR-012")
+@pytest.mark.parametrize(("errors", "status"), [(0, "healthy"), (11, "down")])
+def test_a_site_that_is_cut_off_is_noted_whatever_the_status(errors: int, status: str) -> None:
+    cut = BreakerNote(scope="source", subject="crex", state="open", since=NOW, until=NOW + timedelta(seconds=30))
+    beat = msgspec.structs.replace(a_beat(errors=errors), breakers=(cut,))
+
+    judged = verdict([beat], [], NOW)
+
+    assert (judged.status, judged.notes) == (status, ("source crex is left alone for another 30 s",))
+
+
+@pytest.mark.parametrize(
+    ("status", "grade", "said"),
+    [
+        (HealthStatus.HEALTHY, Grade.HEALTHY, ""),
+        (HealthStatus.DEGRADED, Grade.HEALTHY, "; the scraper grades itself healthy"),
+        (HealthStatus.DEGRADED, Grade.DEGRADED, ""),
+        (HealthStatus.DEGRADED, Grade.FAILING, " (failing)"),
+        (HealthStatus.DOWN, None, ""),
+    ],
+)
+def test_the_grade_beside_the_status_never_contradicts_it(status: HealthStatus, grade: Grade | None, said: str) -> None:
+    assert Verdict(status=status, grade=grade).aside == said
+
+
+def test_what_is_down_is_no_better_for_being_old() -> None:
+    old = aged(unreadable(), 7.2)
+
+    assert old.status is HealthStatus.DOWN
+    assert old.reasons == ("the live view cannot be read", "the live view was last seen 7 s ago")

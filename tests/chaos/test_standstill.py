@@ -1,0 +1,54 @@
+"""A process that lives and stands still is seen, killed and started again; its neighbour goes on."""
+
+import os
+import signal
+
+import pytest
+
+from longstop.clock import SystemClock
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.storage.audit import RecoveryReader
+from tests.acceptance.harness import assert_nothing_lost
+from tests.chaos.running import Running, in_play, until, until_true
+
+pytestmark = pytest.mark.timeout(240)
+
+OTHERS = {"scraper": "api", "api": "scraper"}
+
+
+def seen_restarts(running: Running) -> list[Recovery]:
+    """Return the restarts in the audit whose outcome was seen."""
+    reader = RecoveryReader(running.stage.data / "ops.db")
+    try:
+        ended = [each for each in reader.recoveries() if each.outcome is not RecoveryOutcome.PENDING]
+        return [each for each in ended if each.subject in OTHERS]
+    finally:
+        reader.close()
+
+
+@pytest.mark.req("NFR-005", "NFR-009", "MON-9")
+@pytest.mark.parametrize("victim", OTHERS)
+async def test_a_stopped_process_is_renewed_and_the_other_goes_on(victim: str) -> None:
+    async with in_play(LONGSTOP_STANDSTILL_SECONDS="5", LONGSTOP_SETTLED_SECONDS="0.5") as running:
+        stopped, other = running.pid_of(victim), running.pid_of(OTHERS[victim])
+        assert stopped is not None
+        moment = SystemClock().now()
+        os.kill(stopped, signal.SIGSTOP)
+        await until(lambda: running.told("process.renewed", process=victim), "it is renewed", within=60)
+        await until_true(running.is_fresh_since, moment)
+        await until(lambda: seen_restarts(running), "its outcome is written down")
+        noticed = running.told("process.stands_still")
+        pids = [running.pid_of(victim), running.pid_of(OTHERS[victim])]
+        restarts = seen_restarts(running)
+        verdict = await running.verdict()
+
+    assert [(event["process"], event["pid"]) for event in noticed] == [(victim, stopped)]
+    assert noticed[0]["silent_seconds"] >= 5
+    assert pids[0] != stopped
+    assert pids[1] == other
+    (entry,) = restarts
+    assert (entry.kind, entry.subject, entry.outcome) == (RecoveryKind.HARD_RESTART, victim, RecoveryOutcome.RECOVERED)
+    assert entry.trigger.startswith("it stands still")
+    assert entry.observed is not None
+    assert entry.observed.endswith("gives signs of life")
+    assert_nothing_lost(verdict)

@@ -1,0 +1,53 @@
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from longstop.model.breaker import BreakerNote
+from longstop.supervision.telling import left_alone, silence
+from tests.readers import NOW, a_beat
+
+
+def a_note(scope: str, subject: str = "crex", state: str = "open", seconds: float | None = None) -> BreakerNote:
+    until = None if seconds is None else NOW + timedelta(seconds=seconds)
+    return BreakerNote(scope=scope, subject=subject, state=state, since=NOW, until=until, reason="secret")
+
+
+@pytest.mark.parametrize(
+    ("ages", "said"),
+    [
+        ((), "no scraper has run here yet"),
+        ((16,), "the last scraper was heard 16 s ago"),
+        ((5000, 360), "the last scraper was heard 6 min ago"),
+        ((3600 * 5,), "the last scraper was heard 5 h ago"),
+        ((86400 * 3,), "the last scraper was heard 3 days ago"),
+        ((-3600, 60), "the last scraper was heard 60 s ago"),
+        ((-3600,), "the last scraper was heard at a time still to come: a clock was set back"),
+    ],
+)
+def test_silence_is_told_with_its_length(ages: tuple[float, ...], said: str) -> None:
+    assert silence([a_beat(ago=age) for age in ages], NOW) == said
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        (a_note("rest", seconds=42), "crex rests for another 42 s, as the site has asked"),
+        (a_note("target", "api.test", seconds=600), "target api.test is left alone for another 10 min"),
+        (a_note("target", "api.test", seconds=-1), "target api.test is left alone"),
+        (a_note("source", state="half_open"), "source crex is being tried again"),
+        (a_note("layout", "crex live"), "layout crex live is left alone"),
+    ],
+)
+def test_who_is_left_alone_is_told_without_the_words_of_errors(note: BreakerNote, said: str) -> None:
+    assert list(left_alone([replace(a_beat(), breakers=(note,))], NOW)) == [said]
+
+
+def test_whole_sites_are_named_before_single_matches_and_the_rest_is_counted() -> None:
+    matches = tuple(a_note("match", f"crex_M{number}") for number in range(1, 7))
+
+    told = list(left_alone([replace(a_beat(), breakers=(*matches, a_note("rest")))], NOW))
+
+    assert told[0] == "crex rests, as the site has asked"
+    assert told[-1] == "and 2 more are left alone"
+    assert len(told) == 6
