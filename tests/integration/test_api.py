@@ -1,6 +1,7 @@
 """The API over real sockets: what a client sees, how fast, and how it stops."""
 
 import asyncio
+import os
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -137,8 +138,11 @@ async def test_a_taken_port_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
 
-        with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1 port {number}"):
+        with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1 port {number}") as refused:
             await run_server(an_app(), "127.0.0.1", number, on_ready=lambda _port: None)
+
+    assert f"pid {os.getpid()}; end that process, or choose another" in str(refused.value)
+    assert "LONGSTOP_API_PORT" in str(refused.value)
 
 
 @pytest.mark.parametrize(("host", "number"), [("127.0.0.1", 70_000), ("203.0.113.1", 0)])

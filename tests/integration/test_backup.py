@@ -77,6 +77,30 @@ def next_seq(writer: subprocess.Popen[str]) -> int:
     return int(writer.stdout.readline())
 
 
+def test_a_restore_that_is_cut_off_lets_nobody_start_until_it_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = a_node(tmp_path / "data")
+    back_up(node, tmp_path / "backup", CLOCK)
+
+    def cut_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("longstop.storage.restore._move_aside", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            restore(tmp_path / "backup", tmp_path / "new", CLOCK)
+    with (
+        pytest.raises(StorageError, match="run the same longstop restore again"),
+        DataDirectory.open(tmp_path / "new").lock(),
+    ):
+        pass
+    restore(tmp_path / "backup", tmp_path / "new", CLOCK)
+
+    with DataDirectory.open(tmp_path / "new").lock():
+        assert events(tmp_path / "new") == events(tmp_path / "data")
+
+
 def files(path: Path) -> list[str]:
     return sorted(each.name for each in path.iterdir())
 
@@ -86,11 +110,10 @@ def test_a_backup_holds_everything_that_cannot_be_built_again(tmp_path: Path) ->
 
     manifest = back_up(node, tmp_path / "backup", CLOCK)
 
-    assert files(tmp_path / "backup") == ["manifest.json", "matches.db", "node-id", "ops.db", "token-secret"]
+    assert files(tmp_path / "backup") == ["manifest.json", "matches.db", "ops.db", "token-secret"]
     assert manifest.node == node.node_id
     assert {kept.name: bool(kept.schema) for kept in manifest.files} == {
         "matches.db": True,
-        "node-id": False,
         "ops.db": True,
         "token-secret": False,
     }
@@ -107,7 +130,8 @@ def test_what_was_backed_up_comes_back(tmp_path: Path) -> None:
 
     assert done.aside is None
     assert events(tmp_path / "new") == events(tmp_path / "data")
-    assert DataDirectory.open(tmp_path / "new").node_id == node.node_id
+    # Two directories are two nodes: what one starts and ends must never be taken for the other's.
+    assert DataDirectory.open(tmp_path / "new").node_id != node.node_id
     assert (tmp_path / "new" / "token-secret").read_text() == "ab" * 32
     book = CommandBook(tmp_path / "new" / "ops.db", CLOCK)
     assert [each.subject for each in book.standing()] == ["crex"]
@@ -214,7 +238,7 @@ def cut(folder: Path) -> None:
 
 
 def lose(folder: Path) -> None:
-    (folder / "node-id").unlink()
+    (folder / "token-secret").unlink()
 
 
 def unsign(folder: Path) -> None:
@@ -227,7 +251,7 @@ def scribble(folder: Path) -> None:
 
 def lead_astray(folder: Path) -> None:
     path = folder / "manifest.json"
-    path.write_text(path.read_text().replace('"node-id"', '"../../node-id"'))
+    path.write_text(path.read_text().replace('"token-secret"', '"../../token-secret"'))
 
 
 def come_from_the_future(folder: Path) -> None:

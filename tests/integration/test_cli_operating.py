@@ -141,9 +141,10 @@ def test_health_tells_by_its_exit_how_it_goes(node: DataDirectory) -> None:
     beat(node, age_seconds=100)
     degraded = run(node.path, "health")
 
-    assert (silent.exit_code, silent.stdout) == (2, "down\n  no scraper has been heard for 15 s\n")
+    assert (silent.exit_code, silent.stdout) == (2, "down\n  no scraper has run here yet\n")
     assert (healthy.exit_code, healthy.stdout) == (0, "healthy\n")
     assert degraded.exit_code == 1
+    assert degraded.stdout.startswith("degraded; the scraper grades itself healthy\n")
     assert "older than 60 s: crex_M1" in degraded.stdout
 
 
@@ -161,7 +162,14 @@ def test_nobody_can_tell_how_a_directory_is_that_is_not_there(tmp_path: Path) ->
     done = run(tmp_path / "nowhere", "health")
 
     assert done.exit_code == 3
-    assert "nobody can tell" in done.stderr
+    assert f"nobody can tell: the directory {tmp_path / 'nowhere'} does not exist" in done.stderr
+
+
+def test_a_directory_without_matches_is_told_from_one_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there are no matches in"):
+        run(tmp_path, "matches")
+    with pytest.raises(UsageError, match="nowhere does not exist"):
+        run(tmp_path / "nowhere", "matches")
 
 
 def test_top_prints_itself_once_for_scripts(node: DataDirectory) -> None:
@@ -220,7 +228,7 @@ def test_a_backup_is_made_and_put_back_by_verbs(node: DataDirectory, tmp_path: P
     back = run(tmp_path / "new", "restore", str(tmp_path / "backup"))
     again = run(node.path, "restore", str(tmp_path / "backup"), "--force")
 
-    assert made.stdout.startswith(f"4 files of {node.node_id}")
+    assert made.stdout.startswith(f"3 files of {node.node_id}")
     assert f"is as {node.node_id} was at" in back.stdout
     assert "What it held before is in" in again.stdout
 

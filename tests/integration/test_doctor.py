@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from longstop.doctor.checkup import examine
+from longstop.doctor.holders import listener_on, lock_holder
 from longstop.doctor.measure import (
     browser_starts,
     clocks_apart,
     free_bytes,
-    listener_on,
-    lock_holder,
     open_files_limit,
     user_agent,
 )
@@ -131,7 +130,10 @@ def test_the_command_ends_with_0_on_a_machine_that_can_run_longstop(tmp_path: Pa
     people, programs = run_doctor(tmp_path), run_doctor(tmp_path, "--json")
 
     assert people.returncode == 0, people.stdout
-    assert "Everything that Longstop needs is there." in people.stdout
+    assert (
+        "Everything that `longstop demo` needs is there; `longstop up` lacks an enabled site (exit 0" in people.stdout
+    )
+    assert "Longstop needs is there" not in people.stdout
     document = json.loads(programs.stdout)
     assert document["ok"] is True
     assert {"name", "verdict", "found", "advice", "is_needed"} == set(document["checks"][0])

@@ -8,11 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from longstop.api.past import rows_of
+from longstop.errors import StorageError
 from longstop.model.rates import Rates
 from longstop.model.resources import MatchCost, Resources
 from longstop.storage.base import NodeBeat
 from longstop.storage.health_log import KEEP_FOR, HealthLogReader, HealthLogWriter, HealthRow
-from longstop.supervision.health_log import HealthLog
+from longstop.supervision.health_log import MAX_WAITING, HealthLog
 from longstop.telemetry.bus import Bus
 from tests.memory import MemorySink
 from tests.readers import NOW, ManualClock, a_beat, a_record
@@ -184,3 +185,20 @@ async def test_the_row_of_a_match_says_what_it_costs(path: Path) -> None:
 
     (found,) = stored(path, match_id=7)
     assert (found.memory_mb, found.cpu_percent) == (31.0, 0.6)
+
+
+def test_what_cannot_be_written_pushes_out_the_oldest_and_never_the_newest(path: Path) -> None:
+    occupy(path)
+    clock = ManualClock()
+    log = HealthLog(path, clock=clock)
+    for number in range(MAX_WAITING):
+        log._waiting.append(row(number))
+
+    with pytest.raises(StorageError):
+        log._flush()
+    log._waiting.append(row(MAX_WAITING))
+    with pytest.raises(StorageError):
+        log._flush()
+
+    assert log._waiting[-1].timestamp == NOW + timedelta(seconds=MAX_WAITING)
+    assert log._waiting[0].timestamp == NOW + timedelta(seconds=1)

@@ -262,3 +262,15 @@ async def test_what_was_ordered_before_holds_after_a_restart(tmp_path: Path) -> 
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     desk.book.close()
+
+
+async def test_the_last_word_counts_however_long_the_one_before_takes(desk: Desk) -> None:
+    desk.running.fetcher.slow["getSV3"] = 1.5  # the first look at the match that is to be watched takes long
+
+    watch = desk.book.ask(Question(kind=CommandKind.WATCH, argument=PAGE.format("M9"), asked_by="tester"))
+    unwatch = await desk.ask(CommandKind.UNWATCH, "crex_M9")
+
+    assert desk.seen(watch.id).state is CommandState.DONE
+    assert unwatch.answer == "crex_M9 is not watched any more."
+    assert [each.subject for each in desk.book.standing()] == ["crex_M9"]
+    assert desk.running.scheduler.find("M9") is None

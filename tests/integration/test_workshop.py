@@ -61,7 +61,7 @@ async def test_a_site_that_has_moved_is_found_at_its_new_address_without_a_resta
                 await asyncio.wait_for(asker.listing(), 30)
             describe(file, site.base_url.removeprefix("http://"))
 
-            await scheduler._renew()
+            await scheduler._renew(False)
             listing = await asyncio.wait_for(asker.listing(), 30)
 
     assert len(listing.boards) == 2
@@ -87,7 +87,7 @@ async def test_a_description_that_cannot_be_read_is_told_and_the_old_one_goes_on
         async with workshop.schedulers(enabled_sources(file)) as schedulers:
             file.write_text("sources: 7")
 
-            await schedulers["crex"]._renew()
+            await schedulers["crex"]._renew(False)
             listing = await asyncio.wait_for(schedulers["crex"]._asker.listing(), 30)
 
     assert len(listing.boards) == 2

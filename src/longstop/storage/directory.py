@@ -49,13 +49,20 @@ class DataDirectory:
         return self.path / "ops.db"
 
     @property
+    def restoring(self) -> Path:
+        """Return the mark that is there while a restore is under way."""
+        return self.path / "restoring"
+
+    @property
     def storage(self) -> Path:
         """Return the folder for error pages, screenshots and match logs."""
         return self.path / "storage"
 
     @contextmanager
-    def lock(self, role: str = "scraper") -> Iterator[None]:
+    def lock(self, role: str = "scraper", *, is_restoring: bool = False) -> Iterator[None]:
         """Hold the directory as its only scraper, or supervisor. The kernel lets go when the process ends, anyhow."""
+        if self.restoring.exists() and not is_restoring:
+            raise StorageError(f"a restore into {self.path} was cut off: run the same longstop restore again")
         try:
             file = _locked(self.path / f"{role}.lock")
         except BlockingIOError:

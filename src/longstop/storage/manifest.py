@@ -18,7 +18,7 @@ FORMAT = 1
 #: The databases of a backup. The live view is left out: it is built again.
 DATABASES = {"matches.db": Database.MATCHES, "ops.db": Database.OPS}
 #: Small files: who this node is, and what signs its tokens.
-PLAIN = ("node-id", "token-secret")
+PLAIN = ("token-secret",)
 
 _SQL = queries("migrations.sql")
 

@@ -50,16 +50,20 @@ def restore(folder: Path, data: Path, clock: Clock, *, force: bool = False) -> R
 def _unused(directory: DataDirectory) -> Iterator[None]:
     with ExitStack() as stack:
         for role in ROLES:
-            stack.enter_context(directory.lock(role))
+            stack.enter_context(directory.lock(role, is_restoring=True))
         yield
 
 
 def _put(folder: Path, manifest: Manifest, directory: DataDirectory, clock: Clock) -> Restored:
     drafts = [_draft(folder, directory.path, kept.name, kept.sha256) for kept in manifest.files]
     _begin_generation(_draft_of(directory.path / "matches.db"))
+    # From here to the end the directory is neither the old nor the new one, and nobody may start in it.
+    directory.restoring.touch()
+    sync(directory.path)
     aside = _move_aside(directory, f"before-restore-{clock.now():%Y%m%dT%H%M%SZ}")
     for draft in drafts:
         draft.rename(draft.with_name(draft.name.removesuffix(_SUFFIX)))
+    directory.restoring.unlink()
     sync(directory.path)
     return Restored(manifest=manifest, aside=aside)
 
@@ -94,8 +98,7 @@ def _move_aside(directory: DataDirectory, name: str) -> Path | None:
     """Move what the backup replaces into a folder of its own; the live view is of the old store, and built again."""
     _remove(directory.hot_db)
     replaced = [path for each in (*DATABASES, *PLAIN) for path in _with_logs(directory.path / each)]
-    if [path.name for path in replaced] == ["node-id"]:
-        replaced[0].unlink()  # made a moment ago, when the directory was opened
+    if not replaced:
         return None
     aside = directory.path / name
     aside.mkdir(mode=0o700)

@@ -5,6 +5,7 @@ when the scraper dies in between.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 
 from longstop.clock import Clock
@@ -59,6 +60,8 @@ class Orders:
         self._bus = bus
         self._clock = clock
         self._free = MAX_AT_ONCE
+        #: What is asked of one source is done in the order in which it was asked: the last word counts.
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._is_begun = False
         self._is_failing = False
 
@@ -125,7 +128,7 @@ class Orders:
 
     async def _reply(self, command: Command) -> Reply:
         try:
-            async with asyncio.timeout(DONE_WITHIN_SECONDS):
+            async with asyncio.timeout(DONE_WITHIN_SECONDS), self._turns[self._source_of(command)]:
                 return _done(await self._do(command))
         except _Refused as refused:
             return Reply(state=CommandState.REFUSED, answer=refused.sentence, refusal=refused.refusal)
@@ -155,6 +158,18 @@ class Orders:
             case CommandKind.RECYCLE:
                 await self._recycle(f"asked for by {command.asked_by}")
                 return "Connections and browsers are made afresh."
+
+    def _source_of(self, command: Command) -> str:
+        """Return the source that a command speaks of; empty for all of them."""
+        match command.kind:
+            case CommandKind.WATCH:
+                return self._page(command.argument).source
+            case CommandKind.UNWATCH | CommandKind.PAUSE_MATCH | CommandKind.RESUME_MATCH:
+                return MatchRef.parse(command.argument).source
+            case CommandKind.PAUSE_SOURCE | CommandKind.RESUME_SOURCE:
+                return command.argument
+            case CommandKind.RECYCLE:
+                return ""
 
     # --- matches ---------------------------------------------------------------------------------------------
 
@@ -203,10 +218,10 @@ class Orders:
     async def _resume_match(self, command: Command) -> str:
         ref, scheduler = self._match(command)
         watcher = _watched(scheduler, ref)
+        if scheduler.is_resting:
+            raise _Refused(Refusal.CONFLICT, f"{ref.source} as a whole is paused: resume it first.")
         was_paused = await asyncio.to_thread(self._book.lift_order, StandingKind.PAUSED_MATCH, str(ref))
         scheduler.resume(ref.source_id)
-        if scheduler.is_resting:
-            raise _Refused(Refusal.CONFLICT, f"{ref.source} as a whole is paused: resume it too.")
         if not was_paused and watcher.record.phase is Phase.PAUSED:
             raise _Refused(
                 Refusal.CONFLICT, f"{ref} rests since it was refused or could not be read; it is tried again by itself."

@@ -42,10 +42,11 @@ SLOWEST_GOOD_LISTING = 2.0
 #: Reasons to begin anew that say nothing against what is asked with.
 _WITHOUT_RENEWAL = frozenset({RestartReason.LIFETIME, RestartReason.ASKED, RestartReason.RECYCLED})
 
-Renew = Callable[[], Awaitable[None]]
+#: Makes what is asked with afresh; told whether somebody wants it now, whatever it costs.
+Renew = Callable[[bool], Awaitable[None]]
 
 
-async def _nothing() -> None: ...
+async def _nothing(_is_wanted: bool) -> None: ...
 
 
 class Scheduler:
@@ -133,7 +134,7 @@ class Scheduler:
         """Begin watches anew with fresh connections: those of these matches, or all; return whether there were any."""
         chosen = [each for each in self._watchers.values() if match_ids is None or each.state.row.match_id in match_ids]
         if chosen:
-            await self._renew()
+            await self._renew(True)
         for watcher in chosen:
             watcher.recycle()
         self._nudged.set()
@@ -207,7 +208,7 @@ class Scheduler:
 
     async def renew(self) -> None:
         """Make afresh what is asked with; what was open is closed."""
-        await self._renew()
+        await self._renew(True)
 
     def wake(self) -> None:
         """Go on with the site; all its matches begin anew, spread over a while."""
@@ -376,7 +377,7 @@ class Scheduler:
     def _restart(self, watcher: Watcher, reason: RestartReason) -> Work:
         async def restart() -> None:
             if reason not in _WITHOUT_RENEWAL:
-                await self._renew()
+                await self._renew(False)
             await watcher.restart(reason)
             await watcher.look()
 
@@ -402,6 +403,7 @@ class Scheduler:
             row = await store.register(ref, str(ref), start_at, self._clock.now(), sport=self._asker.sport)
             if row.phase is Phase.ARCHIVED:
                 self._done.add(source_id)
+            if source_id in self._done:  # also by somebody's wish, just now
                 return None
             self._bus.emit(MatchDiscovered(match_id=row.match_id, ref=str(ref)))
             return self.adopt(await take(store, row.match_id, self._around.node))
