@@ -46,6 +46,8 @@ PURE = (
     "supervision.grades",
     "supervision.remedy",
     "supervision.shares",
+    "supervision.standstill",
+    "supervision.telling",
     "supervision.verdict",
     "supervision.exits",
     "supervision.memory",

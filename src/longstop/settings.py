@@ -28,6 +28,8 @@ OUR_PREFIXES = ("LONGSTOP_", "SCRAPER_", "CIRCUIT_BREAKER_", "RETRY_")
 CONFIG_VARIABLE = "LONGSTOP_CONFIG"
 #: The pipe through which a child process notices its supervisor's death; set by the supervisor.
 PARENT_FD_VARIABLE = "LONGSTOP_PARENT_FD"
+#: The pipe through which a child process gives its supervisor signs of life; set by the supervisor.
+BEAT_FD_VARIABLE = "LONGSTOP_BEAT_FD"
 #: Where recorded bodies of real sites are; read by tests.
 RECORDED_VARIABLE = "LONGSTOP_RECORDED"
 
@@ -268,6 +270,9 @@ class Supervision(Group):
     stalled_after: Annotated[Number, Field(ge=5, le=3600), Env("LONGSTOP_STALL_SECONDS")] = 90.0
     """Seconds without a good look at any match in play after which a scraper fails and makes everything afresh."""
 
+    standstill_after: Annotated[Number, Field(ge=5, le=3600), Env("LONGSTOP_STANDSTILL_SECONDS")] = 30.0
+    """Seconds without a sign of life after which a process is killed and started again; one that starts has 60."""
+
 
 class Scraper(Group):
     lifecycle: Lifecycle = Lifecycle()
@@ -322,7 +327,12 @@ def leaves(model: type[Group] = Settings, above: tuple[str, ...] = ()) -> Iterat
 
 def known_variables() -> list[str]:
     """Return every environment variable that means something to us."""
-    return [leaf.variable for leaf in leaves()] + [CONFIG_VARIABLE, PARENT_FD_VARIABLE, RECORDED_VARIABLE]
+    return [leaf.variable for leaf in leaves()] + [
+        CONFIG_VARIABLE,
+        PARENT_FD_VARIABLE,
+        BEAT_FD_VARIABLE,
+        RECORDED_VARIABLE,
+    ]
 
 
 def load_settings(environ: Mapping[str, str], file: Mapping[str, Any], file_name: str = "config.yaml") -> Settings:

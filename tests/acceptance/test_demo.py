@@ -1,9 +1,11 @@
 """The demo, from outside: it runs, it is fresh, and it accounts for every event."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -75,6 +77,54 @@ def test_a_demo_by_a_browser_that_is_not_there_says_so_at_once(
 
     assert run.returncode == 1
     assert run.stderr.strip() == ("longstop: there is no Chromium for a browser of the kind shell: ask longstop doctor")
+
+
+def test_a_port_that_was_named_and_is_taken_is_refused_with_its_holder(longstop: Longstop) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        run = longstop("demo", "--for", "1", "--port", str(port))
+
+    assert run.returncode == 1
+    assert f"longstop: port {port} is taken by " in run.stderr
+    assert f"pid {os.getpid()}: name another with --port" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("sign", "code", "account"),
+    [
+        ("starting simulator", 143, False),
+        # The foot of the table: from there on there is something to account for.
+        ("Ctrl-C stops and accounts", 0, True),
+    ],
+)
+def test_sigterm_ends_a_demo_as_ctrl_c_does_and_leaves_nothing(
+    tmp_path: Path, sign: str, code: int, account: bool
+) -> None:
+    temporary, said = tmp_path / "temporary", tmp_path / "said.txt"
+    temporary.mkdir()
+    demo = _a_demo(temporary, said)
+    while sign not in said.read_text() or not any(temporary.glob("longstop-*/simulator.log")):
+        assert demo.poll() is None
+        time.sleep(0.05)
+
+    demo.terminate()
+    ended = demo.wait(timeout=100)
+
+    assert ended == code, said.read_text()
+    assert ("nothing lost, nothing doubled, nothing invented" in said.read_text()) is account
+    assert list(temporary.iterdir()) == []
+
+
+def _a_demo(temporary: Path, said: Path) -> subprocess.Popen[bytes]:
+    # It takes the file for a terminal, and so shows its table while it runs.
+    terminal = {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "120", "TMPDIR": str(temporary)}
+    with said.open("wb") as out:
+        return subprocess.Popen(
+            [sys.executable, "-m", "longstop", "demo", "--matches", "2", "--speed", "20", "--port", "0"],
+            env={**os.environ, **terminal},
+            stdout=out,
+            stderr=out,
+        )
 
 
 def _anyone_can_check_it(longstop: Longstop, truth: Path, data: Path) -> None:

@@ -127,6 +127,7 @@ def test_every_variable_reaches_its_leaf() -> None:
         "TOKEN_TTL_HOURS": "1",
         "LONGSTOP_SETTLED_SECONDS": "2",
         "LONGSTOP_STALL_SECONDS": "20",
+        "LONGSTOP_STANDSTILL_SECONDS": "15",
         "LONGSTOP_STOP_SECONDS": "3",
         "MEMORY_SOFT_LIMIT_MB": "70",
         "MEMORY_HARD_LIMIT_MB": "80",
@@ -186,7 +187,12 @@ def test_every_variable_reaches_its_leaf() -> None:
     assert browser.proxy.password.get_secret_value() == "canary"
     assert settings.scraper.monitoring.logging.level is Severity.WARN
     assert settings.scraper.monitoring.prometheus.model_dump() == {"enabled": False, "host": "localhost", "port": 9091}
-    assert settings.supervision.model_dump() == {"settled_after": 2, "stop_within": 3, "stalled_after": 20}
+    assert settings.supervision.model_dump() == {
+        "settled_after": 2,
+        "stop_within": 3,
+        "stalled_after": 20,
+        "standstill_after": 15,
+    }
     memory = {"soft_limit_mb": 70, "hard_limit_mb": 80, "min_available_mb": 90}
     assert settings.scraper.resources.memory.model_dump() == memory
     assert set(environ) == {leaf.variable for leaf in leaves()}
@@ -252,7 +258,7 @@ def test_names_that_are_not_ours_are_left_alone() -> None:
 
 
 def test_names_that_others_read_are_known() -> None:
-    environ = {"LONGSTOP_CONFIG": "x", "LONGSTOP_RECORDED": "x", "LONGSTOP_PARENT_FD": "3"}
+    environ = {"LONGSTOP_CONFIG": "x", "LONGSTOP_RECORDED": "x", "LONGSTOP_PARENT_FD": "3", "LONGSTOP_BEAT_FD": "4"}
 
     assert load_settings(environ, {}) == Settings()
     assert set(environ) <= set(known_variables())

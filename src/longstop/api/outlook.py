@@ -15,10 +15,13 @@ from longstop.clock import Clock
 from longstop.model.match import MonitoringRecord
 from longstop.model.recovery import Recovery
 from longstop.storage.base import HotReader, MatchFilter, MatchReader, NodeBeat
-from longstop.supervision.verdict import SILENT_AFTER, HealthStatus, Verdict, heard, unreadable, verdict
+from longstop.supervision.telling import silence
+from longstop.supervision.verdict import HealthStatus, Verdict, aged, heard, unreadable, verdict
 from longstop.telemetry.bus import Bus
 
-#: The live view is looked at every second; older than this, what it said counts for nothing any more.
+#: The live view is looked at every second; older than this, what it said is no longer called healthy.
+OLD_AFTER_SECONDS = 5.0
+#: Older than this, what it said counts for nothing any more.
 BLIND_AFTER_SECONDS = 10.0
 #: A read takes milliseconds; one that takes longer than this waits for somebody.
 HANGING_AFTER_SECONDS = 1.0
@@ -134,17 +137,17 @@ class Outlook:
         if newest is None or self._is_blind():
             reasons.append("the live view cannot be read")
         elif not heard(newest.value.beats, self._clock.now()):
-            reasons.append(f"no scraper has been heard for {SILENT_AFTER.seconds} s")
+            reasons.append(silence(newest.value.beats, self._clock.now()))
         return reasons
 
     def _judged(self) -> Verdict:
         """Return the newest verdict; one who has not seen anything for long cannot judge."""
-        newest = self._live.newest
+        newest, age = self._live.newest, self._live.age_seconds or 0.0
         if newest is None:
             return unreadable()
-        if self._is_blind():
-            return unreadable(f"the live view could not be read for {self._live.age_seconds:.0f} s")
-        return newest.value.judged
+        if age > BLIND_AFTER_SECONDS:
+            return unreadable(f"the live view could not be read for {age:.0f} s")
+        return aged(newest.value.judged, age) if age > OLD_AFTER_SECONDS else newest.value.judged
 
     def _is_blind(self) -> bool:
         return (self._live.age_seconds or 0.0) > BLIND_AFTER_SECONDS

@@ -1,6 +1,7 @@
 """The app is put together here, and served."""
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from longstop.api.outlook import Outlook
 from longstop.api.past import PastRoutes, ReadsHealthLog
 from longstop.api.probes import Probes
 from longstop.clock import Clock
+from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
 from longstop.model.match import Sport
 from longstop.storage.base import HotReader, MatchReader
@@ -133,5 +135,8 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def _cannot_listen(host: str, port: int, error: OSError | OverflowError) -> UsageError:
-    reason = getattr(error, "strerror", None) or str(error)
-    return UsageError(f"the API cannot listen on {host} port {port}: {reason}; choose another port or stop its user")
+    reason, holder = getattr(error, "strerror", None) or str(error), None
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        holder = listener_on(host, port)
+    why = f"it is taken by {holder}; end that process, or choose" if holder else f"{reason}; choose"
+    return UsageError(f"the API cannot listen on {host} port {port}: {why} another port with LONGSTOP_API_PORT")

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from longstop.cli.options import Data, Json
-from longstop.doctor.base import Check, Verdict, is_well
+from longstop.doctor.base import Check, Verdict, is_well, lacks_a_site
 
 _COLOURS = {Verdict.OK: "green", Verdict.MISSING: "yellow", Verdict.WRONG: "red"}
 
@@ -52,4 +52,8 @@ def _verdict(checks: list[Check]) -> str:
         return f"In the way: {', '.join(wrong)}."
     is_all = all(check.verdict is Verdict.OK for check in checks)
     rest = "" if is_all else " The rest is for tests, or a choice."
+    if lacks_a_site(checks):
+        # Nothing is wrong with the machine: that is what the exit code is about.
+        missing = "`longstop up` lacks an enabled site (exit 0 all the same: the machine is ready)"
+        return f"Everything that `longstop demo` needs is there; {missing}.{rest}"
     return f"Everything that Longstop needs is there.{rest}"

@@ -70,6 +70,5 @@ def exit_code(judged: Verdict) -> int:
 
 def _words(picture: Picture) -> str:
     judged = picture.judged
-    grade = f" ({judged.grade})" if judged.grade is not None and judged.grade != judged.status.value else ""
-    lines = [f"{judged.status}{grade}", *(f"  {each}" for each in (*judged.reasons, *judged.notes))]
+    lines = [f"{judged.status}{judged.aside}", *(f"  {each}" for each in (*judged.reasons, *judged.notes))]
     return "\n".join("".join(letter for letter in line if letter.isprintable()) for line in lines)

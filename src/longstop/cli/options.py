@@ -31,6 +31,8 @@ def settings_for(data: Path | None, **more: str) -> Settings:
 def existing_data(data: Path | None) -> Settings:
     """Return the settings when their data directory is there; a verb that only reads must not make one."""
     settings = settings_for(data)
+    if not settings.data.exists():
+        raise UsageError(f"the directory {settings.data} does not exist: give the data directory with --data DIR")
     if not (settings.data / "matches.db").exists():
         raise UsageError(f"there are no matches in {settings.data}: give the directory with --data DIR")
     return settings

@@ -18,7 +18,7 @@ from longstop.supervision.verdict import SILENT_AFTER
 FRESH_SECONDS, OLD_SECONDS = 10.0, 60.0
 #: A loop that is late by so much is busy with something it should not do.
 LATE_SECONDS = 0.25
-MOST_REASONS, MOST_BREAKERS, MOST_RECOVERIES, MOST_ORDERS = 4, 4, 3, 3
+MOST_REASONS, MOST_NOTES, MOST_BREAKERS, MOST_RECOVERIES, MOST_ORDERS = 4, 3, 4, 3, 3
 #: However small the terminal, some matches are shown.
 FEWEST_MATCHES = 3
 #: Below this width, some columns are left out rather than all of them cut.
@@ -39,8 +39,9 @@ _RANK = {MatchStatus.LIVE: 0, MatchStatus.BREAK: 0, MatchStatus.UPCOMING: 1, Mat
 def screen(picture: Picture, width: int, height: int) -> RenderableType:
     """Return the whole screen, no higher than the terminal."""
     hidden = _ONLY_WIDE if width < WIDE else frozenset()
-    parts = [_heading(picture), *_reasons(picture), Text(), _nodes(picture.beats, picture.taken_at, hidden)]
-    used = 5 + len(picture.beats) + min(len(picture.judged.reasons), MOST_REASONS + 1)
+    sentences = _sentences(picture)
+    parts = [_heading(picture), *sentences, Text(), _nodes(picture.beats, picture.taken_at, hidden)]
+    used = 5 + len(picture.beats) + len(sentences)
     below: list[RenderableType] = []
     for block, lines in (_breakers(picture), _orders(picture), _recoveries(picture)):
         if lines:
@@ -52,13 +53,12 @@ def screen(picture: Picture, width: int, height: int) -> RenderableType:
 
 def _heading(picture: Picture) -> RenderableType:
     judged = picture.judged
-    word = judged.grade.value if judged.grade is not None else judged.status.value
     in_play = [record for record in picture.records if record.status in IN_PLAY]
     paused = sum(record.phase is Phase.PAUSED for record in picture.records)
     said = Text.assemble(
         ("longstop  ", "bold"),
         (judged.status.value.upper(), _GRADES.get(judged.status.value, "bold red")),
-        (f" ({word})" if word != judged.status.value else ""),
+        judged.aside,
         f"   {len(picture.records)} matches, {len(in_play)} in play, {paused} paused",
     )
     line = Table.grid(expand=True)
@@ -68,10 +68,15 @@ def _heading(picture: Picture) -> RenderableType:
     return line
 
 
-def _reasons(picture: Picture) -> list[RenderableType]:
-    reasons = picture.judged.reasons
-    shown: list[RenderableType] = [_line(f"  {reason}", "yellow") for reason in reasons[:MOST_REASONS]]
-    more = len(reasons) - MOST_REASONS
+def _sentences(picture: Picture) -> list[RenderableType]:
+    """Return why it is so, and what is good to know beside."""
+    judged = picture.judged
+    return [*_some(judged.reasons, MOST_REASONS, "yellow"), *_some(judged.notes, MOST_NOTES, "")]
+
+
+def _some(sentences: Sequence[str], most: int, style: str) -> list[RenderableType]:
+    shown: list[RenderableType] = [_line(f"  {sentence}", style) for sentence in sentences[:most]]
+    more = len(sentences) - most
     return [*shown, _line(f"  and {more} more", "dim")] if more > 0 else shown
 
 

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import signal
+from collections.abc import Coroutine
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 import typer
@@ -14,6 +16,8 @@ from longstop.cli.options import Json, Kinds, settings_for
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
+
+T = TypeVar("T")
 
 
 class DemoSite(StrEnum):
@@ -47,7 +51,10 @@ def demo(
     seed: Annotated[int, typer.Option(help="The same seed makes the same matches.")] = 1,
     truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the truth log here.")] = None,
     keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the data here.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The API's port; a free one when it is taken.")] = 8700,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="The API's port; without it 8700, or a free one when that is taken."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Watch simulated matches live; at the end account for every event."""
@@ -69,7 +76,7 @@ def demo(
         is_quiet=as_json,
     )
     console = Console()
-    report = asyncio.run(run_demo(options, console))
+    report = _run(run_demo(options, console))
     if as_json:
         print(msgspec.json.encode(report).decode())
     raise typer.Exit(0 if report.is_good else 1)
@@ -106,7 +113,7 @@ def verify(
             show(reports[-1])
         return reports
 
-    reports = asyncio.run(run())
+    reports = _run(run())
     good = sum(report.is_good for report in reports)
     if not as_json:
         console.print(f"{good} of {len(reports)} files came back whole")
@@ -114,3 +121,17 @@ def verify(
 
 
 VERBS = (demo, verify)
+
+
+def _run(trial: Coroutine[None, None, T]) -> T:
+    """Run a trial to its end; SIGTERM stops it as Ctrl-C does, and it leaves nothing behind."""
+
+    async def run() -> T:
+        work = asyncio.ensure_future(trial)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
+        return await work
+
+    try:
+        return asyncio.run(run())
+    except asyncio.CancelledError:
+        raise typer.Exit(128 + signal.SIGTERM) from None

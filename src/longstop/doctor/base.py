@@ -5,6 +5,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+#: The check that finds no enabled site: `demo` needs none, `up` does.
+NO_SITE = "sources"
+
 
 class Verdict(StrEnum):
     OK = "ok"
@@ -33,6 +36,11 @@ class Check(Struct, frozen=True, kw_only=True):
 def is_well(checks: Iterable[Check]) -> bool:
     """Return whether everything that is needed is there."""
     return not any(check.is_in_the_way for check in checks)
+
+
+def lacks_a_site(checks: Iterable[Check]) -> bool:
+    """Return whether no site is enabled; that is a choice, and yet `up` has nothing to watch."""
+    return any(check.name == NO_SITE and check.verdict is Verdict.MISSING for check in checks)
 
 
 def judged(name: str, found: str, advice: str, *, is_good: bool, is_needed: bool = True) -> Check:

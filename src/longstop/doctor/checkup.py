@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from longstop.doctor import machine, measure, place
+from longstop.doctor import holders, machine, measure, place
 from longstop.doctor.base import Check
 from longstop.doctor.machine import Remedy
 from longstop.fetching.browser.base import BrowserKind
@@ -45,7 +45,7 @@ def _machine(settings: Settings) -> list[Check]:
 def _data(settings: Settings) -> list[Check]:
     there = place.nearest_existing(settings.data)
     return [
-        place.check_data_directory(settings.data, measure.lock_holder(settings.data / "scraper.lock")),
+        place.check_data_directory(settings.data, holders.lock_holder(settings.data / "scraper.lock")),
         machine.check_space(str(there.absolute()), measure.free_bytes(there)),
     ]
 
@@ -78,10 +78,10 @@ def _ports(settings: Settings) -> list[Check]:
     api, metrics = settings.api, settings.scraper.monitoring.prometheus
     checks = [
         place.check_port(
-            "API port", api.port, "LONGSTOP_API_PORT", measure.listener_on(api.host, api.port), is_needed=True
+            "API port", api.port, "LONGSTOP_API_PORT", holders.listener_on(api.host, api.port), is_needed=True
         )
     ]
     if metrics.enabled:
-        holder = measure.listener_on(metrics.host, metrics.port)
+        holder = holders.listener_on(metrics.host, metrics.port)
         checks.append(place.check_port("metrics port", metrics.port, "PROMETHEUS_PORT", holder, is_needed=False))
     return checks

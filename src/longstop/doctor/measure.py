@@ -1,6 +1,5 @@
 """What a check needs to know, asked of the machine. Nothing here changes anything, or asks another machine."""
 
-import errno
 import os
 import resource
 import signal
@@ -8,23 +7,18 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
-
-import psutil
 
 from longstop.doctor.machine import BrowserStart, Moment
-from longstop.doctor.place import Holder
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import launch_arguments
 
 _ANSWER_WITHIN = 5.0
 _START_WITHIN = 15.0
-_LOCKS = Path("/proc/locks")
 
 
 def clocks() -> Moment:
@@ -108,51 +102,6 @@ def _last_words(complaints: bytes, status: int) -> str:
     grave = [line for line in lines if "FATAL" in line or "error while loading" in line]
     said = "".join(letter for letter in (grave or lines or [""])[-1] if letter.isprintable())
     return said[:200] or f"it ends with {status}"
-
-
-def listener_on(host: str, port: int) -> Holder | None:
-    """Return who listens where we want to; `None` when nobody does."""
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            return Holder(f"nobody, and yet {host} cannot be had: {error.strerror}", None, is_ours=False)
-        return next(_listeners(port), Holder("a process of another user", None, is_ours=False))
-    return None
-
-
-def lock_holder(lock: Path) -> Holder | None:
-    """Return who holds a lock file. The kernel is asked: trying the lock could make a starting scraper stumble."""
-    with suppress(OSError):
-        inode = lock.stat().st_ino
-        for line in _LOCKS.read_text(encoding="ascii").splitlines():
-            # 12: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF
-            words = line.split()
-            if words[1:2] == ["FLOCK"] and words[5].endswith(f":{inode}"):
-                return _holder(int(words[4]))
-    return None
-
-
-def _listeners(port: int) -> Iterator[Holder]:
-    with suppress(psutil.Error):
-        for connection in psutil.net_connections(kind="tcp"):
-            if _is_on(connection.laddr, port) and connection.status == psutil.CONN_LISTEN and connection.pid:
-                yield _holder(connection.pid)
-
-
-def _is_on(address: tuple[Any, ...], port: int) -> bool:
-    return bool(address) and address[1] == port
-
-
-def _holder(pid: int) -> Holder:
-    with suppress(psutil.Error):
-        process = psutil.Process(pid)
-        is_ours = any(Path(word).name == "longstop" for word in process.cmdline())
-        return Holder("longstop" if is_ours else process.name(), pid, is_ours)
-    return Holder("a process", pid, is_ours=False)
 
 
 def _say_what_you_hear(listener: socket.socket) -> None:

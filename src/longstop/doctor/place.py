@@ -4,25 +4,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct
-
-from longstop.doctor.base import Check, Verdict, judged
+from longstop.doctor.base import NO_SITE, Check, Verdict, judged
+from longstop.doctor.holders import Holder
 from longstop.errors import SettingsError
 from longstop.fetching.browser.base import BrowserKind
 from longstop.settings import Settings, read_settings
 from longstop.sources.base import SourceConfig
 from longstop.sources.registry import load_sources, make_source
-
-
-class Holder(Struct, frozen=True):
-    """The process that has something we want."""
-
-    name: str
-    pid: int | None
-    is_ours: bool
-
-    def __str__(self) -> str:
-        return f"{self.name}, pid {self.pid}" if self.pid else self.name
 
 
 def check_settings(environ: Mapping[str, str]) -> tuple[Settings, Check]:
@@ -95,7 +83,7 @@ def nearest_existing(path: Path) -> Path:
 def _none_enabled(path: Path, configs: tuple[SourceConfig, ...]) -> Check:
     named = ", ".join(config.domain_id for config in configs) or "none"
     return Check(
-        name="sources",
+        name=NO_SITE,
         verdict=Verdict.MISSING,
         found=f"no site is enabled in {path} (known: {named})",
         advice="write who gave leave into permission and set enabled: true; longstop demo needs none",

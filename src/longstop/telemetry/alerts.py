@@ -10,6 +10,7 @@ from longstop.telemetry.events import (
     BreakerClosed,
     BreakerOpened,
     ChildDied,
+    ChildStandsStill,
     ErrorRateHigh,
     FeedFrozen,
     FeedThawed,
@@ -126,6 +127,9 @@ def _own_trouble(event: Telemetry) -> Alert | None:
         case ChildDied():
             text = f"Exit code {event.exit_code}: {event.reason}; started again in {event.restart_in_seconds:.0f} s."
             return _alert(event, event.process, f"the process {event.process} died", text)
+        case ChildStandsStill():
+            text = f"Process {event.pid} gave no sign of life for {event.silent_seconds:.0f} s; it is started again."
+            return _alert(event, event.process, f"the process {event.process} stands still", text)
         case MemoryHigh():
             title = f"the process {event.process} takes {event.rss_bytes >> 20} MB"
             text = f"Above {event.soft_limit_bytes >> 20} MB it begins anew; it has {event.processes} processes."

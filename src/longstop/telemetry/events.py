@@ -59,6 +59,16 @@ class ChildRenewed(Telemetry, frozen=True, kw_only=True):
     reason: str
 
 
+class ChildStandsStill(Telemetry, frozen=True, kw_only=True):
+    """A child lives and gives no sign of life: it is started again."""
+
+    name = "process.stands_still"
+    severity = Severity.ERROR
+    process: str
+    pid: int
+    silent_seconds: float
+
+
 class MemoryHigh(Telemetry, frozen=True, kw_only=True):
     """A child and all that it has started take more than 80 % of the soft limit."""
 

@@ -37,7 +37,8 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
     browser: BrowserKind | None
     truth: Path | None
     keep: Path | None
-    api_port: int
+    #: `None` takes the usual one, or another when that is taken.
+    api_port: int | None
     is_quiet: bool
 
 

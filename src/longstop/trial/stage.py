@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
@@ -9,21 +10,25 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 import psutil
 from msgspec import Struct
 
 from longstop.clock import SystemClock
+from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import LADDER
+from longstop.fetching.browser.scratch import open_scratch
 from longstop.settings import PARENT_FD_VARIABLE
+from longstop.storage.directory import DataDirectory
 from longstop.supervision.parent import life_line_of_children
 from longstop.trial.client import Client
 
 #: Seconds within which everything must have answered once; a cold machine compiles a lot at its first start.
 START_WITHIN = 60.0
 STOP_WITHIN = 40.0
+USUAL_API_PORT = 8700
 
 _SOURCE = """\
   - domain_id: {name}
@@ -60,8 +65,8 @@ class StageOptions(Struct, frozen=True, kw_only=True):
     truth: Path | None = None
     #: Where the data stay; `None` uses a directory that goes with the stage.
     keep: Path | None = None
-    #: Taken when it is free; 0 takes any.
-    api_port: int = 0
+    #: Refused when it is taken; 0 takes any, and `None` the usual one when that is free, else any.
+    api_port: int | None = 0
     #: Settings of the product, by environment variable.
     settings: Mapping[str, str]
 
@@ -130,8 +135,9 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
         data = options.keep or home / "data"
         if (data / "matches.db").exists():
             raise UsageError(f"{data} holds matches already: take a new directory for each run")
+        stack.callback(_drop_scratch, data)
         truth = options.truth or home / "truth.jsonl"
-        api_port = _free_port(options.api_port)
+        api_port = _api_port(options.api_port)
         ports = {site: _free_port() for site in _SITES}
         sources = home / "sources.yaml"
         sources.write_text(_describe(options, ports))
@@ -219,7 +225,14 @@ async def _token(env: Mapping[str, str]) -> str:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "longstop", "token", "--subject", "demo", env=dict(env), stdout=-1, start_new_session=True
     )
-    answer, _ = await process.communicate()
+    try:
+        answer, _ = await process.communicate()
+    except asyncio.CancelledError:
+        # It would make its data directory again after ours is gone.
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
     if process.returncode:
         raise UsageError("the data directory gave no token; see the sentence above")
     return answer.decode().strip()
@@ -236,6 +249,12 @@ async def _wait_until_ready(stage: Stage, processes: Mapping[Path, Process]) -> 
     except TimeoutError as error:
         said = "; ".join(_last_line(log) for log in processes)
         raise UsageError(f"it did not come up within {START_WITHIN:g} s: {said}") from error
+
+
+def _drop_scratch(data: Path) -> None:
+    """Take away the directory for temporary files that a node keeps from one life to the next: this one has no next."""
+    if (data / "node-id").exists():
+        shutil.rmtree(open_scratch(Path(gettempdir()), DataDirectory.open(data).node_id), ignore_errors=True)
 
 
 def survivors(data: Path) -> int:
@@ -258,6 +277,14 @@ async def _is_up(stage: Stage) -> bool:
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
     return lines[-1] if lines else f"{log.name} is empty"
+
+
+def _api_port(wanted: int | None) -> int:
+    if wanted is None:
+        return _free_port(USUAL_API_PORT)
+    if wanted and (holder := listener_on("127.0.0.1", wanted)):
+        raise UsageError(f"port {wanted} is taken by {holder}: name another with --port, or leave it out")
+    return _free_port(wanted)
 
 
 def _free_port(preferred: int = 0) -> int:

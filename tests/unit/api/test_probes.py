@@ -1,13 +1,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from threading import Event
 
 import httpx
 import pytest
 from msgspec.structs import replace
 
-from longstop.api.outlook import BLIND_AFTER_SECONDS, HANGING_AFTER_SECONDS, Outlook
+from longstop.api.outlook import BLIND_AFTER_SECONDS, HANGING_AFTER_SECONDS, OLD_AFTER_SECONDS, Outlook
 from longstop.errors import StorageError
+from longstop.model.breaker import BreakerNote
 from longstop.model.match import Phase
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.base import NodeBeat
@@ -80,14 +82,17 @@ async def test_health_grows_old_and_then_says_that_it_is_blind(
 ) -> None:
     hot.broken = LOST
 
-    clock.advance(BLIND_AFTER_SECONDS)
+    clock.advance(OLD_AFTER_SECONDS)
     outlook.look()
+    kept = await stranger.get("/health")
+    clock.advance(2)
     old = await stranger.get("/health")
-    clock.advance(0.1)
+    clock.advance(BLIND_AFTER_SECONDS - OLD_AFTER_SECONDS - 1.9)
     blind = await stranger.get("/health")
 
-    assert (old.status_code, old.json()["status"]) == (200, "healthy")
-    assert old.json()["snapshot_age_seconds"] == BLIND_AFTER_SECONDS
+    assert (kept.status_code, kept.json()["status"], kept.json()["reasons"]) == (200, "healthy", [])
+    assert (old.status_code, old.json()["status"], old.json()["grade"]) == (200, "degraded", "healthy")
+    assert old.json()["reasons"] == ["the live view was last seen 7 s ago"]
     assert (blind.status_code, blind.json()["status"], blind.json()["grade"]) == (503, "down", None)
     assert blind.json()["reasons"] == ["the live view could not be read for 10 s"]
     # What was last known is still told, with the moment that it is of.
@@ -134,8 +139,8 @@ async def test_not_ready_without_store_and_scraper_and_it_says_so(
     answer = await stranger.get("/ready")
 
     assert answer.status_code == 503
-    assert answer.json()["reasons"] == ["the store cannot be read", "no scraper has been heard for 15 s"]
-    assert answer.json()["error"] == "Not ready: the store cannot be read; no scraper has been heard for 15 s."
+    assert answer.json()["reasons"] == ["the store cannot be read", "no scraper has run here yet"]
+    assert answer.json()["error"] == "Not ready: the store cannot be read; no scraper has run here yet."
 
 
 async def test_not_ready_when_the_live_view_is_lost(
@@ -159,7 +164,7 @@ async def test_a_silent_scraper_makes_unready_although_nobody_has_looked_since(
     clock.advance(6)
     answer = await stranger.get("/ready")
 
-    assert answer.json()["reasons"] == ["no scraper has been heard for 15 s"]
+    assert answer.json()["reasons"] == ["the last scraper was heard 16 s ago"]
 
 
 @pytest.mark.parametrize("path", ["/status", "/recoveries"])
@@ -261,6 +266,20 @@ async def test_where_nothing_in_play_is_read_nobody_is_sent_here(
 
     assert answer.status_code == 503
     assert (answer.json()["status"], answer.json()["grade"]) == ("degraded", "failing")
+
+
+@pytest.mark.req("FR-012")
+async def test_a_site_that_rests_is_said_to_whoever_asks(
+    stranger: httpx.AsyncClient, hot: MemoryHot, outlook: Outlook
+) -> None:
+    rest = BreakerNote(scope="rest", subject="crex", state="open", since=NOW, until=NOW + timedelta(seconds=42))
+    hot.heard = [replace(a_beat(), breakers=(rest,))]
+    outlook.look()
+
+    answer = await stranger.get("/health")
+
+    assert (answer.json()["status"], answer.json()["reasons"]) == ("healthy", [])
+    assert answer.json()["notes"] == ["crex rests for another 42 s, as the site has asked"]
 
 
 async def test_what_somebody_has_paused_is_said_and_all_is_well(

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bench.soak import WAL_MB, report, trend_of
+from bench.soak import WAL_MB, report, trend_of, trends_by_part
 from bench.soak_sample import Sample
+from bench.soak_trend import Course
 from longstop.simulator.judge import Verdict
 
 SECONDS = 3600.0
@@ -29,6 +30,7 @@ def samples(**grows_by: float) -> list[Sample]:
         contexts=1,
         pages=3,
         wal_mb=4.0,
+        rss_mb_by_part={"scraper": 100.0, "browser": 700.0},
     )
     return [_later(calm, nth * 2.0, grows_by) for nth in range(round(SECONDS / 2))]
 
@@ -74,3 +76,13 @@ def test_what_was_hardly_ever_read_has_no_trend_and_is_not_ok() -> None:
     assert trend_of(blind, "pages") is None
     assert trend_of(blind, "contexts") is not None
     assert report(blind, SECONDS, WHOLE, CALM).details == ["pages could not be measured"]
+
+
+def test_it_says_which_part_grows() -> None:
+    growing = [
+        replace(each, rss_mb_by_part={"scraper": 100.0, "browser": 700.0 + each.seconds / 10}) for each in samples()
+    ]
+
+    found = trends_by_part(growing)
+
+    assert {part: each.course for part, each in found.items()} == {"scraper": Course.FLAT, "browser": Course.GROWS}

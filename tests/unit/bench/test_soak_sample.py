@@ -1,6 +1,8 @@
-"""What is read from a page of metrics."""
+"""What is read from a page of metrics, and whose memory is whose."""
 
-from bench.soak_sample import read_gauges
+import pytest
+
+from bench.soak_sample import part_of, read_gauges
 
 PAGE = """\
 # HELP longstop_browser_contexts Open contexts.
@@ -20,3 +22,18 @@ def test_contexts_and_pages_are_added_up_over_sources() -> None:
 
 def test_what_nobody_tells_is_not_taken_for_zero() -> None:
     assert read_gauges("") == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("python", "-m", "longstop", "up"), "up"),
+        (("python", "-m", "longstop", "scraper"), "scraper"),
+        (("python", "-m", "longstop", "api"), "api"),
+        (("node", "cli.js", "run-driver"), "driver"),
+        (("chromium-headless-shell", "--type=renderer"), "browser"),
+        ((), "browser"),
+    ],
+)
+def test_a_command_line_tells_the_part(arguments: tuple[str, ...], part: str) -> None:
+    assert part_of(arguments) == part

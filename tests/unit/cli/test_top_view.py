@@ -54,7 +54,7 @@ def test_the_matches_in_play_come_first_the_longest_unread_before_the_others() -
 def test_the_verdict_is_that_of_health_with_its_reasons() -> None:
     lines = shown(a_picture(a_record(3, polled=70)))
 
-    assert "DEGRADED" in lines[0]
+    assert "DEGRADED; the scraper grades itself healthy" in lines[0]
     assert "1 matches, 1 in play, 0 paused" in lines[0]
     assert any("in play and older than 60 s: crex_M3" in line for line in lines)
 
@@ -93,13 +93,15 @@ def test_breakers_orders_and_recoveries_are_shown_when_there_are_some() -> None:
     quiet = shown(a_picture())
 
     assert row_of(lines, "api.test").split()[:4] == ["api.test", "target", "open", "42"]
+    assert "  target api.test is left alone for another 42 s" in [line.rstrip() for line in lines]
     assert "cli: jane" in row_of(lines, "espncricinfo")
     assert "pending" in row_of(lines, "12:00:00 restart")
     assert not any(line.startswith(("left alone", "ordered", "mended")) for line in quiet)
 
 
 def test_a_small_terminal_is_never_overfilled() -> None:
-    picture = a_picture(*(a_record(number, polled=number) for number in range(1, 200)))
+    paused = replace(a_beat(), paused_sources=("espncricinfo",))
+    picture = a_picture(*(a_record(number, polled=number) for number in range(1, 200)), beat=paused)
 
     for height in (14, 24, 50):
         lines = shown(picture, width=80, height=height)

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from longstop.doctor.base import Verdict, is_well
+from longstop.doctor.holders import Holder
 from longstop.doctor.place import (
-    Holder,
     browsers_wanted,
     check_data_directory,
     check_port,
