@@ -83,6 +83,7 @@ def report(samples: Sequence[Sample], seconds: float, verdict: Verdict, more: di
         "seconds": rounded(seconds, 1),
         "samples": len(warm),
         **{name: described(each) for name, each in trends.items()},
+        "rss_mb_by_part": {part: described(each) for part, each in trends_by_part(warm).items()},
         "wal_max_mb": rounded(wal_mb, 1),
         **whole,
         **more,
@@ -93,8 +94,19 @@ def report(samples: Sequence[Sample], seconds: float, verdict: Verdict, more: di
 
 def trend_of(samples: Sequence[Sample], name: str) -> Trend | None:
     """Return where a figure goes; `None` when it was read too seldom to say."""
-    known = [(each.seconds, float(value)) for each in samples if (value := getattr(each, name)) is not None]
-    return trend(*zip(*known, strict=True)) if len(known) > len(samples) / 2 and len(known) > LEAST_SAMPLES else None
+    return _trend([(each.seconds, getattr(each, name)) for each in samples])
+
+
+def trends_by_part(samples: Sequence[Sample]) -> dict[str, Trend]:
+    """Return where the memory of each part goes."""
+    parts = sorted({part for each in samples for part in each.rss_mb_by_part})
+    read = {part: _trend([(each.seconds, each.rss_mb_by_part.get(part)) for each in samples]) for part in parts}
+    return {part: found for part, found in read.items() if found is not None}
+
+
+def _trend(read: Sequence[tuple[float, float | None]]) -> Trend | None:
+    known = [(seconds, float(value)) for seconds, value in read if value is not None]
+    return trend(*zip(*known, strict=True)) if len(known) > len(read) / 2 and len(known) > LEAST_SAMPLES else None
 
 
 def described(each: Trend) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What the whole product holds at one moment: supervisor, scraper, API and browsers, without the simulator."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench.tree import tree
-from longstop.fetching.browser.processes import usage
+from longstop.fetching.browser.processes import Process, arguments_of, usage
 
 MEGABYTE = 1_000_000
 #: Gauges of the scraper, added up over sources.
@@ -30,6 +30,8 @@ class Sample(Struct, frozen=True, kw_only=True):
     contexts: int | None
     pages: int | None
     wal_mb: float
+    #: Where the memory is: in `up`, `scraper`, `api`, `driver` and `browser`.
+    rss_mb_by_part: dict[str, float]
 
 
 def take(up: int, data: Path, metrics: str, seconds: float) -> Sample:
@@ -49,7 +51,23 @@ def take(up: int, data: Path, metrics: str, seconds: float) -> Sample:
         contexts=gauges.get("contexts"),
         pages=gauges.get("pages"),
         wal_mb=_wal_bytes(data.glob("*.db-wal")) / MEGABYTE,
+        rss_mb_by_part=_by_part(people),
     )
+
+
+def part_of(arguments: Sequence[str]) -> str:
+    """Return which part of the product a process is, by its command line; what Chromium starts is the browser's."""
+    if "run-driver" in arguments:
+        return "driver"
+    return next((verb for verb in ("up", "scraper", "api") if arguments[-1:] == (verb,)), "browser")
+
+
+def _by_part(people: Iterable[Process]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for each in people:
+        part = part_of(arguments_of(each.pid))
+        found[part] = found.get(part, 0.0) + each.rss_bytes / MEGABYTE
+    return found
 
 
 def read_gauges(metrics: str) -> Mapping[str, int]:
