@@ -160,5 +160,5 @@ def test_where_nothing_went_wrong_one_sentence_says_so_and_no_file_is_made(data:
 
 
 def test_a_directory_that_is_none_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there are no matches in"):
+    with pytest.raises(UsageError, match="nowhere does not exist"):
         run(tmp_path / "nowhere")
