@@ -124,7 +124,8 @@ def _own_trouble(event: Telemetry) -> Alert | None:
             return _alert(event, event.ref, f"the store failed for {event.ref}", event.error_message)
         case RecordsFailed():
             return _alert(event, event.records, f"the {event.records} cannot be written", event.error_message)
-        case ChildDied():
+        # One that stopped as somebody asked it to is started again, and nobody has to be woken for it.
+        case ChildDied() if event.exit_code != 0:
             text = f"Exit code {event.exit_code}: {event.reason}; started again in {event.restart_in_seconds:.0f} s."
             return _alert(event, event.process, f"the process {event.process} died", text)
         case ChildStandsStill():

@@ -141,6 +141,7 @@ def test_the_end_of_a_condition_carries_its_key(end: Telemetry, beginning: Telem
         restarted("cool_down"),
         BreakerProbing(scope="target", subject="crex.example"),
         AlertLost(alert="match.stale crex_11HD", attempts=6, reason="no answer"),
+        ChildDied(process="scraper", pid=7, exit_code=0, restart_in_seconds=0.0),
     ],
     ids=lambda event: event.name,
 )
