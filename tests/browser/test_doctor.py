@@ -17,5 +17,5 @@ async def test_each_browser_is_started_once_as_we_would_and_nothing_is_left() ->
     assert shell.verdict is Verdict.OK
     assert " starts" in shell.found
     assert ("without its sandbox" in shell.found) is (os.geteuid() == 0)
-    # What another test has left to die takes a moment to be adopted and waited for.
-    await until(lambda: {each.identity for each in descendants()} <= before, 10)
+    # Who died is waited for by whoever adopted it: here that may be this process, where a pool has run before.
+    await until(lambda: {each.identity for each in descendants() if each.state != "Z"} <= before, 10)
