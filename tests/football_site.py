@@ -148,6 +148,8 @@ class FootballPages:
         #: Oldest first, for the reader's sake; the page turns them round.
         self.incidents: list[dict[str, Any]] | FetchError | None = []
         self.lineups: Page = lineups()
+        #: Line-ups that are shown before these, each of them once.
+        self.lineups_before: list[Page] = []
         self.statistics: Page = None
         self.listed: list[dict[str, Any]] | None = None
         #: The last part of each path that was asked for.
@@ -169,7 +171,7 @@ class FootballPages:
             case "incidents":
                 return {"incidents": self.incidents[::-1]} if isinstance(self.incidents, list) else self.incidents
             case "lineups":
-                return self.lineups
+                return self.lineups_before.pop(0) if self.lineups_before else self.lineups
             case "statistics":
                 return self.statistics
         return {"event": self.event} if isinstance(self.event, dict) else self.event

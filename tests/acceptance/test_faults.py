@@ -51,6 +51,16 @@ async def set_faults(stage: Stage, faults: list[dict[str, Any]]) -> None:
         assert answer.status_code == 200, answer.text
 
 
+async def health_once_mended(stage: Stage) -> dict[str, Any]:
+    """Return `/health` as soon as it is well; a grade wants two good intervals of 15 s for that."""
+    deadline = asyncio.get_running_loop().time() + 50
+    while True:
+        health: dict[str, Any] = (await stage.api.get("/health")).body
+        if health["status"] == "healthy" or asyncio.get_running_loop().time() > deadline:
+            return health
+        await asyncio.sleep(0.5)
+
+
 @pytest.mark.req("FLD-5", "NFR-009")
 async def test_nothing_is_lost_or_invented_while_every_kind_of_answer_goes_wrong(stage: Stage) -> None:
     await set_faults(stage, FAULTS)
@@ -62,13 +72,13 @@ async def test_nothing_is_lost_or_invented_while_every_kind_of_answer_goes_wrong
         for match in (await stage.simulator.get("/_sim/status")).body["matches"]
         if match["phase"] == "completed"
     }
+    health = await health_once_mended(stage)
     verdict = await account(stage)
-    health = (await stage.api.get("/health")).body
 
     assert (verdict.lost, verdict.duplicated, verdict.ghost, verdict.wrong) == (0, 0, 0, 0), verdict.details
     assert verdict.events_stored > 500
     assert completed <= over
-    assert health["status"] == "healthy"
+    assert health["status"] == "healthy", health["reasons"]
 
 
 async def test_polls_without_a_change_write_nothing_to_the_store(stage: Stage) -> None:

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from longstop.model.football import Goal, GoalKind, PeriodEnd, Side
 from longstop.model.match import MatchStatus
 from longstop.pipeline.assemble import assemble
-from longstop.pipeline.football.compared import goals_in
+from longstop.pipeline.football.state import goals_in
 from longstop.pipeline.football.validate import validate_statistics
 from longstop.pipeline.tally import BALLS_PER_OVER
 from longstop.sources.base import (

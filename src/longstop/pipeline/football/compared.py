@@ -1,21 +1,31 @@
 """A look laid against what we hold. Pure: the decision of `run.py`, without its asking and storing."""
 
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
 
 from longstop.model.event import Event
-from longstop.model.football import Goal, Goals, Side
+from longstop.model.football import Side
 from longstop.model.match import SyncState
 from longstop.pipeline import findings
 from longstop.pipeline.boards import steps_back
 from longstop.pipeline.football.diff import diff
-from longstop.pipeline.football.state import Difference, FootballState, differences, people_in, squads
-from longstop.pipeline.football.validate import are_strangers, is_vouched_for
+from longstop.pipeline.football.state import (
+    Difference,
+    Doubt,
+    FootballState,
+    differences,
+    goals_in,
+    people_in,
+    squads,
+)
+from longstop.pipeline.football.validate import are_strangers, looks_needed
 from longstop.sources.base import FootballBoard, Incidents
 from longstop.storage.base import Finding, FindingKind
+
+#: Stands among the suspects while a list is doubted.
+DOUBTED_LIST = "list"
 
 
 class FootballLook(Struct, frozen=True, kw_only=True):
@@ -38,11 +48,6 @@ class FootballCompared(Struct, frozen=True, kw_only=True):
     teams: dict[str, str]
 
 
-def goals_in(incidents: Incidents) -> Goals:
-    sides = [item.side for item in incidents.items if isinstance(item.content, Goal)]
-    return Goals(home=sides.count(Side.HOME), away=sides.count(Side.AWAY))
-
-
 def disagreement(state: FootballState, seen: FootballLook) -> frozenset[Difference]:
     """Return how far board and list disagree if everything shown is taken at its word."""
     return differences(state.goals if seen.incidents is None else goals_in(seen.incidents), seen.board.score)
@@ -52,7 +57,7 @@ def compared(state: FootballState, seen: FootballLook) -> FootballCompared:
     """Compare a look with what we hold: what is new, what is wrong, and the state once that is stored."""
     board, doubted_board = _believed(state, seen.board)
     off = disagreement(state, seen)
-    incidents, doubted_list = _believed_list(state, seen.incidents)
+    incidents, doubt = _believed_list(state, seen)
     found = diff(
         state.events,
         incidents.items if incidents else None,
@@ -69,10 +74,12 @@ def compared(state: FootballState, seen: FootballLook) -> FootballCompared:
         players={**state.players, **players},
         teams={**state.teams, **teams},
         differences=off,
+        doubt=doubt,
     )
     wrong = list(_mismatches(differences(after.goals, board.score)))
     open_now = findings.confirmed(wrong, state.suspects, state.findings)
     doubts = frozenset(findings.token(finding) for finding in wrong if finding not in open_now)
+    doubted_list = frozenset({DOUBTED_LIST} if doubt else ())
     suspects = found.suspects | doubts | doubted_board | doubted_list
     return FootballCompared(
         board=board,
@@ -96,12 +103,17 @@ def _believed(state: FootballState, shown: FootballBoard) -> tuple[FootballBoard
     return state.board, frozenset({token})
 
 
-def _believed_list(state: FootballState, shown: Incidents | None) -> tuple[Incidents | None, frozenset[str]]:
-    """Return the list to go by: one that nothing we know speaks for may be another match's, until it is shown again."""
-    if shown is None or not shown.items or is_vouched_for(state, shown):
-        return shown, frozenset()
-    token = f"list {sha256(msgspec.json.encode(shown.items)).hexdigest()}"
-    return (shown, frozenset()) if token in state.suspects else (None, frozenset({token}))
+def _believed_list(state: FootballState, seen: FootballLook) -> tuple[Incidents | None, Doubt | None]:
+    """Return the list to go by: one that nothing we know speaks for may be another match's, until it has been shown
+    often enough. A list that has grown meanwhile is the same one."""
+    shown, before = seen.incidents, state.doubt
+    if shown is None:
+        return None, before
+    items = frozenset(shown.items)
+    looks = before.looks + 1 if before and before.items <= items else 1
+    if looks >= looks_needed(state, seen.board, shown):
+        return shown, None
+    return None, Doubt(items=items, looks=looks)
 
 
 def _without_strangers(state: FootballState, incidents: Incidents | None) -> FootballState:

@@ -31,7 +31,13 @@ from longstop.pipeline.football.compared import FootballCompared, FootballLook, 
 from longstop.pipeline.football.drawn import laid_over
 from longstop.pipeline.football.normalise import normalise, status_of, title_of
 from longstop.pipeline.football.state import FootballState
-from longstop.pipeline.football.validate import validate_lineups, validate_statistics
+from longstop.pipeline.football.validate import (
+    is_known_squad,
+    validate_again,
+    validate_lineups,
+    validate_statistics,
+    wants_witness,
+)
 from longstop.pipeline.football.walk import look
 from longstop.pipeline.held import HeldMatch
 from longstop.pipeline.keeping import Proposal, Scribe
@@ -131,24 +137,36 @@ class FootballRoad:
         """Return the state with line-ups and statistics read afresh, where it is time for that."""
         now, asked_at = self._clock.monotonic(), state.parts_asked_at
         is_turn = state.board is None or state.board.headline != seen.board.headline
-        if not (is_whole or is_turn or asked_at is None or now - asked_at >= PARTS_EVERY_SECONDS):
+        is_due = is_whole or is_turn or asked_at is None or now - asked_at >= PARTS_EVERY_SECONDS
+        if is_due or wants_witness(state, seen.incidents):
+            state = msgspec.structs.replace(state, lineups=await self._lineups(asker, state) or state.lineups)
+        if not is_due:
             return state
+        statistics = await self._statistics(asker, state, seen)
+        return msgspec.structs.replace(state, statistics=statistics or state.statistics, parts_asked_at=now)
+
+    async def _lineups(self, asker: Asker, state: FootballState) -> Lineups | None:
+        """Return the line-ups. They do not say which match they are of: people of whom we know nothing are asked for
+        twice, since they are going to vouch for others."""
         source_id = state.row.ref.source_id
 
-        def check_lineups(lineups: Lineups) -> None:
+        def check(lineups: Lineups) -> None:
             validate_lineups(state, lineups)
 
-        def check_statistics(statistics: Statistics) -> None:
+        first = await self._part(state, "lineups", lambda: asker.lineups(source_id), check)
+        if first is None or is_known_squad(state, first):
+            return first
+        asker.forget()
+        again = await self._part(state, "lineups", lambda: asker.lineups(source_id), partial(validate_again, first))
+        return first if again else None
+
+    async def _statistics(self, asker: Asker, state: FootballState, seen: FootballLook) -> Statistics | None:
+        source_id = state.row.ref.source_id
+
+        def check(statistics: Statistics) -> None:
             validate_statistics(seen.incidents, statistics)
 
-        lineups = await self._part(state, "lineups", lambda: asker.lineups(source_id), check_lineups)
-        statistics = await self._part(state, "statistics", lambda: asker.statistics(source_id), check_statistics)
-        return msgspec.structs.replace(
-            state,
-            lineups=lineups or state.lineups,
-            statistics=statistics or state.statistics,
-            parts_asked_at=now,
-        )
+        return await self._part(state, "statistics", lambda: asker.statistics(source_id), check)
 
     async def _part(
         self,

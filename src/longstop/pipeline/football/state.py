@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 
 import msgspec
+from msgspec import Struct
 
 from longstop.model.event import Event, EventKind, order_of_play
 from longstop.model.football import Card, Goal, Goals, Kick, MissedPenalty, Side, Substitution, VarDecision
 from longstop.pipeline.held import HeldMatch
-from longstop.sources.base import FootballBoard, Lineups, Squad, Statistics
+from longstop.sources.base import FootballBoard, Incidents, Lineups, SeenIncident, Squad, Statistics
 
 INCIDENT_KINDS = frozenset(
     {
@@ -22,6 +23,14 @@ INCIDENT_KINDS = frozenset(
 )
 
 
+class Doubt(Struct, frozen=True, kw_only=True):
+    """A list of incidents that is not believed yet."""
+
+    items: frozenset[SeenIncident]
+    #: In how many looks in a row it was shown.
+    looks: int
+
+
 class FootballState(HeldMatch, frozen=True, kw_only=True):
     """The durable base of a football match, and what this run has learnt about it since."""
 
@@ -33,6 +42,7 @@ class FootballState(HeldMatch, frozen=True, kw_only=True):
     parts_asked_at: float | None = None
     #: How far the board is known to be off, by side, after both were asked twice.
     differences: frozenset["Difference"] = frozenset()
+    doubt: Doubt | None = None
 
     @property
     def incidents(self) -> list[Event]:
@@ -45,6 +55,11 @@ class FootballState(HeldMatch, frozen=True, kw_only=True):
         """Return the score by the events."""
         sides = [event.key.side for event in self.incidents if event.key.kind is EventKind.GOAL]
         return Goals(home=sides.count(Side.HOME), away=sides.count(Side.AWAY))
+
+    @property
+    def people(self) -> set[str]:
+        """Return who is named in the events that we hold."""
+        return people_in(event.content for event in self.incidents)
 
     @property
     def squad_keys(self) -> set[str]:
@@ -69,6 +84,11 @@ def differences(listed: Goals, shown: Goals | None) -> frozenset[Difference]:
         return frozenset()
     pairs = ((side, listed.of(side), shown.of(side)) for side in Side)
     return frozenset(pair for pair in pairs if pair[1] != pair[2])
+
+
+def goals_in(incidents: Incidents) -> Goals:
+    sides = [item.side for item in incidents.items if isinstance(item.content, Goal)]
+    return Goals(home=sides.count(Side.HOME), away=sides.count(Side.AWAY))
 
 
 def squads(lineups: Lineups | None) -> tuple[Squad, ...]:

@@ -1,8 +1,8 @@
 """Whether to believe a page: it speaks of the match we asked for, and its values can be true."""
 
 from longstop.errors import ImpossibleObservation, WrongMatch
-from longstop.model.football import Card, CardKind, Goal, GoalKind, Side
-from longstop.pipeline.football.state import FootballState, people_in, squads
+from longstop.model.football import Card, CardKind, Goal, GoalKind, Goals, PeriodEnd, Side
+from longstop.pipeline.football.state import FootballState, goals_in, people_in, squad_keys, squads
 from longstop.sources.base import FootballBoard, Incidents, Lineups, Statistic, Statistics
 
 #: No match has ever had more.
@@ -12,6 +12,10 @@ ELEVEN = 11
 POSSESSION, YELLOW_CARDS, ON_TARGET, WHOLE_MATCH = "ballPossession", "yellowCards", "shotsOnGoal", "ALL"
 #: So many people must be named before a list can be told to be of another match.
 ENOUGH_PEOPLE = 3
+#: In so many looks in a row a list must be shown of which nothing is known; and one that something speaks against.
+LOOKS_UNKNOWN, LOOKS_AGAINST = 2, 5
+#: What a board calls the part of a match that ends so.
+_PART_OF = {"HT": "period1", "FT": "period2"}
 
 
 def validate_board(state: FootballState, board: FootballBoard) -> None:
@@ -33,19 +37,56 @@ def validate_incidents(state: FootballState, incidents: Incidents) -> None:
 
     That is certain only where the line-ups agree with what we hold; else it is a doubt, and `is_vouched_for` tells.
     """
-    playing, held = state.squad_keys, people_in(event.content for event in state.incidents)
-    named = people_in(item.content for item in incidents.items)
-    if held & playing and len(named) >= ENOUGH_PEOPLE and are_strangers(named, playing):
+    playing, named = state.squad_keys, people_in(item.content for item in incidents.items)
+    if state.people & playing and len(named) >= ENOUGH_PEOPLE and are_strangers(named, playing):
         raise WrongMatch(f"the incidents are of another match: {len(named - playing)} people do not play here")
 
 
 def is_vouched_for(state: FootballState, incidents: Incidents) -> bool:
-    """Return whether a list is of this match by what we know: it has an event that we hold, or people who play here."""
-    held = {(type(event.content), event.source_event_id) for event in state.incidents}
+    """Return whether a list is of this match by what we know: it has an event that we hold, just so, or somebody who is
+    named in one; or most of its people play here. An id alone says nothing: sites may number every match alike."""
+    held = {(event.key.side, event.source_event_id, event.content) for event in state.incidents}
     # Every match has a half-time.
-    shown = {(type(item.content), item.source_event_id) for item in incidents.items if item.side is not None}
+    shown = {(item.side, item.source_event_id, item.content) for item in incidents.items if item.side is not None}
     named = people_in(item.content for item in incidents.items)
-    return bool(held & shown) or (bool(named) and not are_strangers(named, state.squad_keys))
+    is_held = bool(held & shown or named & state.people)
+    return is_held or (bool(named) and not are_strangers(named, state.squad_keys))
+
+
+def looks_needed(state: FootballState, board: FootballBoard, incidents: Incidents) -> int:
+    """Return in how many looks in a row a list must be shown before it is believed.
+
+    The board is of this match, since it says so itself: what contradicts it needs more than to be shown again.
+    """
+    if not incidents.items or is_vouched_for(state, incidents):
+        return 1
+    known, named = state.squad_keys | state.people, people_in(item.content for item in incidents.items)
+    is_spoken_against = (bool(known) and are_strangers(named, known)) or not fits(board, incidents)
+    return LOOKS_AGAINST if is_spoken_against else LOOKS_UNKNOWN
+
+
+def fits(board: FootballBoard, incidents: Incidents) -> bool:
+    """Return whether a list has the goals that a board shows, altogether and by the end of each half."""
+    if board.score is not None and goals_in(incidents) != board.score:
+        return False
+    ends = (item.content for item in incidents.items if isinstance(item.content, PeriodEnd))
+    return all(_score_after(board, end.period) in (None, Goals(home=end.home, away=end.away)) for end in ends)
+
+
+def _score_after(board: FootballBoard, end: str) -> Goals | None:
+    """Return the score when a half ended; `None` when the board does not show it."""
+    names = [part.name for part in board.periods]
+    if _PART_OF.get(end) not in names:
+        return None
+    played = board.periods[: names.index(_PART_OF[end]) + 1]
+    return Goals(home=sum(part.home for part in played), away=sum(part.away for part in played))
+
+
+def wants_witness(state: FootballState, incidents: Incidents | None) -> bool:
+    """Return whether line-ups could tell of a list whether it is of this match, and nothing else does."""
+    if incidents is None or is_vouched_for(state, incidents):
+        return False
+    return bool(people_in(item.content for item in incidents.items))
 
 
 def are_strangers(named: set[str], playing: set[str]) -> bool:
@@ -63,11 +104,23 @@ def validate_lineups(state: FootballState, lineups: Lineups) -> None:
         starters = sum(player.is_starter for player in squad.players)
         if starters > ELEVEN or (lineups.is_confirmed and starters != ELEVEN):
             raise ImpossibleObservation(f"{starters} players of one side begin")
-    named = people_in(event.content for event in state.incidents)
+    named = state.people
     if shown and are_strangers(named, set(keys)):
         raise WrongMatch(
             f"the line-ups are of another match: {len(named - set(keys))} people of this one are not there"
         )
+
+
+def is_known_squad(state: FootballState, lineups: Lineups) -> bool:
+    """Return whether line-ups that can be this match's are so by what we know: by events, or by line-ups before."""
+    shown = squad_keys(lineups)
+    return not shown or bool(state.people) or not are_strangers(shown, state.squad_keys)
+
+
+def validate_again(first: Lineups, second: Lineups) -> None:
+    """Raise unless two readings of line-ups name the same people."""
+    if are_strangers(squad_keys(second), squad_keys(first)):
+        raise WrongMatch("the line-ups name other people than a moment ago: one of the two is of another match")
 
 
 def validate_statistics(incidents: Incidents | None, statistics: Statistics) -> None:

@@ -16,6 +16,7 @@ from longstop.model.football_payload import FootballEventV1
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.football.run import PARTS_EVERY_SECONDS
+from longstop.pipeline.football.validate import LOOKS_AGAINST
 from tests.football_site import (
     LookingAtFootball,
     card,
@@ -290,10 +291,11 @@ async def test_line_ups_and_statistics_are_asked_for_now_and_then_only(looking: 
     looking.pages.lineups, looking.pages.statistics = lineups(), statistics()
 
     await looking.look(times=10)
-    assert looking.pages.asked.count("lineups") == looking.pages.asked.count("statistics") == 1
+    assert (looking.pages.asked.count("lineups"), looking.pages.asked.count("statistics")) == (2, 1)
     await looking.look(is_whole=True)
 
-    assert looking.pages.asked.count("lineups") == looking.pages.asked.count("statistics") == 2
+    # Only line-ups of which we know nobody are asked for twice.
+    assert (looking.pages.asked.count("lineups"), looking.pages.asked.count("statistics")) == (3, 2)
 
 
 @pytest.mark.req("FLD-7")
@@ -372,11 +374,8 @@ async def test_incidents_of_people_who_do_not_play_here_are_refused(looking: Loo
     assert looking.versions() == ["card:home:1 1 insert"]
 
 
-@pytest.mark.parametrize("shown", [lineups(), None], ids=["line-ups are known", "nobody is known"])
-async def test_a_list_that_nothing_speaks_for_is_believed_when_it_is_shown_again(
-    looking: LookingAtFootball, shown: dict[str, object] | None
-) -> None:
-    looking.pages.lineups = shown
+async def test_a_list_of_which_nothing_is_known_is_believed_when_it_is_shown_again(looking: LookingAtFootball) -> None:
+    looking.pages.lineups = None
     looking.pages.incidents = [card(900, who=5000), period("HT", 0, 0, 45)]
 
     outcome = await looking.look()
@@ -384,6 +383,101 @@ async def test_a_list_that_nothing_speaks_for_is_believed_when_it_is_shown_again
     await looking.look()
 
     assert looking.versions() == ["card:home:1 1 insert", "period:1 1 insert"]
+
+
+async def test_a_list_that_grows_between_two_looks_is_shown_again(looking: LookingAtFootball) -> None:
+    looking.pages.lineups = None
+    looking.pages.incidents = [card(101)]
+    await looking.look()
+    looking.pages.incidents = [card(101), card(102, who=14)]
+
+    await looking.look()
+
+    assert looking.versions() == ["card:home:1 1 insert", "card:home:2 1 insert"]
+
+
+async def test_two_lists_that_differ_do_not_vouch_for_each_other(looking: LookingAtFootball) -> None:
+    looking.pages.lineups = None
+
+    for nth in range(6):
+        looking.pages.incidents = [card(101, who=5000 + nth)]
+        await looking.look()
+
+    assert looking.versions() == []
+
+
+@pytest.mark.parametrize("shown", [lineups(), None], ids=["line-ups", "the board"])
+async def test_a_list_that_something_speaks_against_is_believed_only_when_it_stays(
+    looking: LookingAtFootball, shown: dict[str, object] | None
+) -> None:
+    looking.pages.lineups = shown
+    looking.pages.event = event("1st half", 0 if shown else 2, 0)
+    looking.pages.incidents = [card(900, who=5000)]
+
+    outcome = await looking.look(times=LOOKS_AGAINST - 1)
+    assert (looking.versions(), outcome.state.sync) == ([], SyncState.RECOVERING)
+    await looking.look()
+
+    assert looking.versions() == ["card:home:1 1 insert"]
+
+
+async def test_the_same_number_does_not_make_another_match_s_event_ours(looking: LookingAtFootball) -> None:
+    looking.pages.lineups = None
+    looking.pages.incidents = [card(101)]
+    await looking.look(times=2)
+    looking.pages.incidents = [card(101, who=5000, time=33), card(102, who=5001)]
+    await looking.look(times=LOOKS_AGAINST - 1)
+    looking.pages.incidents = [card(101)]
+
+    await looking.look(times=2)
+
+    assert looking.versions() == ["card:home:1 1 insert"]
+    assert not looking.state.suspects
+
+
+async def test_line_ups_are_asked_for_at_once_when_only_they_can_vouch_for_a_list(looking: LookingAtFootball) -> None:
+    looking.pages.lineups = SourceFailed("502")
+    await looking.look()
+    looking.pages.lineups, looking.pages.incidents = lineups(), [card(101)]
+    looking.pages.asked.clear()
+
+    await looking.look()
+
+    assert looking.versions() == ["card:home:1 1 insert"]
+    assert looking.pages.asked == ["incidents", "77", "lineups", "lineups"]
+
+
+async def test_line_ups_of_another_match_vouch_for_nobody(looking: LookingAtFootball) -> None:
+    looking.pages.lineups_before = [lineups(home=6000, away=7000)]
+    looking.pages.incidents = [card(101, who=6001)]
+
+    await looking.look(times=LOOKS_AGAINST - 1)
+
+    assert looking.versions() == []
+    assert "6000" not in looking.state.squad_keys
+    assert looking.sink.named("resource.failed")
+
+
+async def test_line_ups_before_the_first_event_are_not_replaced_by_another_match_s(looking: LookingAtFootball) -> None:
+    await looking.look()
+    looking.pages.lineups_before = [lineups(home=6000, away=7000)]
+
+    await looking.look(is_whole=True)
+
+    assert looking.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
+
+
+async def test_line_ups_that_a_list_contradicts_are_asked_for_again_before_the_list_is_doubted(
+    looking: LookingAtFootball,
+) -> None:
+    looking.pages.lineups = lineups(home=6000, away=7000)
+    await looking.look()
+    looking.pages.lineups, looking.pages.incidents = lineups(), [card(101)]
+
+    await looking.look()
+
+    assert looking.versions() == ["card:home:1 1 insert"]
+    assert looking.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
 
 
 async def test_a_list_with_an_event_that_we_hold_is_believed_at_once(looking: LookingAtFootball) -> None:

@@ -1,11 +1,34 @@
-"""Whether figures are believed: they carry no name of a match, and are laid against the list of incidents."""
+"""Whether lists, line-ups and figures are believed: none of them carries the name of a match."""
 
 import pytest
 
 from longstop.errors import ImpossibleObservation, WrongMatch
-from longstop.model.football import Card, CardKind, Goal, GoalKind, Incident, Side
-from longstop.pipeline.football.validate import validate_statistics
-from longstop.sources.base import Incidents, SeenIncident, Statistic, Statistics
+from longstop.model.football import Card, CardKind, Goal, GoalKind, Goals, Incident, PeriodEnd, Side
+from longstop.model.match import MatchStatus
+from longstop.pipeline.football.state import FootballState
+from longstop.pipeline.football.validate import (
+    LOOKS_AGAINST,
+    LOOKS_UNKNOWN,
+    fits,
+    is_known_squad,
+    looks_needed,
+    validate_again,
+    validate_statistics,
+    wants_witness,
+)
+from longstop.sources.base import (
+    FootballBoard,
+    FootballTeam,
+    Incidents,
+    LineupPlayer,
+    Lineups,
+    PeriodScore,
+    SeenIncident,
+    Squad,
+    Statistic,
+    Statistics,
+)
+from tests.builders import event, fold, match_row
 
 
 def figures(key: str, home: float, away: float, period: str = "ALL") -> Statistics:
@@ -69,3 +92,131 @@ def test_figures_that_contradict_the_list_are_of_another_match(statistics: Stati
 def test_figures_that_cannot_be_true_are_refused(statistics: Statistics) -> None:
     with pytest.raises(ImpossibleObservation):
         validate_statistics(None, statistics)
+
+
+def board(home: int = 0, away: int = 0, *periods: tuple[int, int]) -> FootballBoard:
+    parts = (PeriodScore(name=f"period{nth}", home=one, away=two) for nth, (one, two) in enumerate(periods, 1))
+    return FootballBoard(
+        source_id="77",
+        status=MatchStatus.LIVE,
+        headline="2nd half",
+        home=FootballTeam(key="1", name="Fennick FC"),
+        away=FootballTeam(key="2", name="Port Élan United"),
+        score=Goals(home=home, away=away),
+        periods=tuple(parts),
+    )
+
+
+def playing(*keys: str) -> Lineups:
+    players = tuple(LineupPlayer(key=key, name=key, is_starter=False) for key in keys)
+    return Lineups(is_confirmed=False, home=Squad(players=players), away=None)
+
+
+def state(*held: Incident, lineups: Lineups | None = None) -> FootballState:
+    events = [event(f"card:home:{nth + 1}", str(nth), content) for nth, content in enumerate(held)]
+    row = match_row()
+    return FootballState(
+        row=row, events=fold(*events), snapshot=None, findings=(), players={}, teams={}, lineups=lineups
+    )
+
+
+def ended(period: str, home: int, away: int) -> PeriodEnd:
+    return PeriodEnd(period=period, minute=45, home=home, away=away)
+
+
+@pytest.mark.parametrize(
+    ("known", "incidents", "looks"),
+    [
+        # An empty list says nothing that could be wrong.
+        (state(), listed(), 1),
+        (state(lineups=playing("10", "11")), listed(card()), 1),
+        (state(card()), listed(card()), 1),
+        # The same player, corrected to another card.
+        (state(card()), listed(card(CardKind.RED)), 1),
+        # A coach has no key, and an event that is equal in everything is the one that we hold.
+        (state(card(player=None)), listed(card(player=None)), 1),
+        (state(), listed(card()), LOOKS_UNKNOWN),
+        # Nobody is named, so nobody is a stranger.
+        (state(lineups=playing("10")), listed(ended("HT", 0, 0), side=Side.HOME), LOOKS_UNKNOWN),
+        (state(), listed(goal()), LOOKS_AGAINST),
+        (state(lineups=playing("11", "12")), listed(card()), LOOKS_AGAINST),
+        # The number of the event is the same, and nothing else.
+        (state(card(player="11")), listed(card()), LOOKS_AGAINST),
+    ],
+)
+def test_a_list_is_believed_the_later_the_more_speaks_against_it(
+    known: FootballState, incidents: Incidents, looks: int
+) -> None:
+    assert looks_needed(known, board(), incidents) == looks
+
+
+@pytest.mark.parametrize(
+    ("shown", "incidents"),
+    [
+        (board(1, 0), listed(goal())),
+        (board(1, 0, (1, 0)), listed(goal(), ended("HT", 1, 0))),
+        (board(1, 0, (1, 0), (0, 0)), listed(goal(), ended("HT", 1, 0), ended("FT", 1, 0))),
+        # The halves are not shown, or the end is of something else than a half.
+        (board(1, 0), listed(goal(), ended("HT", 0, 0))),
+        (board(1, 0, (1, 0)), listed(goal(), ended("PEN", 4, 3))),
+    ],
+)
+def test_a_list_with_the_goals_of_the_board_fits(shown: FootballBoard, incidents: Incidents) -> None:
+    assert fits(shown, incidents)
+
+
+@pytest.mark.parametrize(
+    ("shown", "incidents"),
+    [
+        (board(), listed(goal())),
+        (board(1, 0), listed(goal(), side=Side.AWAY)),
+        (board(1, 0), listed(card())),
+        (board(1, 0, (1, 0)), listed(goal(), ended("HT", 0, 0))),
+        (board(1, 0, (0, 0), (1, 0)), listed(goal(), ended("HT", 0, 0), ended("FT", 0, 0))),
+    ],
+)
+def test_a_list_with_other_goals_or_at_another_time_does_not_fit(shown: FootballBoard, incidents: Incidents) -> None:
+    assert not fits(shown, incidents)
+
+
+@pytest.mark.parametrize(
+    ("known", "incidents", "is_wanted"),
+    [
+        (state(), listed(card()), True),
+        (state(lineups=playing("11", "12")), listed(card()), True),
+        (state(card()), listed(card()), False),
+        (state(lineups=playing("10")), listed(card()), False),
+        # Line-ups could say nothing of it.
+        (state(), listed(card(player=None)), False),
+        (state(), listed(), False),
+        (state(), None, False),
+    ],
+)
+def test_line_ups_are_wanted_where_nothing_else_speaks_for_a_list(
+    known: FootballState, incidents: Incidents | None, *, is_wanted: bool
+) -> None:
+    assert wants_witness(known, incidents) is is_wanted
+
+
+@pytest.mark.parametrize(
+    ("known", "lineups", "is_known"),
+    [
+        (state(), playing("10", "11"), False),
+        (state(lineups=playing("20", "21")), playing("10", "11"), False),
+        (state(lineups=playing("10", "12")), playing("10", "11"), True),
+        # Whether they agree with what we hold has been looked at before.
+        (state(card()), playing("10", "11"), True),
+        (state(), playing(), True),
+    ],
+)
+def test_line_ups_are_known_by_events_or_by_line_ups_before(
+    known: FootballState, lineups: Lineups, *, is_known: bool
+) -> None:
+    assert is_known_squad(known, lineups) is is_known
+
+
+def test_two_readings_of_line_ups_may_differ_in_a_few_people_only() -> None:
+    validate_again(playing("10", "11", "12"), playing("10", "11", "13"))
+
+    with pytest.raises(WrongMatch, match="other people than a moment ago"):
+        validate_again(playing("10", "11", "12"), playing("20", "21", "12"))
