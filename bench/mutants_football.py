@@ -70,7 +70,7 @@ FOOTBALL = (
     _mutant(
         "the first list of strangers is believed",
         _COMPARED,
-        "    if shown is None or not shown.items or is_vouched_for(state, shown):",
+        "    if looks >= looks_needed(state, seen.board, shown):",
         "    if True:",
     ),
     _mutant(
@@ -88,8 +88,20 @@ FOOTBALL = (
     _mutant(
         "incidents of another match are believed",
         _VALIDATE,
-        "    if held & playing and len(named) >= ENOUGH_PEOPLE and are_strangers(named, playing):",
+        "    if state.people & playing and len(named) >= ENOUGH_PEOPLE and are_strangers(named, playing):",
         "    if False:",
+    ),
+    _mutant(
+        "a number that two matches share vouches for a list",
+        _VALIDATE,
+        "    is_held = bool(held & shown or named & state.people)",
+        "    is_held = bool({row[1] for row in held} & {row[1] for row in shown} or named & state.people)",
+    ),
+    _mutant(
+        "a list that contradicts the score is believed as soon as any",
+        _VALIDATE,
+        " or not fits(board, incidents)",
+        "",
     ),
     _mutant(
         "line-ups of another match are believed",
