@@ -16,11 +16,17 @@ _POLLING = """<!doctype html><html><head><link rel=stylesheet href=/big.css><lin
 <script>document.cookie = 'visited=yes; path=/';
 const ask = () => fetch('/api/state?match={match}&t=' + Math.random(), {{headers: {{'X-Page': 'yes'}}}});
 ask(); setInterval(ask, 300);</script></body></html>"""
-_FORETELLING = """<!doctype html><html><head><link rel=preconnect href=http://localhost:{port}>
-<link rel="nofollow DNS-Prefetch" href=http://localhost:{port}><link rel=prefetch href=http://localhost:{port}/ahead>
-<link rel=prerender href=http://localhost:{port}/ahead><script type=speculationrules>{rules}</script></head><body>
+_FORETELLING = """<!doctype html><html><head><link rel=preconnect href=https://localhost:{bait}>
+<link rel="nofollow DNS-Prefetch" href=http://localhost:{bait}><link rel=prefetch href=http://localhost:{bait}/ahead>
+<link rel=prerender href=http://localhost:{bait}/ahead><script type=speculationrules>{rules}</script></head><body>
 <script>const late = document.createElement('script'); late.type = 'SpeculationRules'; late.textContent = '{rules}';
 document.body.append(late); setTimeout(() => fetch('/api/state?match={match}'), 1500);</script></body></html>"""
+#: What an answer may foretell in its head, too.
+_FORETOLD = """Link: <https://localhost:{bait}>; rel=preconnect, <http://localhost:{bait}>; rel=dns-prefetch\r
+Link: <http://localhost:{bait}/ahead>; rel=prefetch, <http://localhost:{bait}/ahead.js>; rel=preload; as=script\r
+Link: <http://localhost:{bait}/ahead.js>; rel=modulepreload, </ahead>; rel=prefetch\r
+Speculation-Rules: "/rules.json", "http://localhost:{bait}/rules.json"\r
+"""
 _SCRIPTS = {
     "spin": "fetch('/api/state?match={match}'); for (;;) {{}}",
     "spin-later": "fetch('/api/state?match={match}').then(() => setTimeout(() => {{ const last = new XMLHttpRequest();"
@@ -40,6 +46,8 @@ _SCRIPTS = {
     "endless-aside": "fetch('/api/endless'); setTimeout(() => fetch('/api/state?match={match}'), 700);",
     "unanswered": "document.body.append('not yet'); fetch('/hang');",
     "large": "document.body.append(new Comment('x'.repeat(6e6)));",
+    "huge-drawn": "document.body.append(new Comment('x'.repeat(3e8)));",
+    "foretold": "setTimeout(() => fetch('/api/state?match={match}'), 1500);",
     "late": "setTimeout(() => fetch('/api/state?match={match}'), 1500);",
     "never": "",
     "twice": "fetch('/api/state?match={match}'); setTimeout(() => fetch('/api/state?match={match}'), 500);",
@@ -81,6 +89,13 @@ class Site:
         self.state: tuple[int, str] | None = None
         #: How many connections were made to it.
         self.connections = 0
+        #: A place that nobody has any business at, and how often somebody came all the same.
+        self.bait_port = 0
+        self.baited = 0
+        #: Paths that are answered with a refusal.
+        self.refused: set[str] = set()
+        #: Answers of the match "held" wait for it.
+        self.released = asyncio.Event()
         #: How many answers without an end are under way.
         self.pouring = 0
 
@@ -116,6 +131,8 @@ class Site:
                     break
                 if target.path == "/hang":
                     await asyncio.sleep(60)
+                if target.path == "/api/state" and "match=held" in target.query:
+                    await self.released.wait()
                 await self._answer(target.path, parse_qs(target.query), writer)
 
     async def _answer(self, path: str, query: dict[str, list[str]], writer: asyncio.StreamWriter) -> None:
@@ -123,6 +140,8 @@ class Site:
         extra = f"Location: http://localhost:{self.port}/page/polling\r\n" if path == "/redirect" else ""
         if path == "/file":
             extra = "Content-Disposition: attachment; filename=x\r\n"
+        if path == "/page/foretold":
+            extra = _FORETOLD.format(bait=self.bait_port)
         head = f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
         writer.write(head.encode() + body)
         self.bytes_out += len(head) + len(body)
@@ -130,6 +149,8 @@ class Site:
 
     def _content(self, path: str, query: dict[str, list[str]]) -> tuple[int, str, bytes]:
         match = query.get("match", ["1"])[0]
+        if path in self.refused:
+            return 403, "text/html", b"<html>no</html>"
         if path == "/api/state":
             number = self.asked[path]
             if self.state is not None:
@@ -142,17 +163,19 @@ class Site:
             name = path.removeprefix("/page/")
             if name == "challenge":
                 return 200, "text/html", _CHALLENGE.encode()
+            if name == "huge":
+                return 200, "text/html", b"<html>" + b"x" * 6_000_000
             if name.isdigit():
                 return int(name), "text/html", b"<html>no</html>"
-            values = {"match": match, "port": self.port, "udp": self.udp_port}
+            values = {"match": match, "port": self.port, "udp": self.udp_port, "bait": self.bait_port}
             if name == "polling":
                 return 200, "text/html", _POLLING.format(**values).encode()
             if name == "foretelling":
-                ahead = [{"urls": [f"http://localhost:{self.port}/ahead", "/ahead"], "eagerness": "immediate"}]
-                rules = json.dumps({"prefetch": ahead, "prerender": ahead})
-                return 200, "text/html", _FORETELLING.format(rules=rules, **values).encode()
+                return 200, "text/html", _FORETELLING.format(rules=self._rules(), **values).encode()
             script = _SCRIPTS[name].format(**values)
             return 200, "text/html", f"<!doctype html><html><body><script>{script}</script></body></html>".encode()
+        if path == "/rules.json":
+            return 200, "application/speculationrules+json", self._rules().encode()
         if path == "/redirect":
             return 302, "text/html", b""
         if path == "/static":
@@ -163,6 +186,14 @@ class Site:
         if path == "/worker.js":
             return 200, "text/javascript", b"fetch('/by-worker');"
         return 200, "text/javascript", b""
+
+    def _rules(self) -> str:
+        ahead = [{"urls": [f"http://localhost:{self.bait_port}/ahead", "/ahead"], "eagerness": "immediate"}]
+        return json.dumps({"prefetch": ahead, "prerender": ahead})
+
+    def bite(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.baited += 1
+        writer.close()
 
     async def _pour(self, writer: asyncio.StreamWriter) -> None:
         """Send an answer that has no end, until nobody takes it any more."""
@@ -202,11 +233,14 @@ async def serving() -> AsyncIterator[Site]:
         task.add_done_callback(tasks.discard)
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    bait = await asyncio.start_server(site.bite, "127.0.0.1", 0)
     site.port = server.sockets[0].getsockname()[1]
+    site.bait_port = bait.sockets[0].getsockname()[1]
     try:
         yield site
     finally:
         server.close()
+        bait.close()
         for task in list(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -13,6 +13,7 @@ from longstop.app.browsers import browser_fetcher, browser_pool, proxy_account
 from longstop.clock import SystemClock
 from longstop.errors import SettingsError
 from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.scratch import open_scratch
 from longstop.fetching.guards import FetchPolicy
 from longstop.settings import Browser, Proxy, load_settings
 from longstop.simulator.forward_proxy import running_forward_proxy
@@ -26,13 +27,16 @@ from tests.browser.site import Site
 async def test_a_fetcher_made_from_the_settings_brings_a_page(
     tmp_path: Path, site: Site, is_proxied: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", tempfile.gettempdir())  # the pool sets it, and this test must not keep it
+    monkeypatch.setenv("TMPDIR", tempfile.gettempdir())  # the pool sets both, and this test must not keep them
+    monkeypatch.setenv("NODE_OPTIONS", "--no-deprecation")
     directory, heard = DataDirectory.open(tmp_path / "data"), Heard()
     async with running_forward_proxy() as proxy:
         given = {"IPROYAL_HOST": "127.0.0.1", "IPROYAL_PORT": str(proxy.port), "IPROYAL_USERNAME": "us"}
         environ = {**given, "IPROYAL_PASSWORD": "canary"} if is_proxied else {}
         settings = load_settings(environ, {}).scraper.browser
-        pool = browser_pool(settings, directory, Bus([heard]))
+        pool = browser_pool(
+            settings, directory, open_scratch(Path(tempfile.gettempdir()), directory.node_id), Bus([heard])
+        )
         fetcher = browser_fetcher(
             "crex",
             BrowserKind.SHELL,
@@ -47,16 +51,23 @@ async def test_a_fetcher_made_from_the_settings_brings_a_page(
         page = await fetcher.fetch(Laboratory(pool, site, heard).state())
         scratch = Path(os.environ["TMPDIR"])
         names = {name.partition("-")[0] for name in _within(scratch)}
+        driver = pool.bulkhead("crex", BrowserKind.SHELL).engines[0].driver
+        options = _environment_of(driver.pid if driver else 0)
         await fetcher.aclose()
         await pool.aclose()
 
     assert json.loads(page.body)["match"] == "1"
     assert {"playwright", "playwright_chromiumdev_profile"} <= names
+    assert "NODE_OPTIONS=--no-deprecation --max-semi-space-size=2" in options
     assert not _within(scratch)
     assert Path(foreign).name in _within(scratch.parent)
     shutil.rmtree(foreign)
     assert bool(proxy.proxy.usage) is is_proxied
     assert "canary" not in repr(heard.events)
+
+
+def _environment_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/environ").read_text().split("\0")
 
 
 def _within(path: Path) -> list[str]:

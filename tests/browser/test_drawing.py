@@ -85,9 +85,12 @@ async def test_a_page_that_draws_nothing_is_one_typed_error(
     assert (await fetcher.fetch(drawn(lab))).status == 200
 
 
-async def test_a_page_that_draws_more_than_the_cap_is_refused(lab: Laboratory) -> None:
+@pytest.mark.parametrize("page", ["large", "huge", "huge-drawn"])
+async def test_a_page_that_draws_or_gets_more_than_the_cap_is_too_large_and_not_our_loss(
+    lab: Laboratory, page: str
+) -> None:
     with pytest.raises(BodyTooLarge):
-        await lab.fetcher(browsing=PATIENT).fetch(drawn(lab, "large"))
+        await lab.fetcher(browsing=PATIENT).fetch(drawn(lab, page))
 
 
 @pytest.mark.req("FR-019")

@@ -76,7 +76,8 @@ async def test_every_request_of_a_session_is_seen_at_its_proxy_and_nowhere_else(
 
 @pytest.mark.req("CAP-4")
 @pytest.mark.parametrize(
-    "page", ["worker", "workers", "rtc", "socket", "foreign-socket", "popups", "foreign-call", "foretelling"]
+    "page",
+    ["worker", "workers", "rtc", "socket", "foreign-socket", "popups", "foreign-call", "foretelling", "foretold"],
 )
 async def test_no_page_finds_a_way_around_the_proxy(lab: Laboratory, proxy: ForwardProxy, page: str) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stun:
@@ -88,6 +89,8 @@ async def test_no_page_finds_a_way_around_the_proxy(lab: Laboratory, proxy: Forw
 
         with pytest.raises(TimeoutError):
             await asyncio.to_thread(stun.recv, 100)
+    assert lab.site.baited == 0
+    assert not {"/ahead", "/rules.json"} & set(lab.site.asked)
     assert lab.site.connections == passed_on(proxy) > 0
     assert {target for usage in proxy.usage.values() for target in usage.targets} == {lab.site.authority}
 
@@ -166,6 +169,31 @@ async def test_a_refusal_is_followed_by_another_session(lab: Laboratory, proxy: 
 
     assert served(proxy) == {credential("name1"), credential("name2")}
     assert "proxy.rotated" in lab.heard.names()
+
+
+@pytest.mark.req("CAP-4", "FR-021")
+@pytest.mark.parametrize("end", ["its time is over", "it is refused"])
+async def test_a_session_that_ends_interrupts_nobody_who_is_in_it_and_lets_nobody_in(
+    lab: Laboratory, proxy: ForwardProxy, end: str
+) -> None:
+    proxies = ring(proxy)
+    fetcher = lab.fetcher(proxies=proxies, browsing=BROWSING)
+    waiting = asyncio.ensure_future(fetcher.fetch(lab.state("plain", "held")))
+    await until(lambda: lab.site.asked["/api/state"] == 1, 15)
+    old = fetcher.sessions[0]
+
+    if end == "it is refused":
+        with pytest.raises(SourceRefused):
+            await fetcher.fetch(lab.state("403"))
+    else:
+        proxies.refused("name1", monotonic())
+    await fetcher.fetch(lab.state("plain"))
+    new, is_old_open = fetcher.sessions[0], not old.is_closed
+    lab.site.released.set()
+
+    assert json.loads((await waiting).body)["match"] == "held"
+    assert (new.plan.name, is_old_open, len(fetcher.sessions)) == ("name2", True, 1)
+    await until(lambda: old.is_closed and lab.engine().contexts == 1, 10)
 
 
 @pytest.mark.req("CAP-4")

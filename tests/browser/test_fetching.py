@@ -98,7 +98,7 @@ async def test_pictures_films_styles_ads_and_foreign_hosts_are_blocked_and_count
     "page",
     [
         *("late", "dialogs", "popups", "download", "other", "foreign-call", "leak", "worker", "workers"),
-        *("foreign-socket", "foretelling"),
+        *("foreign-socket", "foretelling", "foretold"),
     ],
 )
 async def test_a_hostile_page_still_gives_its_answer(lab: Laboratory, page: str) -> None:
@@ -108,6 +108,7 @@ async def test_a_hostile_page_still_gives_its_answer(lab: Laboratory, page: str)
 
     assert answers == ["7", "7"]
     assert not {"/popup", "/api/stolen", "/sw.js", "/worker.js", "/by-worker", "/push", "/ahead"} & set(lab.site.asked)
+    assert (lab.site.baited, lab.site.asked["/rules.json"]) == (0, 0)
     assert set(lab.site.hosts) == {lab.site.authority}
     assert len(fetcher.sessions[0].tabs) == 1
 

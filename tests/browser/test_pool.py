@@ -54,17 +54,22 @@ async def test_a_hundred_pages_of_which_some_spin_crash_or_leak_leave_nothing(la
         batch, numbers = numbers[:4], numbers[4:]
         await asyncio.gather(*map(one, batch))
     await asyncio.gather(*crashing)
+    session = fetcher.sessions[0]
+    await until(lambda: session.pages == len(session.tabs), 10)
     report = lab.pool.report()[0]
     usage = report.usage
 
     assert outcomes == {"good": 93, "bad": 7}
     assert max(waits) < DEADLINE_SECONDS + 2
     assert report.contexts == 1
-    assert len(fetcher.sessions[0].tabs) <= 8
+    assert len(session.tabs) <= 8
     assert usage is not None
     assert usage.processes < 25
     assert (usage.rss_bytes or 0) > (usage.pss_bytes or 0) > 50_000_000
     assert _descriptors() - before < 20
+    await fetcher.aclose()
+    engine = lab.engine()
+    await until(lambda: (engine.contexts, engine.addresses) == (0, ()), 10)
 
 
 def _page(number: int) -> str:

@@ -6,7 +6,7 @@ held by a content security policy that every document is given beside its own.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +29,8 @@ _NEVER_PATHS = ("beacon", "collect", "pixel", "tr")
 _NEVER_TYPES = ("Image", "Media", "Font")
 _STYLE_TYPE = "Stylesheet"
 _JUDGED_TYPE = "Document"
+#: Heads of a document in which it foretells its visitor's next steps: Chromium acts on them without asking anybody.
+_FORETELLING_HEADERS = frozenset({"link", "speculation-rules"})
 #: No policy holds WebRTC, whose relays may be anywhere, nor what a page foretells about its visitor's next steps, on
 #: which Chromium acts without asking: a page does without them.
 _GIVE_POLICY = """(() => {
@@ -72,9 +74,19 @@ def blocked_patterns(
 
 
 def paused_patterns(*, is_style_blocked: bool) -> list[dict[str, Any]]:
-    """Return the list for `Fetch.enable`: what is judged by its type."""
+    """Return the list for `Fetch.enable`: what is judged by its type, and documents once more by what they foretell."""
     types = [*_NEVER_TYPES, _JUDGED_TYPE, *([_STYLE_TYPE] if is_style_blocked else [])]
-    return [{"urlPattern": "*", "resourceType": each, "requestStage": "Request"} for each in types]
+    return [
+        *({"urlPattern": "*", "resourceType": each, "requestStage": "Request"} for each in types),
+        {"urlPattern": "*", "resourceType": _JUDGED_TYPE, "requestStage": "Response"},
+    ]
+
+
+def without_foretelling(headers: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]] | None:
+    """Return a document's headers without those that foretell; `None` when there are none of them."""
+    given = list(headers)
+    kept = [each for each in given if each["name"].lower() not in _FORETELLING_HEADERS]
+    return kept if len(kept) < len(given) else None
 
 
 def security_policy(hosts: Iterable[str], *, allow_private_addresses: bool) -> str:

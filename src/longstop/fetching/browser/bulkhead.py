@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from longstop.errors import BrowserLost
+from longstop.errors import BrowserLost, ResourcesExhausted
 from longstop.fetching.browser.base import BrowserCensus
 from longstop.fetching.browser.errands import Errands
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
@@ -52,6 +52,8 @@ class Bulkhead:
         self._errands = Errands()
         self._failures = 0
         self._rests_until = float("-inf")
+        #: What this machine lacked when the last one did not start.
+        self._lack: str | None = None
         self._is_closed = False
         #: Called with every engine that is given up, so that those who wait for it are told.
         self.on_loss: list[Callable[[Engine, str], None]] = []
@@ -129,25 +131,28 @@ class Bulkhead:
 
     async def check(self) -> bool:
         """Look after the engines once: what they hold, whether they have served enough; return whether all answer."""
-        are_well = True
-        for engine in self.engines:
-            people = await asyncio.to_thread(engine.measure)
-            if {engine.head, engine.driver} - {each.identity for each in people}:
-                self.condemn(engine, "its process has ended")
-                continue
-            self._end_stopped(engine, people)
-            answered = await engine.probe(self._policy.hanging.probe_seconds)
-            silent = monotonic() - engine.answered_at
-            are_well = are_well and answered
-            if not answered and self._policy.hanging.is_hung(silent):
-                self.condemn(engine, f"it has not answered for {silent:.0f} s")
-            elif not answered and not engine.is_connected:
-                self.condemn(engine, "its connection has ended")
+        # All at one time: a silent one must not put off the question to the others.
+        answers = await asyncio.gather(*(self._is_well(engine) for engine in self.engines))
         if self._current is not None:
             reason = reason_to_recycle(self._policy.recycle, self._current.wear)
             if reason is not None and self._is_time_for(reason, self._current.age_seconds):
                 self.recycle(reason)
-        return are_well
+        return all(answers)
+
+    async def _is_well(self, engine: Engine) -> bool:
+        """Measure an engine and ask it; return whether there is nothing to wait for: it answers, or has ended."""
+        people = await asyncio.to_thread(engine.measure)
+        if {engine.head, engine.driver} - {each.identity for each in people}:
+            self.condemn(engine, "its process has ended")
+            return True
+        self._end_stopped(engine, people)
+        answered = await engine.probe(self._policy.hanging.probe_seconds)
+        silent = monotonic() - engine.answered_at
+        if not answered and self._policy.hanging.is_hung(silent):
+            self.condemn(engine, f"it has not answered for {silent:.0f} s")
+        elif not answered and not engine.is_connected:
+            self.condemn(engine, "its connection has ended")
+        return answered
 
     def _is_time_for(self, reason: str, age_seconds: float) -> bool:
         """Return whether a browser is replaced now, or its successors would follow one another."""
@@ -189,12 +194,15 @@ class Bulkhead:
     async def _started(self) -> Engine:
         now = monotonic()
         if now < self._rests_until:
+            if self._lack is not None:
+                raise ResourcesExhausted(self._lack)
             raise BrowserLost(f"the browser did not start; the next try is in {self._rests_until - now:.0f} s")
         self._generation += 1
         try:
             engine = await self._start(self._generation)
-        except BrowserLost as error:
+        except (BrowserLost, ResourcesExhausted) as error:
             self._failures += 1
+            self._lack = error.resource if isinstance(error, ResourcesExhausted) else None
             self._rests_until = monotonic() + min(2.0 ** (self._failures - 1), MAX_REST_SECONDS)
             self._bus.emit(
                 BrowserFailed(source=self.source, generation=self._generation, pid=None, reason=error.reason)

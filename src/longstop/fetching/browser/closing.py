@@ -1,11 +1,14 @@
-"""The close ladder: what does not go when asked is ended. Each rung has its own time, and none waits for ever."""
+"""The close ladder: what does not go when asked is ended. Each rung has its own time, and none waits for ever.
+
+To look at all processes of a machine takes milliseconds for every hundred of them, so that is done in a thread.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Iterable
 
 from playwright.async_api import Error as PlaywrightError
 
-from longstop.fetching.browser.processes import Identity, family, kill
+from longstop.fetching.browser.processes import Identity, everybody, family, kill
 
 #: Together with what else is done, they stay within the ten seconds after which everything is gone.
 PAGE_SECONDS = 2.0
@@ -35,19 +38,26 @@ async def end_family(heads: Iterable[Identity], seconds: float = KILL_SECONDS) -
     heads = tuple(heads)
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
-        left = {each.identity for head in heads for each in family(head)}
+        left = await asyncio.to_thread(_killed, heads)
         if not left or asyncio.get_running_loop().time() > deadline:
-            return len(left)
-        for each in left:
-            kill(each)
+            return left
         await asyncio.sleep(_LOOK_EVERY)
 
 
 async def gone(head: Identity, seconds: float) -> bool:
     """Wait for a family to end by itself; return whether it did."""
     deadline = asyncio.get_running_loop().time() + seconds
-    while family(head):
+    while await asyncio.to_thread(family, head):
         if asyncio.get_running_loop().time() > deadline:
             return False
         await asyncio.sleep(_LOOK_EVERY)
     return True
+
+
+def _killed(heads: Iterable[Identity]) -> int:
+    """Kill families as they are now; return how many processes that were."""
+    people = everybody()
+    left = {each.identity for head in heads for each in family(head, people)}
+    for each in left:
+        kill(each)
+    return len(left)

@@ -6,7 +6,7 @@ Each has a driver of its own, so that a driver that dies takes one browser along
 import asyncio
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -38,6 +38,7 @@ from longstop.fetching.browser.processes import (
 )
 from longstop.fetching.browser.recycling import Latencies, Wear
 from longstop.fetching.browser.registry import Registry
+from longstop.lacking import exhausted_at_start
 
 START_SECONDS = 30.0
 _DRIVER_WORD = "run-driver"
@@ -91,17 +92,21 @@ class Engine:
         self._display: Display | None = None
         self._own: asyncio.subprocess.Process | None = None
         self._usage: Usage | None = None
+        self._finding: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[tuple[str, int]] | None = None
 
     @classmethod
     async def start(cls, plan: EnginePlan, registry: Registry, generation: int, starting: asyncio.Lock) -> "Engine":
-        """Start driver and browser, or raise `BrowserLost` and leave nothing."""
+        """Start driver and browser, or raise `BrowserLost` or `ResourcesExhausted` and leave nothing."""
         engine = cls(plan, registry, generation, starting)
         try:
             async with asyncio.timeout(START_SECONDS):
                 await engine._start()
         except BaseException as error:
             await asyncio.shield(engine.aclose())
+            lack = exhausted_at_start(error) if isinstance(error, Exception) else None
+            if lack is not None:
+                raise lack from None
             if isinstance(error, TimeoutError):
                 raise BrowserLost(f"the browser did not start within {START_SECONDS:g} s") from None
             if isinstance(error, PlaywrightError):
@@ -199,16 +204,15 @@ class Engine:
 
     async def _start(self) -> None:
         async with self._starting:
-            before = {each.identity for each in _drivers()}
+            before = {each.identity for each in await asyncio.to_thread(_drivers)}
             try:
                 self._playwright = await async_playwright().start()
             finally:
-                started = [each for each in _drivers() if each.identity not in before]
-                if started:
-                    self.driver = started[0].identity
-                    self._registry.add(self._mark, self.driver, started[0].name)
+                # A driver that was started while its start is given up is looked for to the end, and then closed.
+                self._finding = asyncio.ensure_future(asyncio.to_thread(self._find_driver, before))
+                await asyncio.shield(self._finding)
         self._browser = await self._connected() if self.plan.is_cdp else await self._launched()
-        self._find_head()
+        await asyncio.to_thread(self._find_head)
         self.version = self._browser.version
         self._cdp = await self._browser.new_browser_cdp_session()
 
@@ -243,7 +247,7 @@ class Engine:
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
         )
-        self._find_head()
+        await asyncio.to_thread(self._find_head)
         port = await self._port(Path(self._profile) / "DevToolsActivePort")
         return await self._playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
 
@@ -270,6 +274,13 @@ class Engine:
         self._registry.add(self._mark, self._display.identity, "Xvfb")
         return self._display.name
 
+    def _find_driver(self, before: Set[Identity]) -> None:
+        """Find the driver that was not there before, and put it on the list."""
+        started = next((each for each in _drivers() if each.identity not in before), None)
+        if started is not None:
+            self.driver = started.identity
+            self._registry.add(self._mark, started.identity, started.name)
+
     def _find_head(self) -> None:
         """Find the browser's first process by its mark, and put it on the list."""
         display = self._display.identity if self._display else None
@@ -286,8 +297,10 @@ class Engine:
 
     async def _close(self) -> tuple[str, int]:
         how = "closed"
+        if self._finding is not None:
+            await self._finding
         if self.head is None:
-            self._guess_head()
+            await asyncio.to_thread(self._guess_head)
         if self._browser is not None and not await went(self._browser.close(), BROWSER_SECONDS):
             how = "killed"
         if self.head is not None and (self.plan.is_cdp or how == "killed" or not await gone(self.head, 0.5)):
@@ -300,7 +313,13 @@ class Engine:
         if self._own is not None:
             await went(self._own.wait(), DRIVER_SECONDS)
         heads = [head for head in (self.head, self.driver) if head]
-        left = await end_family([*heads, *(each.identity for each in marked(self._mark))])
+        left = await end_family([*heads, *(each.identity for each in await asyncio.to_thread(marked, self._mark))])
+        await asyncio.to_thread(self._clear_up, left)
+        self._browser = self._playwright = self._cdp = None
+        return how, left
+
+    def _clear_up(self, left: int) -> None:
+        """Wait for the dead, and take away what a browser leaves on disk and in the list."""
         if self.head is not None:
             reap_session(self.head, () if self._own is None else (self._own.pid,))
         remove_profile(self._profile)
@@ -308,8 +327,6 @@ class Engine:
             self._registry.disown(self._mark)
         else:
             self._registry.forget(self._mark)
-        self._browser = self._playwright = self._cdp = None
-        return how, left
 
     def _guess_head(self) -> None:
         """Find a browser that was started while its start was given up."""

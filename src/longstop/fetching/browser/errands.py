@@ -20,8 +20,12 @@ class Errands:
         task.add_done_callback(self._tasks.discard)
         return task
 
+    async def finished(self) -> None:
+        """Wait until all of it has come to its own end."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
     async def aclose(self) -> None:
         """End all of it, and wait until it has ended."""
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.finished()

@@ -69,6 +69,16 @@ class PageDiscarded(Telemetry, frozen=True, kw_only=True):
     reason: str
 
 
+class PageRelieved(Telemetry, frozen=True, kw_only=True):
+    """A page that has been answered much was opened a second time, and the new one has taken its place."""
+
+    name = "page.relieved"
+    severity = Severity.DEBUG
+    source: str
+    answers: int
+    decoded_bytes: int
+
+
 class PageMeasured(Telemetry, frozen=True, kw_only=True):
     """What one answer cost on the network."""
 

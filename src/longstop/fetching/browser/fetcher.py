@@ -123,6 +123,7 @@ class BrowserFetcher:
         """Close the sessions; the browser belongs to the bulkhead."""
         if not self._is_closed:
             self._is_closed = True
+            await self._ways.aclose()
             await self._sessions.aclose()
 
     async def _judged(self, request: FetchRequest, session: Session, deadline: float) -> Answer:

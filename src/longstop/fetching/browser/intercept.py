@@ -13,16 +13,15 @@ from playwright.async_api import CDPSession
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.blocking import is_allowed
+from longstop.fetching.browser.blocking import is_allowed, without_foretelling
 from longstop.fetching.browser.errands import Errands
+from longstop.fetching.browser.flows import Flows, request_bytes
 from longstop.fetching.guards import FetchPolicy
 
 #: Answers kept for one page, the latest of each address.
 MAX_KEPT = 64
 #: A body that the browser does not hand over in this time is not waited for.
 BODY_SECONDS = 10.0
-#: Of headers that Chromium adds after it has told of a request.
-_ADDED_BYTES = 250
 #: How Chromium calls what a page's script asks for.
 _QUESTIONS = frozenset({"XHR", "Fetch"})
 
@@ -83,23 +82,6 @@ class Capture(Struct, frozen=True, kw_only=True):
     failure: str = ""
 
 
-class NetworkCount(Struct, kw_only=True):
-    """What a page has cost on the network so far; the bytes are what Chromium estimates."""
-
-    requests_total: int = 0
-    requests_blocked: int = 0
-    bytes_in_est: int = 0
-    captured: int = 0
-
-    def since(self, earlier: "NetworkCount") -> "NetworkCount":
-        return NetworkCount(
-            requests_total=self.requests_total - earlier.requests_total,
-            requests_blocked=self.requests_blocked - earlier.requests_blocked,
-            bytes_in_est=self.bytes_in_est - earlier.bytes_in_est,
-            captured=self.captured - earlier.captured,
-        )
-
-
 def wanted_by(request: FetchRequest) -> Wanted:
     parts = urlsplit(request.url)
     return Wanted(
@@ -109,11 +91,6 @@ def wanted_by(request: FetchRequest) -> Wanted:
         path=parts.path or "/",
         query=frozenset(_pairs(parts)),
     )
-
-
-def request_bytes(method: str, url: str, headers: Mapping[str, str]) -> int:
-    """Return about how many bytes a question is, cookies and what the browser adds to each included."""
-    return len(method) + len(url) + sum(len(name) + len(value) + 4 for name, value in headers.items()) + _ADDED_BYTES
 
 
 def is_json(content_type: str) -> bool:
@@ -135,15 +112,6 @@ class _Under(Struct, kw_only=True):
     size: int = 0
 
 
-class _Flow(Struct, kw_only=True):
-    """What has come of one answer so far, for the meter."""
-
-    #: Bytes that were told.
-    told: int = 0
-    #: Decoded bytes of which Chromium has not said yet what they were on the wire.
-    untold: int = 0
-
-
 class Interception:
     """Listens to one page. It is there before the first navigation, so nothing goes by unheard."""
 
@@ -153,8 +121,7 @@ class Interception:
         self._white_list = white_list
         self._wanted: set[Wanted] = set()
         self._under_way: dict[str, _Under] = {}
-        #: All that flows, whoever wants it, and whichever load it belongs to.
-        self._flows: dict[str, _Flow] = {}
+        self.flows = Flows(policy.max_body_bytes)
         #: The questions of the page's own script that are not answered yet.
         self._open_questions: set[str] = set()
         self._kept: OrderedDict[tuple[str, str], Capture] = OrderedDict()
@@ -165,7 +132,6 @@ class Interception:
         #: The load that the page shows, and the one before it, whose late answers are nobody's business.
         self._load = ""
         self._left_load = ""
-        self.count = NetworkCount()
         #: The answer to the latest navigation; its body is read like any other.
         self.document: Capture | None = None
         #: Why the latest navigation was not let through; empty when it was.
@@ -177,8 +143,6 @@ class Interception:
         #: When the page's script last got something, by the loop's clock.
         self.stirred_at = float("-inf")
         self.on_signal: Callable[[], None] | None = None
-        #: Called with what went over the wire, both ways, as far as Chromium tells.
-        self.on_bytes: Callable[[int], None] | None = None
         #: Called when more has come of an answer than the cap allows; the browser goes on taking it.
         self.on_excess: Callable[[], None] | None = None
 
@@ -206,15 +170,14 @@ class Interception:
         """Take this answer, now and whenever it comes again."""
         self._wanted.add(wanted)
 
-    def settle(self) -> None:
-        """Tell what has come of all that is under way: nobody may tell it later."""
-        for flow in self._flows.values():
-            self._tell_rest(flow)
+    def take_over(self, other: "Interception") -> None:
+        """Want what another one wants, and tell whom it tells."""
+        self._wanted |= other._wanted
+        self.on_signal = other.on_signal
 
     def start_navigation(self) -> None:
         """Forget what belongs to the page before."""
-        self.settle()
-        self._flows.clear()
+        self.flows.start_anew()
         self.document = None
         self.forbidden = ""
         self._left_load = self._load
@@ -249,7 +212,7 @@ class Interception:
         await self._errands.aclose()
 
     def _sent(self, event: dict[str, Any]) -> None:
-        self.count.requests_total += 1
+        self.flows.count.requests_total += 1
         request, load = event["request"], event.get("loaderId", "")
         if event.get("type") == "Document" and event.get("frameId") == self._main_frame:
             self._load = load
@@ -267,7 +230,7 @@ class Interception:
         if under is None:
             return
         response = event["response"]
-        self._went(request_bytes(under.method, under.url, under.asked_with))
+        self.flows.went(request_bytes(under.method, under.url, under.asked_with))
         under.status = int(response["status"])
         under.headers = {name.lower(): value for name, value in response["headers"].items()}
         under.url = response["url"]
@@ -278,7 +241,7 @@ class Interception:
     def _came(self, event: dict[str, Any]) -> None:
         """Count what has come; a body without an end is not waited for to the end, and metered all the same."""
         request_id, size = event["requestId"], int(event.get("dataLength", 0))
-        self._flow(request_id, size, int(event.get("encodedDataLength", 0)))
+        self.flows.came(request_id, size, int(event.get("encodedDataLength", 0)))
         under = self._under_way.get(request_id)
         if under is None or not under.is_taken:
             return
@@ -286,18 +249,6 @@ class Interception:
         if under.size > self._policy.max_body_bytes:
             del self._under_way[request_id]
             self._exceeded(request_id, under)
-
-    def _flow(self, request_id: str, size: int, wire_bytes: int) -> None:
-        flow = self._flows.setdefault(request_id, _Flow())
-        if wire_bytes > 0:
-            # It may stand for parts that came before it, too.
-            flow.untold = 0
-            self._tell(flow, wire_bytes)
-            return
-        flow.untold += size
-        if flow.untold > self._policy.max_body_bytes:
-            # Of a page itself Chromium tells at its end only, which may never come.
-            self._tell_rest(flow)
 
     def _exceeded(self, request_id: str, under: _Under) -> None:
         self._answered(request_id)
@@ -310,8 +261,7 @@ class Interception:
         under = self._under_way.pop(event["requestId"], None)
         self._answered(event["requestId"])
         wire_bytes = int(event.get("encodedDataLength", 0))
-        flow = self._flows.pop(event["requestId"], _Flow())
-        self._tell(flow, max(0, wire_bytes - flow.told))
+        self.flows.finished(event["requestId"], wire_bytes)
         if under is not None and under.is_taken:
             # The body is asked for here and now: a moment later the browser may have let it go.
             self._numbers += 1
@@ -320,25 +270,12 @@ class Interception:
     def _failed(self, event: dict[str, Any]) -> None:
         under = self._under_way.pop(event["requestId"], None)
         self._answered(event["requestId"])
-        self._tell_rest(self._flows.pop(event["requestId"], _Flow()))
+        self.flows.failed(event["requestId"])
         if event.get("blockedReason"):
-            self.count.requests_blocked += 1
+            self.flows.count.requests_blocked += 1
         elif under is not None and not event.get("canceled") and self._is_waited_for(under):
             self._numbers += 1
             self._keep(under, None, 0, self._numbers, failure=str(event.get("errorText", "")))
-
-    def _tell(self, flow: _Flow, wire_bytes: int) -> None:
-        flow.told += wire_bytes
-        self.count.bytes_in_est += wire_bytes
-        self._went(wire_bytes)
-
-    def _tell_rest(self, flow: _Flow) -> None:
-        rest, flow.untold = flow.untold, 0
-        self._tell(flow, rest)
-
-    def _went(self, size: int) -> None:
-        if self.on_bytes is not None and size:
-            self.on_bytes(size)
 
     def _answered(self, request_id: str) -> None:
         if request_id in self._open_questions:
@@ -348,13 +285,27 @@ class Interception:
 
     def _signalled(self, event: dict[str, Any]) -> None:
         self.signals += 1
-        self._went(len(event["response"]["payloadData"]))
+        self.flows.went(len(event["response"]["payloadData"]))
         self.signalled_at = asyncio.get_running_loop().time()
         self.stirred_at = asyncio.get_running_loop().time()
         if self.on_signal is not None:
             self.on_signal()
 
     def _paused(self, event: dict[str, Any]) -> None:
+        if "responseStatusCode" in event or "responseErrorReason" in event:
+            self._let_in(event)
+        else:
+            self._judge(event)
+
+    def _let_in(self, event: dict[str, Any]) -> None:
+        """Let the page have an answer, without what it foretells."""
+        answer: dict[str, Any] = {"requestId": event["requestId"]}
+        headers = without_foretelling(event.get("responseHeaders", ()))
+        if headers is not None:
+            answer |= {"responseCode": event["responseStatusCode"], "responseHeaders": headers}
+        self._errands.run(self._send("Fetch.continueResponse", answer))
+
+    def _judge(self, event: dict[str, Any]) -> None:
         url, kind = event["request"]["url"], event["resourceType"]
         is_main = event.get("frameId") == self._main_frame
         hosts, private = self._policy.hosts, self._policy.allow_private_addresses
@@ -367,7 +318,7 @@ class Interception:
         if kind == "Document" and not is_main:
             # Blocked, a frame would be given Chromium's own page of excuse, which costs as much as a page of the site.
             reason = "Aborted"
-            self.count.requests_blocked += 1
+            self.flows.count.requests_blocked += 1
         self._errands.run(self._send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason}))
 
     async def _take(self, request_id: str, under: _Under, wire_bytes: int, number: int) -> None:
@@ -375,7 +326,7 @@ class Interception:
             body = await self._body(request_id)
         except (PlaywrightError, TimeoutError):
             return  # the page has left, or goes
-        self.count.captured += 1
+        self.flows.count.captured += 1
         self._keep(under, body, wire_bytes, number)
 
     def _keep(self, under: _Under, body: bytes | None, wire_bytes: int, number: int, failure: str = "") -> None:

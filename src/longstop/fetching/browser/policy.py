@@ -25,6 +25,11 @@ class BrowserPolicy(Struct, frozen=True, kw_only=True):
     #: A page that was loaded so recently is not loaded again for another answer of the same load.
     fresh_seconds: float = 2.0
     idle_seconds: float = 60.0
+    #: A page that was answered so often, or so much, since it was loaded is relieved: the browser keeps all of it.
+    max_answers: int = 1000
+    max_answer_bytes: int = 10_000_000
+    #: Between two pages that are relieved.
+    relief_seconds: float = 5.0
     max_tabs: int = 64
     #: Pages that are loaded at one time.
     max_loads: int = 4

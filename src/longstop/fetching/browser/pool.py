@@ -21,8 +21,9 @@ from longstop.fetching.browser.orphans import Orphan, sweep
 from longstop.fetching.browser.processes import become_subreaper, reap
 from longstop.fetching.browser.registry import Registry
 from longstop.fetching.browser.scratch import clear_scratch
+from longstop.lacking import exhausted
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import TaskFailed
+from longstop.telemetry.events import MachineLacked, TaskFailed
 
 if TYPE_CHECKING:
     from longstop.fetching.browser.engine import Engine
@@ -93,20 +94,21 @@ class BrowserPool:
         orphans = await asyncio.to_thread(sweep, self._registry)
         for orphan in orphans:
             self._bus.emit(OrphanKilled(pid=orphan.pid, program=orphan.program, rss_bytes=orphan.rss_bytes))
-        self.reap()
+        await self.reap()
         await self._clear_scratch()
         return orphans
 
     async def check(self) -> bool:
         """Look after every browser once; return whether all of them answer."""
         answers = await asyncio.gather(*(self._check(bulkhead) for bulkhead in self._bulkheads.values()))
-        self.reap()
+        await self.reap()
         return all(answers)
 
-    def reap(self) -> int:
+    async def reap(self) -> int:
         """Wait for browser processes that we adopted and that are dead; return how many there were."""
-        engines = (engine for bulkhead in self._bulkheads.values() for engine in bulkhead.engines)
-        return reap(self._programs, (engine.own_child for engine in engines if engine.own_child is not None))
+        engines = [engine for bulkhead in self._bulkheads.values() for engine in bulkhead.engines]
+        own = [engine.own_child for engine in engines if engine.own_child is not None]
+        return await asyncio.to_thread(reap, self._programs, own)
 
     def recycle(self, reason: str, source: str | None = None) -> None:
         """Replace the browser of a source, or of all; each old one ends with its last user."""
@@ -125,7 +127,7 @@ class BrowserPool:
     async def aclose(self) -> None:
         await asyncio.gather(*(bulkhead.aclose() for bulkhead in self._bulkheads.values()))
         self._bulkheads.clear()
-        self.reap()
+        await self.reap()
         self._has_started = False
         await self._clear_scratch()
         if self.meter is not None:
@@ -175,12 +177,21 @@ class BrowserPool:
         seconds = hanging.check_seconds
         while True:
             await asyncio.sleep(seconds)
-            seconds = hanging.check_seconds if await self.check() else hanging.recheck_seconds
+            try:
+                seconds = hanging.check_seconds if await self.check() else hanging.recheck_seconds
+            except OSError as error:
+                self._put_off(error, "check of the browsers")
 
     async def _sweeping(self) -> None:
         while True:
             try:
                 await self.sweep()
             except Exception as error:
-                self._bus.emit(TaskFailed.by(error, task="sweep for orphaned browsers"))
+                self._put_off(error, "sweep for orphaned browsers")
             await asyncio.sleep(self._plan.sweep_seconds)
+
+    def _put_off(self, error: Exception, task: str) -> None:
+        """Tell what a turn has failed of; the next one comes soon."""
+        lack = exhausted(error)
+        told = MachineLacked(resource=lack.resource, subject=task) if lack else TaskFailed.by(error, task=task)
+        self._bus.emit(told)

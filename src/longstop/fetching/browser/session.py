@@ -1,7 +1,7 @@
 """A session: one context with its own look, cookies and way through the proxy, and the pages open in it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,6 +12,7 @@ from playwright.async_api import BrowserContext, Cookie, ProxySettings
 from longstop.clock import Clock
 from longstop.fetching.browser.blocking import security_policy, security_script
 from longstop.fetching.browser.closing import CONTEXT_SECONDS, PAGE_SECONDS, went
+from longstop.fetching.browser.departures import Departures
 from longstop.fetching.browser.disguise import disguise_script
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.intercept import WhiteList
@@ -36,6 +37,8 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
     is_style_blocked: bool = True
     #: Pages open at one time.
     max_tabs: int = 64
+    #: How long those who use a page may go on once another one has taken its place.
+    drain_seconds: float = 60.0
     #: The dice of its look.
     dice: int = 0
     account: ProxyAccount | None = None
@@ -56,10 +59,14 @@ class Session:
         self._clock = clock
         self._context = context
         self._tabs: dict[str, Tab] = {}
+        #: Pages whose place another one has taken.
+        self._leaving = Departures(Tab.aclose, plan.drain_seconds)
         self._opening = asyncio.Lock()
         #: How the page's own script asks each address: what it is asked with when we ask by HTTP.
         self._manners: dict[tuple[str, str], Mapping[str, str]] = {}
         self.is_closed = False
+        #: How many are in it now.
+        self.users = 0
 
     @classmethod
     async def open(
@@ -103,6 +110,11 @@ class Session:
     def tabs(self) -> tuple[Tab, ...]:
         return tuple(self._tabs.values())
 
+    @property
+    def open_tabs(self) -> Mapping[str, Tab]:
+        """The pages that were loaded, by their addresses."""
+        return {address: tab for address, tab in self._tabs.items() if tab.is_ready}
+
     async def tab(self, address: str) -> Tab:
         """Return the page for an address: the one that is open, or a new one."""
         async with self._opening:
@@ -128,6 +140,24 @@ class Session:
         origin = urlsplit(address)[:2]
         alike = (tab for at, tab in self._tabs.items() if urlsplit(at)[:2] == origin and tab.is_ready)
         return next(alike, None)
+
+    async def relieve(self, address: str, worn: Tab, load: Callable[[Tab, str], Awaitable[None]]) -> bool:
+        """Open a page a second time, and let it take the first one's place once it is loaded; return whether it did."""
+        fresh = await owned(self._new_tab(), Tab.aclose)
+        try:
+            fresh.take_over(worn)
+            await load(fresh, address)
+        except BaseException:
+            await fresh.aclose()
+            raise
+        if self.is_closed or self._tabs.get(address) is not worn:
+            await fresh.aclose()
+            return False
+        self._tabs[address] = fresh
+        self.engine.served()
+        worn.on_left = lambda: self._leaving.left(worn)
+        self._leaving.see_off(worn)
+        return True
 
     async def discard(self, tab: Tab) -> bool:
         """Close a page; return whether it went when asked to."""
@@ -159,13 +189,19 @@ class Session:
         alike = (headers for (host, _), headers in self._manners.items() if host == parts.netloc)
         return own if own is not None else next(alike, None)
 
+    def lose(self, reason: str) -> None:
+        """Give it up; whoever waits in it hears why."""
+        self.is_closed = True
+        for tab in (*self.tabs, *self._leaving.all):
+            tab.lose(reason)
+
     async def aclose(self) -> bool:
         """Close the context with all of its pages; return whether it went when asked to."""
-        self.is_closed = True
-        for tab in self.tabs:
-            tab.lose("its session was closed")
+        self.lose("its session was closed")
         self._tabs.clear()
-        return await went(self._context.close(), CONTEXT_SECONDS)
+        is_gone = await went(self._context.close(), CONTEXT_SECONDS)
+        await self._leaving.aclose()
+        return is_gone
 
     async def _new_tab(self) -> Tab:
         plan = self.plan
@@ -180,7 +216,7 @@ class Session:
                 profile=self.profile,
                 clock=self._clock,
             )
-            tab.heard.on_bytes = plan.meter
+            tab.heard.flows.on_bytes = plan.meter
             return tab
         except BaseException:
             await went(page.close(), PAGE_SECONDS)

@@ -1,8 +1,8 @@
 """The sessions of one source: which one is due, how they are opened, and how they end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 
 from playwright.async_api import Cookie
 from playwright.async_api import Error as PlaywrightError
@@ -11,6 +11,7 @@ from longstop.clock import Clock
 from longstop.errors import BrowserLost
 from longstop.fetching.base import Fetcher
 from longstop.fetching.browser.bulkhead import Bulkhead
+from longstop.fetching.browser.departures import Departures
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.errands import Errands
 from longstop.fetching.browser.events import PageDiscarded
@@ -55,11 +56,15 @@ class Sessions:
         self._dice = dice
         self._meter = meter
         self._open: dict[str, Session] = {}
-        self._http: dict[str, Fetcher] = {}
+        #: Sessions that are over: who is in them has no more than the time of one answer to finish.
+        self._leaving = Departures(self._end, browsing.page_seconds)
+        self._http: dict[Session, Fetcher] = {}
         #: Cookies of sessions whose browser is replaced; in memory only.
         self._jars: dict[str, list[Cookie]] = {}
         self._opening = asyncio.Lock()
         self._errands = Errands()
+        #: Sessions of which it is being found out why they do not answer.
+        self._looked_into: set[Session] = set()
         #: Browsers and sessions in the making: they outlive who waits for them, and end with us.
         self._making = Errands()
         self._tidied_at = clock.monotonic()
@@ -87,22 +92,20 @@ class Sessions:
 
     def http_of(self, session: Session) -> Fetcher:
         """Return who asks by HTTP as this session would."""
-        name = session.plan.name
-        if name not in self._http:
-            self._http[name] = self._make_http(session.plan)
-        return self._http[name]
+        if session not in self._http:
+            self._http[session] = self._make_http(session.plan)
+        return self._http[session]
 
     def forget(self, session: Session) -> None:
-        """Drop what a refused session has gathered: cookies, pages and all."""
-        name = session.plan.name
-        self._jars.pop(name, None)
-        if self._open.get(name) is session:
-            del self._open[name]
-            self._errands.run(self._end(session))
+        """Drop what a refused session has gathered: cookies, pages and all, once those who are in it are done."""
+        if self._take_out(session):
+            self._leaving.see_off(session)
 
     def look_into(self, session: Session) -> None:
-        """Find out, in its own time, why somebody has waited in vain."""
-        self._errands.run(self._look_into(session))
+        """Find out, in its own time, why somebody has waited in vain; for all who have, once."""
+        if session not in self._looked_into:
+            self._looked_into.add(session)
+            self._errands.run(self._look_into(session))
 
     def tidy(self, session: Session) -> None:
         """Close pages that are no longer used, now and then."""
@@ -116,10 +119,9 @@ class Sessions:
         await self._making.aclose()
         self._bulkhead.on_loss.remove(self._lose)
         self._bulkhead.on_farewell.remove(self._keep_cookies)
-        sessions, self._open = self.all, {}
-        await asyncio.gather(*(session.aclose() for session in sessions))
-        for http in self._http.values():
-            await http.aclose()
+        for session in self.all:
+            self.forget(session)
+        await self._leaving.aclose()
         await self._errands.aclose()
 
     async def _borrow(self, lending: AsyncExitStack) -> Session:
@@ -128,23 +130,50 @@ class Sessions:
             async with AsyncExitStack() as taken:
                 engine = await taken.enter_async_context(self._bulkhead.engine())
                 session = await self._ready(self._due(), engine)
+                taken.enter_context(self._entered(session))
                 lending.push_async_exit(taken.pop_all())
                 return session
         except asyncio.CancelledError:
             # Only our own end cancels it; who waits was not cancelled, and is told why.
             raise BrowserLost("the fetcher was closed") from None
 
+    @contextmanager
+    def _entered(self, session: Session) -> Iterator[None]:
+        session.users += 1
+        try:
+            yield
+        finally:
+            session.users -= 1
+            self._leaving.left(session)
+
     async def _ready(self, name: str, engine: Engine) -> Session:
         """Return a session in this engine: the one that is open, or a new one."""
         async with self._opening:
             session = self._open.get(name)
             if session is None or session.is_closed or session.engine is not engine:
-                if session is not None and not session.is_closed:
-                    await self._keep_cookies(session.engine)
+                if session is not None:
+                    await self._replace(session)
                 async with self._bounded("open a session", engine):
                     session = await Session.open(self._plan(name), engine, self._clock, self._jars.pop(name, None))
                 self._open[name] = session
         return session
+
+    async def _replace(self, session: Session) -> None:
+        """Let a session go whose browser is replaced or lost; the next one goes on with its cookies."""
+        if not session.is_closed:
+            await self._keep_cookies(session.engine)
+        if self._open.get(session.plan.name) is session:
+            del self._open[session.plan.name]
+            self._leaving.see_off(session)
+
+    def _take_out(self, session: Session) -> bool:
+        """Let nobody new into a session, and forget its cookies; return whether it was open."""
+        name = session.plan.name
+        self._jars.pop(name, None)
+        is_open = self._open.get(name) is session
+        if is_open:
+            del self._open[name]
+        return is_open
 
     def _due(self) -> str:
         """Return the name of the session to use next, and let go of those that are over."""
@@ -153,7 +182,7 @@ class Sessions:
         now = self._clock.monotonic()
         chosen = self._proxies.pick(now).name
         for name in [name for name in self._open if not self._proxies.has(name, now) and name != chosen]:
-            self._errands.run(self._end(self._open.pop(name)))
+            self._leaving.see_off(self._open.pop(name))
         return chosen
 
     def _plan(self, name: str) -> SessionPlan:
@@ -164,6 +193,7 @@ class Sessions:
             white_list=WhiteList(hosts=self._policy.hosts, paths=self._browsing.calls),
             is_style_blocked=self._browsing.is_style_blocked,
             max_tabs=self._browsing.max_tabs,
+            drain_seconds=self._browsing.page_seconds,
             dice=self._dice,
             account=account,
             credential=credential(account, name) if account else None,
@@ -184,20 +214,27 @@ class Sessions:
 
     async def _look_into(self, session: Session) -> None:
         """Close pages that do not answer, then their session, then their browser."""
-        if not await self._bulkhead.suspect(session.engine):
-            return
-        for tab in session.tabs:
-            if (tab.is_suspect or tab.lost) and not await tab.probe(self._browsing.probe_seconds):
+        try:
+            if await self._bulkhead.suspect(session.engine):
+                await self._look_into_pages(session)
+        finally:
+            self._looked_into.discard(session)
+
+    async def _look_into_pages(self, session: Session) -> None:
+        while tab := next((each for each in session.tabs if each.is_suspect or each.lost), None):
+            tab.is_suspect = False
+            if not await tab.probe(self._browsing.probe_seconds):
                 reason = tab.lost or "it does not answer"
                 self._bus.emit(PageDiscarded(source=self._bulkhead.source, reason=reason))
                 if not await session.discard(tab):
-                    self.forget(session)
+                    # A page that does not go may hold the others up: its session does not wait for anybody.
+                    self._take_out(session)
+                    self._leaving.end(session)
                     return
-            tab.is_suspect = False
 
     async def _end(self, session: Session) -> None:
         """Close a session that is not used again, with its connections."""
-        http = self._http.pop(session.plan.name, None)
+        http = self._http.pop(session, None)
         if not await session.aclose():
             self._bulkhead.condemn(session.engine, "a session could not be closed")
         if http is not None:
@@ -213,8 +250,6 @@ class Sessions:
 
     def _lose(self, engine: Engine, reason: str) -> None:
         """Tell everybody who waits in an engine that is given up."""
-        for session in self.all:
+        for session in (*self.all, *self._leaving.all):
             if session.engine is engine:
-                session.is_closed = True
-                for tab in session.tabs:
-                    tab.lose(reason)
+                session.lose(reason)

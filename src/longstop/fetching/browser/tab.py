@@ -1,8 +1,8 @@
 """One open page: loading it, hearing what its script gets, asking from inside it, and closing it."""
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from math import inf
 from time import monotonic
 from typing import Any
@@ -46,6 +46,8 @@ _A_TURN = """() => new Promise((done) => {
   drawing.observe(document, {subtree: true, childList: true, characterData: true});
   setTimeout(done, 250);
 })"""
+#: Measures what is drawn where it is: what is far too large would not come through to us at all.
+_IS_LARGER = "(cap) => (document.documentElement?.outerHTML.length ?? 0) > cap"
 
 #: Nobody looks at a page: it has all of its measures, and is drawn as a speck, which costs next to nothing.
 _UNSEEN = 0.02
@@ -89,10 +91,14 @@ class Tab:
         #: The number of the newest answer when it was.
         self.loaded_after = 0
         self.is_ready = False
+        #: Whether it was closed since more came than the cap allows.
+        self._is_cut_off = False
         #: Whether somebody has waited for it in vain.
         self.is_suspect = False
         #: How many use it now.
         self.users = 0
+        #: Called when somebody has left it.
+        self.on_left: Callable[[], None] | None = None
         #: The newest answer that was handed out, for each that is waited for.
         self._handed: dict[Wanted, int] = {}
         #: What the page does not ask for by itself.
@@ -130,11 +136,31 @@ class Tab:
     def is_idle(self) -> bool:
         return not self.users
 
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Use it: it is not closed meanwhile, and who waits for it in vain makes it suspect."""
+        self.users += 1
+        try:
+            yield
+        except (asyncio.CancelledError, TimeoutError):
+            self.is_suspect = True
+            raise
+        finally:
+            self.users -= 1
+            self.used_at = monotonic()
+            if self.on_left is not None:
+                self.on_left()
+
+    def take_over(self, other: "Tab") -> None:
+        """Learn what another page of the same address knows, to be used in its place."""
+        self.heard.take_over(other.heard)
+        self.silent |= other.silent
+
     def lose(self, reason: str) -> None:
         """Give the page up; whoever waits for it hears why."""
         self.lost = self.lost or reason
         self.is_ready = False
-        self.heard.settle()
+        self.heard.flows.settle()
         self.heard.wake()
 
     async def load(self, url: str, seconds: float) -> None:
@@ -217,17 +243,26 @@ class Tab:
 
     async def drawn(self, seconds: float) -> Answer:
         """Return what the page's script has drawn, once it has what it asked for, or after that time."""
-        document = await self.document()
+        try:
+            return await self._drawn(seconds)
+        except BrowserLost:
+            if self._is_cut_off:
+                raise BodyTooLarge(f"more than {self._policy.max_body_bytes} bytes came for what is drawn") from None
+            raise
+
+    async def _drawn(self, seconds: float) -> Answer:
+        cap, document = self._policy.max_body_bytes, await self.document()
         self._not_refused()
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._settled()
-            text = (await self._page.content()).encode("utf-8", "surrogatepass")
+            is_larger = await self._page.evaluate(_IS_LARGER, cap)
+            text = b"" if is_larger else (await self._page.content()).encode("utf-8", "surrogatepass")
         except PlaywrightError as error:
             raise self._meaning_of(error) from None
-        if len(text) > self._policy.max_body_bytes:
-            raise BodyTooLarge(f"more than {self._policy.max_body_bytes} bytes were drawn")
+        if is_larger or len(text) > cap:
+            raise BodyTooLarge(f"more than {cap} bytes were drawn")
         return Answer(status=document.status, headers=document.headers, body=text, wire_bytes=document.wire_bytes)
 
     async def picture(self, seconds: float) -> bytes | None:
@@ -262,6 +297,7 @@ class Tab:
 
     def _cut_off(self) -> None:
         """Close the page at once: nothing else ends what comes without an end."""
+        self._is_cut_off = True
         self.lose("an answer was larger than the cap")
         self._errands.run(went(self._page.close(), PAGE_SECONDS))
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
-from time import monotonic
 from urllib.parse import urlsplit
 
 import msgspec
@@ -13,9 +12,11 @@ from longstop.errors import BodyTooLarge, BrowserBusy, BrowserLost
 from longstop.fetching.base import Fetcher, FetchRequest
 from longstop.fetching.browser.base import Mode
 from longstop.fetching.browser.events import PageMeasured
+from longstop.fetching.browser.flows import NetworkCount, request_bytes
 from longstop.fetching.browser.foreign import broken_off
-from longstop.fetching.browser.intercept import Capture, NetworkCount, Wanted, request_bytes, wanted_by
+from longstop.fetching.browser.intercept import Capture, Wanted, wanted_by
 from longstop.fetching.browser.policy import BrowserPolicy
+from longstop.fetching.browser.relief import Relief
 from longstop.fetching.browser.session import Session
 from longstop.fetching.browser.tab import Answer, Tab
 from longstop.telemetry.bus import Bus
@@ -33,11 +34,13 @@ class Ways:
         self._http_of = http_of
         self._bus = bus
         self._loading = asyncio.Semaphore(browsing.max_loads)
+        self._relief = Relief(source, browsing=browsing, load=self._load, bus=bus)
         #: Called with the address of an open page that is told by its site that something has changed.
         self.on_signal: Callable[[str], None] | None = None
 
     async def bring(self, mode: Mode, request: FetchRequest, session: Session) -> Answer:
         """Bring an answer in this way, or in a dearer one where this one cannot be gone."""
+        self._relief.consider(session)
         if request.is_rendered:
             return await self._drawn(request, session)
         match mode:
@@ -49,6 +52,9 @@ class Ways:
                 return await self._listening(request, session)
             case _:
                 return await self._navigating(request, session)
+
+    async def aclose(self) -> None:
+        await self._relief.aclose()
 
     async def _navigating(self, request: FetchRequest, session: Session) -> Answer:
         """Load the page, unless it was loaded just now, and take what it gets."""
@@ -97,7 +103,7 @@ class Ways:
         tab.heard.want(wanted)
         after = tab.handed(wanted, max_age_seconds=self._browsing.sitting_seconds)
         try:
-            async with _held(tab), self._counted(request, Mode.PASSIVE, tab):
+            async with tab.held(), self._counted(request, Mode.PASSIVE, tab):
                 async with asyncio.timeout(self._browsing.passive_seconds):
                     return _answer_of(await tab.answer(wanted, after), session)
         except TimeoutError:
@@ -114,7 +120,7 @@ class Ways:
         is_known = session.manners(request.url) is not None
         if not is_known:
             tab.heard.want(wanted_by(request))
-        async with _held(tab):
+        async with tab.held():
             answer = await tab.ask(request)
         # Others ask in the same page at the same time: what is counted is this one question.
         self._tell(request, Mode.PAGE, NetworkCount(requests_total=1, bytes_in_est=answer.wire_bytes, captured=1))
@@ -168,16 +174,16 @@ class Ways:
             async with self._turn():
                 tab = await session.tab(address)
         tab.heard.on_signal = lambda: self._signal(address)
-        async with _held(tab):
+        async with tab.held():
             yield tab
 
     @asynccontextmanager
     async def _counted(self, request: FetchRequest, mode: Mode, tab: Tab) -> AsyncIterator[None]:
-        before = msgspec.structs.replace(tab.heard.count)
+        before = msgspec.structs.replace(tab.heard.flows.count)
         try:
             yield
         finally:
-            self._tell(request, mode, tab.heard.count.since(before))
+            self._tell(request, mode, tab.heard.flows.count.since(before))
 
     def _tell(self, request: FetchRequest, mode: Mode, count: NetworkCount) -> None:
         self._bus.emit(
@@ -195,20 +201,6 @@ class Ways:
     def _signal(self, address: str) -> None:
         if self.on_signal is not None:
             self.on_signal(address)
-
-
-@asynccontextmanager
-async def _held(tab: Tab) -> AsyncIterator[None]:
-    """Use a tab: it is not closed meanwhile, and who waits for it in vain makes it suspect."""
-    tab.users += 1
-    try:
-        yield
-    except (asyncio.CancelledError, TimeoutError):
-        tab.is_suspect = True
-        raise
-    finally:
-        tab.users -= 1
-        tab.used_at = monotonic()
 
 
 def _answer_of(capture: Capture, session: Session) -> Answer:

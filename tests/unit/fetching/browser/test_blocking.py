@@ -10,6 +10,7 @@ from longstop.fetching.browser.blocking import (
     paused_patterns,
     security_policy,
     security_script,
+    without_foretelling,
 )
 
 HOSTS = ("site.example", "127.0.0.1:8000")
@@ -59,3 +60,12 @@ def test_a_documents_policy_names_the_listed_hosts_and_no_workers() -> None:
 
     assert policy == "worker-src 'none'; connect-src https://site.example wss://site.example data: blob:"
     assert f"content = {json.dumps(policy)}" in security_script(policy)
+
+
+@pytest.mark.req("CAP-2")
+def test_a_document_is_let_in_without_what_it_foretells() -> None:
+    plain = [{"name": "Content-Type", "value": "text/html"}, {"name": "Set-Cookie", "value": "a=b"}]
+    foretold = [{"name": "link", "value": "</ahead>; rel=prefetch"}, {"name": "Speculation-Rules", "value": '"/rules"'}]
+
+    assert without_foretelling([*foretold, *plain]) == plain
+    assert without_foretelling(plain) is None

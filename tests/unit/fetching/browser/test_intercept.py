@@ -3,7 +3,7 @@
 import pytest
 
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.intercept import NetworkCount, WhiteList, is_json, wanted_by
+from longstop.fetching.browser.intercept import WhiteList, is_json, wanted_by
 
 ASKED = FetchRequest(source="crex", url="https://api.example/v3/state?key=11HD&x=")
 
@@ -58,10 +58,3 @@ def test_without_paths_nothing_is_taken_that_nobody_asked_for() -> None:
 )
 def test_json_is_told_by_its_content_type(content_type: str, expected: bool) -> None:
     assert is_json(content_type) is expected
-
-
-def test_what_one_attempt_cost_is_the_difference() -> None:
-    earlier = NetworkCount(requests_total=2, requests_blocked=1, bytes_in_est=100, captured=1)
-    later = NetworkCount(requests_total=7, requests_blocked=3, bytes_in_est=900, captured=2)
-
-    assert later.since(earlier) == NetworkCount(requests_total=5, requests_blocked=2, bytes_in_est=800, captured=1)
