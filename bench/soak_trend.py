@@ -44,12 +44,21 @@ class Trend(Struct, frozen=True, kw_only=True):
 
     @property
     def course(self) -> Course:
-        flat = FLAT_SHARE * abs(self.level)
-        if self.low > flat:
+        if self.low > self.flat:
             return Course.GROWS
-        if self.high < -flat:
+        if self.high < -self.flat:
             return Course.FALLS
-        return Course.FLAT if -flat <= self.low and self.high <= flat else Course.OPEN
+        return Course.FLAT if -self.flat <= self.low and not self.may_grow else Course.OPEN
+
+    @property
+    def flat(self) -> float:
+        """Return what it may grow by in an hour."""
+        return FLAT_SHARE * abs(self.level)
+
+    @property
+    def may_grow(self) -> bool:
+        """Return whether growth beyond that is not excluded: an interval that reaches there has shown nothing."""
+        return self.high > self.flat
 
 
 def trend(seconds: Sequence[float], values: Sequence[float]) -> Trend:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from longstop.api.outlook import Outlook
-from longstop.clock import Clock
+from longstop.clock import Clock, Moment
 from longstop.errors import StorageError
 from longstop.model.cricket import Delivery, Overs, Runs
 from longstop.model.event import Event, EventKey, EventKind, Op, StoredEvent
@@ -23,6 +23,8 @@ from longstop.storage.base import (
 )
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
+#: `NOW` on both clocks of a `ManualClock`.
+MOMENT = Moment(NOW, NOW.timestamp())
 PAYLOAD = canonical({"matchId": 1, "title": "Reds v Blues — “final”", "innings": []})
 
 
@@ -31,15 +33,21 @@ class ManualClock:
 
     def __init__(self, moment: datetime = NOW) -> None:
         self.moment = moment
+        self._leapt = 0.0
 
     def now(self) -> datetime:
         return self.moment
 
     def monotonic(self) -> float:
-        return self.moment.timestamp()
+        return self.moment.timestamp() - self._leapt
 
     def advance(self, seconds: float) -> None:
         self.moment += timedelta(seconds=seconds)
+
+    def leap(self, seconds: float) -> None:
+        """Set the wall clock, and only that, ahead or back."""
+        self.moment += timedelta(seconds=seconds)
+        self._leapt += seconds
 
 
 class MemoryReader:
@@ -139,7 +147,7 @@ def an_outlook(
         hot=hot,
         recoveries=recoveries or MemoryRecoveries(),
         clock=clock,
-        started_at=clock.now() - timedelta(minutes=5),
+        started=Moment(clock.now(), clock.monotonic() - 300),
     )
     outlook.look()
     return outlook
@@ -217,6 +225,7 @@ def a_beat(node: str = "node-1", *, ago: float = 1, errors: int = 0) -> NodeBeat
         pid=4711,
         started_at=NOW - timedelta(minutes=10),
         beat_at=NOW - timedelta(seconds=ago),
+        uptime_seconds=600.0,
         rss_bytes=64 * 1024 * 1024,
         errors_last_minute=errors,
     )

@@ -30,6 +30,7 @@ PURE = (
     "watching.cadence",
     "watching.discovery",
     "watching.error_rate",
+    "watching.finished",
     "watching.lag",
     "watching.pace",
     "watching.pulse",

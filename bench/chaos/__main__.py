@@ -12,6 +12,7 @@ from bench.chaos.network import network
 from bench.chaos.outage import outage
 from bench.chaos.processes import processes
 from bench.chaos.ramp import ramp
+from bench.chaos.stubborn import stubborn
 from bench.frame import Report, run
 
 
@@ -33,6 +34,7 @@ SUITES = {
     "cuts": Suite(cuts, 10.0),
     "browser": Suite(browser, 1.0),
     "processes": Suite(processes, 1.0),
+    "stubborn": Suite(stubborn, 1.0),
 }
 
 

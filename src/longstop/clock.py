@@ -1,8 +1,10 @@
 """Time as an argument: who needs a moment is handed one, and only the loops ask a clock."""
 
 import time
-from datetime import UTC, datetime
-from typing import Protocol
+from datetime import UTC, datetime, timedelta
+from typing import Protocol, Self
+
+from msgspec import Struct
 
 
 class Clock(Protocol):
@@ -25,6 +27,25 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+
+class Moment(Struct, frozen=True):
+    """One moment on two clocks: intervals go by the one that never jumps, what people read by the other."""
+
+    wall: datetime
+    monotonic: float
+
+    @classmethod
+    def of(cls, clock: Clock) -> Self:
+        return cls(clock.now(), clock.monotonic())
+
+    def on_the_wall(self, monotonic: float) -> datetime:
+        """Return what the wall clock shows, or showed, at a monotonic moment."""
+        return self.wall + timedelta(seconds=monotonic - self.monotonic)
+
+    def seconds_since(self, wall: datetime, monotonic: float | None) -> float:
+        """Return how long ago something was: by the wall only where the other clock's time of it is not known."""
+        return (self.wall - wall).total_seconds() if monotonic is None else self.monotonic - monotonic
 
 
 def to_iso(moment: datetime) -> str:

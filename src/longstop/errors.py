@@ -14,7 +14,8 @@
     │   ├── CircuitOpen                 nobody was asked: the site needs rest
     │   │   ├── BrowserBusy                 nobody was asked: too many pages are being loaded at this moment
     │   │   ├── BudgetSpent                 nobody was asked: the month's bytes through the proxy are kept for others
-    │   │   └── LayoutHeld                  nobody was asked: pages of this kind cannot be read, and are tried rarely
+    │   │   ├── LayoutHeld                  nobody was asked: pages of this kind cannot be read, and are tried rarely
+    │   │   └── ResourcesExhausted          nobody could be asked: this machine lacks what it takes; a StorageError, too
     │   ├── BrowserLost                 our own browser died or did not answer; the site is not to blame
     │   ├── PageNotFound                404 or 410
     │   ├── EmptyBody                   a good status with nothing behind it
@@ -205,6 +206,15 @@ class StoreTooNew(StorageError):
 
 class UnsafeSQLite(StorageError):
     """This SQLite can corrupt a file with several connections."""
+
+
+class ResourcesExhausted(CircuitOpen, StorageError):
+    """This machine gave us no file, process, memory or room: neither the site nor the store is to blame."""
+
+    def __init__(self, resource: str) -> None:
+        super().__init__(f"this machine has no {resource} left for us")
+        #: What is lacking, in words.
+        self.resource = resource
 
 
 class RestartNeeded(LongstopError):

@@ -13,8 +13,12 @@ from typing import Any
 import psutil
 import pytest
 
+from bench.chaos.blows import Role, role_of
+from bench.tree import tree
 from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
+from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.processes import arguments_of
 from longstop.settings import OUR_PREFIXES, PARENT_FD_VARIABLE
 from longstop.simulator.judge import Verdict
 from longstop.trial.account import account
@@ -44,11 +48,22 @@ class Running:
         self._stages: list[Stage] = []
 
     def pid_of(self, process: str) -> int | None:
-        """Return who is the scraper, the API or the supervisor (`up`) now."""
+        """Return who is the scraper, the API, the supervisor (`up`) or the scraper's browser now."""
         if process == "up":
             return self.up.pid
+        if process == "browser":
+            return next((pid for pid in self._below_scraper() if role_of(arguments_of(pid)) is Role.BROWSER), None)
         found = self.stage.process(process)
         return found.pid if found is not None else None
+
+    def _below_scraper(self) -> list[int]:
+        scraper = self.stage.scraper()
+        return [each.pid for each in tree(scraper.pid)] if scraper is not None else []
+
+    def strays(self) -> list[int]:
+        """Return the living processes of this stage that belong to none of those who should be there."""
+        own = {self.up.pid, self.pid_of("api"), *self._below_scraper()}
+        return [each.pid for each in self.everybody() if each.pid not in own]
 
     async def start_up(self, *before: str, **more: str) -> None:
         """Start another supervisor on the same data, by a command that comes before it if need be."""
@@ -126,12 +141,24 @@ class Running:
 
 
 @asynccontextmanager
-async def in_play(*, matches: int = 4, speed: float = 10.0, seed: int = 7, **settings: str) -> AsyncIterator[Running]:
-    """Stage a few matches, wait until they are known, and leave nothing behind."""
-    simulate = ("--matches", str(matches), "--speed", f"{speed:g}", "--seed", str(seed))
+async def in_play(
+    *, matches: int = 4, speed: float = 10.0, seed: int = 7, is_browsed: bool = False, **settings: str
+) -> AsyncIterator[Running]:
+    """Stage a few matches, wait until they are known, and leave nothing behind.
+
+    They are cricket, read by HTTP; or football, read by a browser that never goes over to it.
+    """
+    kinds = ("--kinds", "football") if is_browsed else ()
+    options = StageOptions(
+        simulate=("--matches", str(matches), "--speed", f"{speed:g}", "--seed", str(seed), *kinds),
+        sites=("sofascore",) if is_browsed else ("crex",),
+        browser=BrowserKind.SHELL if is_browsed else "none",
+        modes=(Mode.NAVIGATE, Mode.PASSIVE, Mode.PAGE),
+        settings={**QUICK, **settings},
+    )
     with own_environment():
         began = SystemClock().now()
-        async with staged(StageOptions(simulate=simulate, settings={**QUICK, **settings})) as stage:
+        async with staged(options) as stage:
             await wait_until_synced(stage, since=began)
             running = Running(stage)
             try:

@@ -1,4 +1,11 @@
-"""`/health` at 200 requests a second while store and browser hang: served from memory, with its age."""
+"""`/health` at 200 requests a second while store and browser hang: served from memory, with its age.
+
+An idle API is loaded beside the one whose files hang, at the same time and on the same machine. Where it answers as
+fast as is aimed at (p95 of 10 ms), the machine is no excuse, and the hanging one may take three times as long at most;
+below 10 ms both are as good as wanted, and the ratio of two moments that short is the scheduler's. Where even the idle
+one is slower, the machine is busy with other things: then the floor that is promised holds (NFR-006, 100 ms), or the
+ratio where the machine is so busy that an idle API cannot hold a third of that.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,12 +13,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bench.health import RATE, RATIO, Trial, compare, wait_until_healthy
+from bench.health import P95_SECONDS, RATE, RATIO, Trial, compare, wait_until_healthy
 from bench.holding import held
 from bench.steady import Load, steady
 from longstop.trial.stage import Stage, StageOptions, staged
 
-#: What is promised (NFR-006). What is aimed at, ten milliseconds, is measured by `scripts/bench health`.
+#: What is promised. What is aimed at is measured by `scripts/bench health`.
 FLOOR_SECONDS = 0.1
 SECONDS = 12.0
 
@@ -33,6 +40,16 @@ async def measure() -> Trial:
         return trial
 
 
+def allowed(idle: float) -> float:
+    """Return the p95 that a hanging API may have beside an idle one with this p95."""
+    return max(P95_SECONDS if idle <= P95_SECONDS else FLOOR_SECONDS, RATIO * idle)
+
+
+@pytest.mark.parametrize(("idle", "limit"), [(0.002, 0.010), (0.008, 0.024), (0.012, 0.1), (0.05, 0.15)])
+def test_what_a_hanging_api_may_take_follows_from_an_idle_one_beside_it(idle: float, limit: float) -> None:
+    assert allowed(idle) == pytest.approx(limit)
+
+
 @pytest.mark.req("NFR-006")
 @pytest.mark.timeout(240)
 def test_health_is_fast_and_honest_while_the_store_hangs_and_the_browser_is_halted() -> None:
@@ -41,9 +58,8 @@ def test_health_is_fast_and_honest_while_the_store_hangs_and_the_browser_is_halt
     idle, hung = trial.idle.percentile(0.95), trial.hung.percentile(0.95)
     assert trial.halted > 0
     assert len(trial.hung.seconds) == RATE * SECONDS
-    # On a machine that is busy with other things an idle API is slow at the same moment: then only the ratio says
-    # something.
-    assert hung <= max(FLOOR_SECONDS, RATIO * idle)
+    print(f"p95 of {hung * 1000:.1f} ms beside an idle {idle * 1000:.1f} ms")
+    assert hung <= allowed(idle)
     # Nobody was told that all is well when nobody knew.
     assert trial.blind["snapshot_age_seconds"] > 10
     assert trial.blind["status"] == "down"

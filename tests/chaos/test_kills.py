@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 from contextlib import suppress
 from random import Random
 from time import monotonic
@@ -11,21 +10,23 @@ from time import monotonic
 import pytest
 
 from longstop.clock import SystemClock
+from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.chromium import find_chromium
+from longstop.trial.sample import percentile
 from tests.acceptance.harness import assert_nothing_lost
-from tests.chaos.running import Running, in_play, until_true
+from tests.chaos.running import Running, in_play, until, until_true
 
 pytestmark = pytest.mark.timeout(240)
 
-#: In all ten; a seed shuffles them.
-VICTIMS = ["scraper"] * 5 + ["api"] * 3 + ["up"] * 2
-#: Of an idle machine; a busy one gets as much more as it needs longer to start a process, but never a whole minute.
-RECOVERED_WITHIN = 10.0
-AT_MOST = 50.0
-IDLE_START_SECONDS = 1.0
+#: In all ten; a seed shuffles them. A scraper that dies three times in a row waits 0, 1 and 2 s for its next life.
+VICTIMS = ["scraper"] * 3 + ["api"] * 2 + ["up"] * 2 + ["browser"] * 3
+#: What is aimed at is 10 s, on a machine that does nothing else (`scripts/chaos processes` holds it to that).
+P95_SECONDS = 20.0
 
 
 async def kill(running: Running, victim: str) -> float:
-    """Kill one, and return the seconds until all is fresh again."""
+    """Kill one as soon as it lives, and return the seconds until all is fresh again."""
+    await until(lambda: running.pid_of(victim) is not None, f"there is a {victim}")
     pid = running.pid_of(victim)
     assert pid is not None
     moment, began = SystemClock().now(), monotonic()
@@ -36,16 +37,11 @@ async def kill(running: Running, victim: str) -> float:
     return monotonic() - began
 
 
-async def busyness() -> float:
-    """Return how much longer than on an idle machine the start of a scraper takes now; at least 1."""
-    began = monotonic()
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", "import longstop.app.scraper")
-    await process.wait()
-    return max(1.0, (monotonic() - began) / IDLE_START_SECONDS)
-
-
-@pytest.mark.req("NFR-005", "NFR-009", "US2.1")
+@pytest.mark.req("NFR-005", "NFR-009", "FR-009", "US2.1")
 async def test_ten_kills_at_random_moments_lose_nothing_and_are_mended_within_seconds() -> None:
+    """Kill with the settings that everybody has: the wait before a further restart in a row counts too."""
+    if find_chromium(BrowserKind.SHELL) is None:
+        pytest.skip("there is no Chromium: apt-get install chromium-headless-shell")
     dice = Random(7)
     victims = dice.sample(VICTIMS, len(VICTIMS))
     most_writers = 0
@@ -56,23 +52,24 @@ async def test_ten_kills_at_random_moments_lose_nothing_and_are_mended_within_se
             most_writers = max(most_writers, len(await asyncio.to_thread(running.writers)))
             await asyncio.sleep(0.05)
 
-    async with in_play(LONGSTOP_SETTLED_SECONDS="0") as running:
+    async with in_play(matches=2, is_browsed=True) as running:
         counting = asyncio.create_task(count_writers(running))
-        recoveries, slow = [], [await busyness()]
+        recoveries = []
         for victim in victims:
             await asyncio.sleep(dice.uniform(0.1, 1.0))
-            recoveries.append(await kill(running, victim))
-        slow.append(await busyness())
+            recoveries.append((victim, await kill(running, victim)))
         counting.cancel()
         with suppress(asyncio.CancelledError):
             await counting
-        left = {process.pid for process in running.everybody()}
-        own = {running.pid_of(name) for name in ("up", "scraper", "api")}
+        await until(lambda: not running.strays(), "nobody is left over")
         verdict = await running.verdict()
+    left = running.everybody()
 
-    figures = f"recovered after {', '.join(f'{each:.1f}' for each in sorted(recoveries))} s, {max(slow):.1f} times slow"
+    figures = ", ".join(f"{victim} {seconds:.1f} s" for victim, seconds in recoveries)
     print(figures)
+    p95 = percentile([seconds for _, seconds in recoveries], 0.95)
     assert_nothing_lost(verdict)
-    assert max(recoveries) <= min(AT_MOST, RECOVERED_WITHIN * max(slow)), figures
-    assert left == own
+    assert p95 is not None
+    assert p95 <= P95_SECONDS, figures
+    assert not left
     assert most_writers == 1

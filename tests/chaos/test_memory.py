@@ -7,8 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from time import monotonic, sleep
-from uuid import uuid4
+from time import monotonic
 
 import psutil
 import pytest
@@ -24,6 +23,7 @@ from longstop.supervision.supervisor import Supervisor
 from longstop.supervision.weighing import Weighing
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ChildRenewed, MemoryEased, MemoryExceeded, MemoryHigh, ProcessStarted, Telemetry
+from tests.chaos.groups import memory_group_of
 from tests.chaos.running import is_alive, until
 
 #: Its first life takes 20 MB a second in a process of its own, as a browser's page would; later ones are modest.
@@ -63,7 +63,6 @@ bus = Bus([LogSink(process="up", level=Severity.DEBUG, clock=clock)])
 asyncio.run(Supervisor([child], bus=bus, clock=clock).run())
 """
 LIMITS = MemoryLimits(soft_bytes=120 * MEGABYTE, hard_bytes=200 * MEGABYTE)
-MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
 
 
 class Recorder:
@@ -151,22 +150,9 @@ async def test_a_child_that_does_not_stop_at_the_soft_limit_is_killed_at_the_har
 
 @pytest.fixture
 def memory_group() -> Iterator[Path]:
-    """A control group of 250 MB; made by root on a machine whose kernel has version 1 of them."""
-    folder = MEMORY_GROUPS / f"longstop-test-{uuid4().hex[:8]}"
-    try:
-        folder.mkdir()
-        (folder / "memory.limit_in_bytes").write_text("250000000")
-    except OSError as error:
-        if os.environ.get("CI") == "true" and MEMORY_GROUPS.is_dir():
-            raise
-        pytest.skip(f"no memory group can be made: {error}")
-    yield folder
-    for _ in range(100):
-        with suppress(OSError):
-            folder.rmdir()
-        if not folder.exists():
-            return
-        sleep(0.05)  # those that were killed are on their way out
+    """A control group of 250 MB."""
+    with memory_group_of(250_000_000) as folder:
+        yield folder
 
 
 @pytest.mark.req("NFR-005")

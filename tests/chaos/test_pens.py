@@ -1,5 +1,6 @@
 """Pens of real control groups: nothing runs away, frozen or not."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -12,9 +13,16 @@ from uuid import uuid4
 import psutil
 import pytest
 
+from longstop.clock import SystemClock
+from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.cgroups import UNIFIED, own_folder
-from longstop.supervision.pens import FreezerPen, OpenPen, UnifiedPen, make_pen
-from tests.chaos.running import is_alive
+from longstop.supervision.keeper import ChildSpec, Keeper
+from longstop.supervision.parent import life_line_of_children
+from longstop.supervision.pens import FreezerPen, OpenPen, UnifiedPen, empty, make_pen, take_away
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import ChildDied
+from tests.chaos.running import is_alive, until
+from tests.memory import MemorySink
 
 #: Joins a pen, then starts a process in another session whose parent is gone at once, and says who it is.
 FAMILY = """
@@ -40,8 +48,8 @@ def pen(request: pytest.FixtureRequest) -> Iterator[UnifiedPen]:
         pytest.skip(f"no group can be made: {error}")
     pen = kind(folder)
     yield pen
-    pen.kill()
-    pen.close()
+    asyncio.run(empty(pen))
+    asyncio.run(take_away(pen))
     assert not folder.exists()
 
 
@@ -79,7 +87,7 @@ def test_a_pen_ends_all_who_are_in_it_also_those_that_ran_away(pen: UnifiedPen) 
     with family_in(pen) as family:
         assert pen.pids() >= {each.pid for each in family}
 
-        pen.kill()
+        asyncio.run(empty(pen))
 
         assert gone(family)
         assert pen.pids() == frozenset()
@@ -90,16 +98,83 @@ def test_a_pen_ends_those_that_are_stopped(pen: UnifiedPen) -> None:
         for each in family:
             each.send_signal(signal.SIGSTOP)
 
-        pen.kill()
+        asyncio.run(empty(pen))
 
         assert gone(family)
 
 
 def test_an_empty_pen_is_killed_in_no_time_and_taken_away(pen: UnifiedPen) -> None:
-    pen.kill()
-    pen.close()
+    asyncio.run(empty(pen))
 
+    assert pen.close()
     assert pen.pids() == frozenset()
+
+
+def test_a_pen_that_somebody_is_in_stays(pen: UnifiedPen) -> None:
+    with family_in(pen) as family:
+        assert not pen.close()
+        assert pen.pids() >= {each.pid for each in family}
+
+
+class FillingPen(OpenPen):
+    """A pen in which somebody is born again and again."""
+
+    def __init__(self) -> None:
+        self.kills = 0
+
+    def pids(self) -> frozenset[int]:
+        return frozenset({1})
+
+    def kill(self) -> None:
+        self.kills += 1
+
+    def close(self) -> bool:
+        return False
+
+
+async def test_a_pen_that_fills_again_is_killed_again_and_holds_up_nobody() -> None:
+    pen, turns = FillingPen(), 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    turning = asyncio.create_task(turn())
+    await empty(pen)
+    await take_away(pen)
+    turning.cancel()
+
+    assert pen.kills > 1
+    assert turns > pen.kills
+
+
+@pytest.mark.parametrize("lives", [0, 1], ids=["before its first life", "between two lives"])
+async def test_a_keeper_that_stops_while_its_child_does_not_live_leaves_no_pen(lives: int) -> None:
+    name = f"longstop-test-{uuid4().hex[:8]}"
+    pen = make_pen(name)
+    if isinstance(pen, OpenPen):
+        pytest.skip("no group can be made")
+    spec = ChildSpec(name="broken", argv=(sys.executable, "-c", "raise SystemExit(3)"), env={})
+    policy = RestartPolicy(first_wait=50.0)
+    said = MemorySink()
+    keeper = Keeper(spec, bus=Bus([said]), clock=SystemClock(), policy=policy, pen=pen)
+    with life_line_of_children() as life_line:
+        keeping = asyncio.create_task(keeper.keep(life_line))
+        if lives:
+            await until(lambda: sum(isinstance(event, ChildDied) for event in said.events) == 2, "it has died twice")
+
+        went = await keeper.stop(5.0, asyncio.Event())
+        await asyncio.wait_for(keeping, 20)
+
+    assert went
+    assert not [folder for folder in _groups() if folder.name == name]
+
+
+def _groups() -> list[Path]:
+    own = [own_folder(controller) for controller, _ in KINDS.values()]
+    return [each for folder in own if folder is not None for each in folder.iterdir()]
 
 
 def test_a_machine_without_groups_gives_an_open_pen(tmp_path: Path) -> None:

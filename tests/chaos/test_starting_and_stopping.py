@@ -179,6 +179,29 @@ async def test_children_that_do_not_listen_are_gone_when_the_time_is_over_both_o
 
 
 @pytest.mark.req("FR-005")
+async def test_a_real_scraper_and_api_that_hear_nothing_are_gone_when_the_time_is_over(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    """With three seconds; `scripts/chaos stubborn` takes the thirty that are usual, and a browser."""
+    log = tmp_path / "log"
+    async with up({**environ, "LONGSTOP_STOP_SECONDS": "3"}, log) as process:
+        await until(lambda: started(log, "api")() and started(log, "scraper")(), "it starts")
+        family = psutil.Process(process.pid).children(recursive=True)
+        for each in family:
+            each.send_signal(signal.SIGSTOP)  # no signal but the last one reaches them
+
+        began = monotonic()
+        process.terminate()
+        ended = await asyncio.wait_for(process.wait(), 40)
+        seconds = monotonic() - began
+
+        assert ended == Exit.FORCED
+        # Four fifths are the children's, and a tenth of that is kept for the second of them.
+        assert 2.0 <= seconds < 15
+        assert not [each for each in family if is_alive(each)]
+
+
+@pytest.mark.req("FR-005")
 async def test_asked_twice_it_ends_now(tmp_path: Path) -> None:
     async with stubborn(tmp_path, stop_within=300.0) as (process, family):
         process.terminate()

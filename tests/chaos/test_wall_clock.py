@@ -1,13 +1,21 @@
-"""The wall clock leaps an hour ahead and back: nothing restarts, opens or expires by it."""
+"""The wall clock leaps an hour ahead and back: nothing restarts, opens, expires or looks old by it."""
 
 import asyncio
 import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.acceptance.harness import assert_nothing_lost, read_log
-from tests.chaos.running import in_play, until
+from longstop.clock import SystemClock
+from longstop.errors import UsageError
+from tests.acceptance.harness import assert_nothing_lost, read_log, told
+from tests.chaos.running import Running, in_play, is_alive, until, until_true
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -42,32 +50,170 @@ def libfaketime() -> Path:
     pytest.skip("libfaketime is missing: apt-get install faketime")
 
 
-@pytest.mark.req("NFR-005", "NFR-009")
-async def test_an_hour_ahead_and_two_back_move_nothing(libfaketime: Path, tmp_path: Path) -> None:
-    shift = tmp_path / "shift"
-    shift.write_text("+0s\n")
-    faked = {
+class Witness:
+    """Asks `/health` all the time, and keeps every answer."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self.answers: list[dict[str, Any]] = []
+        self.unanswered: list[str] = []
+
+    @asynccontextmanager
+    async def asking(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self._ask())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _ask(self) -> None:
+        while True:
+            try:
+                self.answers.append((await self._running.stage.api.get("/health")).body)
+            except UsageError as error:
+                self.unanswered.append(str(error))
+            await asyncio.sleep(0.05)
+
+    @property
+    def complaints(self) -> list[Any]:
+        """Return what was told that is not healthy."""
+        return [
+            *self.unanswered,
+            *((each["status"], each["reasons"]) for each in self.answers if each["status"] != "healthy"),
+        ]
+
+    @property
+    def ages(self) -> list[float]:
+        """Return how old the matches were said to be."""
+        return [entry["data_age_seconds"] for each in self.answers for entry in each["per_match_status"]]
+
+
+def faked(libfaketime: Path, shift: Path) -> dict[str, str]:
+    """Return the environment of a process whose wall clock is shifted by what stands in a file."""
+    set_clock(shift, "+0s")
+    return {
         "LD_PRELOAD": str(libfaketime),
         "FAKETIME_TIMESTAMP_FILE": str(shift),
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }
 
+
+def set_clock(shift: Path, leap: str) -> None:
+    shift.write_text(f"{leap}\n")
+
+
+async def leap_about(shift: Path, log: Path) -> None:
+    """Set the clock ahead, back and right again; play is followed under each."""
+    for leap in ("+3600s", "-3600s", "+0s"):
+        set_clock(shift, leap)
+        polls = len(told(read_log(log), "poll.succeeded"))
+        await asyncio.sleep(3)
+        await until(lambda: len(told(read_log(log), "poll.succeeded")) > polls + 1, f"play is followed at {leap}")  # noqa: B023
+
+
+def assert_it_leapt(said: list[dict[str, Any]]) -> None:
+    moments = [event["at"] for event in said]
+    assert (max(moments) - min(moments)).total_seconds() > 7000
+
+
+def assert_nothing_moved(witness: Witness, said: list[dict[str, Any]]) -> None:
+    assert [event for event in said if event["event"] in UNWANTED] == []
+    assert len(witness.answers) > 20
+    assert witness.complaints == []
+    assert max(witness.ages) < 30
+
+
+@pytest.mark.req("NFR-005", "NFR-009", "FR-012")
+async def test_an_hour_ahead_and_two_back_move_nothing(libfaketime: Path, tmp_path: Path) -> None:
+    shift = tmp_path / "shift"
     async with in_play(matches=2, speed=2.0) as running:
-        await running.replace_up(**faked)
+        await running.replace_up(**faked(libfaketime, shift))
         pids = [running.pid_of(name) for name in ("up", "scraper", "api")]
-        told_before = len(read_log(running.stage.log))
-        for leap in ("+3600s", "-3600s", "+0s"):
-            shift.write_text(f"{leap}\n")
-            polls = len(running.told("poll.succeeded"))
-            await asyncio.sleep(3)
-            await until(lambda: len(running.told("poll.succeeded")) > polls + 1, f"play is followed at {leap}")  # noqa: B023
+        told_before, witness = len(read_log(running.stage.log)), Witness(running)
+        await until_true(is_healthy, running)
+
+        async with witness.asking():
+            await leap_about(shift, running.stage.log)
+
         said = read_log(running.stage.log)[told_before:]
         left = [running.pid_of(name) for name in ("up", "scraper", "api")]
         verdict = await running.verdict()
 
-    moments = [event["at"] for event in said]
-    assert (max(moments) - min(moments)).total_seconds() > 7000  # the leaps were real
-    assert [event for event in said if event["event"] in UNWANTED] == []
+    assert_it_leapt(said)
+    assert_nothing_moved(witness, said)
     assert left == pids
     assert_nothing_lost(verdict)
+
+
+@pytest.mark.req("NFR-005", "NFR-009", "FR-012")
+@pytest.mark.parametrize("leaping", ["scraper", "api"])
+async def test_processes_whose_wall_clocks_differ_by_an_hour_agree_on_every_age(
+    leaping: str, libfaketime: Path, tmp_path: Path
+) -> None:
+    shift, logs = tmp_path / "shift", {name: tmp_path / f"{name}.log" for name in ("scraper", "api")}
+    async with in_play(matches=2, speed=2.0) as running, AsyncExitStack() as stack:
+        running.up.send_signal(signal.SIGTERM)
+        await until(lambda: not is_alive(running.up), "the supervisor stops")
+        began, witness = SystemClock().now(), Witness(running)
+        alone = [
+            await stack.enter_async_context(
+                started(running, name, log, faked(libfaketime, shift) if name == leaping else {})
+            )
+            for name, log in logs.items()
+        ]
+        await until_true(running.is_fresh_since, began)
+        await until_true(is_healthy, running)
+
+        async with witness.asking():
+            await leap_about(shift, logs["scraper"])
+
+        said = [event for log in logs.values() for event in read_log(log)]
+        still_alive = [process.returncode is None for process in alone]
+        # The account lets a fresh scraper read everything, for which there has to be a supervisor.
+        await stack.aclose()
+        began = SystemClock().now()
+        await running.start_up()
+        await until_true(running.is_fresh_since, began)
+        verdict = await running.verdict()
+
+    assert_nothing_moved(witness, said)
+    if leaping == "scraper":  # the API says next to nothing while all is well
+        assert_it_leapt(said)
+    else:
+        assert_it_was_told(witness)
+    assert all(still_alive)
+    assert_nothing_lost(verdict)
+
+
+def assert_it_was_told(witness: Witness) -> None:
+    hours = {each["timestamp"][11:13] for each in witness.answers}
+    assert len(hours) >= 3
+
+
+async def is_healthy(running: Running) -> bool:
+    try:
+        return bool((await running.stage.api.get("/health")).body["status"] == "healthy")
+    except UsageError:
+        return False
+
+
+@asynccontextmanager
+async def started(running: Running, verb: str, log: Path, more: dict[str, str]) -> AsyncIterator[Process]:
+    """Run one process without a supervisor."""
+    with log.open("wb") as out:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "longstop", verb),
+            env={**running.environ, **more},
+            stdin=DEVNULL,
+            stdout=out,
+            stderr=out,
+        )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        await asyncio.wait_for(process.wait(), 40)

@@ -122,9 +122,9 @@ async def test_a_life_that_ended_before_it_saw_an_outcome_is_closed_by_the_next(
         first.begin(RecoveryKind.RECYCLE, trigger="t", subject="ours")
         other.begin(RecoveryKind.RESTART, trigger="t", subject="theirs")
         await eventually(lambda: len(stored(path)) == 2)
-    await asyncio.sleep(0.002)  # moments are stored to the millisecond
+    clock_set_back = ManualClock(CLOCK.now() - timedelta(hours=1))
 
-    async with (second := an_audit(path)).writing(Bus()):
+    async with (second := Recoveries(path, process="scraper", clock=clock_set_back)).writing(Bus()):
         second.begin(RecoveryKind.RECYCLE, trigger="t", subject="new")
         await eventually(lambda: len(stored(path)) == 3)
 

@@ -11,7 +11,7 @@ import termios
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -67,7 +67,8 @@ def a_scraper(node: DataDirectory, reply: Reply = DONE) -> Iterator[list[Command
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        yield taken
+        with node.lock():
+            yield taken
     finally:
         ending.set()
         thread.join()
@@ -126,6 +127,34 @@ def test_what_was_not_done_is_told_on_stderr_and_by_the_exit(node: DataDirectory
         done = run(node.path, "recycle")
 
     assert (done.exit_code, done.stdout, done.stderr) == (code, "", "No.\n")
+
+
+def test_an_order_where_nobody_lives_is_refused_at_once_and_not_written_down(node: DataDirectory) -> None:
+    began = time.monotonic()
+
+    done = run(node.path, "recycle")
+
+    assert done.exit_code == 3
+    assert done.stderr == f"Nobody is heard: no scraper runs on {node.path}. Start one and ask again.\n"
+    assert time.monotonic() - began < 10
+    assert not CommandBook(node.ops_db, SystemClock()).take(8)
+
+
+@pytest.mark.parametrize("sign", ["a supervisor's lock", "a beat from a container"])
+def test_an_order_waits_for_a_scraper_of_which_there_is_a_sign(
+    node: DataDirectory, sign: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longstop.model.command.EXPIRES_AFTER_SECONDS", 0.5)
+
+    with ExitStack() as stack:
+        if "lock" in sign:
+            stack.enter_context(node.lock("supervisor"))
+        else:
+            beat(node)
+        done = run(node.path, "recycle")
+
+    assert done.exit_code == 3
+    assert done.stderr.startswith("No scraper took this")
 
 
 @pytest.mark.parametrize("verb", ["unwatch", "pause", "resume"])

@@ -46,7 +46,7 @@ def measured() -> NodeBeat:
         a_beat(errors=3),
         grade="degraded",
         resources=Resources(pids=(1,), rss_bytes=50 * 1024 * 1024, cpu_percent=7.5),
-        rates=Rates(average_latency_ms=12.4, last_success_at=NOW - timedelta(seconds=4)),
+        rates=Rates(average_latency_ms=12.4, last_success_at=NOW - timedelta(seconds=4), last_success_seconds=4.0),
     )
 
 

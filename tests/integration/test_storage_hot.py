@@ -218,3 +218,33 @@ def test_a_view_that_is_only_held_when_a_scraper_starts_is_waited_for_and_kept(
     assert len(failures) == 1
     second.close()
     reader.close()
+
+
+def test_times_of_an_earlier_boot_are_told_by_the_wall_clock_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = replace(hot_row(), record=replace(hot_row().record, last_poll_monotonic=7.0))
+    sign = replace(beat(), beat_monotonic=8.0)
+    writer = quick_writer(path)
+    writer.put(row)
+    writer.beat(sign)
+    writer.close()
+    reader = SqliteHotReader(path)
+    same_boot = (reader.row(1), list(reader.records()), list(reader.beats()))
+
+    monkeypatch.setattr("longstop.hot.sqlite.this_boot", lambda: "another one")
+
+    assert same_boot == (row, [row.record], [sign])
+    assert (reader.row(1), list(reader.records())) == (hot_row(), [hot_row().record])
+    assert list(reader.beats()) == [beat()]
+    reader.close()
+
+
+def test_where_no_boot_can_be_told_from_another_only_the_wall_clock_counts(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longstop.hot.sqlite.this_boot", lambda: None)
+    writer, reader = quick_writer(path), SqliteHotReader(path)
+    writer.beat(replace(beat(), beat_monotonic=8.0))
+    writer.close()
+
+    assert list(reader.beats()) == [beat()]
+    reader.close()

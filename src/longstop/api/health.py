@@ -1,33 +1,32 @@
 """The document of `/health`. Every number is measured; what is not measured is null, never zero."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 
 from longstop.api.shapes import iso_or_none, match_path
-from longstop.api.view import age_seconds
-from longstop.clock import to_iso
+from longstop.api.view import record_age, shown_age
+from longstop.clock import Moment, to_iso
 from longstop.model.match import MonitoringRecord, Phase
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
 from longstop.supervision.grades import IN_PLAY, Grade, match_grade
-from longstop.supervision.verdict import MAX_ERRORS_A_MINUTE, SILENT_AFTER, heard
+from longstop.supervision.verdict import MAX_ERRORS_A_MINUTE, heard, is_silent
 
 
 def health_facts(
     beats: Sequence[NodeBeat],
     records: Sequence[MonitoringRecord],
     *,
-    started_at: datetime,
-    now: datetime,
+    started: Moment,
+    now: Moment,
 ) -> dict[str, Any]:
     """Return what is known; the verdict on it, and how old it is, are said when it is served."""
     active = heard(beats, now)
     memory = [memory_mb(beat) for beat in active]
     total_memory = added(memory)
     return {
-        "timestamp": to_iso(now),
-        "uptime_seconds": age_seconds(started_at, now),
+        "timestamp": to_iso(now.wall),
+        "uptime_seconds": shown_age(now.monotonic - started.monotonic),
         "active_scraper_count": len(active),
         "total_matches_scraping": sum(record.phase is Phase.ACTIVE for record in records),
         "total_memory_mb": total_memory,
@@ -57,23 +56,20 @@ def health_facts(
     }
 
 
-def match_entries(
-    beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: datetime
-) -> list[dict[str, Any]]:
+def match_entries(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: Moment) -> list[dict[str, Any]]:
     """Return how each match is that is not archived, with what it costs its scraper."""
     costs = {match_id: cost for beat in heard(beats, now) for match_id, cost in beat.costs.items()}
     shown = (record for record in records if record.phase is not Phase.ARCHIVED)
     return [_match_entry(record, costs.get(record.match_id, MatchCost()), now) for record in shown]
 
 
-def _match_entry(record: MonitoringRecord, cost: MatchCost, now: datetime) -> dict[str, Any]:
-    polled_at = record.last_poll_at
+def _match_entry(record: MonitoringRecord, cost: MatchCost, now: Moment) -> dict[str, Any]:
     return {
         "match_id": str(record.ref),
         # Our own address of the match: the site's may carry a secret.
         "url": match_path(record),
-        "last_update_iso8601": iso_or_none(polled_at),
-        "data_age_seconds": age_seconds(polled_at, now) if polled_at else None,
+        "last_update_iso8601": iso_or_none(record.last_poll_at),
+        "data_age_seconds": record_age(record, now),
         "health_status": match_grade(record, now).value,
         "status": record.status.value,
         "phase": record.phase.value,
@@ -95,13 +91,13 @@ def _match_entry(record: MonitoringRecord, cost: MatchCost, now: datetime) -> di
     }
 
 
-def _scraper(beat: NodeBeat, now: datetime) -> dict[str, Any]:
+def _scraper(beat: NodeBeat, now: Moment) -> dict[str, Any]:
     used = beat.resources
     return {
         "scraper_id": beat.node,
         "start_time": to_iso(beat.started_at),
         "last_heartbeat": to_iso(beat.beat_at),
-        "uptime_seconds": age_seconds(beat.started_at, beat.beat_at),
+        "uptime_seconds": beat.uptime_seconds,
         "errors_last_minute": beat.errors_last_minute,
         "memory_mb": memory_mb(beat),
         "cpu_percent": used.cpu_percent if used else None,
@@ -111,9 +107,9 @@ def _scraper(beat: NodeBeat, now: datetime) -> dict[str, Any]:
     }
 
 
-def scraper_grade(beat: NodeBeat, now: datetime) -> Grade:
+def scraper_grade(beat: NodeBeat, now: Moment) -> Grade:
     """Return how a scraper is: as it says, unless it says nothing, or has too many errors to be believed."""
-    if abs(now - beat.beat_at) > SILENT_AFTER:
+    if is_silent(beat, now):
         return Grade.FAILING
     is_troubled = beat.errors_last_minute > MAX_ERRORS_A_MINUTE
     return Grade.DEGRADED if is_troubled and beat.grade == Grade.HEALTHY else Grade(beat.grade)
@@ -143,6 +139,5 @@ def _known(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _oldest_in_play(records: Sequence[MonitoringRecord], now: datetime) -> float | None:
-    polls = [record.last_poll_at for record in records if record.status in IN_PLAY and record.last_poll_at]
-    return age_seconds(min(polls), now) if polls else None
+def _oldest_in_play(records: Sequence[MonitoringRecord], now: Moment) -> float | None:
+    return max(_known(record_age(record, now) for record in records if record.status in IN_PLAY), default=None)

@@ -10,6 +10,7 @@ from longstop.api.guard import json_response
 from longstop.api.lookup import Lookup, not_read_yet
 from longstop.api.matches import MAX_INTEGER
 from longstop.api.view import from_store
+from longstop.clock import Moment
 from longstop.model.snapshot import Snapshot, delta
 from longstop.storage.base import MatchRow
 
@@ -59,7 +60,7 @@ class HistoryRoutes:
     def _about(self, match: MatchRow, newest: Snapshot) -> dict[str, object]:
         row = self._lookup.hot.row(match.match_id)
         view = from_store(match, newest, row.record if row else None)
-        return shapes.metadata(view, self._lookup.open_findings(match), self._lookup.clock.now())
+        return shapes.metadata(view, self._lookup.open_findings(match), Moment.of(self._lookup.clock))
 
 
 def _snapshot(kept: list[Snapshot], sequence: int, match: MatchRow) -> Snapshot:

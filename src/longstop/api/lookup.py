@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from longstop.api import shapes
 from longstop.api.auth import Bearer, Permission, TokenVerifier
 from longstop.api.view import MatchView, from_hot, from_store
-from longstop.clock import Clock
+from longstop.clock import Clock, Moment
 from longstop.errors import UsageError
 from longstop.model.match import MonitoringRecord, Sport, parse_match_id
 from longstop.storage.base import HotReader, MatchReader, MatchRow
@@ -82,7 +82,7 @@ class Lookup:
 
     def headers(self, match: MatchRow) -> dict[str, str]:
         """Return the headers of an answer about a match: its age, and that it is to be asked again."""
-        return shapes.age_headers(self.view(match), self.clock.now()) | REVALIDATE
+        return shapes.age_headers(self.view(match), Moment.of(self.clock)) | REVALIDATE
 
     def open_findings(self, match: MatchRow) -> int:
         return sum(stored.closed_at is None for stored in self.reader.findings(match.match_id))

@@ -10,6 +10,7 @@ from longstop.api import described, shapes
 from longstop.api.auth import Permission
 from longstop.api.guard import json_response
 from longstop.api.lookup import REVALIDATE, Lookup, not_read_yet
+from longstop.clock import Moment
 from longstop.model.match import MatchStatus, Phase
 from longstop.storage.base import MatchFilter, MatchRow
 
@@ -48,7 +49,7 @@ class MatchRoutes:
         view = self._lookup.view(match)
         if view is None:
             raise not_read_yet(match)
-        now = self._lookup.clock.now()
+        now = Moment.of(self._lookup.clock)
         headers = shapes.age_headers(view, now) | REVALIDATE | {"ETag": f'"{view.checksum}"'}
         if is_known(request.headers.getlist("if-none-match"), view.checksum):
             return Response(status_code=304, headers=headers)
@@ -67,7 +68,7 @@ class MatchRoutes:
         wanted = MatchFilter(status=status, phase=phase, source=source, sport=sport, after_id=after, limit=limit + 1)
         found = self._lookup.reader.matches(wanted)
         page, more = found[:limit], len(found) > limit
-        now = self._lookup.clock.now()
+        now = Moment.of(self._lookup.clock)
         records = self._lookup.records(page)
         entries = [shapes.match_entry(match, records.get(match.match_id), now) for match in page]
         next_after = page[-1].match_id if more else None

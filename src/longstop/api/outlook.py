@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
 from typing import Any, Protocol
 
 import msgspec
@@ -11,7 +10,7 @@ from msgspec import Struct
 from longstop.api.glance import Glance
 from longstop.api.health import health_facts
 from longstop.api.status import status_document
-from longstop.clock import Clock
+from longstop.clock import Clock, Moment
 from longstop.model.match import MonitoringRecord
 from longstop.model.recovery import Recovery
 from longstop.storage.base import HotReader, MatchFilter, MatchReader, NodeBeat
@@ -37,7 +36,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     beats: Sequence[NodeBeat]
     records: Sequence[MonitoringRecord]
     judged: Verdict
-    taken_at: datetime
+    taken_at: Moment
     #: JSON, without its opening brace: what is said of it now goes before it.
     facts: bytes
 
@@ -57,13 +56,13 @@ class Outlook:
         hot: HotReader,
         recoveries: ReadsRecoveries,
         clock: Clock,
-        started_at: datetime,
+        started: Moment,
         config: Mapping[str, Any] | None = None,
         bus: Bus | None = None,
     ) -> None:
         self._hot = hot
         self._clock = clock
-        self._started_at = started_at
+        self._started = started
         self._config = config or {}
         bus = bus or Bus()
         self._live = Glance("the live view", self._picture, clock=clock, bus=bus)
@@ -86,7 +85,7 @@ class Outlook:
     def health(self) -> Answer:
         """Return the answer to `/health`."""
         newest = self._live.newest
-        facts = newest.value.facts if newest else self._facts((), (), self._clock.now())
+        facts = newest.value.facts if newest else self._facts((), (), Moment.of(self._clock))
         judged = self._judged()
         head = msgspec.json.encode(
             {
@@ -102,7 +101,7 @@ class Outlook:
 
     def status(self) -> dict[str, Any]:
         """Return the document of `/status`, made of the newest that is known."""
-        newest, audit, now = self._live.newest, self._audit.newest, self._clock.now()
+        newest, audit, now = self._live.newest, self._audit.newest, Moment.of(self._clock)
         picture = newest.value if newest else None
         document = status_document(
             self._judged(),
@@ -133,11 +132,11 @@ class Outlook:
         store_age = self._store.age_seconds
         if store_age is None or store_age > BLIND_AFTER_SECONDS:
             reasons.append("the store cannot be read")
-        newest = self._live.newest
+        newest, now = self._live.newest, Moment.of(self._clock)
         if newest is None or self._is_blind():
             reasons.append("the live view cannot be read")
-        elif not heard(newest.value.beats, self._clock.now()):
-            reasons.append(silence(newest.value.beats, self._clock.now()))
+        elif not heard(newest.value.beats, now):
+            reasons.append(silence(newest.value.beats, now))
         return reasons
 
     def _judged(self) -> Verdict:
@@ -154,10 +153,10 @@ class Outlook:
 
     def _picture(self) -> Picture:
         beats, records = self._hot.beats(), self._hot.records()
-        now = self._clock.now()
+        now = Moment.of(self._clock)
         judged = verdict(beats, records, now)
         facts = self._facts(beats, records, now)
         return Picture(beats=beats, records=records, judged=judged, taken_at=now, facts=facts)
 
-    def _facts(self, beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: datetime) -> bytes:
-        return msgspec.json.encode(health_facts(beats, records, started_at=self._started_at, now=now))[1:]
+    def _facts(self, beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: Moment) -> bytes:
+        return msgspec.json.encode(health_facts(beats, records, started=self._started, now=now))[1:]

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from longstop.api.view import MatchView, age_seconds
-from longstop.clock import to_iso
+from longstop.api.view import MatchView, record_age
+from longstop.clock import Moment, to_iso
 from longstop.model.event import (
     NOT_CRITICAL,
     SIDED,
@@ -46,11 +46,11 @@ def iso_or_none(moment: datetime | None) -> str | None:
     return to_iso(moment) if moment else None
 
 
-def metadata(view: MatchView, open_findings: int, now: datetime) -> dict[str, Any]:
+def metadata(view: MatchView, open_findings: int, now: Moment) -> dict[str, Any]:
     """Return what is said about a payload, beside it."""
     return {
         "scraped_at": to_iso(view.polled_at),
-        "data_age_seconds": age_seconds(view.polled_at, now),
+        "data_age_seconds": view.age_at(now),
         "captured_at": to_iso(view.captured_at),
         "sequence": view.sequence,
         "checksum": view.checksum,
@@ -68,18 +68,18 @@ def splice_metadata(payload: bytes, about: dict[str, Any]) -> bytes:
     return b"".join((payload[:-1], comma, b'"_metadata":', msgspec.json.encode(about), b"}"))
 
 
-def age_headers(view: MatchView | None, now: datetime) -> dict[str, str]:
+def age_headers(view: MatchView | None, now: Moment) -> dict[str, str]:
     """Return the headers that say how old an answer is; a match never read has no age, rather than a made-up one."""
     if view is None:
         return {"X-Data-Sync": SyncState.RECOVERING.value}
     return {
         "X-Data-Freshness": to_iso(view.polled_at),
-        "X-Data-Age-Seconds": f"{age_seconds(view.polled_at, now):.3f}",
+        "X-Data-Age-Seconds": f"{view.age_at(now):.3f}",
         "X-Data-Sync": view.sync.value,
     }
 
 
-def match_entry(match: MatchRow, record: MonitoringRecord | None, now: datetime) -> dict[str, Any]:
+def match_entry(match: MatchRow, record: MonitoringRecord | None, now: Moment) -> dict[str, Any]:
     """Return a match's line in the list."""
     polled_at = record.last_poll_at if record else None
     return {
@@ -89,7 +89,7 @@ def match_entry(match: MatchRow, record: MonitoringRecord | None, now: datetime)
         "status": match.status.value,
         "phase": match.phase.value,
         "start_time": iso_or_none(match.start_at),
-        "data_age_seconds": age_seconds(polled_at, now) if polled_at else None,
+        "data_age_seconds": record_age(record, now),
         "last_poll_at": iso_or_none(polled_at),
         "sync": record.sync.value if record else None,
         "url": match_path(match),

@@ -8,8 +8,8 @@ import msgspec
 
 from longstop.api.health import added, match_entries, megabytes
 from longstop.api.shapes import iso_or_none
-from longstop.api.view import age_seconds
-from longstop.clock import to_iso
+from longstop.api.view import record_age, shown_age
+from longstop.clock import Moment, to_iso
 from longstop.model.match import MonitoringRecord, Phase
 from longstop.model.recovery import Recovery
 from longstop.storage.base import NodeBeat
@@ -36,7 +36,7 @@ def status_document(
     recoveries: Sequence[Recovery] | None,
     *,
     config: Mapping[str, Any],
-    now: datetime,
+    now: Moment,
 ) -> dict[str, Any]:
     """Return everything that is known at one moment; `None` for what could not be read."""
     active = heard(beats, now)
@@ -47,7 +47,7 @@ def status_document(
         "status": judged.status.value,
         "reasons": judged.reasons,
         "notes": judged.notes,
-        "generated_at": to_iso(now),
+        "generated_at": to_iso(now.wall),
         "freshness": _freshness(records, now),
         "queue_depth": added(beat.waiting for beat in active),
         "active_tasks": added(beat.looking for beat in active),
@@ -82,12 +82,14 @@ def recovery_entry(recovery: Recovery) -> dict[str, Any]:
     }
 
 
-def _freshness(records: Sequence[MonitoringRecord], now: datetime) -> dict[str, Any]:
+def _freshness(records: Sequence[MonitoringRecord], now: Moment) -> dict[str, Any]:
     """Return how old the matches in play are that do not rest."""
     ages = [
-        age_seconds(record.last_poll_at, now)
+        age
         for record in records
-        if record.status in IN_PLAY and record.phase is not Phase.PAUSED and record.last_poll_at
+        if record.status in IN_PLAY
+        and record.phase is not Phase.PAUSED
+        and (age := record_age(record, now)) is not None
     ]
     median = percentile(ages, 0.5)
     return {
@@ -103,7 +105,7 @@ def _successes(beats: Sequence[NodeBeat]) -> list[datetime]:
     return [beat.rates.last_success_at for beat in beats if beat.rates.last_success_at is not None]
 
 
-def _process(beat: NodeBeat, now: datetime) -> dict[str, Any]:
+def _process(beat: NodeBeat, now: Moment) -> dict[str, Any]:
     used = beat.resources
     return {
         "scraper_id": beat.node,
@@ -111,8 +113,8 @@ def _process(beat: NodeBeat, now: datetime) -> dict[str, Any]:
         "grade": beat.grade,
         "grade_since": iso_or_none(beat.graded_at),
         "grade_reason": beat.grade_reason or None,
-        "beat_age_seconds": age_seconds(beat.beat_at, now),
-        "uptime_seconds": age_seconds(beat.started_at, beat.beat_at),
+        "beat_age_seconds": shown_age(beat.silence_at(now)),
+        "uptime_seconds": beat.uptime_seconds,
         "pids": used.pids if used else None,
         "rss_mb": megabytes(used.rss_bytes if used else None),
         "pss_mb": megabytes(used.pss_bytes if used else None),

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from longstop.clock import Moment
 from longstop.model.match import MonitoringRecord, Phase, SyncState
 from longstop.model.snapshot import Snapshot
 from longstop.storage.base import HotRow, MatchRow
@@ -19,8 +20,13 @@ class MatchView(Struct, frozen=True, kw_only=True):
     captured_at: datetime
     #: The last accepted poll: what the age is measured from.
     polled_at: datetime
+    #: The same, by the clock that never jumps; `None` where only the store knows it.
+    polled_monotonic: float | None = None
     scraper_id: str
     sync: SyncState
+
+    def age_at(self, now: Moment) -> float:
+        return shown_age(now.seconds_since(self.polled_at, self.polled_monotonic))
 
 
 def from_hot(match: MatchRow, row: HotRow) -> MatchView | None:
@@ -34,6 +40,7 @@ def from_hot(match: MatchRow, row: HotRow) -> MatchView | None:
         sequence=row.sequence,
         captured_at=row.captured_at,
         polled_at=row.record.last_poll_at or row.captured_at,
+        polled_monotonic=row.record.last_poll_monotonic,
         scraper_id=row.scraper_id,
         sync=row.record.sync,
     )
@@ -50,11 +57,18 @@ def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | N
         sequence=snapshot.sequence,
         captured_at=snapshot.created_at,
         polled_at=polled_at or snapshot.created_at,
+        polled_monotonic=record.last_poll_monotonic if record else None,
         scraper_id=snapshot.scraper_id,
         sync=record.sync if record else unwatched,
     )
 
 
-def age_seconds(moment: datetime, now: datetime) -> float:
-    """Return how long ago a moment was, to the millisecond; two clocks that differ never make it negative."""
-    return max(0.0, round((now - moment).total_seconds(), 3))
+def shown_age(seconds: float) -> float:
+    """Return an age as it is shown: to the millisecond; two clocks that differ never make it negative."""
+    return max(0.0, round(seconds, 3))
+
+
+def record_age(record: MonitoringRecord | None, now: Moment) -> float | None:
+    """Return how old what is known of a match is; `None` when nothing is."""
+    age = record.age_at(now) if record else None
+    return None if age is None else shown_age(age)

@@ -8,7 +8,7 @@ from longstop.api.outlook import Outlook
 from longstop.api.secret import Secret
 from longstop.api.server import build_app, run_server
 from longstop.app.common import life, make_bus, run_until_stopped
-from longstop.clock import Clock, SystemClock
+from longstop.clock import Clock, Moment, SystemClock
 from longstop.hot.sqlite import SqliteHotReader
 from longstop.settings import Settings
 from longstop.storage.audit import RecoveryReader
@@ -61,7 +61,7 @@ def _outlook(directory: DataDirectory, settings: Settings, clock: Clock, bus: Bu
         hot=SqliteHotReader(directory.hot_db),
         recoveries=RecoveryReader(directory.ops_db),
         clock=clock,
-        started_at=clock.now(),
+        started=Moment.of(clock),
         config={
             "concurrency_cap": settings.scraper.fetching.concurrency_cap,
             "polling_interval_seconds": settings.scraper.lifecycle.polling_interval,

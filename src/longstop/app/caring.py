@@ -5,10 +5,11 @@ import os
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 
-import psutil
+from msgspec.structs import replace
 
+from longstop.app.common import OwnMemory
 from longstop.app.listeners import Listeners
-from longstop.clock import Clock
+from longstop.clock import Clock, Moment
 from longstop.errors import RestartNeeded
 from longstop.fetching.browser.pool import BrowserPool
 from longstop.model.match import MonitoringRecord
@@ -16,6 +17,7 @@ from longstop.model.resources import MatchCost
 from longstop.storage.base import HotWriter, NodeBeat
 from longstop.storage.directory import DataDirectory
 from longstop.supervision.caretaker import Caretaker, Recycle
+from longstop.supervision.grades import Grade
 from longstop.supervision.health_log import HealthLog
 from longstop.supervision.lag import LoopWatch
 from longstop.supervision.meter import Meter
@@ -30,6 +32,7 @@ BEAT_SECONDS = 1.0
 #: How often the matches are looked through, but for the time after a recycle: then every second.
 LOOK_SECONDS = 5.0
 MEASURE_SECONDS = 5.0
+STOPPED = "it was asked to stop, and has"
 #: Of those who are left alone, so many are told in each beat.
 MAX_BREAKERS = 50
 
@@ -61,7 +64,9 @@ class Caring:
         bus: Bus,
         clock: Clock,
         stall_after: float,
+        is_supervised: bool,
     ) -> None:
+        self._is_supervised = is_supervised
         self._node = directory.node_id
         self._schedulers = schedulers
         self._browsers = browsers
@@ -70,8 +75,8 @@ class Caring:
         self._hot = hot
         self._bus = bus
         self._clock = clock
-        self._started_at = clock.now()
-        self._process = psutil.Process()
+        self._started = Moment.of(clock)
+        self._own_memory = OwnMemory()
         self._meter = Meter(clock.monotonic)
         self._costs: dict[int, MatchCost] = {}
         self._log = HealthLog(directory.ops_db, clock=clock)
@@ -84,6 +89,7 @@ class Caring:
             bus=bus,
             clock=clock,
             stall_after=stall_after,
+            lacks=listeners.lacks.now,
         )
 
     @asynccontextmanager
@@ -93,6 +99,7 @@ class Caring:
         try:
             async with self._log.writing(self._bus):
                 yield
+            self._hot.beat(self._last_beat())
         finally:
             ending.set()
 
@@ -122,16 +129,20 @@ class Caring:
             self._bus.emit(TaskFailed.by(error, task="care"))
 
     def beat(self) -> NodeBeat:
-        standing, rates = self._caretaker.standing, self._listeners.rates.rates()
+        now, standing, rates = Moment.of(self._clock), self._caretaker.standing, self._listeners.rates.rates()
+        # A site that somebody has paused is not asked for its listing: nobody misses it.
+        awake = {name: each for name, each in self._schedulers.items() if not each.is_resting}
         return NodeBeat(
             node=self._node,
             pid=os.getpid(),
-            started_at=self._started_at,
-            beat_at=self._clock.now(),
-            rss_bytes=self._process.memory_info().rss,
+            started_at=self._started.wall,
+            beat_at=now.wall,
+            beat_monotonic=now.monotonic,
+            uptime_seconds=round(now.monotonic - self._started.monotonic, 3),
+            rss_bytes=self._own_memory.rss_bytes(),
             errors_last_minute=rates.errors_last_minute,
-            # A site that somebody has paused is not asked for its listing: nobody misses it.
-            listed_at={name: each.listed_at for name, each in self._schedulers.items() if not each.is_resting},
+            listed_at={name: each.listed_at for name, each in awake.items()},
+            unlisted_seconds={name: round(each.unlisted_seconds, 3) for name, each in awake.items()},
             grade=standing.grade.value,
             graded_at=self._caretaker.graded_at,
             grade_reason=standing.reason,
@@ -144,6 +155,14 @@ class Caring:
             paused_sources=tuple(name for name, each in self._schedulers.items() if each.is_resting),
             costs=self._costs,
         )
+
+    def _last_beat(self) -> NodeBeat:
+        """Return what a scraper says that was asked to stop, so that nobody takes it for well until it is missed.
+
+        A supervisor is going to start the next one, or ends the API too: then this is not the end of everything.
+        """
+        beat = replace(self.beat(), grade=Grade.DEGRADED.value, grade_reason=STOPPED, graded_at=self._clock.now())
+        return replace(beat, is_over=not self._is_supervised)
 
     def _measured_costs(self) -> dict[int, MatchCost]:
         matches = [

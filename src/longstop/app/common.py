@@ -4,7 +4,9 @@ import asyncio
 import os
 import signal
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+import psutil
 
 from longstop import __version__
 from longstop.clock import Clock
@@ -23,6 +25,19 @@ def make_bus(process: str, settings: Settings, clock: Clock, *more: Sink) -> Bus
     """Return a bus whose events go to stderr as JSON lines, and to `more`."""
     log = LogSink(process=process, level=settings.scraper.monitoring.logging.level, clock=clock)
     return Bus([log, *more])
+
+
+class OwnMemory:
+    """Measures this process; the last figure stands while the machine has no file left to read it from."""
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._rss_bytes = 0
+
+    def rss_bytes(self) -> int:
+        with suppress(OSError, psutil.Error):
+            self._rss_bytes = self._process.memory_info().rss
+        return self._rss_bytes
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from longstop.supervision.audit import Recoveries
 from longstop.supervision.auditing import Auditing
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.errors_table import ErrorsTable
+from longstop.telemetry.lacks import Lacks
 from longstop.telemetry.left_alone import LeftAlone
 from longstop.telemetry.match_logs import MatchLogs
 from longstop.telemetry.metrics import Metrics
@@ -24,6 +25,7 @@ class Listeners:
         monitoring, node = settings.scraper.monitoring, directory.node_id
         self.rates = RateSink(clock)
         self.left_alone = LeftAlone(clock)
+        self.lacks = Lacks(clock)
         self.metrics = Metrics()
         self.recoveries = Recoveries(directory.ops_db, process="scraper", clock=clock)
         self.auditing = Auditing(self.recoveries, clock)
@@ -34,7 +36,7 @@ class Listeners:
             if monitoring.webhook.url
             else None
         )
-        known = (self.rates, self.left_alone)
+        known = (self.rates, self.left_alone, self.lacks)
         self._counts = (*known, self.metrics) if monitoring.prometheus.enabled else known
 
     @property

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 
-import psutil
 from msgspec import Struct
 
-from longstop.clock import Clock
+from longstop.app.common import OwnMemory
+from longstop.clock import Clock, Moment
 from longstop.fetching.browser.pool import BrowserPool
 from longstop.settings import Prometheus
 from longstop.telemetry.bus import Bus
@@ -41,7 +41,7 @@ def watching(
     lag: Callable[[], float | None] = lambda: None,
 ) -> Watching:
     """Return a look at schedulers and browsers that changes nothing. It belongs on their loop."""
-    process = psutil.Process()
+    own = OwnMemory()
 
     def take() -> Watched:
         return Watched(
@@ -49,7 +49,7 @@ def watching(
             records=[record for scheduler in schedulers for record in scheduler.records],
             waiting=[request.priority for request in dispatcher.waiting],
             findings=[finding.kind for scheduler in schedulers for finding in scheduler.findings],
-            rss_bytes=process.memory_info().rss,
+            rss_bytes=own.rss_bytes(),
             loop_lag_seconds=lag(),
             browsers=browsers.census(),
             proxy_bytes=browsers.meter.used_bytes if browsers.meter else None,
@@ -78,7 +78,7 @@ class Pages:
         async with self._turn:
             now = self._clock.monotonic()
             if self._kept is None or now - self._kept.taken_at >= PAGE_KEPT_SECONDS:
-                reading = self._metrics.read(self._watching(), self._clock.now())
+                reading = self._metrics.read(self._watching(), Moment.of(self._clock))
                 self._kept = _Page(await asyncio.to_thread(_expose, reading), now)
             return self._kept.text
 
@@ -93,7 +93,7 @@ def _expose(reading: Reading) -> bytes:
 async def _sample(metrics: Metrics, watching: Watching, bus: Bus, clock: Clock) -> None:
     while True:
         try:
-            metrics.sample(watching().records, clock.now())
+            metrics.sample(watching().records, Moment.of(clock))
         except Exception as error:  # a bug in the metrics must neither end the watching nor be silent
             bus.emit(TaskFailed.by(error, task="metrics"))
         await asyncio.sleep(SAMPLE_SECONDS)

@@ -1,10 +1,11 @@
 """The scraper process: owns matches, looks at them, stores what changed."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 
-from longstop.app.browsers import browser_pool
+from longstop.app.browsers import browser_pool, scratch_of
 from longstop.app.caring import Caring, recycling
 from longstop.app.common import life, make_bus, run_until_stopped
 from longstop.app.listeners import Listeners
@@ -22,6 +23,7 @@ from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages import ErrorPages, NoPages
 from longstop.storage.error_pictures import ErrorPictures
 from longstop.storage.sqlite import SqliteMatchStore
+from longstop.supervision.parent import parent_fd
 from longstop.supervision.room import MeasuredRoom
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import HotViewFailed, StoreFailed
@@ -36,14 +38,14 @@ async def run_scraper(settings: Settings) -> None:
     directory = DataDirectory.open(settings.data)
     listeners = Listeners(settings, directory, clock)
     bus = make_bus("scraper", settings, clock, *listeners.sinks)
-    with directory.lock(), life(bus, "scraper"):
+    with directory.lock(), life(bus, "scraper"), scratch_of(directory) as scratch:
         async with listeners.at_work(bus), _open_store(directory) as store, _open_hot(directory, bus) as hot:
             is_kept = settings.scraper.monitoring.keep_error_pages
             pages = ErrorPages(directory.storage / "error_pages") if is_kept else NoPages()
             pictures = ErrorPictures(directory.storage / "errors") if is_kept else None
             node = directory.node_id
             room = MeasuredRoom(settings.scraper.resources.memory.min_available_mb << 20)
-            browsers = browser_pool(settings.scraper.browser, directory, bus)
+            browsers = browser_pool(settings.scraper.browser, directory, scratch, bus)
             workshop = Workshop(
                 settings,
                 store=store,
@@ -75,6 +77,7 @@ async def run_scraper(settings: Settings) -> None:
                     bus=bus,
                     clock=clock,
                     stall_after=settings.supervision.stalled_after,
+                    is_supervised=parent_fd(os.environ) is not None,
                 )
                 watched = watching(
                     schedulers.values(), workshop.dispatcher, browsers, node, lambda: caring.lag.lag_seconds

@@ -18,6 +18,7 @@ from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.cgroups import memory_limit
 from longstop.supervision.exits import Exit
 from longstop.supervision.keeper import ChildSpec, outlive_children
+from longstop.supervision.lag import LoopWatch
 from longstop.supervision.listening import Listening
 from longstop.supervision.memory import MEGABYTE, MemoryLimits, effective
 from longstop.supervision.orphans import OrphanSweep
@@ -60,11 +61,12 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> Exit:
                 ("sweep for orphans", orphans.run),
                 ("weigh processes", weighing.run),
                 ("listen to beats", listening.run),
+                ("watch the event loop", LoopWatch(bus, clock.monotonic).run),
                 ("audit", auditing.run),
             ]
             ended = await supervisor.run(loops)
             await orphans.sweep()
-            auditing.look()
+            await auditing.see_out()
             return ended
 
 

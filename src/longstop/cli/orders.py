@@ -3,21 +3,26 @@
 They write a command into the data directory and wait for its answer; whoever may read that directory needs no token.
 """
 
+from __future__ import annotations
+
 import getpass
 import re
 import sys
 import time
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longstop.cli.options import Data, existing_data
-from longstop.clock import SystemClock
+from longstop.clock import Moment, SystemClock
 from longstop.errors import UsageError
 from longstop.model.command import Command, CommandKind, CommandState
 from longstop.model.match import parse_match_id
 from longstop.settings import Settings
+
+if TYPE_CHECKING:
+    from longstop.storage.directory import DataDirectory
 
 LOOK_EVERY_SECONDS = 0.1
 #: After this long without anybody who takes it, a person wants to know what is waited for.
@@ -87,7 +92,11 @@ def _order(settings: Settings, kind: CommandKind, argument: str) -> None:
     from longstop.storage.commands import CommandBook, Question
     from longstop.storage.directory import DataDirectory
 
-    book = CommandBook(DataDirectory.open(settings.data).ops_db, SystemClock())
+    directory = DataDirectory.open(settings.data)
+    if not _lives_anybody(directory):
+        print(f"Nobody is heard: no scraper runs on {directory.path}. Start one and ask again.", file=sys.stderr)
+        raise typer.Exit(EXITS[CommandState.EXPIRED])
+    book = CommandBook(directory.ops_db, SystemClock())
     try:
         asked = book.ask(Question(kind=kind, argument=argument, asked_by=f"cli: {getpass.getuser()}"[:100]))
         answered = _wait(book.command, asked)
@@ -96,6 +105,24 @@ def _order(settings: Settings, kind: CommandKind, argument: str) -> None:
     is_done = answered.state is CommandState.DONE
     print(answered.answer, file=sys.stdout if is_done else sys.stderr)
     raise typer.Exit(EXITS[answered.state])
+
+
+def _lives_anybody(directory: DataDirectory) -> bool:
+    """Return whether there is a scraper that could take an order, or a supervisor that is about to start one.
+
+    In another container it holds a lock that we cannot see, and is heard all the same.
+    """
+    from longstop.doctor.holders import lock_holder
+    from longstop.hot.sqlite import SqliteHotReader
+    from longstop.supervision.verdict import heard
+
+    if any(lock_holder(directory.path / f"{role}.lock") for role in ("scraper", "supervisor")):
+        return True
+    reader = SqliteHotReader(directory.hot_db)
+    try:
+        return bool(heard(reader.beats(), Moment.of(SystemClock())))
+    finally:
+        reader.close()
 
 
 def _wait(look: Callable[[int], Command | None], command: Command) -> Command:

@@ -1,13 +1,12 @@
 """How it goes, read from a data directory: what `health` and `top` show, judged as the API judges it."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from longstop.clock import Clock
+from longstop.clock import Clock, Moment
 from longstop.model.command import StandingOrder
 from longstop.model.match import MonitoringRecord
 from longstop.model.recovery import Recovery
@@ -24,7 +23,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     #: The newest first; `None` when they could not be read.
     recoveries: Sequence[Recovery] | None
     standing: Sequence[StandingOrder] = ()
-    taken_at: datetime
+    taken_at: Moment
 
     def document(self) -> dict[str, Any]:
         """Return it as `/status` tells it."""
@@ -51,7 +50,7 @@ class Camera:
         from longstop.supervision.verdict import verdict
 
         beats, records = self._hot.beats(), self._hot.records()
-        now = self._clock.now()
+        now = Moment.of(self._clock)
         recoveries, standing = self._from_ops()
         return Picture(
             judged=verdict(beats, records, now),

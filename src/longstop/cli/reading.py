@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from longstop.cli.options import Data, Json, existing_data, settings_for
-from longstop.clock import SystemClock
+from longstop.clock import Moment, SystemClock
 from longstop.errors import UsageError
 from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, OverSummary, Result
 from longstop.model.event import StoredEvent
@@ -124,7 +124,7 @@ def _entries(settings: Settings) -> Iterator[dict[str, Any]]:
     from longstop.storage.directory import DataDirectory
 
     reader, hot = _reader(settings), SqliteHotReader(DataDirectory.open(settings.data).hot_db)
-    now = SystemClock().now()
+    now = Moment.of(SystemClock())
     after = 0
     while page := reader.matches(MatchFilter(after_id=after)):
         for match in page:

@@ -1,18 +1,18 @@
 """What `longstop top` shows. Pure: a picture and the height of a terminal come in, a screen goes out."""
 
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from longstop.cli.picture import Picture
+from longstop.clock import Moment
 from longstop.model.match import MatchStatus, MonitoringRecord, Phase
 from longstop.model.recovery import RecoveryOutcome
 from longstop.storage.base import NodeBeat
 from longstop.supervision.grades import IN_PLAY
-from longstop.supervision.verdict import SILENT_AFTER
+from longstop.supervision.verdict import is_silent
 
 #: Ages up to here are what a poll every 2.5 s gives; beyond the second limit somebody should look.
 FRESH_SECONDS, OLD_SECONDS = 10.0, 60.0
@@ -64,7 +64,7 @@ def _heading(picture: Picture) -> RenderableType:
     line = Table.grid(expand=True)
     line.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     line.add_column(justify="right", no_wrap=True)
-    line.add_row(said, Text(f"{picture.taken_at:%H:%M:%S} UTC", style="dim"))
+    line.add_row(said, Text(f"{picture.taken_at.wall:%H:%M:%S} UTC", style="dim"))
     return line
 
 
@@ -80,7 +80,7 @@ def _some(sentences: Sequence[str], most: int, style: str) -> list[RenderableTyp
     return [*shown, _line(f"  and {more} more", "dim")] if more > 0 else shown
 
 
-def _nodes(beats: Sequence[NodeBeat], now: datetime, hidden: Collection[str]) -> Table:
+def _nodes(beats: Sequence[NodeBeat], now: Moment, hidden: Collection[str]) -> Table:
     table = _table(*(name for name in _NODE_COLUMNS if name not in hidden))
     for beat in beats:
         cells = dict(zip(_NODE_COLUMNS, _node(beat, now), strict=True))
@@ -90,12 +90,11 @@ def _nodes(beats: Sequence[NodeBeat], now: datetime, hidden: Collection[str]) ->
     return table
 
 
-def _node(beat: NodeBeat, now: datetime) -> tuple[Text | str, ...]:
-    is_silent = abs(now - beat.beat_at) > SILENT_AFTER
+def _node(beat: NodeBeat, now: Moment) -> tuple[Text | str, ...]:
     used = beat.resources
     return (
         _plain(beat.node),
-        Text("silent", "bold red") if is_silent else Text(beat.grade, _GRADES.get(beat.grade, "")),
+        Text("silent", "bold red") if is_silent(beat, now) else Text(beat.grade, _GRADES.get(beat.grade, "")),
         str(beat.pid),
         "-" if used is None else str(len(used.pids)),
         _megabytes(used.rss_bytes if used else None),
@@ -121,7 +120,7 @@ def _matches(picture: Picture, rows: int, hidden: Collection[str]) -> Table:
     return table
 
 
-def _match(record: MonitoringRecord, now: datetime) -> tuple[Text | str, ...]:
+def _match(record: MonitoringRecord, now: Moment) -> tuple[Text | str, ...]:
     age = _age(record, now)
     return (
         _plain(str(record.ref)),
@@ -137,10 +136,10 @@ def _match(record: MonitoringRecord, now: datetime) -> tuple[Text | str, ...]:
 
 
 def _breakers(picture: Picture) -> tuple[RenderableType, int]:
-    notes = [note for beat in picture.beats for note in beat.breakers]
+    notes = [(note, beat.silence_at(picture.taken_at)) for beat in picture.beats for note in beat.breakers]
     table = _table("left alone", "what", "state", "for s", "why")
-    for note in notes[:MOST_BREAKERS]:
-        left = max(0.0, (note.until - picture.taken_at).total_seconds()) if note.until else None
+    for note, told_ago in notes[:MOST_BREAKERS]:
+        left = None if note.left_seconds is None else max(0.0, note.left_seconds - told_ago)
         table.add_row(_plain(note.subject), note.scope, Text(note.state, "red"), _number(left), _plain(note.reason))
     return table, min(len(notes), MOST_BREAKERS)
 
@@ -181,9 +180,10 @@ def _table(*names: str) -> Table:
     return table
 
 
-def _age(record: MonitoringRecord, now: datetime) -> float:
+def _age(record: MonitoringRecord, now: Moment) -> float:
     """Return the age of what is known; nothing known is older than everything."""
-    return float("inf") if record.last_poll_at is None else max(0.0, (now - record.last_poll_at).total_seconds())
+    age = record.age_at(now)
+    return float("inf") if age is None else age
 
 
 def _age_style(record: MonitoringRecord, age: float) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 from msgspec import Struct
 
 from longstop.errors import FetchTimeout, ForbiddenTarget, SourceUnreachable
+from longstop.lacking import exhausted
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[tuple[Address, ...]]]
@@ -129,7 +130,7 @@ async def resolve_by_system(host: str, port: int) -> tuple[Address, ...]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise SourceUnreachable(f"the name {host} has no address: {error}") from error
+        raise exhausted(error) or SourceUnreachable(f"the name {host} has no address: {error}") from error
     return tuple(dict.fromkeys(ip_address(str(entry[4][0]).partition("%")[0]) for entry in found))
 
 

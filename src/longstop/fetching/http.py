@@ -11,12 +11,20 @@ from msgspec import Struct
 from pydantic import SecretStr
 
 from longstop.clock import Clock
-from longstop.errors import BodyTooLarge, ForbiddenTarget, SourceFailed, SourceUnreachable, belonging_to
+from longstop.errors import (
+    BodyTooLarge,
+    ForbiddenTarget,
+    ResourcesExhausted,
+    SourceFailed,
+    SourceUnreachable,
+    belonging_to,
+)
 from longstop.fetching.addresses import Resolve, Target, allowed_target, checked_addresses, resolve_by_system
 from longstop.fetching.answers import REDIRECTS, error_of, redirected
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.curl_errors import translated
 from longstop.fetching.guards import FetchPolicy
+from longstop.lacking import DESCRIPTORS, exhausted
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -53,15 +61,9 @@ class HttpFetcher:
         #: `host:port` to what curl is told about it. The host list bounds it, and all of it has been checked.
         self._pins: dict[str, str] = {}
         self._is_closed = False
-        self._session: AsyncSession[Response] = AsyncSession(
-            impersonate="chrome",
-            allow_redirects=False,
-            timeout=policy.longest_deadline_seconds,
-            max_clients=policy.max_connections,
-            trust_env=False,
-            discard_cookies=True,
-            curl_options=self._curl_options(),
-        )
+        #: What this machine lacked last time: curl, begun without it, never works again.
+        self._lack: str | None = None
+        self._session = self._new_session()
 
     async def fetch(self, request: FetchRequest) -> Page:
         with belonging_to(request.source, str(request)):
@@ -97,9 +99,9 @@ class HttpFetcher:
     async def _ask(self, request: FetchRequest) -> Answer:
         target = allowed_target(request.url, self._policy.hosts, self._policy.allow_private_addresses)
         await self._pin(target)
-        body = _CappedBody(self._policy.max_body_bytes)
-        with _foreign_errors():
-            response = await self._session.request(
+        body, session = _CappedBody(self._policy.max_body_bytes), await self._sound_session()
+        with self._foreign_errors():
+            response = await session.request(
                 cast(HttpMethod, request.method),
                 target.url,
                 data=request.body,
@@ -108,12 +110,42 @@ class HttpFetcher:
             )
         if self._is_closed:  # the library ends what is under way as if it had been good
             raise SourceUnreachable("the fetcher was closed under way")
+        if session is not self._session:
+            raise ResourcesExhausted(DESCRIPTORS)
         return Answer(
             status=response.status_code,
             headers=MappingProxyType({name.lower(): value or "" for name, value in response.headers.items()}),
             body=body.whole(),
             wire_bytes=response.response_size,
         )
+
+    def _new_session(self) -> AsyncSession[Response]:
+        return AsyncSession(
+            impersonate="chrome",
+            allow_redirects=False,
+            timeout=self._policy.longest_deadline_seconds,
+            max_clients=self._policy.max_connections,
+            trust_env=False,
+            discard_cookies=True,
+            curl_options=self._curl_options(),
+        )
+
+    async def _sound_session(self) -> AsyncSession[Response]:
+        """Return the session to ask by: after a lack a new one, and what waits in the old one is put off."""
+        if self._lack is not None:
+            self._lack = None
+            old, self._session = self._session, self._new_session()
+            await old.close()
+        return self._session
+
+    @contextmanager
+    def _foreign_errors(self) -> Iterator[None]:
+        try:
+            with _foreign_errors():
+                yield
+        except ResourcesExhausted as error:
+            self._lack = error.resource
+            raise
 
     async def _pin(self, target: Target) -> None:
         """Tell curl the checked addresses, so that no second lookup can change them.
@@ -178,6 +210,8 @@ def _foreign_errors() -> Iterator[None]:
     try:
         yield
     except CurlError as error:
-        raise translated(error) from error
+        raise exhausted(error) or translated(error) from error
+    except (OSError, MemoryError) as error:
+        raise exhausted(error) or SourceUnreachable(f"{type(error).__name__}: {error}") from error
     except (LookupError, ValueError) as error:  # the library reads headers in Python, and trips over strange ones
         raise SourceFailed(f"the answer's headers cannot be read: {error!r}") from error

@@ -10,6 +10,7 @@ import apsw
 import msgspec
 
 from longstop.errors import StorageError, StoreDamaged, StoreTooNew, UnsafeSQLite
+from longstop.hot.boots import beat_of_boot, record_of_boot, this_boot
 from longstop.model.match import MonitoringRecord
 from longstop.storage.base import MAX_MATCH_ID, HotRow, NodeBeat
 from longstop.storage.connection import Synchronous, open_writable, translated
@@ -132,7 +133,7 @@ class SqliteHotWriter:
                 if before is None or before.checksum != row.checksum:
                     connection.execute(_SQL["put_payload"], {"match_id": match_id, "payload": row.payload})
             for beat in beats.values():
-                connection.execute(_SQL["put_beat"], {"node": beat.node, "beat": _text(beat)})
+                connection.execute(_SQL["put_beat"], {"node": beat.node, "beat": _text(beat), "boot": this_boot()})
 
     def _open_if_possible(self) -> None:
         """Open the file; one that cannot be had now is asked for again with the first rows."""
@@ -170,10 +171,10 @@ class SqliteHotReader:
 
     def records(self, first: int = 1, last: int = MAX_MATCH_ID) -> Sequence[MonitoringRecord]:
         found = self._file.rows(_SQL["records"], {"first": first, "last": last})
-        return [_record(each["record"]) for each in found]
+        return [_record(each) for each in found]
 
     def beats(self) -> Sequence[NodeBeat]:
-        return [msgspec.json.decode(each["beat"], type=NodeBeat) for each in self._file.rows(_SQL["beats"])]
+        return [_beat(each) for each in self._file.rows(_SQL["beats"])]
 
     def close(self) -> None:
         self._file.close()
@@ -204,8 +205,12 @@ def _text(record: MonitoringRecord | NodeBeat) -> str:
     return msgspec.json.encode(record).decode()
 
 
-def _record(text: str) -> MonitoringRecord:
-    return msgspec.json.decode(text, type=MonitoringRecord)
+def _record(row: Row) -> MonitoringRecord:
+    return record_of_boot(msgspec.json.decode(row["record"], type=MonitoringRecord), row["boot"], this_boot())
+
+
+def _beat(row: Row) -> NodeBeat:
+    return beat_of_boot(msgspec.json.decode(row["beat"], type=NodeBeat), row["boot"], this_boot())
 
 
 def _view_columns(row: HotRow) -> dict[str, Any]:
@@ -216,12 +221,13 @@ def _view_columns(row: HotRow) -> dict[str, Any]:
         "checksum": row.checksum,
         "captured_at": iso(row.captured_at),
         "scraper_id": row.scraper_id,
+        "boot": this_boot(),
     }
 
 
 def _hot_row(row: Row) -> HotRow:
     return HotRow(
-        record=_record(row["record"]),
+        record=_record(row),
         sequence=row["sequence"],
         checksum=row["checksum"],
         payload=row["payload"],

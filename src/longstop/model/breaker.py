@@ -15,4 +15,6 @@ class BreakerNote(Struct, frozen=True, kw_only=True):
     since: datetime
     #: When it is tried again; `None` when that is not known.
     until: datetime | None = None
+    #: How long that is from when this was told.
+    left_seconds: float | None = None
     reason: str = ""

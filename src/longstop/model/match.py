@@ -7,6 +7,7 @@ from typing import Self
 
 from msgspec import Struct
 
+from longstop.clock import Moment
 from longstop.errors import IllegalTransition, UsageError
 
 _SOURCE_NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
@@ -133,6 +134,8 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     sync: SyncState
     #: The last accepted poll, also when it brought nothing new: what freshness is measured from.
     last_poll_at: datetime | None
+    #: The same, by the clock that never jumps; `None` of a poll that an earlier run took, or an earlier boot.
+    last_poll_monotonic: float | None = None
     start_at: datetime | None = None
     #: The last look, good or not: what the next one keeps its distance from.
     last_attempt_at: datetime | None = None
@@ -157,3 +160,9 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     sport: Sport = Sport.CRICKET
     #: Whether nobody could be asked last time: its site is left alone, or has asked for rest.
     is_held: bool = False
+
+    def age_at(self, now: Moment) -> float | None:
+        """Return the seconds since the last accepted poll, whatever the wall clock did; `None` before the first."""
+        if self.last_poll_at is None:
+            return None
+        return max(0.0, now.seconds_since(self.last_poll_at, self.last_poll_monotonic))

@@ -16,6 +16,8 @@ class Rates(Struct, frozen=True, kw_only=True):
     average_latency_ms: float | None = None
     p95_latency_ms: float | None = None
     last_success_at: datetime | None = None
+    #: How long ago that was, when the counts were made.
+    last_success_seconds: float | None = None
 
     @property
     def failure_ratio(self) -> float | None:

@@ -1,7 +1,6 @@
 """The audit on SQLite: what was done without a person, in `ops.db`; any process writes it, anybody reads it."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +36,10 @@ class RecoveryWriter:
             connection.execute(_SQL["prune_same_recoveries"], {"kept": KEPT_OF_THE_SAME})
             connection.execute(_SQL["prune_recoveries"], {"kept": KEPT})
 
-    def give_up(self, process: str, before: datetime, observed: str) -> None:
-        """Close what a former life of a process began and did not see through."""
+    def give_up(self, process: str, observed: str) -> None:
+        """Close what a process has begun and not seen through; for its next life, before that writes anything."""
         with self._file.transaction() as connection:
-            bindings = {"process": process, "before": to_iso(before), "observed": observed}
-            connection.execute(_SQL["give_up_recoveries"], bindings)
+            connection.execute(_SQL["give_up_recoveries"], {"process": process, "observed": observed})
 
     def close(self) -> None:
         self._file.close()

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from longstop.clock import Moment
 from longstop.model.breaker import BreakerNote
 from longstop.model.event import Event, StoredEvent
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, Sport
@@ -204,11 +205,16 @@ class NodeBeat(Struct, frozen=True, kw_only=True):
     pid: int
     started_at: datetime
     beat_at: datetime
+    #: The same, by the clock that never jumps and that all processes of a machine share; `None` of an earlier boot.
+    beat_monotonic: float | None = None
+    uptime_seconds: float = 0.0
     rss_bytes: int
     #: Failures of the last minute, over all matches.
     errors_last_minute: int
     #: When each source's listing was last read; `None` before the first time.
     listed_at: dict[str, datetime | None] = {}
+    #: How long ago that was at the time of the beat; before the first time, how long it has been waited for.
+    unlisted_seconds: dict[str, float] = {}
     #: `healthy`, `degraded`, `failing` or `recovering`, since when, and why.
     grade: str = "healthy"
     graded_at: datetime | None = None
@@ -226,6 +232,12 @@ class NodeBeat(Struct, frozen=True, kw_only=True):
     paused_sources: tuple[str, ...] = ()
     #: What each match takes, by its number.
     costs: dict[int, MatchCost] = {}
+    #: Whether it is the last one: the scraper was asked to stop, has done so, and nobody starts it again by himself.
+    is_over: bool = False
+
+    def silence_at(self, now: Moment) -> float:
+        """Return the seconds since this beat; below zero, it is of a wall clock that was set back since."""
+        return now.seconds_since(self.beat_at, self.beat_monotonic)
 
 
 class HotWriter(Protocol):

@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 
 from longstop.errors import StorageError, StoreDamaged, UnsafeSQLite
+from longstop.lacking import exhausted
 from longstop.storage.migrate import Database, migrate
 
 #: Versions before this one can corrupt a WAL when two connections write and checkpoint at the same moment.
@@ -29,6 +30,8 @@ _MEANINGS: Mapping[type[apsw.Error], str] = {
 
 
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+#: What SQLite says of a file that it could not open, read or hold in memory, whatever the reason.
+_MAY_BE_A_LACK = (apsw.CantOpenError, apsw.IOError, apsw.NoMemError)
 
 
 class Synchronous(StrEnum):
@@ -45,6 +48,9 @@ def is_safe_sqlite(version: str) -> bool:
 
 
 def as_storage_error(error: apsw.Error, path: Path) -> StorageError:
+    lack = exhausted(error) if isinstance(error, _MAY_BE_A_LACK) else None
+    if lack is not None:
+        return lack
     meaning = _MEANINGS.get(type(error), "SQLite refused")
     kind = StoreDamaged if isinstance(error, _DAMAGE) else StorageError
     return kind(f"{path.name}: {meaning} ({type(error).__name__}: {error})")

@@ -1,6 +1,6 @@
 """Whether there is memory for one watch more, and which watches go first when there is none. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 from msgspec import Struct
@@ -32,8 +32,7 @@ def admission(available_bytes: int, needed_bytes: int) -> Refusal | None:
     return Refusal(available_bytes=available_bytes, needed_bytes=needed_bytes)
 
 
-def idle_ones(active_at: Mapping[Key, float], now: float, spared: Iterable[Key] = ()) -> list[Key]:
+def idle_ones(active_at: Mapping[Key, float], now: float) -> list[Key]:
     """Return the watches that end first, the longest idle one before the others; moments are monotonic."""
-    others = frozenset(spared)
-    idle = [key for key, at in active_at.items() if now - at >= IDLE_SECONDS and key not in others]
+    idle = [key for key, at in active_at.items() if now - at >= IDLE_SECONDS]
     return sorted(idle, key=lambda key: active_at[key])

@@ -43,7 +43,6 @@ class Recoveries:
         self._unwritten: dict[str, Recovery] = {}
         #: Begun, and its outcome not seen yet.
         self._open: set[str] = set()
-        self._born_at = clock.now()
         self._has_tidied = False
         self._background = Background("recoveries", self._flush, every_seconds=RETRY_EVERY_SECONDS)
         self._bus = Bus()
@@ -100,8 +99,8 @@ class Recoveries:
         self._background.wake()
 
     def _flush(self) -> bool:
-        if not self._has_tidied:
-            self._writer.give_up(self._process, self._born_at, _UNSEEN)
+        if not self._has_tidied:  # before anything of this life is written: whatever waits there is of a former one
+            self._writer.give_up(self._process, _UNSEEN)
             self._has_tidied = True
         with self._lock:
             taken = dict(self._unwritten)

@@ -5,11 +5,13 @@ from collections.abc import Collection
 
 from longstop.clock import Clock
 from longstop.fetching.browser import processes
+from longstop.model.recovery import RecoveryKind
 from longstop.supervision.actions import Actions, Began, Entry, Key
 from longstop.supervision.audit import Recoveries, Ticket
 from longstop.telemetry.events import Telemetry
 
 LOOK_SECONDS = 1.0
+LAST_LOOK_SECONDS = 0.1
 
 
 class Auditing:
@@ -29,6 +31,13 @@ class Auditing:
         while True:
             self.look()
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def see_out(self) -> None:
+        """Look until the outcome of every sweep was seen: at the end of a process nobody else is going to."""
+        self.look()
+        while any(key.kind is RecoveryKind.SWEEP for key in self._tickets):
+            await asyncio.sleep(LAST_LOOK_SECONDS)
+            self.look()
 
     def look(self) -> None:
         self._write(self._actions.tick(self._clock.monotonic(), still_alive))

@@ -33,6 +33,8 @@ from longstop.telemetry.events import (
     HealthFailing,
     HealthRecovering,
     HealthRestored,
+    MachineEased,
+    MachineShort,
     TaskFailed,
     Telemetry,
 )
@@ -71,6 +73,7 @@ class Caretaker:
         bus: Bus,
         clock: Clock,
         stall_after: float = STALL_SECONDS,
+        lacks: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self._node = node
         self._recycle = recycle
@@ -79,6 +82,9 @@ class Caretaker:
         self._bus = bus
         self._clock = clock
         self._freshness = Freshness(stall_after)
+        #: Says what this machine lacks now.
+        self._lacks = lacks
+        self._told_lacks: frozenset[str] = frozenset()
         self._next_at = clock.monotonic() + EVALUATED_EVERY_SECONDS
         self._recycling: _Recycling | None = None
         #: Recycles that did not help, by match.
@@ -95,7 +101,8 @@ class Caretaker:
         """See how it goes; act when it is time. Raise `RestartNeeded` when nothing else is left."""
         now = self._clock.monotonic()
         self._freshness.observe(records, now)
-        sample = self._freshness.sample(now)
+        sample = replace(self._freshness.sample(now), lacks=self._lacks())
+        self._tell_lacks(frozenset(sample.lacks))
         if self._recycling is not None:
             self._see_outcome(self._recycling, sample, now)
         elif now >= self._next_at:
@@ -105,10 +112,18 @@ class Caretaker:
             if self.standing.grade is Grade.FAILING:
                 self._act(sample)
 
+    def _tell_lacks(self, lacks: frozenset[str]) -> None:
+        """Tell what has begun to lack, once, and what is there again."""
+        before, self._told_lacks = self._told_lacks, lacks
+        for resource in sorted(lacks - before):
+            self._bus.emit(MachineShort(resource=resource))
+        for resource in sorted(before - lacks):
+            self._bus.emit(MachineEased(resource=resource))
+
     def _act(self, sample: Sample) -> None:
         match remedy(sample, self._vain):
             case Remedy.RECYCLE:
-                self._begin([age for age in sample.offenders if not age.is_held])
+                self._begin(sample.askable)
             case Remedy.RESTART:
                 raise RestartNeeded(f"{self.standing.reason}, and making everything afresh has not helped")
             case Remedy.HOLD:

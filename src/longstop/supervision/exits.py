@@ -3,7 +3,15 @@
 import errno
 from enum import IntEnum
 
-from longstop.errors import DataDirectoryInUse, LongstopError, RestartNeeded, SettingsError, StorageError, UsageError
+from longstop.errors import (
+    DataDirectoryInUse,
+    LongstopError,
+    ResourcesExhausted,
+    RestartNeeded,
+    SettingsError,
+    StorageError,
+    UsageError,
+)
 
 
 class Exit(IntEnum):
@@ -58,6 +66,7 @@ _BY_ERRNO = {
 }
 #: The first that fits counts.
 _BY_KIND: tuple[tuple[type[LongstopError], Exit], ...] = (
+    (ResourcesExhausted, Exit.RESOURCES),
     (DataDirectoryInUse, Exit.LOCKED),
     (StorageError, Exit.STORAGE),
     (SettingsError, Exit.SETTINGS),
@@ -73,6 +82,12 @@ def exit_of(error: BaseException) -> Exit:
     if isinstance(error, OSError):
         return _BY_ERRNO.get(error.errno or 0, Exit.FAILED)
     return next((code for kind, code in _BY_KIND if isinstance(error, kind)), Exit.FAILED)
+
+
+def of_failed_start(error: OSError) -> Exit:
+    """Return the number for a program that could not be started at all."""
+    code = exit_of(error)
+    return code if code in (Exit.RESOURCES, Exit.MEMORY) else Exit.NOT_STARTED
 
 
 def describe(exit_code: int) -> str:

@@ -5,13 +5,13 @@ HEALTHY ⇄ DEGRADED → FAILING → RECOVERING → HEALTHY
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 from enum import IntEnum, StrEnum
 from math import ceil
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from longstop.clock import Moment
 from longstop.errors import IllegalTransition
 from longstop.model.match import MatchStatus, MonitoringRecord, Phase
 
@@ -69,6 +69,8 @@ class Sample(Struct, frozen=True, kw_only=True):
     paused: int = 0
     #: So long without a good look anywhere is a stall.
     stall_after: float = STALL_SECONDS
+    #: What this machine does not give us.
+    lacks: tuple[str, ...] = ()
 
     @property
     def stall_seconds(self) -> float:
@@ -83,6 +85,11 @@ class Sample(Struct, frozen=True, kw_only=True):
     def offenders(self) -> tuple[Age, ...]:
         """Return those for which the sample is bad: all when nothing is read, else those not read for too long."""
         return self.ages if self.is_stalled else tuple(age for age in self.ages if age.seconds >= TOO_OLD_SECONDS)
+
+    @property
+    def askable(self) -> tuple[Age, ...]:
+        """Return those of them whom making things afresh may help; it also gives back what we hold ourselves."""
+        return tuple(age for age in self.offenders if self.lacks or not age.is_held)
 
 
 class Standing(Struct, frozen=True, kw_only=True):
@@ -99,7 +106,7 @@ def level_of(sample: Sample) -> Level:
         return Level.BAD
     seconds = [age.seconds for age in sample.ages]
     is_old = max(percentile(seconds, 0.5) or 0.0, percentile(seconds, 0.95) or 0.0) >= OLD_SECONDS
-    return Level.OLD if is_old or sample.paused else Level.GOOD
+    return Level.OLD if is_old or sample.paused or sample.lacks else Level.GOOD
 
 
 def after_interval(standing: Standing, sample: Sample) -> Standing:
@@ -143,17 +150,20 @@ def _moved(standing: Standing, to: Grade) -> Standing:
 
 def reason_of(sample: Sample) -> str:
     """Return what is wrong, in a sentence; empty when nothing is."""
+    lack = f"this machine has no {' and no '.join(sample.lacks)} left" if sample.lacks else ""
+    return "; ".join(part for part in (*_about_ages(sample), lack) if part)
+
+
+def _about_ages(sample: Sample) -> tuple[str, ...]:
     if sample.is_stalled:
-        return f"nothing in play was read for {sample.stall_seconds:.0f} s"
+        return (f"nothing in play was read for {sample.stall_seconds:.0f} s",)
     if sample.offenders:
-        return f"not read for {TOO_OLD_SECONDS:.0f} s: {_named(sample.offenders)}"
-    if level_of(sample) is Level.OLD:
-        old = [age for age in sample.ages if age.seconds >= OLD_SECONDS]
-        rest = f"{sample.paused} paused" if sample.paused else ""
-        return "; ".join(
-            part for part in (f"older than {OLD_SECONDS:.0f} s: {_named(old)}" if old else "", rest) if part
-        )
-    return ""
+        return (f"not read for {TOO_OLD_SECONDS:.0f} s: {_named(sample.offenders)}",)
+    if level_of(sample) is Level.GOOD:
+        return ()
+    old = [age for age in sample.ages if age.seconds >= OLD_SECONDS]
+    rest = f"{sample.paused} paused" if sample.paused else ""
+    return (f"older than {OLD_SECONDS:.0f} s: {_named(old)}" if old else "", rest)
 
 
 def _named(ages: Sequence[Age]) -> str:
@@ -172,12 +182,11 @@ FAILING_FAILURES, FAILING_SECONDS = 5, 300.0
 DEGRADED_FAILURES, DEGRADED_SECONDS = 2, 120.0
 
 
-def match_grade(record: MonitoringRecord, now: datetime) -> Grade:
+def match_grade(record: MonitoringRecord, now: Moment) -> Grade:
     """Return how one match is; only while it is in play and does not rest, its age counts."""
     is_paused = record.phase is Phase.PAUSED
     counts = record.status in IN_PLAY and not is_paused
-    polled_at = record.last_poll_at
-    age = (now - polled_at).total_seconds() if counts and polled_at else 0.0
+    age = (record.age_at(now) or 0.0) if counts else 0.0
     if record.consecutive_failures > FAILING_FAILURES or age > FAILING_SECONDS:
         return Grade.FAILING
     if (

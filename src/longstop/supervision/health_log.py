@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
-from longstop.clock import Clock
+from longstop.clock import Clock, Moment
 from longstop.model.match import MonitoringRecord
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
@@ -36,11 +36,11 @@ class HealthLog:
 
     def note(self, beat: NodeBeat, records: Iterable[MonitoringRecord]) -> None:
         """Take note of a node's beat and of how its matches are."""
-        now = self._clock.now()
+        now = Moment.of(self._clock)
         self._waiting.extend(self._changed(beat.node, records, beat.costs, now))
         if self._clock.monotonic() >= self._node_at:
             self._node_at = self._clock.monotonic() + NODE_EVERY_SECONDS
-            self._waiting.append(node_row(beat, now))
+            self._waiting.append(node_row(beat, now.wall))
 
     @asynccontextmanager
     async def writing(self, bus: Bus) -> AsyncIterator[None]:
@@ -49,7 +49,7 @@ class HealthLog:
         await asyncio.to_thread(self._writer.close)
 
     def _changed(
-        self, node: str, records: Iterable[MonitoringRecord], costs: Mapping[int, MatchCost], now: datetime
+        self, node: str, records: Iterable[MonitoringRecord], costs: Mapping[int, MatchCost], now: Moment
     ) -> Iterator[HealthRow]:
         before, self._grades = self._grades, {}
         for record in records:
@@ -82,23 +82,23 @@ def node_row(beat: NodeBeat, now: datetime) -> HealthRow:
         memory_mb=_megabytes(used.rss_bytes if used else None),
         cpu_percent=used.cpu_percent if used else None,
         update_latency_ms=None if latency is None else round(latency),
-        uptime_seconds=round((now - beat.started_at).total_seconds(), 1),
-        last_update_age_seconds=_age(beat.rates.last_success_at, now),
+        uptime_seconds=round(beat.uptime_seconds, 1),
+        last_update_age_seconds=_rounded(beat.rates.last_success_seconds),
     )
 
 
-def match_row(node: str, record: MonitoringRecord, grade: Grade, now: datetime, cost: MatchCost) -> HealthRow:
+def match_row(node: str, record: MonitoringRecord, grade: Grade, now: Moment, cost: MatchCost) -> HealthRow:
     return HealthRow(
         scraper_id=node,
         match_id=record.match_id,
         ref=str(record.ref),
-        timestamp=now,
+        timestamp=now.wall,
         health_status=grade.value,
         error_count=record.consecutive_failures,
         memory_mb=_megabytes(cost.pss_bytes),
         cpu_percent=cost.cpu_percent,
         polling_interval_seconds=record.interval_seconds,
-        last_update_age_seconds=_age(record.last_poll_at, now),
+        last_update_age_seconds=_rounded(record.age_at(now)),
     )
 
 
@@ -106,5 +106,5 @@ def _megabytes(count: int | None) -> float | None:
     return None if count is None else round(count / 1024 / 1024, 1)
 
 
-def _age(moment: datetime | None, now: datetime) -> float | None:
-    return None if moment is None else max(0.0, round((now - moment).total_seconds(), 1))
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

@@ -19,8 +19,8 @@ from longstop.settings import BEAT_FD_VARIABLE, PARENT_FD_VARIABLE
 from longstop.supervision.audit import Ticket
 from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.beats import BeatLine
-from longstop.supervision.exits import Exit, describe
-from longstop.supervision.pens import OpenPen, Pen
+from longstop.supervision.exits import describe, of_failed_start
+from longstop.supervision.pens import OpenPen, Pen, empty, take_away
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import ChildDied, ChildRenewed, ProcessStarted, ProcessStopped
 
@@ -122,6 +122,7 @@ class Keeper:
 
     async def keep(self, life_line: int) -> None:
         """Live one life after the other until it is over."""
+        await empty(self._pen)  # whoever a supervisor that was killed has left there
         deaths = 0
         while not self._stopping.is_set():
             # After a failure of ours one may still be alive: two at a time would be one too many.
@@ -152,12 +153,12 @@ class Keeper:
         async with self._starting:
             process = self._process
         self._stop_hearing()
-        if process is None:
-            return True
-        went = await _ask_to_stop(process, within, hurry)
+        went = process is None or await _ask_to_stop(process, within, hurry)
         await self._end_tree(process)
-        self._pen.close()
-        self._bus.emit(ProcessStopped(process=self.name, pid=process.pid))
+        await empty(self._pen)  # also between two lives
+        await take_away(self._pen)
+        if process is not None:
+            self._bus.emit(ProcessStopped(process=self.name, pid=process.pid))
         return went
 
     async def _live_once(self, life_line: int) -> tuple[int, int]:
@@ -168,8 +169,8 @@ class Keeper:
                     return 0, 0
                 process = self._process = await self._start(life_line)
                 self._hold(process.pid)
-        except OSError:  # no memory, no process slot, no such program: the next try may do better
-            return 0, Exit.NOT_STARTED
+        except OSError as error:  # no memory, no process slot, no such program: the next try may do better
+            return 0, of_failed_start(error)
         self._bus.emit(ProcessStarted(process=self.name, pid=process.pid, version=__version__))
         exit_code = await self._see_it_settle(process)
         if not self.is_over:
@@ -257,6 +258,7 @@ class Keeper:
             os.killpg(process.pid, signal.SIGKILL)
         for each in people:
             processes.kill(each.identity)
+        await empty(self._pen)
         with suppress(TimeoutError):
             async with asyncio.timeout(KILLED_WITHIN):
                 await process.wait()

@@ -31,7 +31,6 @@ class LoopWatch:
         self._thread_id = threading.get_ident()
         self._ticked_at = monotonic()
         self._lags: deque[float] = deque(maxlen=SHOWN_TICKS)
-        self._ending = threading.Event()
 
     @property
     def lag_seconds(self) -> float | None:
@@ -48,15 +47,16 @@ class LoopWatch:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        threading.Thread(target=self._watch, name="watch of the event loop", daemon=True).start()
+        ending = threading.Event()
+        threading.Thread(target=self._watch, args=(ending,), name="watch of the event loop", daemon=True).start()
         try:
             yield
         finally:
-            self._ending.set()
+            ending.set()
 
-    def _watch(self) -> None:
+    def _watch(self, ending: threading.Event) -> None:
         stalled_since: float | None = None
-        while not self._ending.wait(self._tick):
+        while not ending.wait(self._tick):
             ticked_at = self._ticked_at
             if stalled_since is not None and ticked_at != stalled_since:
                 self._bus.emit(LoopResumed(seconds=round(ticked_at - stalled_since, 1)))

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from longstop.fetching.browser.processes import Identity, family, look, usage
 from longstop.model.resources import Resources
@@ -25,7 +26,8 @@ class Meter:
 
         def work() -> None:
             while not ending.is_set():
-                self.newest = self.measure()
+                with suppress(OSError):  # no file is left to read it from: the last figures stand
+                    self.newest = self.measure()
                 ending.wait(every_seconds)
 
         threading.Thread(target=work, name="meter", daemon=True).start()

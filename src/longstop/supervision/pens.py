@@ -4,17 +4,16 @@ Version 2 of control groups ends a pen in one stroke, version 1 freezes it first
 right to make groups, the pen is open, and the supervisor walks the family of the child instead.
 """
 
+import asyncio
 import os
 import signal
-import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 from longstop.supervision.cgroups import ROOT, UNIFIED, own_folder
 
-#: How often a pen is emptied that fills again meanwhile.
+#: How often a pen is emptied that fills again meanwhile, or tried to be taken away.
 _ROUNDS = 20
 _ROUND_SECONDS = 0.01
 
@@ -31,11 +30,11 @@ class Pen(Protocol):
         ...
 
     def kill(self) -> None:
-        """End all who are in."""
+        """End all who are in at this moment; it waits for nobody."""
         ...
 
-    def close(self) -> None:
-        """Take the empty pen away."""
+    def close(self) -> bool:
+        """Take the pen away if it is empty; return whether it is gone."""
         ...
 
 
@@ -51,8 +50,8 @@ class OpenPen:
     def kill(self) -> None:
         pass
 
-    def close(self) -> None:
-        pass
+    def close(self) -> bool:
+        return True
 
 
 class UnifiedPen:
@@ -72,11 +71,12 @@ class UnifiedPen:
         try:
             _write(self._folder / "cgroup.kill", "1")
         except OSError:  # kernels before 5.14 have no such file
-            for _ in _while_filled(self._folder):
-                _kill_members(self._folder)
+            _kill_members(self._folder)
 
-    def close(self) -> None:
-        _remove(self._folder)
+    def close(self) -> bool:
+        with suppress(OSError):  # the last of them are still on their way out
+            self._folder.rmdir()
+        return not self._folder.exists()
 
 
 class FreezerPen(UnifiedPen):
@@ -84,16 +84,15 @@ class FreezerPen(UnifiedPen):
 
     def kill(self) -> None:
         state = self._folder / "freezer.state"
-        for _ in _while_filled(self._folder):
-            with suppress(OSError):
-                _write(state, "FROZEN")
-            _kill_members(self._folder)
-            with suppress(OSError):
-                _write(state, "THAWED")  # only then do they hear it
+        with suppress(OSError):
+            _write(state, "FROZEN")
+        _kill_members(self._folder)
+        with suppress(OSError):
+            _write(state, "THAWED")  # only then do they hear it
 
 
 def make_pen(name: str, root: Path = ROOT) -> Pen:
-    """Return a pen below our own group; one of that name that a former life left is emptied and used again."""
+    """Return a pen below our own group; one of that name that a former life left is used again, with who is in it."""
     for controller, kind in ((UNIFIED, UnifiedPen), ("freezer", FreezerPen)):
         own = own_folder(controller, root)
         if own is None:
@@ -101,21 +100,28 @@ def make_pen(name: str, root: Path = ROOT) -> Pen:
         with suppress(OSError):
             folder = own / name
             folder.mkdir(exist_ok=True)
-            if not os.access(folder / "cgroup.procs", os.W_OK):
-                _remove(folder)
-                continue
             pen = kind(folder)
-            pen.kill()
-            return pen
+            if os.access(folder / "cgroup.procs", os.W_OK):
+                return pen
+            pen.close()
     return OpenPen()
 
 
-def _while_filled(folder: Path) -> Iterator[None]:
+async def empty(pen: Pen) -> None:
+    """End all who are in, also those who are born meanwhile, without holding up anybody else."""
     for _ in range(_ROUNDS):
-        if not _members(folder):
+        pen.kill()
+        if not pen.pids():
             return
-        yield
-        time.sleep(_ROUND_SECONDS)
+        await asyncio.sleep(_ROUND_SECONDS)
+
+
+async def take_away(pen: Pen) -> None:
+    """Take an empty pen away, as soon as the last who were in it have gone."""
+    for _ in range(_ROUNDS):
+        if pen.close():
+            return
+        await asyncio.sleep(_ROUND_SECONDS)
 
 
 def _kill_members(folder: Path) -> None:
@@ -134,15 +140,3 @@ def _write(path: Path, text: str) -> None:
     # Not `write_text`: that would make a file where the kernel has none.
     with path.open("r+", encoding="ascii") as file:
         file.write(text)
-
-
-def _remove(folder: Path) -> None:
-    for _ in range(_ROUNDS):
-        try:
-            folder.rmdir()
-        except FileNotFoundError:
-            return
-        except OSError:  # the last of them are still on their way out
-            time.sleep(_ROUND_SECONDS)
-        else:
-            return

@@ -25,7 +25,7 @@ class Remedy(StrEnum):
 
 def remedy(sample: Sample, vain: Mapping[int, int]) -> Remedy:
     """Return what to do about a bad sample; `vain` counts the recycles that did not help, by match."""
-    askable = [age for age in sample.offenders if not age.is_held]
+    askable = sample.askable
     if not askable:
         return Remedy.HOLD
     if any(vain.get(age.match_id, 0) < MAX_RECYCLES for age in askable):

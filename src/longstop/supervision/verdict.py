@@ -5,12 +5,12 @@ what is true of single matches at this very moment.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
 from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from longstop.clock import Moment
 from longstop.model.match import MonitoringRecord, Phase, SyncState
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
@@ -18,13 +18,13 @@ from longstop.supervision.grades import IN_PLAY, OLD_SECONDS, Grade
 from longstop.supervision.telling import left_alone, silence
 
 #: A scraper not heard for this long counts as gone.
-SILENT_AFTER = timedelta(seconds=15)
+SILENT_SECONDS = 15.0
 #: A match in play should have been looked at within this long, also in a break.
-STALE_AFTER = timedelta(seconds=OLD_SECONDS)
+STALE_SECONDS = OLD_SECONDS
 #: A quiet source is asked for its listing every minute by default; three of them missed are no accident.
-UNLISTED_AFTER = timedelta(seconds=180)
+UNLISTED_SECONDS = 180.0
 #: When nothing in play was read for this long, nobody should be sent here for live data.
-UNREAD_AFTER = timedelta(seconds=180)
+UNREAD_SECONDS = 180.0
 MAX_ERRORS_A_MINUTE = 10
 #: What one match should stay below (US4).
 MAX_MATCH_BYTES = 1 << 30
@@ -65,13 +65,17 @@ class Verdict(Struct, frozen=True, kw_only=True):
         return "; the scraper grades itself healthy" if self.grade is Grade.HEALTHY else f" ({self.grade})"
 
 
-def heard(beats: Sequence[NodeBeat], now: datetime) -> list[NodeBeat]:
+def heard(beats: Sequence[NodeBeat], now: Moment) -> list[NodeBeat]:
     """Return the scrapers that gave a sign of life lately."""
+    return [beat for beat in beats if not is_silent(beat, now)]
+
+
+def is_silent(beat: NodeBeat, now: Moment) -> bool:
     # A beat from the future is of a clock that was set back: it says as little as an old one.
-    return [beat for beat in beats if abs(now - beat.beat_at) <= SILENT_AFTER]
+    return beat.is_over or abs(beat.silence_at(now)) > SILENT_SECONDS
 
 
-def verdict(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: datetime) -> Verdict:
+def verdict(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: Moment) -> Verdict:
     """Return how it goes. A night without a match is healthy: what counts is that someone watches."""
     active = heard(beats, now)
     if not active:
@@ -80,10 +84,10 @@ def verdict(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now:
     notes = (*_paused_by_hand(active, records), *left_alone(active, now), *_costly(active, records))
     is_failing = all(beat.errors_last_minute > MAX_ERRORS_A_MINUTE for beat in active)
     if is_failing and not any(_is_fresh(record, now) for record in records):
-        return _down(f"{_TOO_MANY}, and no match was read for {STALE_AFTER.seconds} s", grade=grade, notes=notes)
+        return _down(f"{_TOO_MANY}, and no match was read for {STALE_SECONDS:.0f} s", grade=grade, notes=notes)
     watched = [record for record in records if record.status in IN_PLAY and record.phase is not Phase.PAUSED]
     if _is_all_unread(watched, now):
-        unread = f"no match in play was read for {UNREAD_AFTER.seconds} s"
+        unread = f"no match in play was read for {UNREAD_SECONDS:.0f} s"
         reasons = (unread, *_grades(active), *_unread_listings(active, now))
         # Whatever a scraper says of itself meanwhile: this is what failing means.
         return Verdict(status=HealthStatus.DEGRADED, grade=Grade.FAILING, reasons=reasons, notes=notes, is_unread=True)
@@ -117,16 +121,14 @@ def _grades(beats: Sequence[NodeBeat]) -> Iterator[str]:
             yield f"{beat.node} is {beat.grade}" + (f": {beat.grade_reason}" if beat.grade_reason else "")
 
 
-def _complaints(
-    records: Sequence[MonitoringRecord], failing: Sequence[MonitoringRecord], now: datetime
-) -> Iterator[str]:
+def _complaints(records: Sequence[MonitoringRecord], failing: Sequence[MonitoringRecord], now: Moment) -> Iterator[str]:
     in_play = [record for record in records if record.status in IN_PLAY and not record.is_on_hold]
-    stale = [record for record in in_play if _is_older(record, now, STALE_AFTER)]
+    stale = [record for record in in_play if _is_older(record, now, STALE_SECONDS)]
     unsynced = [record for record in in_play if record.sync is not SyncState.IN_SYNC]
     paused = [record for record in records if record.phase is Phase.PAUSED and not record.is_on_hold]
     frozen = [record for record in in_play if record.frozen_since is not None]
     yield from _complaint(f"{_TOO_MANY}, and failing", failing)
-    yield from _complaint(f"in play and older than {STALE_AFTER.seconds} s", stale)
+    yield from _complaint(f"in play and older than {STALE_SECONDS:.0f} s", stale)
     yield from _complaint("in play and not in sync", unsynced)
     yield from _complaint("paused, since it was refused or could not be read", paused)
     yield from _complaint("in play, and what the site shows of it stands still", frozen)
@@ -159,24 +161,25 @@ def _complaint(what: str, records: Sequence[MonitoringRecord]) -> Iterator[str]:
         yield f"{what}: {named}" + (f" and {more} more" if more > 0 else "")
 
 
-def _unread_listings(beats: Sequence[NodeBeat], now: datetime) -> Iterator[str]:
+def _unread_listings(beats: Sequence[NodeBeat], now: Moment) -> Iterator[str]:
     """Yield a sentence for each source that nobody has heard of: a listing that fails is not an idle night."""
     for beat in beats:
-        for source, listed_at in sorted(beat.listed_at.items()):
-            silent = now - (listed_at or beat.started_at)
-            if silent > UNLISTED_AFTER:
-                yield f"the listing of {source} was not read for {silent.total_seconds():.0f} s"
+        for source, at_the_beat in sorted(beat.unlisted_seconds.items()):
+            seconds = at_the_beat + beat.silence_at(now)
+            if seconds > UNLISTED_SECONDS:
+                yield f"the listing of {source} was not read for {seconds:.0f} s"
 
 
-def _is_fresh(record: MonitoringRecord, now: datetime) -> bool:
-    return record.last_poll_at is not None and now - record.last_poll_at <= STALE_AFTER
+def _is_fresh(record: MonitoringRecord, now: Moment) -> bool:
+    return not _is_older(record, now, STALE_SECONDS)
 
 
-def _is_all_unread(in_play: Sequence[MonitoringRecord], now: datetime) -> bool:
+def _is_all_unread(in_play: Sequence[MonitoringRecord], now: Moment) -> bool:
     """Return whether nothing was read for long; what was never read is only about to be."""
     was_read = any(record.last_poll_at is not None for record in in_play)
-    return was_read and all(_is_older(record, now, UNREAD_AFTER) for record in in_play)
+    return was_read and all(_is_older(record, now, UNREAD_SECONDS) for record in in_play)
 
 
-def _is_older(record: MonitoringRecord, now: datetime, age: timedelta) -> bool:
-    return record.last_poll_at is None or now - record.last_poll_at > age
+def _is_older(record: MonitoringRecord, now: Moment, seconds: float) -> bool:
+    age = record.age_at(now)
+    return age is None or age > seconds

@@ -22,6 +22,8 @@ from longstop.telemetry.events import (
     LayoutMended,
     LoopResumed,
     LoopStalled,
+    MachineEased,
+    MachineShort,
     MatchGone,
     MatchStale,
     MemoryEased,
@@ -118,6 +120,9 @@ def _own_trouble(event: Telemetry) -> Alert | None:
         case LoopStalled():
             text = "Nothing is done meanwhile; the stacks are in the log."
             return _alert(event, "", f"the event loop has stood still for {event.seconds:.0f} s", text)
+        case MachineShort():
+            text = "No site is blamed for it, and all goes on as soon as there is enough again."
+            return _alert(event, event.resource, f"this machine has no {event.resource} left", text)
         case HotViewFailed():
             return _alert(event, "", "the live view cannot be written", event.error_message)
         case StoreFailed():
@@ -164,6 +169,8 @@ def _relief(event: Telemetry) -> Alert | None:
             return _end_of(HealthFailing, event, "", "matches in play are read again", "")
         case LoopResumed():
             return _end_of(LoopStalled, event, "", "the event loop turns again", f"After {event.seconds:.0f} s.")
+        case MachineEased():
+            return _end_of(MachineShort, event, event.resource, f"this machine has {event.resource} again", "")
         case FeedThawed():
             return _end_of(FeedFrozen, event, event.ref, f"{event.ref} moves again", f"After {event.seconds:.0f} s.")
         case MemoryEased():

@@ -554,6 +554,30 @@ class StoreFailed(Telemetry, frozen=True, kw_only=True):
     error_message: str
 
 
+class MachineLacked(Telemetry, frozen=True, kw_only=True):
+    """A look or a listing had to be put off, since this machine lacks what it takes."""
+
+    name = "machine.lacked"
+    severity = Severity.DEBUG
+    resource: str
+    subject: str
+
+
+class MachineShort(Telemetry, frozen=True, kw_only=True):
+    """This machine lacks what the scraper needs; neither sites nor matches are blamed for it."""
+
+    name = "machine.short"
+    severity = Severity.ERROR
+    resource: str
+
+
+class MachineEased(Telemetry, frozen=True, kw_only=True):
+    """Nobody had to do without it for a while."""
+
+    name = "machine.eased"
+    resource: str
+
+
 class CommandAnswered(Telemetry, frozen=True, kw_only=True):
     """Somebody asked the scraper for something, and this came of it."""
 

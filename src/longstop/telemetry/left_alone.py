@@ -1,8 +1,8 @@
 """The sink that knows who is left alone now, and why: open breakers, pages that cannot be read, sites that rest."""
 
-from datetime import timedelta
+from msgspec.structs import replace
 
-from longstop.clock import Clock
+from longstop.clock import Clock, Moment
 from longstop.model.breaker import BreakerNote
 from longstop.telemetry.events import (
     BreakerClosed,
@@ -27,8 +27,8 @@ class LeftAlone:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._notes: dict[_Key, BreakerNote] = {}
-        #: When the rests are over, by the clock that never jumps.
-        self._rests: dict[_Key, float] = {}
+        #: When they are tried again, by the clock that never jumps.
+        self._until: dict[_Key, float] = {}
 
     def take(self, event: Telemetry) -> None:
         match event:
@@ -41,7 +41,6 @@ class LeftAlone:
                 self._note("layout", f"{event.source} {event.resource}", "open", reason, None)
             case SourceRests():
                 self._note("rest", event.source, "open", "the site has asked for it", event.seconds)
-                self._rests["rest", event.source] = self._clock.monotonic() + event.seconds
             case BreakerClosed():
                 self._notes.pop((event.scope, event.subject), None)
             case LayoutMended():
@@ -53,22 +52,32 @@ class LeftAlone:
 
     def notes(self) -> tuple[BreakerNote, ...]:
         """Return who is left alone now; a rest that is over is forgotten."""
-        now = self._clock.monotonic()
-        over = [key for key, until in self._rests.items() if until <= now]
-        for key in over:
-            del self._rests[key]
-            self._notes.pop(key, None)
-        return tuple(self._notes.values())
+        now = Moment.of(self._clock)
+        self._until = {key: until for key, until in self._until.items() if key in self._notes}
+        for key in [key for key, until in self._until.items() if key[0] == "rest" and until <= now.monotonic]:
+            del self._notes[key]
+        return tuple(_timed(note, self._until.get(key), now) for key, note in self._notes.items())
 
     def _note(self, scope: str, subject: str, state: str, reason: str, seconds: float | None) -> None:
-        now, known = self._clock.now(), self._notes.get((scope, subject))
+        key = (scope, subject)
+        known = self._notes.get(key)
         if known is None and len(self._notes) >= MAX_NOTED:
             return
-        self._notes[scope, subject] = BreakerNote(
+        self._until.pop(key, None)
+        if seconds is not None:
+            self._until[key] = self._clock.monotonic() + seconds
+        self._notes[key] = BreakerNote(
             scope=scope,
             subject=subject,
             state=state,
-            since=known.since if known else now,
-            until=None if seconds is None else now + timedelta(seconds=seconds),
+            since=known.since if known else self._clock.now(),
             reason=reason or (known.reason if known else ""),
         )
+
+
+def _timed(note: BreakerNote, until: float | None, now: Moment) -> BreakerNote:
+    """Return a note with the time that is left, told anew each time: the wall clock may have been set meanwhile."""
+    if until is None:
+        return note
+    left = max(0.0, round(until - now.monotonic, 3))
+    return replace(note, until=now.on_the_wall(until), left_seconds=left)

@@ -7,11 +7,11 @@ one named `other`, so that no site can fill a metrics store with ids.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from itertools import accumulate
 
 from msgspec import Struct
 
+from longstop.clock import Moment
 from longstop.fetching.browser.base import BrowserCensus
 from longstop.model.match import MonitoringRecord, Priority, priority_of
 from longstop.telemetry.events import (
@@ -173,7 +173,7 @@ class Metrics:
             case _:
                 self._count_care(event)
 
-    def sample(self, records: Sequence[MonitoringRecord], now: datetime) -> None:
+    def sample(self, records: Sequence[MonitoringRecord], now: Moment) -> None:
         """Note how old each match in play is, and forget the matches that are watched no more."""
         self._ages = tuple(sorted(age for _, age in _in_play(records, now)))
         for age in self._ages:
@@ -181,7 +181,7 @@ class Metrics:
         watched = {_label(str(record.ref)) for record in records} | {OTHER}
         self._matches = {name: series for name, series in self._matches.items() if name in watched}
 
-    def read(self, watched: Watched, now: datetime) -> Reading:
+    def read(self, watched: Watched, now: Moment) -> Reading:
         """Return what there is to write out; nothing in it changes afterwards."""
         return Reading(
             node=_label(watched.node),
@@ -260,16 +260,17 @@ def _match_reading(name: str, series: _MatchSeries) -> MatchReading:
     )
 
 
-def _in_play(records: Sequence[MonitoringRecord], now: datetime) -> list[tuple[str, float]]:
-    """Return the age of every match in play; a clock that was set back makes none negative."""
+def _in_play(records: Sequence[MonitoringRecord], now: Moment) -> list[tuple[str, float]]:
+    """Return the age of every match in play."""
     return [
-        (_label(str(record.ref)), max(0.0, (now - record.last_poll_at).total_seconds()))
+        (_label(str(record.ref)), age)
         for record in records
-        if record.last_poll_at and priority_of(record.status, record.start_at, now) is Priority.LIVE
+        if priority_of(record.status, record.start_at, now.wall) is Priority.LIVE
+        and (age := record.age_at(now)) is not None
     ]
 
 
-def _staleness(records: Sequence[MonitoringRecord], now: datetime, known: Collection[str]) -> dict[str, float]:
+def _staleness(records: Sequence[MonitoringRecord], now: Moment, known: Collection[str]) -> dict[str, float]:
     """Return the ages by match; those without a series of their own are told by their oldest."""
     ages: dict[str, float] = {}
     for name, age in _in_play(records, now):

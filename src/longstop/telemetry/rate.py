@@ -1,9 +1,9 @@
 """The rate sink: what the last minute and the last hour saw, for the health page."""
 
 from collections import deque
-from datetime import datetime
+from threading import Lock
 
-from longstop.clock import Clock
+from longstop.clock import Clock, Moment
 from longstop.model.rates import Rates
 from longstop.telemetry.events import (
     ListingFailed,
@@ -42,16 +42,21 @@ class _Window:
 
 
 class RateSink:
-    """Counts failures, good looks and listings, and stored updates."""
+    """Counts failures, good looks and listings, and stored updates, whichever thread tells of them."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._lock = Lock()
         self._errors, self._errors_of_hour = _Window(MINUTE), _Window(HOUR)
         self._polls, self._updates = _Window(MINUTE), _Window(MINUTE)
         self._latencies: deque[int] = deque(maxlen=MAX_LATENCIES)
-        self._last_success_at: datetime | None = None
+        self._last_success: Moment | None = None
 
     def take(self, event: Telemetry) -> None:
+        with self._lock:
+            self._take(event)
+
+    def _take(self, event: Telemetry) -> None:
         now = self._clock.monotonic()
         match event:
             case PollFailed() | ListingFailed() | TaskFailed():
@@ -59,7 +64,7 @@ class RateSink:
                 self._errors_of_hour.add(now)
             case PollSucceeded() | ListingRead():
                 self._polls.add(now)
-                self._last_success_at = self._clock.now()
+                self._last_success = Moment.of(self._clock)
             case UpdateStored():
                 self._updates.add(now)
                 if event.latency_ms is not None:
@@ -68,7 +73,11 @@ class RateSink:
                 pass
 
     def rates(self) -> Rates:
-        now, ordered = self._clock.monotonic(), sorted(self._latencies)
+        with self._lock:
+            return self._rates()
+
+    def _rates(self) -> Rates:
+        now, ordered, success = self._clock.monotonic(), sorted(self._latencies), self._last_success
         return Rates(
             errors_last_minute=self._errors.count(now),
             errors_last_hour=self._errors_of_hour.count(now),
@@ -76,5 +85,6 @@ class RateSink:
             updates_last_minute=self._updates.count(now),
             average_latency_ms=round(sum(ordered) / len(ordered), 1) if ordered else None,
             p95_latency_ms=float(ordered[(len(ordered) * 95 - 1) // 100]) if ordered else None,
-            last_success_at=self._last_success_at,
+            last_success_at=success.wall if success else None,
+            last_success_seconds=round(now - success.monotonic, 3) if success else None,
         )

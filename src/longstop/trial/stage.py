@@ -113,6 +113,10 @@ class Stage:
         """The supervisor's."""
         return self._up.pid
 
+    async def ended(self) -> int:
+        """Wait for the supervisor's end, and return its exit code."""
+        return await self._up.wait()
+
     def follow(self, up: Process) -> None:
         """Look at another supervisor from now on: the one before was killed, and whoever started this one ends it."""
         self._up = up
@@ -137,8 +141,8 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
             raise UsageError(f"{data} holds matches already: take a new directory for each run")
         stack.callback(_drop_scratch, data)
         truth = options.truth or home / "truth.jsonl"
-        api_port = _api_port(options.api_port)
-        ports = {site: _free_port() for site in _SITES}
+        api_port = _number(stack.enter_context(_api_port(options.api_port)))
+        ports = {site: _number(stack.enter_context(held_port())) for site in _SITES}
         sources = home / "sources.yaml"
         sources.write_text(_describe(options, ports))
         env = {
@@ -279,23 +283,30 @@ def _last_line(log: Path) -> str:
     return lines[-1] if lines else f"{log.name} is empty"
 
 
-def _api_port(wanted: int | None) -> int:
+def _api_port(wanted: int | None) -> socket.socket:
     if wanted is None:
-        return _free_port(USUAL_API_PORT)
+        return held_port(USUAL_API_PORT)
     if wanted and (holder := listener_on("127.0.0.1", wanted)):
         raise UsageError(f"port {wanted} is taken by {holder}: name another with --port, or leave it out")
-    return _free_port(wanted)
+    return held_port(wanted)
 
 
-def _free_port(preferred: int = 0) -> int:
-    """Return a port that nobody listens on; the preferred one when it is free."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", preferred))
-        except OSError:
-            probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def held_port(preferred: int = 0) -> socket.socket:
+    """Take a port that nobody listens on, the preferred one when it is free, and keep others from being given it.
+
+    It is bound and does not listen: that leaves a child of ours free to listen there, in each of its lives.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        held.bind(("127.0.0.1", preferred))
+    except OSError:
+        held.bind(("127.0.0.1", 0))
+    return held
+
+
+def _number(held: socket.socket) -> int:
+    return int(held.getsockname()[1])
 
 
 def _cmdline(process: psutil.Process) -> list[str]:

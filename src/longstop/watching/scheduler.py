@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from datetime import datetime
+from math import inf
 from uuid import uuid4
 
-from longstop.errors import CircuitOpen, PageNotFound, SourceError, SourceRefused, StorageError
+from longstop.clock import Moment
+from longstop.errors import CircuitOpen, PageNotFound, ResourcesExhausted, SourceError, SourceRefused, StorageError
 from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase, Priority, priority_of
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.held import HeldMatch
@@ -15,6 +17,7 @@ from longstop.storage.base import Finding
 from longstop.telemetry.events import (
     ListingFailed,
     ListingRead,
+    MachineLacked,
     MatchClaimed,
     MatchDiscovered,
     StoreFailed,
@@ -25,6 +28,7 @@ from longstop.watching.cadence import EARLY, listing_interval
 from longstop.watching.discovery import sort_out
 from longstop.watching.dispatcher import Dispatcher, Work
 from longstop.watching.doorman import Doorman
+from longstop.watching.finished import Finished
 from longstop.watching.ownership import take
 from longstop.watching.pace import Pace
 from longstop.watching.requests import ResourceType, ScrapeRequest
@@ -73,8 +77,10 @@ class Scheduler:
         #: Asked before new matches are taken up; `None` lets all in.
         self._door = door
         self._watchers: dict[str, Watcher] = {}
-        #: Matches that a site goes on listing, and that are archived or another node's.
-        self._done: set[str] = set()
+        #: Archived, or another node's.
+        self._finished = Finished()
+        #: Matches that somebody wants to be left alone for good.
+        self._unwatched: set[str] = set()
         #: Matches that somebody wants to be left alone for a while.
         self._paused: set[str] = set()
         #: Whether somebody wants the whole source to be left alone.
@@ -82,12 +88,12 @@ class Scheduler:
         self._nudged = asyncio.Event()
         #: One at a time makes a watcher: two for one match would take it from each other.
         self._adopting = asyncio.Lock()
-        self._listed_at: datetime | None = None
+        self._listed: Moment | None = None
         self._pace = Pace()
         #: The listing that is asked for at this moment.
         self._asking: asyncio.Task[Listing] | None = None
         #: When it was asked for: an age counts from the question, however late the answer is.
-        self._asked_at = around.clock.now()
+        self._asked = self._began = Moment.of(around.clock)
         #: Not asked for before this moment, since it failed.
         self._list_again_at = 0.0
         #: Whether it was refused: then the matches are left alone too.
@@ -122,7 +128,12 @@ class Scheduler:
     @property
     def listed_at(self) -> datetime | None:
         """Return when the listing was last read."""
-        return self._listed_at
+        return self._listed.wall if self._listed else None
+
+    @property
+    def unlisted_seconds(self) -> float:
+        """Return how long ago that was; before the first time, for how long it has been waited for."""
+        return self._clock.monotonic() - (self._listed or self._began).monotonic
 
     def hear_of(self, page: str) -> None:
         """Look at once at the match whose open page was told of a change: a sign of it, never the change itself."""
@@ -156,7 +167,7 @@ class Scheduler:
 
     def is_left_alone(self, source_id: str) -> bool:
         """Return whether a match is not to be watched, although it is stored or listed."""
-        return source_id in self._done
+        return source_id in self._finished or source_id in self._unwatched
 
     def obey(self, *, unwatched: Iterable[str], paused: Iterable[str], is_resting: bool) -> None:
         """Put the standing orders for this source in force."""
@@ -169,7 +180,8 @@ class Scheduler:
 
     async def watch(self, source_id: str) -> Watcher | None:
         """Watch a match from now on, listed or not; `None` for one that is archived."""
-        self._done.discard(source_id)
+        self._finished.discard(source_id)
+        self._unwatched.discard(source_id)
         watcher = await self._take_up(source_id, None)
         if watcher is not None and watcher.is_due():
             self._start([watcher])
@@ -177,7 +189,7 @@ class Scheduler:
 
     def unwatch(self, source_id: str) -> bool:
         """Let go of a match, however often it is listed; return whether it was watched."""
-        self._done.add(source_id)
+        self._unwatched.add(source_id)
         watcher = self._watchers.pop(source_id, None)
         if watcher is None:
             return False
@@ -257,7 +269,7 @@ class Scheduler:
             if not self._is_refused:
                 self._look_without_listing()
             return self._cadence.live
-        await self._sort(listing, self._asked_at)
+        await self._sort(listing, self._asked)
         self._mend()
         self._was_silent = self._is_refused = False
         self._pace = self._pace.after(self._clock.monotonic(), errors=0, calm_after=self._cadence.calm_after)
@@ -271,6 +283,8 @@ class Scheduler:
 
     def _after_silence(self, error: SourceError) -> None:
         """Take note of a listing that was not read, and when to ask again; the matches do not wait for that."""
+        if isinstance(error, ResourcesExhausted):
+            self._bus.emit(MachineLacked(resource=error.resource, subject=f"the listing of {self._source}"))
         if isinstance(error, CircuitOpen):
             return
         self._bus.emit(
@@ -293,7 +307,7 @@ class Scheduler:
         if self._clock.monotonic() < self._list_again_at:
             return None
         if self._asking is None:
-            self._asked_at = self._clock.now()
+            self._asked = Moment.of(self._clock)
             self._asking = asyncio.create_task(self._asker.listing(), name=f"listing of {self._source}")
         asked = self._asking
         done, _ = await asyncio.wait({asked}, timeout=self._cadence.live * UNLISTED_FACTOR)
@@ -302,17 +316,17 @@ class Scheduler:
         self._asking = None
         return None if asked.cancelled() else asked.result()
 
-    async def _sort(self, listing: Listing, asked_at: datetime) -> None:
+    async def _sort(self, listing: Listing, asked: Moment) -> None:
         """Take a listing in: accept, discover, look, let go."""
-        self._listed_at = asked_at
+        self._listed = asked
         plan = sort_out(
             listing,
             watched=self._watchers,
-            ignored=self._done,
+            ignored={board.source_id for board in listing.boards if self.is_left_alone(board.source_id)},
             is_news=lambda board: self._watchers[board.source_id].listed(board),
         )
         for board in plan.unchanged:
-            self._watchers[board.source_id].accept(asked_at)
+            self._watchers[board.source_id].accept(asked)
         due = [each for board in plan.changed if (each := self._watchers[board.source_id]).is_due(is_news=True)]
         new = plan.new if self._door is None or self._door.lets_in(len(plan.new)) else ()
         due += [watcher for board in new if (watcher := await self._discover(board))]
@@ -327,6 +341,7 @@ class Scheduler:
             )
         )
         self._start(due)
+        self._finished.hear((board.source_id for board in listing.boards), self._clock.monotonic())
         await self._let_go()
 
     def _is_due_unlisted(self, watcher: Watcher) -> bool:
@@ -398,12 +413,12 @@ class Scheduler:
         """Register and claim a match; `None` for one that is to be left alone, by its age or by somebody's wish."""
         ref, store = MatchRef(self._source, source_id), self._around.store
         async with self._adopting:
-            if source_id in self._watchers or source_id in self._done:
+            if source_id in self._watchers or self.is_left_alone(source_id):
                 return self._watchers.get(source_id)
             row = await store.register(ref, str(ref), start_at, self._clock.now(), sport=self._asker.sport)
             if row.phase is Phase.ARCHIVED:
-                self._done.add(source_id)
-            if source_id in self._done:  # also by somebody's wish, just now
+                self._finished.add(source_id, self._clock.monotonic())
+            if self.is_left_alone(source_id):  # also by somebody's wish, just now
                 return None
             self._bus.emit(MatchDiscovered(match_id=row.match_id, ref=str(ref)))
             return self.adopt(await take(store, row.match_id, self._around.node))
@@ -414,7 +429,7 @@ class Scheduler:
             if watcher.may_be_archived():
                 await watcher.archive()
             if watcher.is_lost or watcher.state.row.phase is Phase.ARCHIVED:
-                self._done.add(key)
+                self._finished.add(key, self._clock.monotonic())
                 self._watchers.pop(key, None)
         self._show_out()
 
@@ -432,7 +447,8 @@ class Scheduler:
 
     def _urgency(self, watcher: Watcher) -> tuple[int, float]:
         """Sort live matches first, important ones before others, and among equals the one longest not looked at."""
-        record = watcher.record
-        priority = priority_of(record.status, record.start_at, self._clock.now())
-        seen = record.last_poll_at.timestamp() if record.last_poll_at else 0.0
-        return (len(Priority) if priority is None else priority), (0.0 if record.is_important else seen)
+        record, now = watcher.record, Moment.of(self._clock)
+        priority = priority_of(record.status, record.start_at, now.wall)
+        age = record.age_at(now)
+        seen = -inf if age is None else -age
+        return (len(Priority) if priority is None else priority), (-inf if record.is_important else seen)

@@ -108,17 +108,16 @@ class Voice:
     def crowd(self, crowd: Crowd) -> None:
         self._bus.emit(ErrorRateHigh(match_id=self._match_id, ref=self._ref, errors=crowd.errors, types=crowd.types))
 
-    def staleness(self, is_stale: bool, last_poll_at: datetime | None, now: datetime) -> None:
+    def staleness(self, is_stale: bool, last_poll_at: datetime | None, age_seconds: float) -> None:
         """Tell that the match was not read for too long; when it is read again, that may be told anew."""
         was_told, self._is_stale = self._is_stale, is_stale
         if not is_stale or was_told:
             return
-        age = (now - last_poll_at).total_seconds() if last_poll_at else 0.0
         self._bus.emit(
             MatchStale(
                 match_id=self._match_id,
                 ref=self._ref,
-                age_seconds=round(age, 1),
+                age_seconds=round(age_seconds, 1),
                 last_update=to_iso(last_poll_at) if last_poll_at else None,
             )
         )

@@ -1,7 +1,8 @@
 """How the watching of one match goes: counted here, decided by pure rules, acted on by the watcher."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from longstop.clock import Moment
 from longstop.errors import SourceError
 from longstop.model.match import IN_PLAY, MatchStatus, MonitoringRecord, Phase
 from longstop.pipeline.effort import Effort
@@ -29,20 +30,6 @@ from longstop.watching.rules import WatchRules
 IMPORTANT_SHARE = 0.5
 
 
-class Moment:
-    """One moment on two clocks: intervals go by the one that never jumps, what people read by the other."""
-
-    __slots__ = ("monotonic", "wall")
-
-    def __init__(self, wall: datetime, monotonic: float) -> None:
-        self.wall = wall
-        self.monotonic = monotonic
-
-    def on_the_wall(self, monotonic: float) -> datetime:
-        """Return what the wall clock shows, or showed, at a monotonic moment."""
-        return self.wall + timedelta(seconds=monotonic - self.monotonic)
-
-
 class Vitals:
     """The memory of one watch. Everything in it can be lost without losing data."""
 
@@ -57,6 +44,7 @@ class Vitals:
         self._rules = rules
         # Until the first look of this run, the last stored change is the youngest moment we can vouch for.
         self.last_poll_at = row.updated_at
+        self._last_poll_monotonic: float | None = None
         self._last_attempt_at: datetime | None = None
         self._changed_at = row.updated_at
         #: Not looked at before this moment, since the page was not found.
@@ -84,7 +72,7 @@ class Vitals:
         """Forget the listing's last line: a list that was not read is no witness."""
         self.listed = None
 
-    def saw_line(self, own: Line | None, at: datetime, now: Moment) -> None:
+    def saw_line(self, own: Line | None, at: Moment, now: Moment) -> None:
         """Count a listing's unchanged line as a good look."""
         if self.listed is not None:
             self.pulse = self.pulse.after_line(now.monotonic, own, self.listed)
@@ -106,7 +94,7 @@ class Vitals:
         self._last_error, self._rest_until = None, now.monotonic
         self._changed_at = began.wall if is_news else self._changed_at
         self._plan_revisit(state, began.monotonic)
-        self._count_good(began.wall, now)
+        self._count_good(began, now)
 
     def failed(self, error: Exception, effort: Effort, now: Moment) -> None:
         self.pulse = self.pulse.after_failure(
@@ -144,10 +132,10 @@ class Vitals:
         if answers != self._answers:
             self._answers, self._progress_at = answers, now.monotonic
 
-    def _count_good(self, at: datetime, now: Moment) -> None:
+    def _count_good(self, at: Moment, now: Moment) -> None:
         self._total_polls += 1
         if not self.pulse.is_blind(now.monotonic):
-            self.last_poll_at = at
+            self.last_poll_at, self._last_poll_monotonic = at.wall, at.monotonic
 
     def _plan_revisit(self, state: HeldMatch, now: float) -> None:
         """Come back to a match with something open: a feed that lagged, or names that were late, may have caught up."""
@@ -212,6 +200,12 @@ class Vitals:
             case MatchStatus.COMPLETED:
                 return False
 
+    def age_at(self, now: Moment) -> float:
+        """Return the seconds since the last accepted poll; 0 before the first."""
+        if self.last_poll_at is None:
+            return 0.0
+        return max(0.0, now.seconds_since(self.last_poll_at, self._last_poll_monotonic))
+
     def is_stale(self, row: MatchRow, now: Moment) -> bool:
         """Return whether the match should have been read and was not, whoever is to blame."""
         return self._life(row, is_looking=False).is_stale(now.monotonic, self._restart_policy(row))
@@ -250,6 +244,7 @@ class Vitals:
             status=row.status,
             sync=state.sync,
             last_poll_at=self.last_poll_at,
+            last_poll_monotonic=self._last_poll_monotonic,
             start_at=row.start_at,
             last_attempt_at=self._last_attempt_at,
             not_before=now.on_the_wall(rest_until) if rest_until > now.monotonic else None,

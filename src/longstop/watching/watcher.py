@@ -2,14 +2,20 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from longstop.clock import Clock
-from longstop.errors import EpochLost, LongstopError, PageNotFound, SourceError, StorageError
+from longstop.clock import Clock, Moment
+from longstop.errors import (
+    EpochLost,
+    LongstopError,
+    PageNotFound,
+    ResourcesExhausted,
+    SourceError,
+    StorageError,
+)
 from longstop.model.match import TRANSITIONS, MonitoringRecord, Phase, SyncState
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.held import HeldMatch
@@ -20,14 +26,14 @@ from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Line
 from longstop.storage.base import HotRow, HotWriter, MatchStore
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import MatchGone, PollSucceeded, TaskFailed, WatchRestarted
+from longstop.telemetry.events import MachineLacked, MatchGone, PollSucceeded, TaskFailed, WatchRestarted
 from longstop.watching.cadence import Tempo
 from longstop.watching.error_rate import ErrorWindow
 from longstop.watching.ownership import take
 from longstop.watching.restarts import RestartReason
 from longstop.watching.rules import WatchRules
 from longstop.watching.telling import Voice
-from longstop.watching.vitals import Moment, Vitals
+from longstop.watching.vitals import Vitals
 
 #: Failures that say something about the match itself, and so count for its pause.
 _COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
@@ -52,7 +58,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     rules: WatchRules = WatchRules()
 
     def now(self) -> Moment:
-        return Moment(self.clock.now(), self.clock.monotonic())
+        return Moment.of(self.clock)
 
 
 class Watcher:
@@ -123,7 +129,7 @@ class Watcher:
         """Take note that there is no listing to go by."""
         self._vitals.heard_nothing()
 
-    def accept(self, at: datetime) -> None:
+    def accept(self, at: Moment) -> None:
         """Count a listing's unchanged line as a good look: nothing to store, only a younger age."""
         if self.state.row.phase is not Phase.PAUSED and not self._holds:
             self._vitals.saw_line(self.state.board, at, self._around.now())
@@ -160,7 +166,7 @@ class Watcher:
         """Tell that the match was not read for too long, once as long as that lasts."""
         now = self._around.now()
         is_stale = not self._holds and self._vitals.is_stale(self.state.row, now)
-        self._voice.staleness(is_stale, self._vitals.last_poll_at, now.wall)
+        self._voice.staleness(is_stale, self._vitals.last_poll_at, self._vitals.age_at(now))
 
     def may_be_archived(self) -> bool:
         return not self.is_looking and self._vitals.may_be_archived(self.state.row, self._around.now())
@@ -222,6 +228,8 @@ class Watcher:
             outcome = await self._around.road.run(state, is_whole=is_whole, effort=effort)
         except SourceError as error:
             effort.failed(error)  # what was read and is not believed has failed nowhere else
+            # Perhaps it was the store that could not be had.
+            self._is_base_known = self._is_base_known and not isinstance(error, StorageError)
             await self._note_failure(error, effort, permit)
         except LongstopError as error:
             self._is_base_known, self.is_lost = False, isinstance(error, EpochLost)
@@ -276,6 +284,9 @@ class Watcher:
             self.state = await store(self.state)
         except LongstopError as error:
             self._is_base_known, self.is_lost = False, isinstance(error, EpochLost)
+            if kind_of(error) is FailureKind.HELD:
+                self._hold_back(error, self._around.now())
+                return False
             self._vitals.failed(error, Effort(), self._around.now())
             self._voice.failure(error, AttemptState.VALIDATED)
             return False
@@ -301,8 +312,7 @@ class Watcher:
     async def _note_failure(self, error: Exception, effort: Effort, permit: Permit | None = None) -> None:
         now, kind = self._around.now(), kind_of(error)
         if kind is FailureKind.HELD:
-            self._vitals.held(now)
-            self.show()
+            self._hold_back(error, now)
             return
         self._vitals.failed(error, effort, now)
         self._voice.failure(error, effort.state)
@@ -314,6 +324,13 @@ class Watcher:
             if transition is not None:
                 await self._pause()
         self._after_cycle(effort.errors if isinstance(error, SourceError) else {type(error).__name__: 1})
+
+    def _hold_back(self, error: Exception, now: Moment) -> None:
+        """Take note that nobody could be asked, which says nothing about the match."""
+        self._vitals.held(now)
+        if isinstance(error, ResourcesExhausted):
+            self._around.bus.emit(MachineLacked(resource=error.resource, subject=str(self.state.row.ref)))
+        self.show()
 
     async def _pause(self) -> None:
         """Let the match rest. One that is over has no such phase: there the breaker's rest is all."""

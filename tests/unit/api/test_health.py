@@ -11,7 +11,7 @@ from longstop.model.rates import Rates
 from longstop.model.resources import MatchCost, Resources
 from longstop.storage.base import NodeBeat
 from longstop.supervision.grades import Grade
-from tests.readers import NOW, a_beat, a_record
+from tests.readers import MOMENT, NOW, a_beat, a_record
 
 MEGABYTE = 1024 * 1024
 
@@ -28,7 +28,7 @@ def test_the_document_has_the_measured_numbers() -> None:
     beats = [a_beat("a", errors=2), a_beat("b", errors=1), a_beat("gone", ago=100, errors=50)]
     records = [a_record(1, polled=4), a_record(2, polled=9, phase=Phase.PAUSED), a_record(3, phase=Phase.ARCHIVED)]
 
-    document = health_facts(beats, records, started_at=NOW, now=NOW)
+    document = health_facts(beats, records, started=MOMENT, now=MOMENT)
 
     assert document["active_scraper_count"] == 2
     assert document["total_matches_scraping"] == 1
@@ -45,7 +45,7 @@ def test_the_document_has_the_measured_numbers() -> None:
 def test_memory_is_that_of_a_scraper_with_all_that_it_has_started() -> None:
     beats = [measured("a"), measured("b", rss_mb=50, cpu=None)]
 
-    document = health_facts(beats, [], started_at=NOW, now=NOW)
+    document = health_facts(beats, [], started=MOMENT, now=MOMENT)
 
     assert document["resources"] == {
         "total_memory_mb": 150.0,
@@ -60,7 +60,7 @@ def test_what_was_done_lately_is_told() -> None:
     rates = Rates(errors_last_hour=7, updates_last_minute=24, average_latency_ms=12.5, p95_latency_ms=40.0)
     beat = msgspec.structs.replace(a_beat(), rates=rates, breakers=(note,))
 
-    document = health_facts([beat], [], started_at=NOW, now=NOW)
+    document = health_facts([beat], [], started=MOMENT, now=MOMENT)
 
     assert document["errors"]["last_hour"] == 7
     assert document["errors"]["circuit_breakers"] == [{"name": "target crex.example", "state": "OPEN"}]
@@ -71,7 +71,7 @@ def test_what_was_done_lately_is_told() -> None:
 
 @pytest.mark.req("FLD-10")
 def test_what_is_not_measured_is_null_and_never_zero() -> None:
-    document = health_facts([], [a_record(polled=None)], started_at=NOW, now=NOW)
+    document = health_facts([], [a_record(polled=None)], started=MOMENT, now=MOMENT)
 
     assert document["total_memory_mb"] is None
     assert set(document["resources"].values()) == {None}
@@ -83,7 +83,7 @@ def test_what_is_not_measured_is_null_and_never_zero() -> None:
 
 @pytest.mark.req("FLD-10")
 def test_before_the_first_measurement_peak_and_cpu_are_unknown() -> None:
-    document = health_facts([a_beat()], [], started_at=NOW, now=NOW)
+    document = health_facts([a_beat()], [], started=MOMENT, now=MOMENT)
 
     assert document["resources"]["peak_memory_mb"] is None
     assert document["resources"]["total_cpu_percent"] is None
@@ -103,13 +103,13 @@ def test_before_the_first_measurement_peak_and_cpu_are_unknown() -> None:
     ],
 )
 def test_a_scraper_is_as_it_says_unless_it_is_silent(beat: NodeBeat, grade: Grade) -> None:
-    assert scraper_grade(beat, NOW) is grade
+    assert scraper_grade(beat, MOMENT) is grade
 
 
 def test_since_when_a_scraper_is_as_it_is_stands_beside_it() -> None:
     beat = msgspec.structs.replace(a_beat(), graded_at=NOW - timedelta(minutes=1))
 
-    document = health_facts([beat], [], started_at=NOW, now=NOW)
+    document = health_facts([beat], [], started=MOMENT, now=MOMENT)
 
     assert document["scrapers"][0]["health_since"] == "2026-11-15T11:59:00.000Z"
 
@@ -118,7 +118,7 @@ def test_the_sites_own_words_stay_inside() -> None:
     record = msgspec.structs.replace(a_record(), last_error="GET https://site/?key=canary failed")
     note = BreakerNote(scope="target", subject="crex.example", state="open", since=NOW, reason="canary")
 
-    document = health_facts([msgspec.structs.replace(a_beat(), breakers=(note,))], [record], started_at=NOW, now=NOW)
+    document = health_facts([msgspec.structs.replace(a_beat(), breakers=(note,))], [record], started=MOMENT, now=MOMENT)
 
     assert "canary" not in json.dumps(document)
 
@@ -128,8 +128,8 @@ def test_what_a_match_costs_stands_beside_it_while_its_scraper_is_heard() -> Non
     costs = {1: MatchCost(pss_bytes=31 * MEGABYTE, cpu_percent=0.6)}
     heard, gone = (msgspec.structs.replace(a_beat(ago=ago), costs=costs) for ago in (1, 100))
 
-    known = health_facts([heard], [a_record(1), a_record(2)], started_at=NOW, now=NOW)["per_match_status"]
-    unknown = health_facts([gone], [a_record(1)], started_at=NOW, now=NOW)["per_match_status"]
+    known = health_facts([heard], [a_record(1), a_record(2)], started=MOMENT, now=MOMENT)["per_match_status"]
+    unknown = health_facts([gone], [a_record(1)], started=MOMENT, now=MOMENT)["per_match_status"]
 
     assert [(each["memory_mb"], each["cpu_percent"]) for each in known] == [(31.0, 0.6), (None, None)]
     assert (unknown[0]["memory_mb"], unknown[0]["cpu_percent"]) == (None, None)

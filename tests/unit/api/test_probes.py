@@ -1,6 +1,5 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from threading import Event
 
 import httpx
@@ -13,7 +12,17 @@ from longstop.model.breaker import BreakerNote
 from longstop.model.match import Phase
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.base import NodeBeat
-from tests.readers import NOW, ManualClock, MemoryHot, MemoryReader, MemoryRecoveries, a_beat, a_hot_row, a_record
+from tests.readers import (
+    MOMENT,
+    NOW,
+    ManualClock,
+    MemoryHot,
+    MemoryReader,
+    MemoryRecoveries,
+    a_beat,
+    a_hot_row,
+    a_record,
+)
 
 LOST = StorageError("disk I/O error at /secret/path")
 
@@ -103,7 +112,7 @@ async def test_health_grows_old_and_then_says_that_it_is_blind(
 async def test_health_that_has_never_seen_anything_says_so() -> None:
     hot, clock = MemoryHot(beats=[a_beat()]), ManualClock()
     hot.broken = LOST
-    outlook = Outlook(reader=MemoryReader(), hot=hot, recoveries=MemoryRecoveries(), clock=clock, started_at=NOW)
+    outlook = Outlook(reader=MemoryReader(), hot=hot, recoveries=MemoryRecoveries(), clock=clock, started=MOMENT)
     outlook.look()
 
     answer = outlook.health()
@@ -233,7 +242,7 @@ async def test_an_audit_that_was_never_read_is_no_empty_one() -> None:
     recoveries = MemoryRecoveries()
     recoveries.broken = LOST
     outlook = Outlook(
-        reader=MemoryReader(), hot=MemoryHot(), recoveries=recoveries, clock=ManualClock(), started_at=NOW
+        reader=MemoryReader(), hot=MemoryHot(), recoveries=recoveries, clock=ManualClock(), started=MOMENT
     )
     outlook.look()
 
@@ -272,7 +281,7 @@ async def test_where_nothing_in_play_is_read_nobody_is_sent_here(
 async def test_a_site_that_rests_is_said_to_whoever_asks(
     stranger: httpx.AsyncClient, hot: MemoryHot, outlook: Outlook
 ) -> None:
-    rest = BreakerNote(scope="rest", subject="crex", state="open", since=NOW, until=NOW + timedelta(seconds=42))
+    rest = BreakerNote(scope="rest", subject="crex", state="open", since=NOW, left_seconds=43.0)
     hot.heard = [replace(a_beat(), breakers=(rest,))]
     outlook.look()
 

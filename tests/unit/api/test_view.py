@@ -1,22 +1,42 @@
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
-from longstop.api.view import age_seconds, from_hot, from_store
+from longstop.api.view import from_hot, from_store, record_age, shown_age
+from longstop.clock import Moment
 from longstop.model.match import SyncState
 from tests.readers import NOW, a_hot_row, a_match, a_record, a_snapshot
 
 
 @pytest.mark.parametrize(
-    ("offset", "age"),
+    ("seconds", "age"),
     [
-        (timedelta(seconds=3), 3.0),
-        (timedelta(milliseconds=1, microseconds=400), 0.001),
-        (timedelta(seconds=-5), 0.0),  # the other clock is ahead
+        (3.0, 3.0),
+        (0.0014, 0.001),
+        (-5.0, 0.0),  # the other clock is ahead
     ],
 )
-def test_an_age_is_in_milliseconds_and_never_negative(offset: timedelta, age: float) -> None:
-    assert age_seconds(NOW - offset, NOW) == age
+def test_an_age_is_in_milliseconds_and_never_negative(seconds: float, age: float) -> None:
+    assert shown_age(seconds) == age
+
+
+@pytest.mark.req("NFR-005")
+@pytest.mark.parametrize("leap", [timedelta(hours=1), timedelta(hours=-1)])
+def test_a_live_view_is_as_old_as_it_is_whatever_the_wall_clock_shows(leap: timedelta) -> None:
+    record = replace(a_record(polled=2), last_poll_monotonic=998.0)
+    now = Moment(NOW + leap, 1000.0)
+
+    view, stored = from_hot(a_match(), a_hot_row(record)), from_store(a_match(), a_snapshot(), record)
+
+    assert view is not None
+    assert (view.age_at(now), stored.age_at(now), record_age(record, now)) == (2.0, 2.0, 2.0)
+
+
+def test_what_only_the_store_knows_is_as_old_as_the_wall_clock_says() -> None:
+    view = from_store(a_match(), a_snapshot(), None)
+
+    assert view.age_at(Moment(NOW, 5.0)) == 40.0
 
 
 def test_a_live_view_without_a_payload_is_none() -> None:

@@ -1,5 +1,6 @@
 """When a long run is ok."""
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -52,6 +53,21 @@ def test_one_figure_that_grows_is_enough(name: str) -> None:
 
     assert not said.is_ok
     assert said.details == [f"{name} grows"]
+
+
+def test_a_run_that_was_too_short_to_exclude_growth_is_open_and_not_ok() -> None:
+    dice = Random(3)
+    short = [replace(each, descriptors=300 + dice.randint(-40, 40)) for each in samples()[:60]]
+
+    said = report(short, 120.0, WHOLE, CALM)
+
+    assert said.figures["descriptors"]["course"] is Course.OPEN
+    assert not said.is_ok
+    assert [sentence.partition(":")[0] for sentence in said.details] == ["descriptors is open"]
+
+
+def test_what_falls_is_ok() -> None:
+    assert report(samples(pss_mb=-200.0), SECONDS, WHOLE, CALM).is_ok
 
 
 def test_a_loss_or_a_death_is_not_ok() -> None:

@@ -1,6 +1,5 @@
 """What `longstop top` shows, as plain text."""
 
-from datetime import timedelta
 from io import StringIO
 
 from msgspec.structs import replace
@@ -15,7 +14,7 @@ from longstop.model.recovery import Recovery, RecoveryKind
 from longstop.model.resources import Resources
 from longstop.storage.base import NodeBeat
 from longstop.supervision.verdict import verdict
-from tests.readers import NOW, a_beat, a_record
+from tests.readers import MOMENT, NOW, a_beat, a_record
 
 MEASURED = Resources(
     pids=(1, 2, 3), rss_bytes=300 << 20, pss_bytes=200 << 20, peak_rss_bytes=400 << 20, cpu_percent=12.5
@@ -24,7 +23,9 @@ MEASURED = Resources(
 
 def a_picture(*records: MonitoringRecord, beat: NodeBeat | None = None, **more: object) -> Picture:
     beats = [beat or a_beat()]
-    picture = Picture(judged=verdict(beats, records, NOW), beats=beats, records=records, recoveries=(), taken_at=NOW)
+    picture = Picture(
+        judged=verdict(beats, records, MOMENT), beats=beats, records=records, recoveries=(), taken_at=MOMENT
+    )
     return replace(picture, **more)
 
 
@@ -81,7 +82,7 @@ def test_breakers_orders_and_recoveries_are_shown_when_there_are_some() -> None:
         subject="api.test",
         state="open",
         since=NOW,
-        until=NOW + timedelta(seconds=42),
+        left_seconds=43.0,
         reason="5 failures in a row",
     )
     order = StandingOrder(kind=StandingKind.PAUSED_SOURCE, subject="espncricinfo", since=NOW, asked_by="cli: jane")

@@ -111,6 +111,7 @@ def test_a_store_from_before_football_keeps_every_row(connection: apsw.Connectio
 def test_steps_not_yet_taken_are_pending_in_order(connection: apsw.Connection) -> None:
     migrate(connection, Database.HOT)
     known = migrations_of(Database.HOT)
-    further = tuple(Migration(number=number, name=f"000{number}_x.sql", script="") for number in (2, 3))
+    numbers = (len(known) + 1, len(known) + 2)
+    further = tuple(Migration(number=number, name=f"000{number}_x.sql", script="") for number in numbers)
 
     assert pending(connection, known + further) == further

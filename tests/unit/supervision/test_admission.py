@@ -29,10 +29,6 @@ def test_watches_idle_for_half_an_hour_end_first_the_longest_idle_one_before_the
     assert idle_ones(active_at, now=2100.0) == ["oldest", "younger"]
 
 
-def test_an_idle_watch_that_is_spared_stays() -> None:
-    assert idle_ones({"a": 0.0, "b": 1.0}, now=9000.0, spared={"a"}) == ["b"]
-
-
 def test_room_is_measured_at_every_question() -> None:
     sizes = iter([NEEDED, NEEDED - 1, NEEDED])
     room = MeasuredRoom(NEEDED, measure=lambda: next(sizes))

@@ -51,6 +51,7 @@ class Ward:
         self.recycled: list[tuple[str, frozenset[int] | None]] = []
         self.on_recycle: Callable[[], Awaitable[None]] | None = None
         self.pids = [7]
+        self.lacks: tuple[str, ...] = ()
         self.audit = Remembered(self.clock)
         self.caretaker = Caretaker(
             "node-1",
@@ -59,6 +60,7 @@ class Ward:
             pids=lambda: self.pids,
             bus=Bus([self.sink]),
             clock=self.clock,
+            lacks=lambda: self.lacks,
         )
 
     @property
@@ -316,3 +318,34 @@ def test_a_recycle_that_fails_or_hangs_is_told_and_its_outcome_looked_for() -> N
     assert RECYCLE_WITHIN_SECONDS < 120
     assert "task.failed" in seen.told
     assert seen.audit.ended[0].outcome is RecoveryOutcome.NOT_RECOVERED
+
+
+def test_a_lack_of_our_own_is_told_once_and_stands_in_the_grade_until_it_is_over() -> None:
+    reasons = []
+
+    async def script(ward: Ward) -> None:
+        ward.lacks = ("file descriptors",)
+        await ward.live(40)
+        reasons.append((ward.grade, ward.caretaker.standing.reason))
+        ward.lacks = ()
+        await ward.live(60)
+
+    seen = ward(script)
+
+    assert reasons == [(Grade.DEGRADED, "this machine has no file descriptors left")]
+    assert seen.told == ["machine.short", "health.degraded", "machine.eased", "health.restored"]
+    assert seen.recycled == []
+
+
+def test_a_lack_that_lasts_until_nothing_is_read_is_met_by_giving_back_what_we_hold() -> None:
+    async def script(ward: Ward) -> None:
+        for number in ward.records:
+            ward.change(number, is_held=True)
+        ward.lacks, ward.stuck = ("memory",), {1, 2}
+        await ward.live(130)
+
+    seen = ward(script)
+
+    assert seen.recycled == [
+        ("nothing in play was read for 90 s; this machine has no memory left", frozenset({1, 2})),
+    ]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longstop.clock import Moment
 from longstop.errors import IllegalTransition
 from longstop.model.match import MatchStatus, MonitoringRecord, Phase
 from longstop.supervision.grades import (
@@ -26,7 +27,7 @@ from longstop.supervision.grades import (
     recovered,
     recycled,
 )
-from tests.readers import NOW, a_record
+from tests.readers import MOMENT, NOW, a_record
 
 GOOD, OLD, BAD = (1.0,), (60.0,), (120.0,)
 
@@ -213,8 +214,18 @@ def failing(count: int) -> MonitoringRecord:
     ],
 )
 def test_a_match_is_graded_by_its_failures_and_its_age(record: MonitoringRecord, grade: Grade) -> None:
-    assert match_grade(record, NOW) is grade
+    assert match_grade(record, MOMENT) is grade
 
 
 def test_a_clock_that_was_set_back_makes_no_match_worse() -> None:
-    assert match_grade(a_record(polled=1), NOW - timedelta(hours=1)) is Grade.HEALTHY
+    assert match_grade(a_record(polled=1), Moment(NOW - timedelta(hours=1), 0.0)) is Grade.HEALTHY
+
+
+@pytest.mark.req("NFR-005")
+@pytest.mark.parametrize("leap", [timedelta(hours=1), timedelta(hours=-1)])
+def test_no_leap_of_the_wall_clock_makes_a_match_older_or_younger(leap: timedelta) -> None:
+    read, unread = (msgspec.structs.replace(a_record(polled=1), last_poll_monotonic=each) for each in (999.0, 600.0))
+
+    grades = [match_grade(record, Moment(NOW + leap, 1000.0)) for record in (read, unread)]
+
+    assert grades == [Grade.HEALTHY, Grade.FAILING]

@@ -1,16 +1,16 @@
-from datetime import timedelta
-
 import pytest
 from msgspec.structs import replace
 
 from longstop.model.breaker import BreakerNote
 from longstop.supervision.telling import left_alone, silence
-from tests.readers import NOW, a_beat
+from longstop.supervision.verdict import heard
+from tests.readers import MOMENT, NOW, a_beat
 
 
 def a_note(scope: str, subject: str = "crex", state: str = "open", seconds: float | None = None) -> BreakerNote:
-    until = None if seconds is None else NOW + timedelta(seconds=seconds)
-    return BreakerNote(scope=scope, subject=subject, state=state, since=NOW, until=until, reason="secret")
+    """Return a note of a beat that is a second old; so many seconds are left now."""
+    left = None if seconds is None else seconds + 1
+    return BreakerNote(scope=scope, subject=subject, state=state, since=NOW, left_seconds=left, reason="secret")
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,15 @@ def a_note(scope: str, subject: str = "crex", state: str = "open", seconds: floa
     ],
 )
 def test_silence_is_told_with_its_length(ages: tuple[float, ...], said: str) -> None:
-    assert silence([a_beat(ago=age) for age in ages], NOW) == said
+    assert silence([a_beat(ago=age) for age in ages], MOMENT) == said
+
+
+def test_a_scraper_that_said_goodbye_has_stopped_and_is_not_missed() -> None:
+    missed, over = a_beat("node-1", ago=90), replace(a_beat("node-2", ago=3), is_over=True)
+
+    assert silence([missed, over], MOMENT) == "the last scraper stopped 3 s ago, as it was asked to"
+    assert silence([over, a_beat("node-1", ago=1)], MOMENT) == "the last scraper was heard 1 s ago"
+    assert heard([missed, over], MOMENT) == []
 
 
 @pytest.mark.parametrize(
@@ -40,13 +48,13 @@ def test_silence_is_told_with_its_length(ages: tuple[float, ...], said: str) -> 
     ],
 )
 def test_who_is_left_alone_is_told_without_the_words_of_errors(note: BreakerNote, said: str) -> None:
-    assert list(left_alone([replace(a_beat(), breakers=(note,))], NOW)) == [said]
+    assert list(left_alone([replace(a_beat(), breakers=(note,))], MOMENT)) == [said]
 
 
 def test_whole_sites_are_named_before_single_matches_and_the_rest_is_counted() -> None:
     matches = tuple(a_note("match", f"crex_M{number}") for number in range(1, 7))
 
-    told = list(left_alone([replace(a_beat(), breakers=(*matches, a_note("rest")))], NOW))
+    told = list(left_alone([replace(a_beat(), breakers=(*matches, a_note("rest")))], MOMENT))
 
     assert told[0] == "crex rests, as the site has asked"
     assert told[-1] == "and 2 more are left alone"

@@ -3,13 +3,14 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from longstop.clock import Moment
 from longstop.model.breaker import BreakerNote
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
 from longstop.supervision.grades import Grade
 from longstop.supervision.verdict import MAX_MATCH_BYTES, HealthStatus, Verdict, aged, unreadable, verdict
-from tests.readers import NOW, a_beat, a_record
+from tests.readers import MOMENT, NOW, a_beat, a_record
 
 RECOVERING = SyncState.RECOVERING
 
@@ -19,9 +20,9 @@ def failing(number: int) -> MonitoringRecord:
 
 
 def unlisted(since: float | None) -> NodeBeat:
-    listed_at = None if since is None else NOW - timedelta(seconds=since)
-    beat = msgspec.structs.replace(a_beat(), started_at=NOW - timedelta(hours=1))
-    return msgspec.structs.replace(beat, listed_at={"crex": listed_at})
+    """Return a beat of a moment ago, with a listing that was read so long ago, or never in an hour."""
+    seconds = 3600.0 if since is None else since
+    return msgspec.structs.replace(a_beat(ago=1), unlisted_seconds={"crex": seconds - 1})
 
 
 def resting(number: int) -> MonitoringRecord:
@@ -81,7 +82,7 @@ def graded(grade: Grade, node: str = "node-1", reason: str = "") -> NodeBeat:
     ],
 )
 def test_the_verdict_follows_the_table(beats: list[NodeBeat], records: list[MonitoringRecord], status: str) -> None:
-    judged = verdict(beats, records, NOW)
+    judged = verdict(beats, records, MOMENT)
 
     assert judged.status == status
     assert bool(judged.reasons) == (judged.status is not HealthStatus.HEALTHY)
@@ -90,7 +91,7 @@ def test_the_verdict_follows_the_table(beats: list[NodeBeat], records: list[Moni
 def test_the_reasons_name_the_first_matches_and_count_the_rest() -> None:
     records = [a_record(number, polled=90) for number in range(1, 8)]
 
-    judged = verdict([a_beat()], records, NOW)
+    judged = verdict([a_beat()], records, MOMENT)
 
     assert judged.reasons == ("in play and older than 60 s: crex_M1, crex_M2, crex_M3, crex_M4, crex_M5 and 2 more",)
 
@@ -98,7 +99,7 @@ def test_the_reasons_name_the_first_matches_and_count_the_rest() -> None:
 def test_the_worst_scraper_gives_the_grade_and_says_why() -> None:
     beats = [a_beat("a"), graded(Grade.RECOVERING, "b", "was not read"), graded(Grade.FAILING, "c"), a_beat("d")]
 
-    judged = verdict(beats, [], NOW)
+    judged = verdict(beats, [], MOMENT)
 
     assert judged.grade is Grade.FAILING
     assert judged.reasons == ("b is recovering: was not read", "c is failing")
@@ -107,7 +108,7 @@ def test_the_worst_scraper_gives_the_grade_and_says_why() -> None:
 def test_a_scraper_that_is_gone_has_no_say() -> None:
     gone = msgspec.structs.replace(graded(Grade.FAILING, "gone"), beat_at=NOW - timedelta(minutes=5))
 
-    judged = verdict([a_beat(), gone], [], NOW)
+    judged = verdict([a_beat(), gone], [], MOMENT)
 
     assert (judged.status, judged.grade) == (HealthStatus.HEALTHY, Grade.HEALTHY)
 
@@ -121,8 +122,8 @@ def test_one_who_cannot_see_does_not_guess_a_grade() -> None:
 @pytest.mark.req("MON-8", "FR-012")
 @pytest.mark.parametrize("grade", Grade)
 def test_where_nothing_in_play_is_read_it_fails_whatever_a_scraper_says(grade: Grade) -> None:
-    unread = verdict([graded(grade)], [a_record(1, polled=181)], NOW)
-    late = verdict([graded(grade)], [a_record(1, polled=180)], NOW)
+    unread = verdict([graded(grade)], [a_record(1, polled=181)], MOMENT)
+    late = verdict([graded(grade)], [a_record(1, polled=180)], MOMENT)
 
     assert (unread.status, unread.grade, unread.is_unread) == (HealthStatus.DEGRADED, Grade.FAILING, True)
     assert unread.reasons[0] == "no match in play was read for 180 s"
@@ -133,7 +134,7 @@ def test_what_somebody_has_paused_is_noted_and_is_no_failure() -> None:
     source = msgspec.structs.replace(a_beat(), paused_sources=("espn",))
     elsewhere = msgspec.structs.replace(on_hold(2), ref=MatchRef("espn", "M2"))
 
-    judged = verdict([source], [on_hold(1), elsewhere, a_record(3)], NOW)
+    judged = verdict([source], [on_hold(1), elsewhere, a_record(3)], MOMENT)
 
     assert (judged.status, judged.grade, judged.reasons) == (HealthStatus.HEALTHY, Grade.HEALTHY, ())
     assert judged.notes == ("paused by hand, with all their matches: espn", "paused by hand: crex_M1")
@@ -149,7 +150,7 @@ def test_a_match_that_takes_too_much_is_noted() -> None:
     }
     beat = msgspec.structs.replace(a_beat(), costs=costs)
 
-    judged = verdict([beat], [a_record(number) for number in range(1, 6)], NOW)
+    judged = verdict([beat], [a_record(number) for number in range(1, 6)], MOMENT)
 
     assert (judged.status, judged.notes) == (
         HealthStatus.HEALTHY,
@@ -160,10 +161,10 @@ def test_a_match_that_takes_too_much_is_noted() -> None:
 @pytest.mark.req("FR-012")
 @pytest.mark.parametrize(("errors", "status"), [(0, "healthy"), (11, "down")])
 def test_a_site_that_is_cut_off_is_noted_whatever_the_status(errors: int, status: str) -> None:
-    cut = BreakerNote(scope="source", subject="crex", state="open", since=NOW, until=NOW + timedelta(seconds=30))
+    cut = BreakerNote(scope="source", subject="crex", state="open", since=NOW, left_seconds=31.0)
     beat = msgspec.structs.replace(a_beat(errors=errors), breakers=(cut,))
 
-    judged = verdict([beat], [], NOW)
+    judged = verdict([beat], [], MOMENT)
 
     assert (judged.status, judged.notes) == (status, ("source crex is left alone for another 30 s",))
 
@@ -187,3 +188,33 @@ def test_what_is_down_is_no_better_for_being_old() -> None:
 
     assert old.status is HealthStatus.DOWN
     assert old.reasons == ("the live view cannot be read", "the live view was last seen 7 s ago")
+
+
+@pytest.mark.req("NFR-005", "FR-012")
+@pytest.mark.parametrize("leap", [timedelta(hours=1), timedelta(hours=-1)])
+def test_a_leap_of_the_wall_clock_changes_nothing(leap: timedelta) -> None:
+    beat = msgspec.structs.replace(a_beat(), beat_monotonic=999.0, unlisted_seconds={"crex": 2.0})
+    read = msgspec.structs.replace(a_record(), last_poll_monotonic=998.0)
+
+    judged = verdict([beat], [read], Moment(NOW + leap, 1000.0))
+
+    assert (judged.status, judged.reasons) == (HealthStatus.HEALTHY, ())
+
+
+@pytest.mark.req("FR-012")
+@pytest.mark.parametrize(
+    ("silent", "unread", "unlisted", "reason"),
+    [
+        (15.5, 1.0, 1.0, "the last scraper was heard 16 s ago"),
+        (1.0, 61.0, 1.0, "in play and older than 60 s: crex_M1"),
+        (1.0, 181.0, 1.0, "no match in play was read for 180 s"),
+        (1.0, 1.0, 180.0, "the listing of crex was not read for 181 s"),
+    ],
+)
+def test_a_wall_clock_set_back_hides_nothing(silent: float, unread: float, unlisted: float, reason: str) -> None:
+    beat = msgspec.structs.replace(a_beat(), beat_monotonic=1000.0 - silent, unlisted_seconds={"crex": unlisted})
+    record = msgspec.structs.replace(a_record(), last_poll_monotonic=1000.0 - unread)
+
+    judged = verdict([beat], [record], Moment(NOW - timedelta(hours=1), 1000.0))
+
+    assert judged.reasons[0] == reason

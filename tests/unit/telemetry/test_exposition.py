@@ -19,7 +19,7 @@ from longstop.telemetry.events import (
 )
 from longstop.telemetry.exposition import expose
 from longstop.telemetry.metrics import Metrics, Watched
-from tests.readers import NOW, a_record
+from tests.readers import MOMENT, a_record
 
 #: As the seeds have them; most of what was added since begins with `longstop_`.
 PROMISED = {
@@ -64,7 +64,7 @@ def a_text(matches: int = 3, error_type: str = "FetchTimeout") -> bytes:
     metrics.take(WatchRestarted(match_id=1, ref="crex_M0", reason="stale", age_seconds=9.0, epoch=2))
     metrics.take(a_retry())
     records = [a_record(number, polled=number + 1) for number in range(matches)]
-    metrics.sample(records, NOW)
+    metrics.sample(records, MOMENT)
     watched = Watched(
         node="node-1",
         records=records,
@@ -75,7 +75,7 @@ def a_text(matches: int = 3, error_type: str = "FetchTimeout") -> bytes:
         browsers=(a_browser(),),
         proxy_bytes=12_000,
     )
-    return expose(metrics.read(watched, NOW))
+    return expose(metrics.read(watched, MOMENT))
 
 
 def a_browser() -> BrowserCensus:

@@ -72,3 +72,14 @@ def test_however_many_open_there_is_a_limit() -> None:
     many = [BreakerOpened(scope="match", subject=f"crex_{n}", reason="", seconds=1.0) for n in range(MAX_NOTED + 5)]
 
     assert len(noted(*many).notes()) == MAX_NOTED
+
+
+def test_the_time_that_is_left_is_told_anew_whatever_the_wall_clock_did_meanwhile() -> None:
+    clock = ManualClock()
+    sink = noted(OPENED, clock=clock)
+
+    clock.advance(20)
+    clock.leap(3600)
+
+    (note,) = sink.notes()
+    assert (note.left_seconds, note.until) == (40.0, clock.now() + timedelta(seconds=40))

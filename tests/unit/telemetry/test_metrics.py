@@ -17,7 +17,7 @@ from longstop.telemetry.events import (
 )
 from longstop.telemetry.metrics import MAX_ERROR_TYPES, OTHER, MatchReading, Metrics, Reading, Watched
 from longstop.watching.restarts import RestartReason
-from tests.readers import NOW, a_record
+from tests.readers import MOMENT, a_record
 
 
 def heard(*events: Telemetry, max_matches: int = 10) -> Metrics:
@@ -29,7 +29,7 @@ def heard(*events: Telemetry, max_matches: int = 10) -> Metrics:
 
 def read(metrics: Metrics, **watched: object) -> Reading:
     taken = {"node": "node-1", "records": [], "waiting": [], "findings": [], "rss_bytes": 1} | watched
-    return metrics.read(Watched(**taken), NOW)  # type: ignore[arg-type]
+    return metrics.read(Watched(**taken), MOMENT)  # type: ignore[arg-type]
 
 
 def of_match(reading: Reading, name: str) -> MatchReading:
@@ -140,7 +140,7 @@ def test_each_sample_adds_the_age_of_every_match_in_play() -> None:
     metrics = Metrics()
 
     for _ in range(3):
-        metrics.sample([a_record(1, polled=2), a_record(2, polled=20)], NOW)
+        metrics.sample([a_record(1, polled=2), a_record(2, polled=20)], MOMENT)
 
     reading = read(metrics)
     assert dict(reading.freshness.not_above()) == {"1": 0, "2.5": 3, "5": 3, "10": 3, "30": 6, "60": 6, "+Inf": 6}
@@ -150,7 +150,7 @@ def test_each_sample_adds_the_age_of_every_match_in_play() -> None:
 def test_a_match_that_is_watched_no_more_leaves_no_series_behind() -> None:
     metrics = heard(stored("crex_M1"), failed("crex_M2"))
 
-    metrics.sample([a_record(1)], NOW)
+    metrics.sample([a_record(1)], MOMENT)
 
     assert [match.match_id for match in read(metrics).matches] == ["crex_M1"]
 
@@ -170,7 +170,7 @@ def test_ten_thousand_matches_make_no_more_series_than_the_bound() -> None:
 def test_a_place_that_became_free_is_given_to_the_next_match() -> None:
     metrics = heard(claimed("crex_M1"), claimed("crex_M2"), max_matches=2)
 
-    metrics.sample([a_record(2)], NOW)
+    metrics.sample([a_record(2)], MOMENT)
     metrics.take(stored("crex_M3"))
 
     assert of_match(read(metrics), "crex_M3").updates == 1

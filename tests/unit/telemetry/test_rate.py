@@ -1,3 +1,7 @@
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
+
 from longstop.model.rates import Rates
 from longstop.telemetry.events import ListingFailed, ListingRead, PollFailed, PollSucceeded, TaskFailed, UpdateStored
 from longstop.telemetry.rate import RateSink
@@ -10,6 +14,36 @@ LISTED = ListingRead(source="crex", matches=1, changed=0, unreadable=0)
 
 def stored(latency_ms: int | None) -> UpdateStored:
     return UpdateStored(match_id=1, ref="crex_M1", inserted=1, updated=0, voided=0, seq=1, latency_ms=latency_ms)
+
+
+class MeetingClock(ManualClock):
+    """Notices when two threads ask for the time at once: whoever counts does so in the middle of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meeting = Barrier(2)
+        self.have_met = False
+
+    def monotonic(self) -> float:
+        with suppress(BrokenBarrierError):
+            self._meeting.wait(timeout=0.2)
+            self.have_met = True
+        return super().monotonic()
+
+
+def test_threads_that_tell_and_read_at_once_do_so_one_after_the_other() -> None:
+    """Writers of files tell of their failures from threads of their own, and the beat reads on the loop."""
+    clock = MeetingClock()
+    sink = RateSink(clock)
+    failure = TaskFailed.by(ValueError("x"), task="t")
+
+    with ThreadPoolExecutor(2) as pool:
+        telling, reading = pool.submit(sink.take, failure), pool.submit(sink.rates)
+        telling.result()
+        reading.result()
+
+    assert not clock.have_met
+    assert sink.rates().errors_last_minute == 1
 
 
 def test_failures_of_every_kind_count_for_a_minute_and_for_an_hour() -> None:

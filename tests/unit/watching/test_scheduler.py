@@ -239,6 +239,25 @@ def test_a_match_is_put_away_after_a_day_and_then_ignored_though_it_is_still_lis
     assert running.store.rows[1].phase is Phase.ARCHIVED
 
 
+def test_a_match_that_was_put_away_is_kept_in_mind_as_long_as_it_is_listed_and_a_day_longer() -> None:
+    one, two = match("M1", "1"), match("M2", "1")
+    one.headline = two.headline = "Reds won by 3 runs"
+    running = Running(one, two)
+    kept: list[list[bool]] = []
+
+    def look() -> None:
+        kept.append([running.scheduler.is_left_alone(key) for key in ("M1", "M2")])
+
+    def unlist() -> None:
+        look()
+        two.is_listed = False
+
+    script(running, (DAY + 300, unlist), (2 * DAY, look), until=2 * DAY + 900)
+    look()
+
+    assert kept == [[True, True], [True, True], [True, False]]
+
+
 def test_a_match_is_not_put_away_before_its_day_is_over() -> None:
     one = match("M1", "1")
     one.headline = "Reds won by 3 runs"

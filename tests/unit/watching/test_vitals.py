@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from longstop.clock import Moment
 from longstop.errors import FetchTimeout, PageNotFound
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.pipeline.effort import Effort
@@ -13,7 +14,7 @@ from longstop.storage.base import Finding, FindingKind
 from longstop.watching.cadence import Why
 from longstop.watching.restarts import RestartReason
 from longstop.watching.rules import WatchRules
-from longstop.watching.vitals import Moment, Vitals
+from longstop.watching.vitals import Vitals
 from tests.builders import NOW, board, match_row, match_state, score
 
 OLDER, NEWER = board(first=score("12/1 2.3")), board(first=score("13/1 2.4"))
@@ -231,7 +232,7 @@ def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_looks_nor_by_
     for second in range(20, 100, 10):
         watch.look(second)
 
-    watch.vitals.saw_line(OLDER, NOW + timedelta(seconds=100), _at(100))
+    watch.vitals.saw_line(OLDER, _at(100), _at(100))
 
     record = watch.vitals.record(watch.state, _at(100))
     assert record.last_poll_at == NOW + timedelta(seconds=30)  # the last one that may have been a cache
@@ -241,7 +242,7 @@ def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_looks_nor_by_
 def test_a_line_makes_a_match_as_young_as_the_listing() -> None:
     watch = Watch()
 
-    watch.vitals.saw_line(NEWER, NOW + timedelta(seconds=5), _at(6))
+    watch.vitals.saw_line(NEWER, _at(5), _at(6))
 
     assert watch.vitals.last_poll_at == NOW + timedelta(seconds=5)
     assert watch.vitals.pulse.rhythm.unchanged == 1
@@ -330,7 +331,7 @@ def test_a_match_found_paused_at_the_start_is_looked_at_without_a_restart() -> N
 def test_the_record_shows_how_it_goes() -> None:
     watch = Watch()
     watch.look(10, is_news=True)
-    watch.vitals.saw_line(NEWER, NOW + timedelta(seconds=12), _at(12))
+    watch.vitals.saw_line(NEWER, _at(12), _at(12))
     watch.fail(15)
 
     record = watch.vitals.record(watch.state, _at(20))
@@ -352,3 +353,15 @@ def test_a_good_look_clears_the_last_error_and_keeps_the_count() -> None:
 
     record = watch.vitals.record(watch.state, _at(10))
     assert (record.last_error, record.consecutive_failures, record.total_failures) == (None, 0, 1)
+
+
+@pytest.mark.req("NFR-005")
+@pytest.mark.parametrize("leap", [timedelta(hours=1), timedelta(hours=-1)])
+def test_a_match_is_as_old_as_it_is_whatever_the_wall_clock_did_since(leap: timedelta) -> None:
+    watch = Watch()
+    watch.look(10)
+    later = Moment(NOW + leap, START + 15)
+
+    record = watch.vitals.record(watch.state, later)
+
+    assert (record.age_at(later), watch.vitals.age_at(later)) == (5.0, 5.0)

@@ -5,12 +5,14 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from longstop.errors import StorageError
+from longstop.clock import Moment
+from longstop.errors import ResourcesExhausted, StorageError
 from longstop.model.event import EventKind
 from longstop.model.match import MatchStatus, Phase
 from longstop.sources.base import Line, Listing
 from longstop.storage.base import MatchUpdate, Receipt
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import MachineLacked, PollFailed
 from longstop.watching.watcher import Surroundings, Watcher
 from tests.builders import NOW
 from tests.crex_site import OUT_OF_ORDER
@@ -75,7 +77,7 @@ async def test_an_unchanged_line_only_makes_the_match_younger() -> None:
     asked = list(watching.site.asked)
     assert not watching.watcher.listed(await watching.entry())
 
-    watching.watcher.accept(NOW + timedelta(seconds=5))
+    watching.watcher.accept(Moment(NOW + timedelta(seconds=5), 5.0))
 
     assert watching.hot.rows[1].record.last_poll_at == NOW + timedelta(seconds=5)
     assert (watching.site.asked, len(watching.store.updates)) == ([*asked, "getLiveMatches"], 1)
@@ -152,6 +154,21 @@ async def test_a_store_that_fails_is_a_failed_look_and_the_next_one_loses_nothin
     assert watching.watcher.record.consecutive_failures == 1
     await watching.watcher.look()
 
+    assert watching.stored_balls() == watching.true_balls()
+
+
+async def test_a_lack_of_our_own_counts_for_nobody_and_the_next_look_goes_on_from_what_is_stored() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    watching.store.next_failure = ResourcesExhausted("file descriptors")
+
+    await watching.watcher.look()
+    record = watching.watcher.record
+    await watching.watcher.look()
+
+    assert (record.consecutive_failures, record.total_failures, record.is_held) == (0, 0, True)
+    lacked = MachineLacked(resource="file descriptors", subject=str(record.ref))
+    assert [event for event in watching.sink.events if isinstance(event, MachineLacked | PollFailed)] == [lacked]
     assert watching.stored_balls() == watching.true_balls()
 
 

@@ -1,10 +1,10 @@
 -- name: put_view
 -- What the newest poll of a match said.
-INSERT INTO views (match_id, record, sequence, checksum, captured_at, scraper_id)
-VALUES (:match_id, :record, :sequence, :checksum, :captured_at, :scraper_id)
+INSERT INTO views (match_id, record, sequence, checksum, captured_at, scraper_id, boot)
+VALUES (:match_id, :record, :sequence, :checksum, :captured_at, :scraper_id, :boot)
 ON CONFLICT (match_id) DO UPDATE
 SET record = excluded.record, sequence = excluded.sequence, checksum = excluded.checksum,
-    captured_at = excluded.captured_at, scraper_id = excluded.scraper_id;
+    captured_at = excluded.captured_at, scraper_id = excluded.scraper_id, boot = excluded.boot;
 
 -- name: put_payload
 -- The newest payload of a match.
@@ -23,8 +23,8 @@ DELETE FROM payloads WHERE match_id NOT IN (SELECT value FROM json_each(:match_i
 
 -- name: put_beat
 -- A node's latest sign of life.
-INSERT INTO beats (node, beat) VALUES (:node, :beat)
-ON CONFLICT (node) DO UPDATE SET beat = excluded.beat;
+INSERT INTO beats (node, beat, boot) VALUES (:node, :beat, :boot)
+ON CONFLICT (node) DO UPDATE SET beat = excluded.beat, boot = excluded.boot;
 
 -- name: row
 -- The live view of one match.
@@ -34,8 +34,8 @@ WHERE views.match_id = :match_id;
 
 -- name: records
 -- How the watching goes, in the order of the matches' ids; whoever lists them needs no payloads.
-SELECT record FROM views WHERE match_id BETWEEN :first AND :last ORDER BY match_id;
+SELECT record, boot FROM views WHERE match_id BETWEEN :first AND :last ORDER BY match_id;
 
 -- name: beats
 -- Every node's latest sign of life.
-SELECT beat FROM beats ORDER BY node;
+SELECT beat, boot FROM beats ORDER BY node;

@@ -13,7 +13,7 @@ CREATE TABLE views (
     checksum TEXT,
     captured_at TEXT,
     scraper_id TEXT NOT NULL
-) STRICT;
+, boot TEXT) STRICT;
 
 CREATE TABLE payloads (
     match_id INTEGER PRIMARY KEY,
@@ -23,4 +23,4 @@ CREATE TABLE payloads (
 CREATE TABLE beats (
     node TEXT PRIMARY KEY,
     beat TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+, boot TEXT) STRICT, WITHOUT ROWID;

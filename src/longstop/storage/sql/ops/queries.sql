@@ -75,7 +75,7 @@ SET duration_seconds = excluded.duration_seconds, pids_after = excluded.pids_aft
 -- name: give_up_recoveries
 -- What a former life of a process began: nobody is left to see what comes of it.
 UPDATE recoveries SET outcome = 'not_recovered', observed = :observed
-WHERE process = :process AND outcome = 'pending' AND began_at < :before;
+WHERE process = :process AND outcome = 'pending';
 
 -- name: count_same_recoveries
 -- What is let go of the same kind and subject is counted by the oldest that stays.
@@ -183,6 +183,10 @@ SELECT * FROM standing_orders ORDER BY kind, subject;
 -- An order; one in force already stays as it is.
 INSERT INTO standing_orders (kind, subject, since, asked_by) VALUES (:kind, :subject, :since, :asked_by)
 ON CONFLICT (kind, subject) DO NOTHING;
+
+-- name: forget_standing_orders
+-- Orders of a kind that are older than what they were about.
+DELETE FROM standing_orders WHERE kind = :kind AND since < :before;
 
 -- name: lift_standing_order
 -- An order is taken back.

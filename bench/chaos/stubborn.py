@@ -1,0 +1,68 @@
+"""`stubborn`: scraper and API do not hear that they are to stop; with the product's own defaults all are gone in time.
+
+They are halted, and the scraper's browser with them, so that no signal but the last one reaches anybody. Then the
+supervisor is asked to stop, once.
+"""
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+import psutil
+
+from bench.chaos.arena import Figures
+from bench.frame import Report, rounded, say
+from longstop.clock import SystemClock
+from longstop.fetching.browser.base import BrowserKind
+from longstop.supervision.exits import Exit
+from longstop.trial.settle import wait_until_synced
+from longstop.trial.stage import Stage, StageOptions, staged, survivors
+
+MATCHES = 2
+#: What is promised, by default and with everything that belongs to it (FR-005).
+GONE_WITHIN = 30.0
+#: Longer than this nobody waits.
+GIVE_UP_AFTER = 60.0
+
+
+async def stubborn(*, seed: int, minutes: float) -> Report:
+    """Ask once, and see how long it takes; `minutes` says nothing here."""
+    with TemporaryDirectory(prefix="longstop-chaos-") as home:
+        options = StageOptions(
+            simulate=("--matches", str(MATCHES), "--kinds", "t20", "--speed", "1", "--seed", str(seed)),
+            browser=BrowserKind.SHELL,
+            keep=Path(home) / "data",
+            settings={},
+        )
+        async with staged(options) as stage:
+            await wait_until_synced(stage, since=SystemClock().now())
+            figures = await _ask_to_stop(stage)
+        orphans = survivors(stage.data)
+    figures |= {"seed": seed, "orphans": orphans}
+    return Report(suite="chaos stubborn", is_ok=is_gone_in_time(figures), figures=figures)
+
+
+def is_gone_in_time(figures: Figures) -> bool:
+    """Return whether all were gone in time, by force, and nobody is left."""
+    seconds = figures["gone_s"]
+    is_in_time = seconds is not None and seconds <= GONE_WITHIN
+    return is_in_time and figures["exit_code"] == Exit.FORCED and not (figures["left"] or figures["orphans"])
+
+
+async def _ask_to_stop(stage: Stage) -> Figures:
+    family = psutil.Process(stage.up_pid).children(recursive=True)
+    for each in family:
+        each.send_signal(signal.SIGSTOP)
+    say(f"{len(family)} processes are halted; the supervisor is asked to stop")
+    began, seconds, exit_code = monotonic(), None, None
+    os.kill(stage.up_pid, signal.SIGTERM)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GIVE_UP_AFTER):
+            exit_code = await stage.ended()
+            seconds = monotonic() - began
+    left = sum(each.is_running() for each in family)
+    return {"halted": len(family), "gone_s": rounded(seconds, 1), "exit_code": exit_code, "left": left}

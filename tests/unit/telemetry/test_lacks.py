@@ -1,0 +1,33 @@
+from longstop.telemetry.alerts import alert_of
+from longstop.telemetry.events import MachineEased, MachineLacked, MachineShort, ProcessStopped
+from longstop.telemetry.lacks import OVER_AFTER_SECONDS, Lacks
+from tests.readers import ManualClock
+
+
+def lacked(resource: str) -> MachineLacked:
+    return MachineLacked(resource=resource, subject="crex_M1")
+
+
+def test_what_was_missed_is_lacking_until_nobody_has_missed_it_for_a_while() -> None:
+    clock = ManualClock()
+    sink = Lacks(clock)
+
+    sink.take(lacked("processes"))
+    clock.advance(10)
+    sink.take(lacked("memory"))
+    sink.take(ProcessStopped(process="scraper", pid=1))
+
+    assert sink.now() == ("memory", "processes")
+    clock.advance(OVER_AFTER_SECONDS - 10)
+    assert sink.now() == ("memory",)
+    clock.advance(10)
+    assert sink.now() == ()
+
+
+def test_a_lack_is_an_alert_with_an_end_and_a_single_look_is_none() -> None:
+    short, eased = alert_of(MachineShort(resource="memory")), alert_of(MachineEased(resource="memory"))
+
+    assert short is not None
+    assert eased is not None
+    assert (short.key, eased.key, eased.is_resolved) == ("machine.short memory", "machine.short memory", True)
+    assert alert_of(lacked("memory")) is None

@@ -1,0 +1,28 @@
+from datetime import UTC, datetime, timedelta
+
+from longstop.clock import Moment
+from tests.readers import ManualClock
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+def test_a_moment_is_told_by_both_clocks() -> None:
+    clock = ManualClock(NOON)
+
+    before = Moment.of(clock)
+    clock.leap(3600)
+    clock.advance(2)
+
+    assert Moment.of(clock) == Moment(NOON + timedelta(seconds=3602), before.monotonic + 2)
+
+
+def test_how_long_ago_something_was_is_told_by_the_wall_only_where_nothing_better_is_known() -> None:
+    now = Moment(NOON, 100.0)
+    an_hour_ahead = NOON + timedelta(hours=1)
+
+    assert now.seconds_since(an_hour_ahead, 97.5) == 2.5
+    assert now.seconds_since(an_hour_ahead, None) == -3600.0
+
+
+def test_a_monotonic_moment_has_its_place_on_the_wall_as_it_hangs_now() -> None:
+    assert Moment(NOON, 100.0).on_the_wall(160.0) == NOON + timedelta(minutes=1)
