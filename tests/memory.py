@@ -19,7 +19,7 @@ from longstop.storage.base import (
     Receipt,
     SnapshotDraft,
 )
-from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.base import Telemetry
 
 
 class MemoryStore:

@@ -24,7 +24,7 @@ from longstop.simulator.faults import FaultKind
 from longstop.storage.commands import CommandBook
 from longstop.storage.health_log import HealthLogReader
 from longstop.supervision.exits import Exit
-from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.base import Telemetry
 from tests.readers import ManualClock, MemoryHot, MemoryReader, an_outlook
 
 ROOT = Path(__file__).parents[1]

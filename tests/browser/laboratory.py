@@ -27,7 +27,7 @@ from longstop.fetching.browser.session import SessionPlan
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher, HttpProxy
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.base import Telemetry
 from tests.browser.site import Site
 
 

@@ -20,7 +20,7 @@ from longstop.supervision.keeper import ChildSpec, Keeper
 from longstop.supervision.parent import life_line_of_children
 from longstop.supervision.pens import FreezerPen, OpenPen, UnifiedPen, empty, make_pen, take_away
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import ChildDied
+from longstop.telemetry.events.processes import ChildDied
 from tests.chaos.running import is_alive, until
 from tests.memory import MemorySink
 

@@ -20,7 +20,7 @@ from longstop.supervision.actions import SWEEP_SECONDS
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.auditing import Auditing
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import PollSucceeded, WatchRestarted
+from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from tests.memory import MemorySink
 from tests.readers import NOW, ManualClock
 

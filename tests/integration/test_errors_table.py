@@ -21,7 +21,10 @@ from longstop.model.episode import (
 from longstop.storage.ops import ErrorFilter, ErrorReader, ErrorWriter
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.errors_table import ErrorsTable
-from longstop.telemetry.events import ListingFailed, PollFailed, PollSucceeded, RecordsFailed, Telemetry
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.matches import PollFailed, PollSucceeded
+from longstop.telemetry.events.sources import ListingFailed
+from longstop.telemetry.events.upkeep import RecordsFailed
 from tests.readers import NOW, ManualClock
 
 FAILED = PollFailed(match_id=1, ref="crex_11HD", error_type="FetchTimeout", error_message="late")

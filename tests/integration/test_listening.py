@@ -19,7 +19,7 @@ from longstop.supervision.keeper import ChildSpec
 from longstop.supervision.listening import Listening
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import ChildStandsStill, ProcessStarted
+from longstop.telemetry.events.processes import ChildStandsStill, ProcessStarted
 from tests.memory import MemorySink
 
 #: Beats; its first life blocks the loop after a while.

@@ -10,7 +10,7 @@ import pytest
 
 from longstop.supervision.lag import STALLED_SECONDS, LoopWatch
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import LoopResumed, LoopStalled
+from longstop.telemetry.events.processes import LoopResumed, LoopStalled
 from tests.memory import MemorySink
 
 

@@ -14,17 +14,10 @@ import psutil
 import pytest
 
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import (
-    BreakerOpened,
-    ListingFailed,
-    MatchDiscovered,
-    MatchFinished,
-    MatchMoved,
-    PollFailed,
-    PollSucceeded,
-    RecordsFailed,
-    Telemetry,
-)
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.matches import MatchDiscovered, MatchFinished, MatchMoved, PollFailed, PollSucceeded
+from longstop.telemetry.events.sources import BreakerOpened, ListingFailed
+from longstop.telemetry.events.upkeep import RecordsFailed
 from longstop.telemetry.match_logs import LOG, PACKED, MatchLogs, append
 from tests.readers import ManualClock
 

@@ -13,7 +13,7 @@ from longstop.model.match import Phase
 from longstop.storage.commands import CommandBook, Question
 from longstop.supervision.admission import Refusal as Full
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import CommandAnswered, RecordsFailed
+from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
 from longstop.watching.cadence import Cadence
 from longstop.watching.orders import Orders
 from longstop.watching.rules import WatchRules

@@ -18,7 +18,8 @@ from longstop.supervision.exits import Exit
 from longstop.supervision.keeper import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import ChildDied, ProcessStarted, ProcessStopped, Telemetry
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.processes import ChildDied, ProcessStarted, ProcessStopped
 
 #: Waits until it is asked to stop; SIGTERM ends it, as it ends any process.
 PATIENT = "import time; time.sleep(60)"

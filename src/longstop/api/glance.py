@@ -10,7 +10,7 @@ from msgspec import Struct
 from longstop.clock import Clock
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import TaskFailed
+from longstop.telemetry.events.processes import TaskFailed
 
 T = TypeVar("T")
 

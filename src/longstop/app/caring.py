@@ -23,7 +23,7 @@ from longstop.supervision.lag import LoopWatch
 from longstop.supervision.meter import Meter
 from longstop.supervision.shares import Watched, match_costs
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import TaskFailed
+from longstop.telemetry.events.processes import TaskFailed
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
 

@@ -17,7 +17,7 @@ from longstop.supervision.exits import Exit
 from longstop.supervision.loops import is_cancelled
 from longstop.supervision.parent import watch_parent_if_any
 from longstop.telemetry.bus import Bus, Sink
-from longstop.telemetry.events import ProcessStarted, ProcessStopped
+from longstop.telemetry.events.processes import ProcessStarted, ProcessStopped
 from longstop.telemetry.log import LogSink
 
 

@@ -10,7 +10,7 @@ from longstop.clock import Clock, Moment
 from longstop.fetching.browser.pool import BrowserPool
 from longstop.settings import Prometheus
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import TaskFailed
+from longstop.telemetry.events.processes import TaskFailed
 from longstop.telemetry.metrics import Metrics, Reading, Watched
 from longstop.telemetry.serving import serve_metrics
 from longstop.watching.dispatcher import Dispatcher

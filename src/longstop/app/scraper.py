@@ -26,7 +26,7 @@ from longstop.storage.sqlite import SqliteMatchStore
 from longstop.supervision.parent import parent_fd
 from longstop.supervision.room import MeasuredRoom
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import HotViewFailed, StoreFailed
+from longstop.telemetry.events.upkeep import HotViewFailed, StoreFailed
 from longstop.watching.ownership import take_over
 from longstop.watching.scheduler import Scheduler
 

@@ -27,7 +27,7 @@ from longstop.sources.registry import enabled_sources, make_source
 from longstop.storage.base import HotWriter, MatchStore
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import ReloadFailed
+from longstop.telemetry.events.upkeep import ReloadFailed
 from longstop.watching.cadence import Cadence
 from longstop.watching.camera import Camera, KeepsPictures, TakesPictures
 from longstop.watching.dispatcher import Dispatcher

@@ -13,7 +13,7 @@ from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.resilience.timeouts import AdaptiveTimeouts
 from longstop.telemetry.breakers import tell_breaker
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import SourceRests
+from longstop.telemetry.events.sources import SourceRests
 
 #: On top of the rest that a site asks for, up to this share of it.
 REST_JITTER_SHARE = 0.1

@@ -13,7 +13,7 @@ from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.resilience.timeouts import SLOW_FACTOR, AdaptiveTimeouts
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import TimeoutsChanged
+from longstop.telemetry.events.sources import TimeoutsChanged
 
 _QUICK_KINDS = frozenset({FailureKind.CONNECTION, FailureKind.HELD, FailureKind.OURS})
 

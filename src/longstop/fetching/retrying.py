@@ -12,7 +12,7 @@ from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.fetching.guards import Around, within
 from longstop.resilience.retry import RetryBudget, RetryPolicy, next_delay
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import RequestRetried
+from longstop.telemetry.events.sources import RequestRetried
 
 
 class Retrying(Around):

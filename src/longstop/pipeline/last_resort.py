@@ -11,7 +11,9 @@ from longstop.errors import FetchTimeout, LayoutHeld, ParseError, SourceError, U
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.drawn import Drawn
 from longstop.pipeline.held import HeldMatch
-from longstop.telemetry.events import ResourceFailed, SelectorFellBack, Telemetry
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.matches import ResourceFailed
+from longstop.telemetry.events.sources import SelectorFellBack
 
 #: A single time-out is the network's; the second in a row says that the page does not ask any more.
 MANY_TIMEOUTS = 2

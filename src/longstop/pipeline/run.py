@@ -38,7 +38,7 @@ from longstop.resilience.attempt import AttemptState
 from longstop.sources.base import Board, DrawnBoard, Names, Scorecard
 from longstop.storage.base import Finding, FindingKind, MatchStore, Receipt
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import ResourceFailed
+from longstop.telemetry.events.matches import ResourceFailed
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome, che
 from longstop.storage.audit import KEPT, RecoveryWriter
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import RecoveryBegan, RecoveryFailed, RecoverySucceeded
+from longstop.telemetry.events.health import RecoveryBegan, RecoveryFailed, RecoverySucceeded
 
 RETRY_EVERY_SECONDS = 5.0
 _UNSEEN = "the process that did this ended before it saw an outcome"

@@ -28,16 +28,9 @@ from longstop.supervision.grades import (
 )
 from longstop.supervision.remedy import Remedy, counted, remedy
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import (
-    HealthDegraded,
-    HealthFailing,
-    HealthRecovering,
-    HealthRestored,
-    MachineEased,
-    MachineShort,
-    TaskFailed,
-    Telemetry,
-)
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovering, HealthRestored
+from longstop.telemetry.events.processes import MachineEased, MachineShort, TaskFailed
 
 #: A recycle that takes longer than this hangs itself.
 RECYCLE_WITHIN_SECONDS = 30.0

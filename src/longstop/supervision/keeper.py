@@ -22,7 +22,7 @@ from longstop.supervision.beats import BeatLine
 from longstop.supervision.exits import describe, of_failed_start
 from longstop.supervision.pens import OpenPen, Pen, empty, take_away
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import ChildDied, ChildRenewed, ProcessStarted, ProcessStopped
+from longstop.telemetry.events.processes import ChildDied, ChildRenewed, ProcessStarted, ProcessStopped
 
 #: When memory runs out, the kernel takes a child before its supervisor, and a page (300) before the child it is for.
 CHILD_OOM_SCORE = 200

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import LoopResumed, LoopStalled
+from longstop.telemetry.events.processes import LoopResumed, LoopStalled
 
 TICK_SECONDS = 0.25
 STALLED_SECONDS = 5.0

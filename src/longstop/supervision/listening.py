@@ -8,7 +8,7 @@ from longstop.model.recovery import RecoveryKind
 from longstop.supervision.keeper import Keeper
 from longstop.supervision.standstill import LOOK_SECONDS, BeatWatch
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import ChildStandsStill
+from longstop.telemetry.events.processes import ChildStandsStill
 
 
 class Listening:

@@ -9,7 +9,7 @@ from longstop.model.recovery import RecoveryKind
 from longstop.supervision.keeper import Keeper
 from longstop.supervision.memory import HIGH_SHARE, MEGABYTE, Act, MemoryLimits, MemoryWatch
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import MemoryEased, MemoryExceeded, MemoryHigh, TaskFailed
+from longstop.telemetry.events.processes import MemoryEased, MemoryExceeded, MemoryHigh, TaskFailed
 
 LOOK_SECONDS = 2.0
 

@@ -6,41 +6,39 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from longstop.telemetry.events import (
-    BreakerClosed,
-    BreakerOpened,
-    ChildDied,
-    ChildStandsStill,
+from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRestored, RecoveryFailed
+from longstop.telemetry.events.matches import (
     ErrorRateHigh,
     FeedFrozen,
     FeedThawed,
-    HealthDegraded,
-    HealthFailing,
-    HealthRestored,
-    HotViewFailed,
-    LayoutBroken,
-    LayoutMended,
+    MatchGone,
+    MatchStale,
+    PollSucceeded,
+    WatchRestarted,
+)
+from longstop.telemetry.events.processes import (
+    ChildDied,
+    ChildStandsStill,
     LoopResumed,
     LoopStalled,
     MachineEased,
     MachineShort,
-    MatchGone,
-    MatchStale,
     MemoryEased,
     MemoryExceeded,
     MemoryHigh,
-    PollSucceeded,
-    RecordsFailed,
-    RecoveryFailed,
-    Severity,
-    SourceAnswers,
-    SourceChallenges,
-    StoreFailed,
     TaskEnded,
     TaskFailed,
-    Telemetry,
-    WatchRestarted,
 )
+from longstop.telemetry.events.sources import (
+    BreakerClosed,
+    BreakerOpened,
+    LayoutBroken,
+    LayoutMended,
+    SourceAnswers,
+    SourceChallenges,
+)
+from longstop.telemetry.events.upkeep import HotViewFailed, RecordsFailed, StoreFailed
 
 MAX_TEXT_CHARACTERS = 1_000
 #: A watch that begins anew for this reason was in trouble; the others are routine, or told by an alert of their own.

@@ -7,7 +7,8 @@ from threading import Event, Thread
 
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import RecordsFailed, TaskFailed
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.upkeep import RecordsFailed
 
 #: A disk that hangs must not keep a process from ending.
 CLOSE_WITHIN = 5.0

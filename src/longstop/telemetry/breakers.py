@@ -2,7 +2,7 @@
 
 from longstop.resilience.breaker import BreakerState, Transition
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import BreakerClosed, BreakerOpened, BreakerProbing
+from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, BreakerProbing
 
 
 def tell_breaker(

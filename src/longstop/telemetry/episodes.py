@@ -21,20 +21,16 @@ from longstop.model.episode import (
     merged,
 )
 from longstop.resilience.taxonomy import MEANINGS, FailureKind
-from longstop.telemetry.events import (
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.matches import MatchMoved, PollFailed, PollSucceeded, ResourceFailed, WatchRestarted
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.sources import (
     BreakerClosed,
     BreakerOpened,
     LayoutBroken,
     LayoutMended,
     ListingFailed,
     ListingRead,
-    MatchMoved,
-    PollFailed,
-    PollSucceeded,
-    ResourceFailed,
-    TaskFailed,
-    Telemetry,
-    WatchRestarted,
 )
 
 MAX_MESSAGE_CHARACTERS = 2_000

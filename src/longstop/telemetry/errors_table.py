@@ -11,7 +11,8 @@ from longstop.storage.ops import ErrorWriter
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.episodes import MAX_PENDING, Episodes
-from longstop.telemetry.events import RecordsFailed, Telemetry
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.upkeep import RecordsFailed
 
 #: How long an error may wait for the others that are written with it.
 FLUSH_EVERY_SECONDS = 1.0

@@ -1,7 +1,8 @@
 """The sink that knows what this machine lacks now."""
 
 from longstop.clock import Clock
-from longstop.telemetry.events import MachineLacked, Telemetry
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.processes import MachineLacked
 
 #: What nobody has missed for so long is there again: matches in play are tried more often than that.
 OVER_AFTER_SECONDS = 15.0

@@ -4,15 +4,15 @@ from msgspec.structs import replace
 
 from longstop.clock import Clock, Moment
 from longstop.model.breaker import BreakerNote
-from longstop.telemetry.events import (
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.matches import MatchMoved
+from longstop.telemetry.events.sources import (
     BreakerClosed,
     BreakerOpened,
     BreakerProbing,
     LayoutBroken,
     LayoutMended,
-    MatchMoved,
     SourceRests,
-    Telemetry,
 )
 
 #: Beyond, only the number is told.

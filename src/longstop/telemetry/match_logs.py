@@ -15,7 +15,8 @@ import msgspec
 from longstop.clock import Clock, to_iso
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import MatchFinished, MatchMoved, Severity, Telemetry
+from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events.matches import MatchFinished, MatchMoved
 
 FLUSH_EVERY_SECONDS = 1.0
 #: Events that wait to be written; beyond, the oldest are dropped.

@@ -14,19 +14,9 @@ from msgspec import Struct
 from longstop.clock import Moment
 from longstop.fetching.browser.base import BrowserCensus
 from longstop.model.match import MonitoringRecord, Priority, priority_of
-from longstop.telemetry.events import (
-    BreakerClosed,
-    BreakerOpened,
-    ListingFailed,
-    ListingRead,
-    MatchClaimed,
-    PollFailed,
-    PollSucceeded,
-    RequestRetried,
-    Telemetry,
-    UpdateStored,
-    WatchRestarted,
-)
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored, WatchRestarted
+from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, ListingFailed, ListingRead, RequestRetried
 
 MAX_MATCHES = 2_000
 #: Kinds of error for one match; our own tree has fewer, a stranger's source may have any number.

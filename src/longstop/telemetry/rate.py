@@ -5,15 +5,10 @@ from threading import Lock
 
 from longstop.clock import Clock, Moment
 from longstop.model.rates import Rates
-from longstop.telemetry.events import (
-    ListingFailed,
-    ListingRead,
-    PollFailed,
-    PollSucceeded,
-    TaskFailed,
-    Telemetry,
-    UpdateStored,
-)
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.matches import PollFailed, PollSucceeded, UpdateStored
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.sources import ListingFailed, ListingRead
 
 #: Counts are kept by the second for a minute, by the minute for an hour.
 MINUTE, HOUR = 60.0, 3600.0

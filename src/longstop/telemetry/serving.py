@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import MetricsServed, MetricsUnserved, TaskFailed
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.upkeep import MetricsServed, MetricsUnserved
 
 #: A request's head; ours has no use for more.
 MAX_HEAD_BYTES = 8192

@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 from longstop.clock import Clock
 from longstop.errors import LongstopError
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import PictureKept, TaskFailed
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.upkeep import PictureKept
 
 #: From the wish to the file.
 PICTURE_SECONDS = 10.0

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from longstop.clock import Clock
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import TaskFailed
+from longstop.telemetry.events.processes import TaskFailed
 from longstop.watching.requests import ScrapeQueue, ScrapeRequest
 
 Work = Callable[[], Awaitable[None]]

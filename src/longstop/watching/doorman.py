@@ -6,7 +6,7 @@ from longstop.clock import Clock
 from longstop.supervision.admission import idle_ones
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import RoomRefused
+from longstop.telemetry.events.processes import RoomRefused
 
 
 class Doorman:

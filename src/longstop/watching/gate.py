@@ -15,7 +15,7 @@ from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Resource
 from longstop.telemetry.breakers import tell_breaker
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import LayoutBroken, LayoutMended, SourceAnswers, SourceChallenges
+from longstop.telemetry.events.sources import LayoutBroken, LayoutMended, SourceAnswers, SourceChallenges
 
 #: More pages of a kind than these, unreadable one after the other, are no accident: the site has changed.
 MAX_UNREADABLE = 10

@@ -25,7 +25,8 @@ from longstop.sources.addresses import host_of
 from longstop.storage.commands import CommandBook
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import CommandAnswered, RecordsFailed, TaskFailed
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
 from longstop.watching.scheduler import Scheduler
 from longstop.watching.watcher import Watcher
 

@@ -14,16 +14,10 @@ from longstop.pipeline.ask import Asker
 from longstop.pipeline.held import HeldMatch
 from longstop.sources.base import Line, Listing
 from longstop.storage.base import Finding
-from longstop.telemetry.events import (
-    ListingFailed,
-    ListingRead,
-    MachineLacked,
-    MatchClaimed,
-    MatchDiscovered,
-    StoreFailed,
-    TaskFailed,
-    WatchEnded,
-)
+from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchEnded
+from longstop.telemetry.events.processes import MachineLacked, TaskFailed
+from longstop.telemetry.events.sources import ListingFailed, ListingRead
+from longstop.telemetry.events.upkeep import StoreFailed
 from longstop.watching.cadence import EARLY, listing_interval
 from longstop.watching.discovery import sort_out
 from longstop.watching.dispatcher import Dispatcher, Work

@@ -11,7 +11,7 @@ from longstop.resilience.breaker import Transition
 from longstop.storage.base import Finding, MatchRow, Receipt
 from longstop.telemetry.breakers import tell_breaker
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import (
+from longstop.telemetry.events.matches import (
     ErrorRateHigh,
     FeedFrozen,
     FeedThawed,

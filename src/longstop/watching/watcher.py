@@ -26,7 +26,8 @@ from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Line
 from longstop.storage.base import HotRow, HotWriter, MatchStore
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import MachineLacked, MatchGone, PollSucceeded, TaskFailed, WatchRestarted
+from longstop.telemetry.events.matches import MatchGone, PollSucceeded, WatchRestarted
+from longstop.telemetry.events.processes import MachineLacked, TaskFailed
 from longstop.watching.cadence import Tempo
 from longstop.watching.error_rate import ErrorWindow
 from longstop.watching.ownership import take

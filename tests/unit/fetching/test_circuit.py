@@ -16,7 +16,8 @@ from longstop.errors import (
     SourceUnreachable,
 )
 from longstop.fetching.base import FetchRequest, Page
-from longstop.telemetry.events import BreakerClosed, BreakerOpened, BreakerProbing, Telemetry
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, BreakerProbing
 from longstop.testing import Answer, run_virtual
 from tests.unit.fetching.site import API_REQUEST, ONCE, REQUEST, Site, now, saying, types
 

@@ -15,7 +15,7 @@ from longstop.errors import (
 )
 from longstop.fetching.base import FetchRequest, Page
 from longstop.resilience.breaker import target_policy
-from longstop.telemetry.events import TimeoutsChanged
+from longstop.telemetry.events.sources import TimeoutsChanged
 from longstop.testing import page, run_virtual
 from tests.unit.fetching.site import ONCE, REQUEST, Site, now, saying
 

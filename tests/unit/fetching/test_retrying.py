@@ -18,7 +18,7 @@ from longstop.errors import (
 from longstop.fetching.base import Page
 from longstop.resilience.breaker import target_policy
 from longstop.resilience.retry import policies
-from longstop.telemetry.events import RequestRetried
+from longstop.telemetry.events.sources import RequestRetried
 from longstop.testing import run_virtual
 from tests.unit.fetching.site import REQUEST, Site, now, saying, types
 

@@ -32,7 +32,8 @@ from longstop.simulator.pages.hostile import redesigned
 from longstop.sources.crex import CrexSource
 from longstop.storage.error_pages import NoPages
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import ResourceFailed, SelectorFellBack
+from longstop.telemetry.events.matches import ResourceFailed
+from longstop.telemetry.events.sources import SelectorFellBack
 from longstop.testing import Answer, ScriptedFetcher
 from longstop.watching.gate import MAX_UNREADABLE, SourceGate
 from tests.builders import CREX_CONFIG

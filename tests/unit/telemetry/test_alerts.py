@@ -3,40 +3,31 @@
 import pytest
 
 from longstop.telemetry.alerts import MAX_TEXT_CHARACTERS, Alert, alert_of
-from longstop.telemetry.events import (
-    AlertLost,
-    BreakerClosed,
-    BreakerOpened,
-    BreakerProbing,
-    ChildDied,
-    ChildStandsStill,
+from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRestored, RecoveryFailed
+from longstop.telemetry.events.matches import (
     ErrorRateHigh,
     FeedFrozen,
     FeedThawed,
-    HealthDegraded,
-    HealthFailing,
-    HealthRestored,
-    HotViewFailed,
-    LayoutBroken,
-    LayoutMended,
-    LoopResumed,
-    LoopStalled,
     MatchGone,
     MatchStale,
+    PollFailed,
+    PollSucceeded,
+    WatchRestarted,
+)
+from longstop.telemetry.events.processes import (
+    ChildDied,
+    ChildStandsStill,
+    LoopResumed,
+    LoopStalled,
     MemoryEased,
     MemoryExceeded,
     MemoryHigh,
-    PollFailed,
-    PollSucceeded,
-    RecordsFailed,
-    RecoveryFailed,
-    Severity,
-    StoreFailed,
     TaskEnded,
     TaskFailed,
-    Telemetry,
-    WatchRestarted,
 )
+from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, BreakerProbing, LayoutBroken, LayoutMended
+from longstop.telemetry.events.upkeep import AlertLost, HotViewFailed, RecordsFailed, StoreFailed
 
 STALE = MatchStale(match_id=1, ref="crex_11HD", age_seconds=312.4, last_update="2026-11-15T12:00:00.000Z")
 OPENED = BreakerOpened(scope="target", subject="crex.example", reason="5 failures in a row", seconds=60.0)

@@ -3,7 +3,8 @@
 import pytest
 
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import ProcessStopped, Telemetry
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.processes import ProcessStopped
 
 STOPPED = ProcessStopped(process="api", pid=7)
 

@@ -7,20 +7,16 @@ import pytest
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.telemetry import episodes as module
 from longstop.telemetry.episodes import Episodes, error_seen, error_type_of, signature_of
-from longstop.telemetry.events import (
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.matches import MatchMoved, PollFailed, PollSucceeded, ResourceFailed, WatchRestarted
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.sources import (
     BreakerClosed,
     BreakerOpened,
     LayoutBroken,
     LayoutMended,
     ListingFailed,
     ListingRead,
-    MatchMoved,
-    PollFailed,
-    PollSucceeded,
-    ResourceFailed,
-    TaskFailed,
-    Telemetry,
-    WatchRestarted,
 )
 from tests.readers import NOW
 

@@ -8,15 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from longstop.fetching.browser.base import BrowserCensus, Usage
-from longstop.telemetry.events import (
-    BreakerClosed,
-    BreakerOpened,
-    PollFailed,
-    PollSucceeded,
-    RequestRetried,
-    UpdateStored,
-    WatchRestarted,
-)
+from longstop.telemetry.events.matches import PollFailed, PollSucceeded, UpdateStored, WatchRestarted
+from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, RequestRetried
 from longstop.telemetry.exposition import expose
 from longstop.telemetry.metrics import Metrics, Watched
 from tests.readers import MOMENT, a_record

@@ -1,5 +1,5 @@
 from longstop.telemetry.alerts import alert_of
-from longstop.telemetry.events import MachineEased, MachineLacked, MachineShort, ProcessStopped
+from longstop.telemetry.events.processes import MachineEased, MachineLacked, MachineShort, ProcessStopped
 from longstop.telemetry.lacks import OVER_AFTER_SECONDS, Lacks
 from tests.readers import ManualClock
 

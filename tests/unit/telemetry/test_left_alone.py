@@ -1,14 +1,14 @@
 from datetime import timedelta
 
-from longstop.telemetry.events import (
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.matches import MatchMoved
+from longstop.telemetry.events.sources import (
     BreakerClosed,
     BreakerOpened,
     BreakerProbing,
     LayoutBroken,
     LayoutMended,
-    MatchMoved,
     SourceRests,
-    Telemetry,
 )
 from longstop.telemetry.left_alone import MAX_NOTED, LeftAlone
 from tests.readers import NOW, ManualClock

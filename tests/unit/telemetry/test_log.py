@@ -7,14 +7,9 @@ from typing import Any
 
 import pytest
 
-from longstop.telemetry.events import (
-    ChildDied,
-    PollFailed,
-    ProcessStopped,
-    Severity,
-    TaskFailed,
-    Telemetry,
-)
+from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events.matches import PollFailed
+from longstop.telemetry.events.processes import ChildDied, ProcessStopped, TaskFailed
 from longstop.telemetry.log import MAX_FIELD_CHARACTERS, LogSink
 
 NOON = datetime(2026, 11, 15, 12, 0, 0, 123456, UTC)

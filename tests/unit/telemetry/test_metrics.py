@@ -1,20 +1,10 @@
 """The metrics sink: what is heard is counted, for as long as a match is watched, under a bound."""
 
 from longstop.model.match import MatchStatus
-from longstop.telemetry.events import (
-    BreakerClosed,
-    BreakerOpened,
-    ListingFailed,
-    ListingRead,
-    MatchClaimed,
-    PollFailed,
-    PollSucceeded,
-    ProcessStopped,
-    RequestRetried,
-    Telemetry,
-    UpdateStored,
-    WatchRestarted,
-)
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored, WatchRestarted
+from longstop.telemetry.events.processes import ProcessStopped
+from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, ListingFailed, ListingRead, RequestRetried
 from longstop.telemetry.metrics import MAX_ERROR_TYPES, OTHER, MatchReading, Metrics, Reading, Watched
 from longstop.watching.restarts import RestartReason
 from tests.readers import MOMENT, a_record

@@ -3,7 +3,9 @@ from contextlib import suppress
 from threading import Barrier, BrokenBarrierError
 
 from longstop.model.rates import Rates
-from longstop.telemetry.events import ListingFailed, ListingRead, PollFailed, PollSucceeded, TaskFailed, UpdateStored
+from longstop.telemetry.events.matches import PollFailed, PollSucceeded, UpdateStored
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.sources import ListingFailed, ListingRead
 from longstop.telemetry.rate import RateSink
 from tests.readers import NOW, ManualClock
 

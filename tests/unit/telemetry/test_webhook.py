@@ -11,7 +11,10 @@ import pytest
 from longstop.errors import FetchError, FetchTimeout, ForbiddenTarget, SourceFailed, SourceRefused
 from longstop.telemetry import webhook
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import AlertLost, BreakerClosed, BreakerOpened, MatchStale, Telemetry
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.matches import MatchStale
+from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened
+from longstop.telemetry.events.upkeep import AlertLost
 from longstop.telemetry.posting import Post
 from longstop.telemetry.webhook import WebhookSink, signature
 from longstop.testing import VirtualClock, run_virtual

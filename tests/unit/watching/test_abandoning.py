@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from longstop.fetching.base import FetchRequest, Page
-from longstop.telemetry.events import WatchRestarted
+from longstop.telemetry.events.matches import WatchRestarted
 from tests.unit.watching.running import CountingFetcher, Running, match, script
 
 FEED = "getBallFeeds"

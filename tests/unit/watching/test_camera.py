@@ -8,7 +8,8 @@ import pytest
 
 from longstop.errors import BrowserLost
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import PictureKept, TaskFailed
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.upkeep import PictureKept
 from longstop.testing import VirtualClock, run_virtual
 from longstop.watching.camera import PICTURE_SECONDS, Camera
 from tests.memory import MemorySink

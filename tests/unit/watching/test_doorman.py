@@ -6,7 +6,8 @@ import pytest
 
 from longstop.supervision.admission import IDLE_SECONDS, RETRY_SECONDS, Refusal, admission
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import RoomRefused, WatchEnded
+from longstop.telemetry.events.matches import WatchEnded
+from longstop.telemetry.events.processes import RoomRefused
 from longstop.testing import VirtualClock, run_virtual
 from longstop.watching.doorman import Doorman
 from tests.memory import MemorySink

@@ -20,7 +20,7 @@ from longstop.errors import (
 from longstop.resilience.breaker import source_policy
 from longstop.sources.base import Resource
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import LayoutBroken, LayoutMended, SourceAnswers, SourceChallenges
+from longstop.telemetry.events.sources import LayoutBroken, LayoutMended, SourceAnswers, SourceChallenges
 from longstop.watching.gate import MAX_UNREADABLE, SourceGate, TakesPictures
 from tests.memory import MemorySink
 from tests.readers import ManualClock

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from longstop.model.match import Phase, SyncState
-from longstop.telemetry.events import MatchStale, WatchRestarted
+from longstop.telemetry.events.matches import MatchStale, WatchRestarted
 from tests.crex_site import SiteMatch
 from tests.unit.watching.running import LIST, Running, match, run, script
 

@@ -8,7 +8,8 @@ import pytest
 from longstop.errors import PageNotFound, SourceFailed, SourceRefused, SourceUnreachable, StorageError
 from longstop.model.event import EventKind
 from longstop.model.match import Phase, SyncState
-from longstop.telemetry.events import BreakerOpened, ErrorRateHigh, MatchStale, WatchRestarted
+from longstop.telemetry.events.matches import ErrorRateHigh, MatchStale, WatchRestarted
+from longstop.telemetry.events.sources import BreakerOpened
 from longstop.testing import START
 from longstop.watching.restarts import RestartPolicy
 from longstop.watching.rules import WatchRules

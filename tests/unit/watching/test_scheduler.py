@@ -8,7 +8,7 @@ import pytest
 
 from longstop.errors import PageNotFound, SourceFailed, SourceRefused, StorageError
 from longstop.model.match import MatchStatus, Phase, SyncState
-from longstop.telemetry.events import MatchGone
+from longstop.telemetry.events.matches import MatchGone
 from tests.crex_site import OUT_OF_ORDER, SiteMatch
 from tests.unit.watching.running import LIST, Running, match, run, script
 

@@ -12,7 +12,8 @@ from longstop.model.match import MatchStatus, Phase
 from longstop.sources.base import Line, Listing
 from longstop.storage.base import MatchUpdate, Receipt
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import MachineLacked, PollFailed
+from longstop.telemetry.events.matches import PollFailed
+from longstop.telemetry.events.processes import MachineLacked
 from longstop.watching.watcher import Surroundings, Watcher
 from tests.builders import NOW
 from tests.crex_site import OUT_OF_ORDER

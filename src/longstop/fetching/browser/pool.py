@@ -23,7 +23,7 @@ from longstop.fetching.browser.registry import Registry
 from longstop.fetching.browser.scratch import clear_scratch
 from longstop.lacking import exhausted
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import MachineLacked, TaskFailed
+from longstop.telemetry.events.processes import MachineLacked, TaskFailed
 
 if TYPE_CHECKING:
     from longstop.fetching.browser.engine import Engine

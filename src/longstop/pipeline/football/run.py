@@ -46,7 +46,7 @@ from longstop.resilience.attempt import AttemptState
 from longstop.sources.base import DrawnFootballBoard, FootballBoard, Lineups, Statistics
 from longstop.storage.base import Finding, FindingKind, MatchStore, Receipt
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import ResourceFailed
+from longstop.telemetry.events.matches import ResourceFailed
 
 #: Line-ups and statistics are asked for this often; a site's "not found" may be pinned for longer by asking too early.
 PARTS_EVERY_SECONDS = 60.0

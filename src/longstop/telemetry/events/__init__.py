@@ -1,0 +1,1 @@
+"""Telemetry events, by what they are about."""
