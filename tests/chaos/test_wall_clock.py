@@ -117,6 +117,7 @@ async def leap_about(shift: Path, log: Path) -> None:
 def assert_it_leapt(said: list[dict[str, Any]]) -> None:
     moments = [event["at"] for event in said]
     assert (max(moments) - min(moments)).total_seconds() > 7000
+    assert [round(event["seconds"], -2) for event in told(said, "clock.leapt")] == [3600, -7200, 3600]
 
 
 def assert_nothing_moved(witness: Witness, said: list[dict[str, Any]]) -> None:

@@ -20,6 +20,7 @@ from longstop.supervision.caretaker import Caretaker, Recycle
 from longstop.supervision.grades import Grade
 from longstop.supervision.health_log import HealthLog
 from longstop.supervision.lag import LoopWatch
+from longstop.supervision.leaps import LeapWatch
 from longstop.supervision.meter import Meter
 from longstop.supervision.shares import Watched, match_costs
 from longstop.telemetry.bus import Bus
@@ -76,6 +77,7 @@ class Caring:
         self._bus = bus
         self._clock = clock
         self._started = Moment.of(clock)
+        self._leaps = LeapWatch(clock, bus)
         self._own_memory = OwnMemory()
         self._meter = Meter(clock.monotonic)
         self._costs: dict[int, MatchCost] = {}
@@ -118,6 +120,7 @@ class Caring:
             beat = self.beat()
             self._hot.beat(beat)
             self._listeners.auditing.look()
+            self._leaps.look()
             if is_time:
                 self._costs = self._measured_costs()
                 records = self._records()

@@ -20,6 +20,7 @@ from longstop.telemetry.events.matches import (
 from longstop.telemetry.events.processes import (
     ChildDied,
     ChildStandsStill,
+    ClockLeapt,
     LoopResumed,
     LoopStalled,
     MachineEased,
@@ -121,6 +122,9 @@ def _own_trouble(event: Telemetry) -> Alert | None:
         case MachineShort():
             text = "No site is blamed for it, and all goes on as soon as there is enough again."
             return _alert(event, event.resource, f"this machine has no {event.resource} left", text)
+        case ClockLeapt():
+            text = "Only the times that we show go by it; ages, waits and limits do not."
+            return _alert(event, "", f"the clock of this machine leapt by {event.seconds:+.0f} s", text)
         case HotViewFailed():
             return _alert(event, "", "the live view cannot be written", event.error_message)
         case StoreFailed():

@@ -169,3 +169,12 @@ class LoopResumed(Telemetry, frozen=True, kw_only=True):
     name = "loop.resumed"
     severity = Severity.WARN
     seconds: float
+
+
+class ClockLeapt(Telemetry, frozen=True, kw_only=True):
+    """The wall clock was set, or the machine slept; no interval of ours goes by it."""
+
+    name = "clock.leapt"
+    severity = Severity.WARN
+    #: Below zero when it was set back.
+    seconds: float
