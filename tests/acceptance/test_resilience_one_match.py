@@ -94,7 +94,7 @@ def test_a_page_that_cannot_be_read_is_kept_and_told_with_its_path_and_the_watch
     assert story.told("process.died") == []
 
 
-@pytest.mark.req("FR-001", "FR-016")
+@pytest.mark.req("FR-001", "FR-016", "US3.2")
 def test_a_match_whose_answers_hang_is_called_stale_and_its_watch_begins_anew(story: Story) -> None:
     name = story.cast[HANGING]
     [stale, *_] = story.told("match.stale", ref=name)

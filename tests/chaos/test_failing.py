@@ -27,13 +27,14 @@ async def recycle_that_is(running: Running, *outcomes: str) -> dict[str, Any]:
             await asyncio.sleep(0.2)
 
 
-@pytest.mark.req("MON-8", "MON-9", "NFR-010")
+@pytest.mark.req("MON-8", "MON-9", "NFR-010", "US3.2")
 async def test_a_scraper_that_fails_makes_everything_afresh_and_sees_whether_it_helped() -> None:
     # A door that is closed is waited for; these connections hang, and nobody has closed anything.
     async with in_play(LONGSTOP_STALL_SECONDS="5", CIRCUIT_BREAKER_THRESHOLD="1000", PAUSE_THRESHOLD="1000") as running:
         scraper = running.pid_of("scraper")
         await running.stage.simulator.post("/_sim/faults", HANGS)
         await until(lambda: running.told("health.failing"), "the scraper fails", within=FAILS_WITHIN)
+        health = (await running.stage.api.get("/health")).body
         await until(lambda: running.told("recovery.began", kind="recycle"), "it acts", within=5)
         begun = await recycle_that_is(running, "pending")
         await running.stage.simulator.delete("/_sim/faults")
@@ -44,6 +45,8 @@ async def test_a_scraper_that_fails_makes_everything_afresh_and_sees_whether_it_
         restarted = running.told("watch.restarted", reason="recycled")
         verdict = await running.verdict()
 
+    assert health["status"] == "degraded"
+    assert any("nothing in play was read for " in reason for reason in health["reasons"])
     assert begun["trigger"].startswith("nothing in play was read for ")
     assert (ended["id"], ended["outcome"]) == (begun["id"], "recovered")
     assert ended["observed"].endswith("read again")

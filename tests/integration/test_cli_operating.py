@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import termios
@@ -227,9 +228,13 @@ def test_top_in_a_terminal_ends_with_a_key_and_leaves_it_as_it_was(node: DataDir
         preexec_fn=lambda: _own_terminal(theirs),
     )
 
-    seen = _read_until(ours, b"crex_M1")
-    os.write(ours, ending)
-    code = process.wait(20)
+    try:
+        seen = _read_until(ours, b"crex_M1")
+        os.write(ours, ending)
+        code = process.wait(20)
+    finally:
+        process.kill()
+        process.wait()
 
     after = subprocess.run(["stty", "-g"], stdin=theirs, capture_output=True, check=True).stdout
     os.close(ours)
@@ -240,7 +245,8 @@ def test_top_in_a_terminal_ends_with_a_key_and_leaves_it_as_it_was(node: DataDir
 
 
 def _own_terminal(terminal: int) -> None:
-    """Make it the terminal that Ctrl-C comes from."""
+    """Make it the terminal that Ctrl-C comes from, and let that be heard: who is run in the background ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 

@@ -23,7 +23,7 @@ def measured(node: str = "node-1", *, rss_mb: int = 100, cpu: float | None = 5.0
     return msgspec.structs.replace(a_beat(node), resources=resources)
 
 
-@pytest.mark.req("FR-012")
+@pytest.mark.req("FR-012", "US3.1")
 def test_the_document_has_the_measured_numbers() -> None:
     beats = [a_beat("a", errors=2), a_beat("b", errors=1), a_beat("gone", ago=100, errors=50)]
     records = [a_record(1, polled=4), a_record(2, polled=9, phase=Phase.PAUSED), a_record(3, phase=Phase.ARCHIVED)]
