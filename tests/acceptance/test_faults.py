@@ -52,8 +52,8 @@ async def set_faults(stage: Stage, faults: list[dict[str, Any]]) -> None:
 
 
 async def health_once_mended(stage: Stage) -> dict[str, Any]:
-    """Return `/health` as soon as it is well; a grade wants two good intervals of 15 s for that."""
-    deadline = asyncio.get_running_loop().time() + 50
+    """Return `/health` as soon as it is well: what it shows may be a few seconds old."""
+    deadline = asyncio.get_running_loop().time() + 20
     while True:
         health: dict[str, Any] = (await stage.api.get("/health")).body
         if health["status"] == "healthy" or asyncio.get_running_loop().time() > deadline:
@@ -72,8 +72,8 @@ async def test_nothing_is_lost_or_invented_while_every_kind_of_answer_goes_wrong
         for match in (await stage.simulator.get("/_sim/status")).body["matches"]
         if match["phase"] == "completed"
     }
-    health = await health_once_mended(stage)
     verdict = await account(stage)
+    health = await health_once_mended(stage)
 
     assert (verdict.lost, verdict.duplicated, verdict.ghost, verdict.wrong) == (0, 0, 0, 0), verdict.details
     assert verdict.events_stored > 500

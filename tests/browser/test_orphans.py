@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -100,8 +100,9 @@ async def test_the_sweep_ends_what_a_killed_scraper_left_and_no_foreign_browser(
     async with foreign_chromium() as foreign, scraping(path, kind, way) as (scraper, pids):
         others = _family(foreign.pid)
         for pid in pids:  # halted, they cannot notice that their scraper dies
-            os.kill(pid, signal.SIGSTOP)
-        halted = {pid for pid in pids if not _is_gone(pid)}  # a helper may have ended just before
+            with suppress(ProcessLookupError):  # a helper may have ended just before
+                os.kill(pid, signal.SIGSTOP)
+        halted = {pid for pid in pids if not _is_gone(pid)}
         started = set().union(*map(_family, pids)) - set(pids)  # or have been started since they were told
         os.kill(scraper, signal.SIGKILL)
         await until(lambda: _is_gone(scraper), 5)

@@ -139,7 +139,8 @@ async def test_a_child_that_does_not_stop_at_the_soft_limit_is_killed_at_the_har
 ) -> None:
     async with leaking(tmp_path, "deaf", stop_within=50.0) as said:
         await until(lambda: said.all(MemoryHigh), "the leak is seen")
-        page = psutil.Process(psutil.Process().children()[-1].pid).children()[0]
+        [child] = [event.pid for event in said.all(ProcessStarted) if isinstance(event, ProcessStarted)]
+        [page] = psutil.Process(child).children()
         await until(lambda: len(said.all(ProcessStarted)) == 2, "the next one starts")
 
         limits = [event.limit for event in said.all(MemoryExceeded) if isinstance(event, MemoryExceeded)]
