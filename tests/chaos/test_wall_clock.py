@@ -130,7 +130,7 @@ def assert_nothing_moved(witness: Witness, said: list[dict[str, Any]]) -> None:
 @pytest.mark.req("NFR-005", "NFR-009", "FR-012")
 async def test_an_hour_ahead_and_two_back_move_nothing(libfaketime: Path, tmp_path: Path) -> None:
     shift = tmp_path / "shift"
-    async with in_play(matches=2, speed=2.0) as running:
+    async with in_play(matches=2) as running:
         await running.replace_up(**faked(libfaketime, shift))
         pids = [running.pid_of(name) for name in ("up", "scraper", "api")]
         told_before, witness = len(read_log(running.stage.log)), Witness(running)
@@ -155,7 +155,7 @@ async def test_processes_whose_wall_clocks_differ_by_an_hour_agree_on_every_age(
     leaping: str, libfaketime: Path, tmp_path: Path
 ) -> None:
     shift, logs = tmp_path / "shift", {name: tmp_path / f"{name}.log" for name in ("scraper", "api")}
-    async with in_play(matches=2, speed=2.0) as running, AsyncExitStack() as stack:
+    async with in_play(matches=2) as running, AsyncExitStack() as stack:
         running.up.send_signal(signal.SIGTERM)
         await until(lambda: not is_alive(running.up), "the supervisor stops")
         began, witness = SystemClock().now(), Witness(running)
