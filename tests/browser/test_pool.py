@@ -7,13 +7,14 @@ from time import monotonic
 
 import pytest
 
-from longstop.errors import BrowserLost, FetchError, FetchTimeout
+from longstop.errors import BrowserLost, FetchError, FetchTimeout, ResourcesExhausted
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.events import BrowserRecycled
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.recycling import RecyclePolicy
+from longstop.lacking import ROOM
 from longstop.telemetry.bus import Bus
 from tests.browser.laboratory import Heard, Laboratory, crash, laboratory, until
 from tests.browser.site import Site
@@ -180,3 +181,25 @@ async def test_a_browser_that_does_not_start_is_told_and_tried_ever_more_rarely(
 
     assert heard.names().count("browser.failed") == 1
     assert json.loads((tmp_path / "browsers.json").read_text() if (tmp_path / "browsers.json").exists() else "[]") == []
+
+
+@pytest.mark.req("NFR-009")
+async def test_a_browser_for_which_this_machine_has_no_room_is_a_lack_of_ours_until_it_starts(
+    tmp_path: Path, site: Site
+) -> None:
+    heard, program = Heard(), tmp_path / "chromium"
+    program.write_text("#!/bin/sh\necho 'cannot write a profile: ENOSPC' >&2\nexit 1\n")
+    program.chmod(0o755)
+    plan = PoolPlan(registry=tmp_path / "browsers.json", node="n", executable=str(program))
+    lab = Laboratory(BrowserPool(plan, Bus([heard])), site, heard)
+    fetcher: BrowserFetcher = lab.fetcher()
+
+    lacks = []
+    for _ in range(3):  # the first is told by the browser, the others while it rests
+        with pytest.raises(ResourcesExhausted) as raised:
+            await fetcher.fetch(lab.state())
+        lacks.append(raised.value.resource)
+    await lab.aclose()
+
+    assert lacks == [ROOM] * 3
+    assert heard.names().count("browser.failed") == 1
