@@ -150,6 +150,30 @@ async def test_an_hour_ahead_and_two_back_move_nothing(libfaketime: Path, tmp_pa
 
 
 @pytest.mark.req("NFR-005", "NFR-009", "FR-012")
+async def test_the_next_life_of_a_scraper_knows_how_old_its_matches_are_though_the_clock_leapt(
+    libfaketime: Path, tmp_path: Path
+) -> None:
+    shift = tmp_path / "shift"
+    async with in_play(matches=2) as running:
+        await running.replace_up(**faked(libfaketime, shift))
+        witness, scraper = Witness(running), running.stage.scraper()
+        assert scraper is not None
+        set_clock(shift, "+3600s")
+        await until(lambda: running.told("clock.leapt"), "the leap is noticed")
+
+        async with witness.asking():
+            scraper.kill()
+            await until(lambda: running.told("process.died"), "it dies")
+            polls = len(running.told("poll.succeeded"))
+            await until(lambda: len(running.told("poll.succeeded")) > polls + 1, "the next one reads on")
+        verdict = await running.verdict()
+
+    assert len(witness.answers) > 5
+    assert max(witness.ages) < 30
+    assert_nothing_lost(verdict)
+
+
+@pytest.mark.req("NFR-005", "NFR-009", "FR-012")
 @pytest.mark.parametrize("leaping", ["scraper", "api"])
 async def test_processes_whose_wall_clocks_differ_by_an_hour_agree_on_every_age(
     leaping: str, libfaketime: Path, tmp_path: Path

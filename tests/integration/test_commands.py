@@ -186,23 +186,6 @@ def test_what_is_too_long_is_refused(book: CommandBook) -> None:
         book.ask(Question(kind=CommandKind.WATCH, argument="x" * 2_001, asked_by="tester"))
 
 
-def test_a_match_that_was_left_alone_for_a_month_is_over_and_its_order_is_forgotten(
-    book: CommandBook, clock: ManualClock
-) -> None:
-    book.put_order(StandingKind.UNWATCHED, "crex_old", "tester")
-    book.put_order(StandingKind.PAUSED_SOURCE, "crex", "tester")
-    clock.advance(timedelta(days=29).total_seconds())
-    book.put_order(StandingKind.UNWATCHED, "crex_new", "tester")
-    book.forget_unwatched()
-    shortly_before = [each.subject for each in book.standing()]
-    clock.advance(timedelta(days=1, seconds=1).total_seconds())
-
-    book.forget_unwatched()
-
-    assert shortly_before == ["crex", "crex_new", "crex_old"]
-    assert [each.subject for each in book.standing()] == ["crex", "crex_new"]
-
-
 def test_a_standing_order_stays_until_it_is_taken_back(path: Path, clock: ManualClock) -> None:
     book = CommandBook(path, clock)
     book.put_order(StandingKind.UNWATCHED, "crex_1", "first")

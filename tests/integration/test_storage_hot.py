@@ -4,13 +4,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import apsw
 import pytest
 from msgspec.structs import replace
 
+from longstop.clock import Moment
 from longstop.errors import StorageError
+from longstop.hot.former import former_polls
 from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
 from longstop.storage.base import HotRow
 from longstop.storage.connection import Synchronous, open_writable
@@ -248,3 +251,24 @@ def test_where_no_boot_can_be_told_from_another_only_the_wall_clock_counts(
 
     assert list(reader.beats()) == [beat()]
     reader.close()
+
+
+def test_the_next_life_learns_when_each_match_was_last_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = replace(hot_row().record, last_poll_monotonic=12.5)
+    with closing(quick_writer(path)) as writer:
+        writer.put(replace(hot_row(), record=record))
+
+    known = former_polls(path)
+    monkeypatch.setattr("longstop.hot.sqlite.this_boot", lambda: "another")
+
+    assert record.last_poll_at is not None
+    assert known == {record.match_id: Moment(record.last_poll_at, 12.5)}
+    assert former_polls(path) == {}
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no database"])
+def test_of_a_view_that_cannot_be_read_the_next_life_learns_nothing(path: Path, content: bytes | None) -> None:
+    if content is not None:
+        path.write_bytes(content)
+
+    assert former_polls(path) == {}

@@ -14,6 +14,7 @@ from longstop.app.ordering import taking_orders
 from longstop.app.workshop import Workshop
 from longstop.clock import SystemClock
 from longstop.errors import StorageError
+from longstop.hot.former import former_polls
 from longstop.hot.sqlite import SqliteHotWriter
 from longstop.model.match import MatchRef
 from longstop.settings import Settings
@@ -39,6 +40,7 @@ async def run_scraper(settings: Settings) -> None:
     listeners = Listeners(settings, directory, clock)
     bus = make_bus("scraper", settings, clock, *listeners.sinks)
     with directory.lock(), life(bus, "scraper"), scratch_of(directory) as scratch:
+        former = await asyncio.to_thread(former_polls, directory.hot_db)
         async with listeners.at_work(bus), _open_store(directory) as store, _open_hot(directory, bus) as hot:
             is_kept = settings.scraper.monitoring.keep_error_pages
             pages = ErrorPages(directory.storage / "error_pages") if is_kept else NoPages()
@@ -57,6 +59,7 @@ async def run_scraper(settings: Settings) -> None:
                 node=node,
                 browsers=browsers,
                 room=room,
+                former=former,
             )
             async with (
                 aclosing(browsers),

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from math import inf
 
 from longstop.app.browsers import browser_fetcher
-from longstop.clock import Clock
+from longstop.clock import Clock, Moment
 from longstop.errors import SettingsError
 from longstop.fetching.base import Fetcher
 from longstop.fetching.browser.pool import BrowserPool
@@ -60,6 +60,7 @@ class Workshop:
         browsers: BrowserPool,
         pictures: KeepsPictures | None = None,
         room: Room | None = None,
+        former: Mapping[int, Moment] | None = None,
     ) -> None:
         self._sources = settings.sources
         self._settings = settings.scraper
@@ -72,6 +73,7 @@ class Workshop:
         self._browsers = browsers
         self._pictures = pictures
         self._room = room
+        self._former = former or {}
         self._cameras: list[Camera] = []
         self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap)
 
@@ -126,6 +128,7 @@ class Workshop:
             clock=self._clock,
             node=self._node,
             rules=watch_rules(self._settings),
+            former=self._former,
         )
         return Scheduler(
             config.domain_id,

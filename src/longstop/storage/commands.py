@@ -4,7 +4,6 @@ Standing orders are beside them and not in `matches.db`: that file says what a s
 our care, while these say what a person wants, also of a match that is not stored yet and of a whole source.
 """
 
-from datetime import timedelta
 from pathlib import Path
 from threading import Lock
 
@@ -37,8 +36,6 @@ _SQL = queries("ops/queries.sql")
 KEPT = 1_000
 #: More than these do not wait: whoever sends a thousand has a bug, or no scraper.
 MAX_WAITING = 100
-#: An order to leave a match alone is kept for so long: no match lasts a tenth of it.
-UNWATCHED_FOR = timedelta(days=30)
 #: Longer than any address of a match.
 MAX_ARGUMENT_CHARACTERS = 2_000
 
@@ -129,12 +126,6 @@ class CommandBook:
         with self._lock, self._file.transaction() as connection:
             lifted = row(connection, _SQL["lift_standing_order"], {"kind": kind.value, "subject": subject})
         return lifted is not None
-
-    def forget_unwatched(self) -> None:
-        """Let go of orders on matches that must be over by now."""
-        before = to_iso(self._clock.now() - UNWATCHED_FOR)
-        with self._lock, self._file.transaction() as connection:
-            connection.execute(_SQL["forget_standing_orders"], {"kind": StandingKind.UNWATCHED.value, "before": before})
 
     def close(self) -> None:
         with self._lock:

@@ -73,7 +73,6 @@ class Orders:
         """
         try:
             await asyncio.to_thread(self._book.give_up_taken)
-            await asyncio.to_thread(self._book.forget_unwatched)
             orders = await asyncio.to_thread(self._book.standing)
         except StorageError as error:
             self._complain(error)

@@ -33,7 +33,7 @@ IMPORTANT_SHARE = 0.5
 class Vitals:
     """The memory of one watch. Everything in it can be lost without losing data."""
 
-    def __init__(self, row: MatchRow, rules: WatchRules, now: Moment) -> None:
+    def __init__(self, row: MatchRow, rules: WatchRules, now: Moment, former: Moment | None = None) -> None:
         self.pulse = Pulse.at(now.monotonic, interval=rules.cadence.live)
         self.breaker = Breaker(rules.breaker)
         #: The listing's last line about the match; `None` while the listing does not show it.
@@ -42,9 +42,12 @@ class Vitals:
         self._lists_without = 0
         self.read_whole_at: datetime | None = None
         self._rules = rules
-        # Until the first look of this run, the last stored change is the youngest moment we can vouch for.
+        # Until the first look of this run, the last one of a run before it, or the last stored change, is the youngest
+        # moment that we can vouch for.
         self.last_poll_at = row.updated_at
         self._last_poll_monotonic: float | None = None
+        if former is not None and (row.updated_at is None or former.wall >= row.updated_at):
+            self.last_poll_at, self._last_poll_monotonic = former.wall, former.monotonic
         self._last_attempt_at: datetime | None = None
         self._changed_at = row.updated_at
         #: Not looked at before this moment, since the page was not found.

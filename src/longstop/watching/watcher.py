@@ -1,7 +1,7 @@
 """Watching one match: one look at a time, and what follows from how it went."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -57,6 +57,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     clock: Clock
     node: str
     rules: WatchRules = WatchRules()
+    #: When a former life of ours has last read each match, by its number.
+    former: Mapping[int, Moment] = {}
 
     def now(self) -> Moment:
         return Moment.of(self.clock)
@@ -72,7 +74,7 @@ class Watcher:
         #: Whether `state` is what is stored; a commit that was reported as failed may be durable all the same.
         self._is_base_known = True
         self._around = around
-        self._vitals = Vitals(state.row, around.rules, around.now())
+        self._vitals = Vitals(state.row, around.rules, around.now(), around.former.get(state.row.match_id))
         self._voice = Voice(around.bus, state.row)
         self._errors = ErrorWindow(around.rules.max_errors)
         self._effort = Effort()

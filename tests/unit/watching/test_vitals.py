@@ -365,3 +365,26 @@ def test_a_match_is_as_old_as_it_is_whatever_the_wall_clock_did_since(leap: time
     record = watch.vitals.record(watch.state, later)
 
     assert (record.age_at(later), watch.vitals.age_at(later)) == (5.0, 5.0)
+
+
+# --- what a former life has left ------------------------------------------------------------------------------------
+
+
+def test_until_the_first_look_the_age_counts_from_the_last_one_of_a_former_life_whatever_the_wall_clock_did() -> None:
+    row = _state(updated_at=NOW - timedelta(minutes=40)).row
+    former = Moment(NOW - timedelta(seconds=5), START - 5)
+
+    vitals = Vitals(row, WatchRules(), _at(0), former)
+
+    leapt = Moment(NOW + timedelta(hours=1), START + 2)
+    assert vitals.last_poll_at == former.wall
+    assert vitals.age_at(leapt) == 7
+
+
+def test_a_change_that_was_stored_after_the_last_look_that_was_shown_is_the_younger_moment() -> None:
+    row = _state(updated_at=NOW - timedelta(seconds=1)).row
+
+    vitals = Vitals(row, WatchRules(), _at(0), Moment(NOW - timedelta(seconds=5), START - 5))
+
+    assert vitals.last_poll_at == row.updated_at
+    assert vitals.age_at(_at(0)) == 1

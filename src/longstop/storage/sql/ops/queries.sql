@@ -184,10 +184,6 @@ SELECT * FROM standing_orders ORDER BY kind, subject;
 INSERT INTO standing_orders (kind, subject, since, asked_by) VALUES (:kind, :subject, :since, :asked_by)
 ON CONFLICT (kind, subject) DO NOTHING;
 
--- name: forget_standing_orders
--- Orders of a kind that are older than what they were about.
-DELETE FROM standing_orders WHERE kind = :kind AND since < :before;
-
 -- name: lift_standing_order
 -- An order is taken back.
 DELETE FROM standing_orders WHERE kind = :kind AND subject = :subject RETURNING kind;
