@@ -1,13 +1,18 @@
 """The real scraper with a page that leaks ten megabytes a second: it begins anew in time, and nothing is lost."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
 import pytest
 
+from bench.tree import held
 from longstop.clock import SystemClock
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.chromium import find_chromium
 from longstop.trial.account import account
 from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import StageOptions, staged
+from longstop.trial.stage import Stage, StageOptions, staged
 from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
 from tests.chaos.running import own_environment, until
 
@@ -19,6 +24,30 @@ LIMITS = {
     "MEMORY_HARD_LIMIT_MB": str(HARD_MB),
     "BROWSER_MAX_MEMORY_MB": "100000",  # the pool would replace the browser before the scraper is too large
 }
+
+
+@asynccontextmanager
+async def weighing(stage: Stage) -> AsyncIterator[list[int]]:
+    """Weigh the scraper with all that it has started, again and again, also while it ends."""
+    weights: list[int] = []
+
+    async def weigh() -> None:
+        while True:
+            weights.append(await asyncio.to_thread(_weight_of_scraper, stage))
+            await asyncio.sleep(0.3)
+
+    task = asyncio.create_task(weigh())
+    try:
+        yield weights
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def _weight_of_scraper(stage: Stage) -> int:
+    scraper = stage.scraper()
+    return (held(scraper.pid).pss_bytes or 0) if scraper is not None else 0
 
 
 @pytest.mark.req("FR-006", "NFR-009", "US2.1", "US4.2")
@@ -37,15 +66,16 @@ async def test_a_leaking_page_makes_the_scraper_begin_anew_before_the_hard_limit
             scraper = stage.scraper()
             assert scraper is not None
             scraper.kill()  # the next one's pages leak from their first moment on
-            await until(lambda: told(read_log(stage.log), "memory.exceeded"), "the leak is seen", within=150)
+            async with weighing(stage) as weights:
+                await until(lambda: told(read_log(stage.log), "memory.exceeded"), "the leak is seen", within=150)
+                await until(lambda: told(read_log(stage.log), "process.renewed"), "the scraper has ended", within=60)
             await stage.simulator.delete("/_sim/faults")
-            await until(lambda: told(read_log(stage.log), "process.renewed"), "the scraper has ended", within=60)
             verdict = await account(stage)
             events = read_log(stage.log)
 
     exceeded = told(events, "memory.exceeded")
     renewed = told(events, "process.renewed")
-    print({**exceeded[0], "seconds": (renewed[0]["at"] - exceeded[0]["at"]).total_seconds()})
+    assert SOFT_MB << 19 < max(weights) < HARD_MB << 20
     assert [event["limit"] for event in exceeded] == ["soft"]
     assert exceeded[0]["pss_bytes"] < HARD_MB << 20
     assert renewed[0]["exit_code"] == 0
