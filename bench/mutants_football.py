@@ -4,6 +4,7 @@ from bench.mutant import PYTEST, Mutant
 
 _DIFF, _COMPARED = "pipeline/football/diff.py", "pipeline/football/compared.py"
 _VALIDATE, _NORMALISE = "pipeline/football/validate.py", "pipeline/football/normalise.py"
+_DRAWN = "pipeline/football/drawn.py"
 
 _HUNTERS = (("football", (*PYTEST, "tests/unit/pipeline/football")),)
 
@@ -94,8 +95,44 @@ FOOTBALL = (
     _mutant(
         "a number that two matches share vouches for a list",
         _VALIDATE,
-        "    is_held = bool(held & shown or named & state.people)",
-        "    is_held = bool({row[1] for row in held} & {row[1] for row in shown} or named & state.people)",
+        "    return bool(held & shown)",
+        "    return bool({row[1] for row in held} & {row[1] for row in shown})",
+    ),
+    _mutant(
+        "people who play in two matches vouch for a list of either",
+        _VALIDATE,
+        "        return 1 if board.score is not None and fits(board, incidents) else LOOKS_UNKNOWN",
+        "        return 1",
+    ),
+    _mutant(
+        "a board without a score fits every list",
+        _VALIDATE,
+        "        return 1 if board.score is not None and fits(board, incidents) else LOOKS_UNKNOWN",
+        "        return 1 if fits(board, incidents) else LOOKS_UNKNOWN",
+    ),
+    _mutant(
+        "a goal waits for the board beside an event that we hold",
+        _VALIDATE,
+        "    if not incidents.items or has_held_event(state, incidents):",
+        "    if not incidents.items:",
+    ),
+    _mutant(
+        "a doubt outlives the list",
+        _COMPARED,
+        "        return None, None\n",
+        "        return None, before\n",
+    ),
+    _mutant(
+        "a doubt outlives a look at the drawn page",
+        _DRAWN,
+        "        doubt=None,\n",
+        "",
+    ),
+    _mutant(
+        "empty line-ups confirm any",
+        _VALIDATE,
+        "    if are_strangers(squad_keys(first), squad_keys(second)):",
+        "    if are_strangers(squad_keys(second), squad_keys(first)):",
     ),
     _mutant(
         "a list that contradicts the score is believed as soon as any",

@@ -105,10 +105,10 @@ def _believed(state: FootballState, shown: FootballBoard) -> tuple[FootballBoard
 
 def _believed_list(state: FootballState, seen: FootballLook) -> tuple[Incidents | None, Doubt | None]:
     """Return the list to go by: one that nothing we know speaks for may be another match's, until it has been shown
-    often enough. A list that has grown meanwhile is the same one."""
+    often enough in a row. A list that has grown meanwhile is the same one."""
     shown, before = seen.incidents, state.doubt
     if shown is None:
-        return None, before
+        return None, None
     items = frozenset(shown.items)
     looks = before.looks + 1 if before and before.items <= items else 1
     if looks >= looks_needed(state, seen.board, shown):

@@ -10,7 +10,7 @@ from longstop.model.football import Goals
 from longstop.model.match import MatchStatus, SyncState
 from longstop.pipeline.boards import steps_back
 from longstop.pipeline.drawn import is_called, stored_payload, with_gap
-from longstop.pipeline.football.compared import FootballCompared
+from longstop.pipeline.football.compared import DOUBTED_LIST, FootballCompared
 from longstop.pipeline.football.state import FootballState
 from longstop.pipeline.football.validate import validate_board
 from longstop.sources.base import DrawnFootballBoard, FootballBoard, FootballTeam, PeriodScore
@@ -19,7 +19,8 @@ from longstop.sources.base import DrawnFootballBoard, FootballBoard, FootballTea
 def laid_over(state: FootballState, drawn: DrawnFootballBoard) -> FootballCompared:
     """Return the match with the score, the status and the words of its drawn page, and with its events as they were.
 
-    A score that goes back may be a goal that was taken back: it counts when a second look shows it again.
+    A score that goes back may be a goal that was taken back: it counts when a second look shows it again. A page draws
+    no list: one that was doubted is no longer shown in a row.
     """
     served = _served(state, stored_payload(state))
     board = _board(served, drawn)
@@ -28,13 +29,14 @@ def laid_over(state: FootballState, drawn: DrawnFootballBoard) -> FootballCompar
     # Of a shoot-out a page draws nothing that could be compared.
     is_less = steps_back(msgspec.structs.replace(served, penalties=board.penalties), board)
     is_doubted = is_less and token not in state.suspects
-    suspects = frozenset(each for each in state.suspects if not each.startswith("board "))
+    suspects = frozenset(each for each in state.suspects - {DOUBTED_LIST} if not each.startswith("board "))
     believed = (state.board or served) if is_doubted else board
     after = msgspec.structs.replace(
         state,
         board=believed,
         findings=with_gap(state),
         suspects=suspects | ({token} if is_doubted else set()),
+        doubt=None,
         sync=SyncState.RECOVERING,
     )
     return FootballCompared(state=after, board=believed, events=(), players={}, teams={})

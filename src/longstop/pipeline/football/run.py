@@ -30,7 +30,7 @@ from longstop.pipeline.effort import Effort
 from longstop.pipeline.football.compared import FootballCompared, FootballLook, compared
 from longstop.pipeline.football.drawn import laid_over
 from longstop.pipeline.football.normalise import normalise, status_of, title_of
-from longstop.pipeline.football.state import FootballState
+from longstop.pipeline.football.state import FootballState, squad_keys
 from longstop.pipeline.football.validate import (
     is_known_squad,
     validate_again,
@@ -154,7 +154,9 @@ class FootballRoad:
             validate_lineups(state, lineups)
 
         first = await self._part(state, "lineups", lambda: asker.lineups(source_id), check)
-        if first is None or is_known_squad(state, first):
+        if first is None or (state.squad_keys and not squad_keys(first)):  # nobody takes the place of somebody
+            return None
+        if is_known_squad(state, first):
             return first
         asker.forget()
         again = await self._part(state, "lineups", lambda: asker.lineups(source_id), partial(validate_again, first))

@@ -35,7 +35,7 @@ def validate_board(state: FootballState, board: FootballBoard) -> None:
 def validate_incidents(state: FootballState, incidents: Incidents) -> None:
     """Raise when the list is of another match: it does not say which one it is of, but it names people.
 
-    That is certain only where the line-ups agree with what we hold; else it is a doubt, and `is_vouched_for` tells.
+    That is certain only where the line-ups agree with what we hold; else it is a doubt, and `looks_needed` tells.
     """
     playing, named = state.squad_keys, people_in(item.content for item in incidents.items)
     if state.people & playing and len(named) >= ENOUGH_PEOPLE and are_strangers(named, playing):
@@ -43,23 +43,35 @@ def validate_incidents(state: FootballState, incidents: Incidents) -> None:
 
 
 def is_vouched_for(state: FootballState, incidents: Incidents) -> bool:
-    """Return whether a list is of this match by what we know: it has an event that we hold, just so, or somebody who is
-    named in one; or most of its people play here. An id alone says nothing: sites may number every match alike."""
+    """Return whether something that we know speaks for a list: an event, or people."""
+    return has_held_event(state, incidents) or has_our_people(state, incidents)
+
+
+def has_held_event(state: FootballState, incidents: Incidents) -> bool:
+    """Return whether a list has an event that we hold, equal in everything. An id alone says nothing: sites may number
+    every match alike."""
     held = {(event.key.side, event.source_event_id, event.content) for event in state.incidents}
     # Every match has a half-time.
     shown = {(item.side, item.source_event_id, item.content) for item in incidents.items if item.side is not None}
+    return bool(held & shown)
+
+
+def has_our_people(state: FootballState, incidents: Incidents) -> bool:
+    """Return whether a list names somebody who is named in an event that we hold, or mostly people who play here."""
     named = people_in(item.content for item in incidents.items)
-    is_held = bool(held & shown or named & state.people)
-    return is_held or (bool(named) and not are_strangers(named, state.squad_keys))
+    return bool(named & state.people) or (bool(named) and not are_strangers(named, state.squad_keys))
 
 
 def looks_needed(state: FootballState, board: FootballBoard, incidents: Incidents) -> int:
     """Return in how many looks in a row a list must be shown before it is believed.
 
-    The board is of this match, since it says so itself: what contradicts it needs more than to be shown again.
+    The board is of this match, since it says so itself: what contradicts it needs more than to be shown again. People
+    play in other matches too, those of a tie in its other leg: for them alone a list is believed when its score fits.
     """
-    if not incidents.items or is_vouched_for(state, incidents):
+    if not incidents.items or has_held_event(state, incidents):
         return 1
+    if has_our_people(state, incidents):
+        return 1 if board.score is not None and fits(board, incidents) else LOOKS_UNKNOWN
     known, named = state.squad_keys | state.people, people_in(item.content for item in incidents.items)
     is_spoken_against = (bool(known) and are_strangers(named, known)) or not fits(board, incidents)
     return LOOKS_AGAINST if is_spoken_against else LOOKS_UNKNOWN
@@ -118,9 +130,9 @@ def is_known_squad(state: FootballState, lineups: Lineups) -> bool:
 
 
 def validate_again(first: Lineups, second: Lineups) -> None:
-    """Raise unless two readings of line-ups name the same people."""
-    if are_strangers(squad_keys(second), squad_keys(first)):
-        raise WrongMatch("the line-ups name other people than a moment ago: one of the two is of another match")
+    """Raise unless a second reading of line-ups names most people of the first again; an empty one names nobody."""
+    if are_strangers(squad_keys(first), squad_keys(second)):
+        raise WrongMatch("the line-ups do not name the people of a moment ago: one of the two is of another match")
 
 
 def validate_statistics(incidents: Incidents | None, statistics: Statistics) -> None:

@@ -165,6 +165,20 @@ async def test_a_drawn_page_that_cannot_be_believed_changes_nothing(looking: Bro
     assert (looking.score(), len(looking.store.updates)) == ((1, 0), 1)
 
 
+async def test_a_list_that_was_doubted_before_a_look_at_the_drawn_page_is_doubted_afresh(looking: Browsing) -> None:
+    looking.pages.event = event("1st half", 1, 0)
+    looking.pages.incidents = [goal(900, 1, 0, scorer=11, time=5), goal(901, 2, 0, scorer=12, time=50)]
+    await looking.look()
+    assert looking.state.doubt is not None
+    looking.pages.event = BROKEN
+    await looking.look()
+    looking.pages.event = event("1st half", 1, 0)
+
+    await looking.look()
+
+    assert looking.versions() == ["goal:home:1 1 insert"]
+
+
 async def test_whoever_is_refused_does_not_go_round_by_the_drawn_page(looking: Browsing) -> None:
     looking.pages.event = SourceRefused("403")
 

@@ -299,6 +299,20 @@ async def test_line_ups_and_statistics_are_asked_for_now_and_then_only(looking: 
 
 
 @pytest.mark.req("FLD-7")
+async def test_line_ups_without_anybody_do_not_take_the_place_of_those_we_have(looking: LookingAtFootball) -> None:
+    looking.pages.lineups = lineups()
+    await looking.look()
+    before = looking.payload()
+    looking.pages.lineups = {"confirmed": False, "home": None, "away": None}
+    looking.pages.incidents = [card(101)]
+    await looking.restart()
+
+    await looking.look()
+
+    assert looking.payload()["lineups"] == before["lineups"]
+
+
+@pytest.mark.req("FLD-7")
 async def test_what_was_read_before_a_restart_stays_when_it_cannot_be_read_again(looking: LookingAtFootball) -> None:
     looking.pages.lineups, looking.pages.statistics = lineups(), statistics()
     await looking.look()
@@ -458,6 +472,18 @@ async def test_line_ups_of_another_match_vouch_for_nobody(looking: LookingAtFoot
     assert looking.sink.named("resource.failed")
 
 
+async def test_empty_line_ups_do_not_confirm_those_of_another_match(looking: LookingAtFootball) -> None:
+    looking.pages.lineups_before = [lineups(home=6000, away=7000)]
+    looking.pages.lineups = {"confirmed": False, "home": None, "away": None}
+    looking.pages.incidents = [card(101, who=6001)]
+
+    await looking.look()
+
+    assert looking.versions() == []
+    assert "lineups" not in looking.payload()
+    assert looking.sink.named("resource.failed")
+
+
 async def test_line_ups_before_the_first_event_are_not_replaced_by_another_match_s(looking: LookingAtFootball) -> None:
     await looking.look()
     looking.pages.lineups_before = [lineups(home=6000, away=7000)]
@@ -489,6 +515,73 @@ async def test_a_list_with_an_event_that_we_hold_is_believed_at_once(looking: Lo
     await looking.look()
 
     assert looking.versions() == ["card:home:1 1 insert", "card:home:2 1 insert"]
+
+
+@pytest.mark.req("NFR-009")
+@pytest.mark.parametrize("shown", [lineups(), None], ids=["line-ups", "no line-ups"])
+async def test_one_list_of_the_other_leg_changes_nothing_though_the_same_people_play(
+    looking: LookingAtFootball, shown: dict[str, object] | None
+) -> None:
+    looking.pages.lineups = shown
+    looking.pages.incidents = [card(101, who=12)]
+    await looking.look(times=2)
+    looking.pages.incidents = [goal(900, 1, 0, scorer=12), card(901, who=13, time=70)]
+    await looking.look()
+    looking.pages.incidents = [card(101, who=12)]
+
+    await looking.look(times=2)
+
+    assert looking.versions() == ["card:home:1 1 insert"]
+    assert not looking.state.suspects
+
+
+async def test_a_first_list_that_is_ahead_of_the_board_is_stored_one_look_late(looking: LookingAtFootball) -> None:
+    looking.pages.incidents = [goal(100, 1, 0)]
+
+    outcome = await looking.look()
+    assert (looking.versions(), outcome.state.sync) == ([], SyncState.RECOVERING)
+    await looking.look()
+
+    assert looking.versions() == ["goal:home:1 1 insert"]
+
+
+async def test_a_list_that_is_ahead_of_the_board_waits_no_longer_than_the_board_lags(
+    looking: LookingAtFootball,
+) -> None:
+    looking.pages.incidents = [goal(100, 1, 0)]
+    await looking.look()
+    # Meanwhile the scorer is another one: the list has not just grown.
+    looking.pages.event, looking.pages.incidents = event("1st half", 1, 0), [goal(100, 1, 0, scorer=12)]
+
+    await looking.look()
+
+    assert looking.versions() == ["goal:home:1 1 insert"]
+
+
+async def test_a_goal_that_is_ahead_of_the_board_is_stored_at_once_beside_an_event_that_we_hold(
+    looking: LookingAtFootball,
+) -> None:
+    looking.pages.incidents = [card(101)]
+    await looking.look()
+    looking.pages.incidents = [card(101), goal(102, 1, 0, time=30)]
+
+    await looking.look()
+
+    assert looking.versions() == ["card:home:1 1 insert", "goal:home:1 1 insert"]
+
+
+async def test_a_doubted_list_that_is_gone_is_doubted_afresh_when_it_comes_back(looking: LookingAtFootball) -> None:
+    looking.pages.lineups = None
+    looking.pages.incidents = [card(900, who=5000)]
+    await looking.look()
+    looking.pages.incidents = None
+
+    outcome = await looking.look(times=20)
+    assert (outcome.state.sync, outcome.state.suspects) == (SyncState.IN_SYNC, frozenset())
+    looking.pages.incidents = [card(900, who=5000)]
+    await looking.look()
+
+    assert looking.versions() == []
 
 
 async def test_one_list_of_another_match_changes_nothing(looking: LookingAtFootball) -> None:

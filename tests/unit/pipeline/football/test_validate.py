@@ -1,5 +1,6 @@
 """Whether lists, line-ups and figures are believed: none of them carries the name of a match."""
 
+import msgspec
 import pytest
 
 from longstop.errors import ImpossibleObservation, WrongMatch
@@ -133,6 +134,11 @@ def ended(period: str, home: int, away: int) -> PeriodEnd:
         (state(card()), listed(card()), 1),
         # The same player, corrected to another card.
         (state(card()), listed(card(CardKind.RED)), 1),
+        # People alone do not vouch against the score: they play in other matches too.
+        (state(card(player="9")), listed(goal()), LOOKS_UNKNOWN),
+        (state(lineups=playing("9", "10")), listed(goal(), card()), LOOKS_UNKNOWN),
+        # An event that we hold does, since the board may lag behind.
+        (state(card()), listed(card(), goal()), 1),
         # A coach has no key, and an event that is equal in everything is the one that we hold.
         (state(card(player=None)), listed(card(player=None)), 1),
         (state(), listed(card()), LOOKS_UNKNOWN),
@@ -148,6 +154,12 @@ def test_a_list_is_believed_the_later_the_more_speaks_against_it(
     known: FootballState, incidents: Incidents, looks: int
 ) -> None:
     assert looks_needed(known, board(), incidents) == looks
+
+
+def test_a_board_without_a_score_does_not_help_people_to_vouch_for_a_list() -> None:
+    unscored = msgspec.structs.replace(board(), score=None)
+
+    assert looks_needed(state(lineups=playing("10")), unscored, listed(card())) == LOOKS_UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -218,5 +230,11 @@ def test_line_ups_are_known_by_events_or_by_line_ups_before(
 def test_two_readings_of_line_ups_may_differ_in_a_few_people_only() -> None:
     validate_again(playing("10", "11", "12"), playing("10", "11", "13"))
 
-    with pytest.raises(WrongMatch, match="other people than a moment ago"):
+    with pytest.raises(WrongMatch, match="do not name the people of a moment ago"):
         validate_again(playing("10", "11", "12"), playing("20", "21", "12"))
+
+
+@pytest.mark.parametrize("second", [playing(), playing("10")], ids=["nobody", "one of three"])
+def test_a_second_reading_of_line_ups_that_names_hardly_anybody_confirms_nothing(second: Lineups) -> None:
+    with pytest.raises(WrongMatch):
+        validate_again(playing("10", "11", "12"), second)
