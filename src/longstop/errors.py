@@ -211,8 +211,8 @@ class UnsafeSQLite(StorageError):
 class ResourcesExhausted(CircuitOpen, StorageError):
     """This machine gave us no file, process, memory or room: neither the site nor the store is to blame."""
 
-    def __init__(self, resource: str) -> None:
-        super().__init__(f"this machine has no {resource} left for us")
+    def __init__(self, resource: str, said: str = "") -> None:
+        super().__init__(f"this machine has no {resource} left for us" + (f": {said}" if said else ""))
         #: What is lacking, in words.
         self.resource = resource
 

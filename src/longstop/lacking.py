@@ -1,29 +1,18 @@
-"""What this machine has run out of, told from the errors of others: they seldom say it, and blame somebody else."""
+"""What this machine has run out of, where the errors of others do not say it, and blame somebody else."""
 
-import errno
 import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from longstop.errors import ResourcesExhausted
+from longstop.resilience.lacks import ROOM, lack_in, lack_named_in, names_a_reason
 
-DESCRIPTORS = "file descriptors"
-PROCESSES = "processes"
-MEMORY = "memory"
-ROOM = "room for temporary files"
 #: Less than this is no room: a browser's profile begins with more.
 LEAST_ROOM_BYTES = 1 << 20
-
-_BY_ERRNO = {
-    errno.EMFILE: DESCRIPTORS,
-    errno.ENFILE: DESCRIPTORS,
-    errno.EAGAIN: PROCESSES,
-    errno.ENOMEM: MEMORY,
-    errno.ENOSPC: ROOM,
-}
-_BY_NAME = {errno.errorcode[number]: what for number, what in _BY_ERRNO.items()}
-_NAME = re.compile(rf"\b({'|'.join(_BY_NAME)})\b")
+_SAID_CHARACTERS = 200
 
 
 def exhausted(error: BaseException) -> ResourcesExhausted | None:
@@ -34,15 +23,23 @@ def exhausted(error: BaseException) -> ResourcesExhausted | None:
 
 def exhausted_at_start(error: BaseException) -> ResourcesExhausted | None:
     """Return the same for a program that did not start: it needs processes and room, too."""
-    what = lack_in(error) or _named_in(str(error)) or lack_of_descriptors() or lack_of_room()
-    return ResourcesExhausted(what) if what else None
+    text = str(error)
+    what = lack_in(error) or lack_named_in(text)
+    if what is None and not names_a_reason(text):
+        what = lack_of_descriptors() or lack_of_room()
+    return ResourcesExhausted(what, said=_first_line(text)) if what else None
 
 
-def lack_in(error: BaseException) -> str | None:
-    """Return what an error of the system says is lacking."""
-    if isinstance(error, MemoryError):
-        return MEMORY
-    return _BY_ERRNO.get(error.errno or 0) if isinstance(error, OSError) else None
+@contextmanager
+def own_lacks() -> Iterator[None]:
+    """Turn what the system raises for a lack of our own into our error; all else passes as it is."""
+    try:
+        yield
+    except (OSError, MemoryError, RuntimeError) as error:
+        what = lack_in(error)
+        if what is None:
+            raise
+        raise ResourcesExhausted(what) from error
 
 
 def lack_of_descriptors() -> str | None:
@@ -63,7 +60,7 @@ def lack_of_room() -> str | None:
     return ROOM if free < LEAST_ROOM_BYTES else None
 
 
-def _named_in(text: str) -> str | None:
-    """Return what a text from another program says is lacking, by the system's name for it."""
-    found = _NAME.search(text)
-    return _BY_NAME[found[1]] if found else None
+def _first_line(text: str) -> str:
+    """Return the beginning of a foreign text, without any address in it: that may be secret."""
+    line = text.splitlines()[0] if text else ""
+    return re.sub(r"\w+://\S+", "(an address)", line)[:_SAID_CHARACTERS]

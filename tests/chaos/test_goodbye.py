@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, Process
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -117,3 +117,30 @@ async def test_a_scraper_that_its_supervisor_starts_again_is_not_healthy_meanwhi
 
         assert said["reasons"][0].endswith("is degraded: it was asked to stop, and has")
         assert said["active_scraper_count"] == 1
+
+
+@pytest.mark.req("FR-012")
+async def test_after_an_orderly_end_of_up_nobody_is_taken_for_alive_and_orders_do_not_wait(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    async with process("up", environ, log) as up, client(log) as asking:
+        await until_said(asking, "healthy")
+        up.terminate()
+        ended = await asyncio.wait_for(up.wait(), 35)
+
+    health, order = await said_by("health", environ), await said_by("recycle", environ)
+
+    assert ended == Exit.DONE
+    assert (health[0], order[0]) == (2, 3)
+    assert health[1].startswith("down\n  the last scraper stopped ")
+    assert order[1].startswith("Nobody is heard")
+
+
+async def said_by(verb: str, environ: dict[str, str]) -> tuple[int | None, str]:
+    """Run a verb to its end; return its exit code and its words. One that waits for a scraper takes too long."""
+    running = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "longstop", verb, env=environ, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT
+    )
+    said, _ = await asyncio.wait_for(running.communicate(), 30)
+    return running.returncode, said.decode()

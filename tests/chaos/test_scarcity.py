@@ -6,7 +6,7 @@ import resource
 import shutil
 import signal
 import sys
-from asyncio.subprocess import DEVNULL
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,9 +17,10 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.lacking import LEAST_ROOM_BYTES
+from longstop.supervision.exits import Exit
 from tests.acceptance.harness import assert_nothing_lost
 from tests.chaos.groups import PIDS_LIMIT, pids_group_of
-from tests.chaos.running import Running, in_play, until, until_true
+from tests.chaos.running import Running, in_play, is_alive, until, until_true
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -134,6 +135,87 @@ async def test_a_child_that_gets_no_process_is_started_as_soon_as_there_is_one(
         with suppress(ProcessLookupError):
             up.send_signal(signal.SIGTERM)
         await asyncio.wait_for(up.wait(), 40)
+
+
+@pytest.mark.req("NFR-009")
+async def test_a_scraper_without_processes_says_so_blames_nobody_and_has_its_browser_again_when_it_has_them(
+    pids_group: Path,
+) -> None:
+    async with in_play(matches=2, is_browsed=True) as running:
+        scraper = running.stage.scraper()
+        assert scraper is not None
+        (pids_group / "cgroup.procs").write_text(str(scraper.pid))
+        await recycle(running)
+        without = SystemClock().now()
+        await until_true(says_it_lacks, (running, "processes"))
+        was_fresh = await running.is_fresh_since(without)
+
+        (pids_group / PIDS_LIMIT).write_text("max")
+
+        await until_true(running.is_fresh_since, SystemClock().now(), within=90)  # a browser that failed rests before
+        await until(lambda: running.told("machine.eased"), "there is enough again")
+        blamed = [event for name in BLAME for event in running.told(name) if event.get("reason") != "recycled"]
+        told, failed = running.told("machine.short"), running.told("browser.failed")
+        verdict = await running.verdict()
+
+    assert not was_fresh
+    assert [event["resource"] for event in told] == ["processes"]
+    assert failed
+    assert all("no processes left" in event["reason"] for event in failed)
+    assert blamed == []
+    assert (verdict.lost, verdict.ghost, verdict.wrong) == (0, 0, 0)
+
+
+@pytest.mark.req("NFR-005")
+async def test_a_scraper_that_gets_too_few_threads_at_its_start_says_that_in_its_exit_code() -> None:
+    async with in_play(matches=1) as running:
+        running.up.send_signal(signal.SIGTERM)
+        await until(lambda: not is_alive(running.up), "the supervisor stops")
+
+        ends = [await end_of_a_scraper(running, processes) for processes in (1, 2, 4)]
+
+    assert ends == [(Exit.RESOURCES, False)] * 3
+
+
+@pytest.mark.req("NFR-005")
+async def test_a_supervisor_without_threads_says_so_once_and_begins_its_work_when_it_has_them(
+    pids_group: Path,
+) -> None:
+    (pids_group / PIDS_LIMIT).write_text("3")
+    async with in_play(matches=1) as running:
+        running.up.send_signal(signal.SIGTERM)
+        await until(lambda: not is_alive(running.up), "the first supervisor stops")
+        await running.start_up("sh", "-c", f'echo $$ > {pids_group}/cgroup.procs; exec "$@"', "sh")
+        await until(lambda: running.told("machine.lacked", process="up"), "a loop goes without")
+        await until(lambda: running.told("machine.short", process="up"), "it says so")
+
+        (pids_group / PIDS_LIMIT).write_text("max")
+
+        await until_true(running.is_fresh_since, SystemClock().now(), within=90)  # who died often waits long
+        await until(lambda: running.told("machine.eased", process="up"), "there is enough again")
+        told = running.told("machine.short", process="up")
+        failed = running.told("task.failed")
+        verdict = await running.verdict()
+
+    assert [event["resource"] for event in told] == ["processes"]
+    assert failed == []
+    assert_nothing_lost(verdict)
+
+
+async def end_of_a_scraper(running: Running, processes: int) -> tuple[int | None, bool]:
+    """Start a scraper where there is room for so many processes and threads; return how it ended, and if by a bug."""
+    argv = (sys.executable, "-m", "longstop", "scraper")
+    with pids_group_of(processes) as group:
+        join = f'echo $$ > {group}/cgroup.procs; exec "$@"'
+        scraper = await asyncio.create_subprocess_exec(
+            *("sh", "-c", join, "sh", *argv), env=running.environ, stdout=DEVNULL, stderr=PIPE
+        )
+        try:
+            _, said = await asyncio.wait_for(scraper.communicate(), 40)
+        finally:
+            with suppress(ProcessLookupError):
+                scraper.kill()
+    return scraper.returncode, b"Traceback" in said
 
 
 @pytest.fixture

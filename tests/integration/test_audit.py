@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -116,19 +117,38 @@ async def test_what_is_begun_and_ended_is_told_to_the_bus(path: Path) -> None:
     assert names == ["recovery.began", "recovery.succeeded", "recovery.began", "recovery.failed"]
 
 
+@pytest.mark.req("MON-9")
+async def test_what_is_open_at_an_orderly_end_is_closed_by_whoever_has_begun_it(path: Path) -> None:
+    audit, other = an_audit(path, "up"), an_audit(path)
+
+    async with other.writing(Bus()):
+        other.begin(RecoveryKind.RECYCLE, trigger="t", subject="another's")
+        async with audit.writing(Bus()):
+            audit.begin(RecoveryKind.RESTART, trigger="t", subject="api")
+        await eventually(lambda: len(stored(path)) == 2)
+        outcomes = {each.subject: each.outcome for each in stored(path)}
+
+    assert outcomes == {"api": RecoveryOutcome.NOT_RECOVERED, "another's": RecoveryOutcome.PENDING}
+    assert {each.observed for each in stored(path)} == {
+        "the process that did this was asked to stop before it saw an outcome"
+    }
+
+
 async def test_a_life_that_ended_before_it_saw_an_outcome_is_closed_by_the_next(path: Path) -> None:
     first, other = an_audit(path), an_audit(path, "up")
-    async with first.writing(Bus()), other.writing(Bus()):
-        first.begin(RecoveryKind.RECYCLE, trigger="t", subject="ours")
-        other.begin(RecoveryKind.RESTART, trigger="t", subject="theirs")
-        await eventually(lambda: len(stored(path)) == 2)
+    with suppress(ConnectionError):
+        async with first.writing(Bus()), other.writing(Bus()):
+            first.begin(RecoveryKind.RECYCLE, trigger="t", subject="ours")
+            other.begin(RecoveryKind.RESTART, trigger="t", subject="theirs")
+            await eventually(lambda: len(stored(path)) == 2)
+            raise ConnectionError("no orderly end")
     clock_set_back = ManualClock(CLOCK.now() - timedelta(hours=1))
 
     async with (second := Recoveries(path, process="scraper", clock=clock_set_back)).writing(Bus()):
         second.begin(RecoveryKind.RECYCLE, trigger="t", subject="new")
         await eventually(lambda: len(stored(path)) == 3)
+        outcomes = {entry.subject: entry.outcome for entry in stored(path)}
 
-    outcomes = {entry.subject: entry.outcome for entry in stored(path)}
     assert outcomes == {
         "ours": RecoveryOutcome.NOT_RECOVERED,
         "theirs": RecoveryOutcome.PENDING,

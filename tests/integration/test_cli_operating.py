@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -200,6 +201,16 @@ def test_a_directory_without_matches_is_told_from_one_that_is_not_there(tmp_path
         run(tmp_path, "matches")
     with pytest.raises(UsageError, match="nowhere does not exist"):
         run(tmp_path / "nowhere", "matches")
+
+
+def test_the_list_says_who_is_not_watched_and_how_old_the_others_are(node: DataDirectory) -> None:
+    unwatched = run(node.path, "matches")
+    beat(node, age_seconds=41.25)
+    watched = run(node.path, "matches")
+
+    assert "unwatched │ -" in unwatched.stdout
+    assert "in_sync" in watched.stdout
+    assert re.search(r"│ 4\d\.\d +│", watched.stdout)
 
 
 def test_top_prints_itself_once_for_scripts(node: DataDirectory) -> None:

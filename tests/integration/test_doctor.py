@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from longstop.doctor.base import Check, Verdict
 from longstop.doctor.checkup import examine
 from longstop.doctor.holders import listener_on, lock_holder
 from longstop.doctor.measure import (
@@ -58,6 +59,51 @@ def test_who_listens_on_a_port_is_named() -> None:
     assert holder is not None
     assert holder.pid == os.getpid()
     assert free is None
+
+
+@pytest.mark.parametrize("told_by", ["an option", "its environment", "its settings", "nothing"])
+def test_a_longstop_on_a_port_is_known_by_the_data_directory_it_was_told_to_use(tmp_path: Path, told_by: str) -> None:
+    data = tmp_path / "data"
+    (tmp_path / "settings.yaml").write_text("data: ./data\n")
+    (tmp_path / "longstop").write_text(_LISTENER)
+    option = ["--data", "data"] if told_by == "an option" else []
+    environ = {"its environment": {"LONGSTOP_DATA": str(data)}, "its settings": {"LONGSTOP_CONFIG": "settings.yaml"}}
+
+    with subprocess.Popen(
+        [sys.executable, "longstop", "api", *option],
+        cwd=tmp_path,
+        env={**os.environ, **environ.get(told_by, {})},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        port = process.stdout.readline().strip()
+        holder = listener_on("127.0.0.1", int(port))
+        own, other = (
+            _api_port(examine({**QUIET, "LONGSTOP_API_PORT": port, "LONGSTOP_DATA": str(each)}))
+            for each in (data, tmp_path / "other")
+        )
+        process.kill()
+
+    assert holder is not None
+    assert (holder.pid, holder.data) == (process.pid, data)
+    assert own.verdict is Verdict.OK
+    assert other.is_in_the_way
+    assert str(data) in other.found
+    assert "LONGSTOP_API_PORT" in other.advice
+
+
+_LISTENER = """
+import socket, sys
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    print(listener.getsockname()[1], flush=True)
+    sys.stdin.read()
+"""
+
+
+def _api_port(checks: list[Check]) -> Check:
+    return next(check for check in checks if check.name == "API port")
 
 
 def test_an_address_that_is_not_ours_is_told_as_such() -> None:
@@ -159,3 +205,5 @@ def test_wrong_settings_are_a_finding_and_no_end_of_the_check_up(tmp_path: Path)
     assert run.returncode == 1
     assert "LONGSTOP_API_PORT is 'x'" in checks["settings"]["advice"]
     assert checks["memory"]["verdict"] == "ok"
+    assert checks["API port"]["verdict"] == checks["browsers"]["verdict"] == "skipped"
+    assert checks["data directory"]["found"] == "not looked at: the settings are refused"

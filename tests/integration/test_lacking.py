@@ -4,20 +4,24 @@ import asyncio
 import errno
 import os
 import resource
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
+import apsw
 import pytest
 
 from longstop.clock import SystemClock
 from longstop.errors import ResourcesExhausted, SourceUnreachable, StorageError
+from longstop.fetching.addresses import resolve_by_system
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
-from longstop.lacking import DESCRIPTORS, MEMORY, PROCESSES, ROOM, exhausted, exhausted_at_start, lack_of_room
-from longstop.storage.connection import open_readable
+from longstop.lacking import exhausted, exhausted_at_start, lack_of_room, own_lacks
+from longstop.resilience.lacks import DESCRIPTORS, MEMORY, PROCESSES, ROOM
+from longstop.storage.connection import as_storage_error, open_readable
 
 
 @contextmanager
@@ -55,6 +59,88 @@ async def test_a_site_is_not_blamed_for_a_connection_that_this_machine_cannot_op
     await server.wait_closed()
 
 
+class SlowSite:
+    """Answers at once, but for `/slow`: who asks for that waits until the end."""
+
+    def __init__(self) -> None:
+        self.reached, self._is_over = asyncio.Event(), asyncio.Event()
+        self.host = ""
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield
+        self._is_over.set()
+        server.close()
+        await server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            if b"/slow" in await reader.readuntil(b"\r\n\r\n"):
+                self.reached.set()
+                await self._is_over.wait()
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+            await writer.drain()
+        writer.close()
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[SlowSite]:
+    served = SlowSite()
+    async with served.serving():
+        yield served
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """An address where nobody listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{held.getsockname()[1]}"
+
+
+@pytest.mark.req("NFR-009")
+async def test_what_is_put_off_with_its_session_is_told_what_was_really_lacking(
+    site: SlowSite, nobody: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = FetchPolicy(hosts=(site.host, nobody), allow_private_addresses=True, deadline_seconds=5)
+    async with aclosing(HttpFetcher(policy, SystemClock())) as fetcher:
+        slow = asyncio.ensure_future(fetcher.fetch(FetchRequest(source="crex", url=f"http://{site.host}/slow")))
+        await site.reached.wait()
+        with monkeypatch.context() as patch:
+            patch.setattr("longstop.fetching.http.exhausted", lambda _: ResourcesExhausted(MEMORY))
+            with pytest.raises(ResourcesExhausted):
+                await fetcher.fetch(FetchRequest(source="crex", url=f"http://{nobody}/"))
+
+        page = await fetcher.fetch(FetchRequest(source="crex", url=f"http://{site.host}/"))
+        with pytest.raises(ResourcesExhausted) as put_off:
+            await slow
+
+    assert page.status == 200
+    assert put_off.value.resource == MEMORY
+
+
+@pytest.mark.req("NFR-009")
+async def test_a_session_that_cannot_be_made_is_made_later(site: SlowSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_file(*_args: object, **_kwargs: object) -> None:
+        raise OSError(errno.EMFILE, "x")
+
+    policy = FetchPolicy(hosts=(site.host,), allow_private_addresses=True, deadline_seconds=5)
+    request = FetchRequest(source="crex", url=f"http://{site.host}/")
+    async with aclosing(HttpFetcher(policy, SystemClock())) as fetcher:
+        with no_descriptors(), pytest.raises(ResourcesExhausted):
+            await fetcher.fetch(request)
+        with monkeypatch.context() as patch:
+            patch.setattr("longstop.fetching.http.AsyncSession", no_file)
+            with pytest.raises(ResourcesExhausted):
+                await fetcher.fetch(request)
+
+        page = await fetcher.fetch(request)
+
+    assert page.status == 200
+
+
 @pytest.mark.req("NFR-009")
 def test_the_store_is_not_blamed_for_a_file_that_this_machine_cannot_open(tmp_path: Path) -> None:
     path = tmp_path / "hot.db"
@@ -80,6 +166,7 @@ def test_the_store_is_not_blamed_for_a_file_that_this_machine_cannot_open(tmp_pa
         (OSError(errno.ENOMEM, "x"), MEMORY),
         (MemoryError(), MEMORY),
         (OSError(errno.ENOSPC, "x"), ROOM),
+        (RuntimeError("can't start new thread"), PROCESSES),
     ],
 )
 def test_the_systems_own_word_is_taken(error: BaseException, resource: str) -> None:
@@ -96,16 +183,87 @@ def test_an_error_of_somebody_else_stays_his() -> None:
     assert exhausted_at_start(RuntimeError("net::ERR_CONNECTION_REFUSED")) is None
 
 
-def test_the_words_of_a_program_that_did_not_start_are_read() -> None:
-    found = exhausted_at_start(RuntimeError("ENOSPC: no space left on device, mkdtemp 'x'"))
+@pytest.mark.parametrize(
+    ("text", "resource"),
+    [
+        ("ENOSPC: no space left on device, mkdtemp 'x'", ROOM),
+        ("Cannot launch Node.js executable at x: [Errno 11] Resource temporarily unavailable", PROCESSES),
+        ("Cannot launch Node.js executable at x: [Errno 24] a text of another language", DESCRIPTORS),
+        ("x: error while loading shared libraries: y: cannot open shared object file: Error 24", DESCRIPTORS),
+        ("x: error while loading shared libraries: y: failed to map segment: Cannot allocate memory", MEMORY),
+        ("pthread_create: Resource temporarily unavailable (11)", PROCESSES),
+    ],
+)
+def test_the_words_of_a_program_that_did_not_start_are_read_and_kept(text: str, resource: str) -> None:
+    found = exhausted_at_start(RuntimeError(f"{text}\n<launching> more"))
 
     assert found is not None
-    assert found.resource == ROOM
+    assert (found.resource, found.reason) == (resource, f"this machine has no {resource} left for us: {text}")
 
 
-def test_a_temporary_directory_without_room_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lack_of_room() is None
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     full = os.statvfs_result((4096, 4096, 16, 0, 0, 9, 9, 9, 0, 255))
     monkeypatch.setattr("os.statvfs", lambda _: full)
 
+
+@pytest.mark.usefixtures("no_room")
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Executable doesn't exist at x/chrome"),
+        RuntimeError("x/chrome: error while loading shared libraries: libnss3.so: cannot open shared object file"),
+        RuntimeError("browserType.launch: spawn x/chrome EACCES"),
+        FileNotFoundError(errno.ENOENT, "No such file or directory"),
+    ],
+)
+def test_a_program_that_names_its_reason_did_not_fail_for_want_of_room(error: Exception) -> None:
+    assert exhausted_at_start(error) is None
+
+
+@pytest.mark.usefixtures("no_room")
+def test_a_program_that_ends_without_a_reason_failed_for_want_of_room() -> None:
+    found = exhausted_at_start(RuntimeError("the browser has been closed"))
+
+    assert found is not None
+    assert (found.resource, found.reason.endswith(": the browser has been closed")) == (ROOM, True)
+
+
+def test_only_a_lack_becomes_one() -> None:
+    with pytest.raises(ResourcesExhausted) as lacked, own_lacks():
+        raise RuntimeError("can't start new thread")
+    with pytest.raises(RuntimeError, match="a bug"), own_lacks():
+        raise RuntimeError("a bug")
+
+    assert lacked.value.resource == PROCESSES
+
+
+def test_a_temporary_directory_with_room_is_no_lack() -> None:
+    assert lack_of_room() is None
+
+
+@pytest.mark.usefixtures("no_room")
+def test_a_temporary_directory_without_room_is_seen() -> None:
     assert lack_of_room() == ROOM
+
+
+async def test_a_name_that_cannot_be_looked_up_for_want_of_a_thread_is_no_fault_of_the_site(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", no_thread)
+
+    with pytest.raises(ResourcesExhausted) as lacked:
+        await resolve_by_system("localhost", 80)
+
+    assert lacked.value.resource == PROCESSES
+
+
+async def no_thread(*_args: object, **_kwargs: object) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_store_that_gets_no_memory_is_not_to_blame() -> None:
+    lack = as_storage_error(apsw.NoMemError("out of memory"), Path("matches.db"))
+
+    assert isinstance(lack, ResourcesExhausted)
+    assert lack.resource == MEMORY

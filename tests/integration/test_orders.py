@@ -175,16 +175,19 @@ async def test_a_match_is_paused_and_resumed(desk: Desk) -> None:
     paused = await desk.ask(CommandKind.PAUSE_MATCH, "crex_M1")
     stored = desk.running.store.rows[1].phase
     orders = [each.kind for each in desk.book.standing()]
+    again = await desk.ask(CommandKind.PAUSE_MATCH, "crex_M1")
     resumed = await desk.ask(CommandKind.RESUME_MATCH, "crex_M1")
 
     assert (paused.state, resumed.state) == (CommandState.DONE, CommandState.DONE)
     assert stored is Phase.PAUSED
+    assert (again.state, again.answer) == (CommandState.DONE, "crex_M1 was paused already.")
     assert (orders, desk.book.standing()) == ([StandingKind.PAUSED_MATCH], [])
     await eventually(lambda: desk.running.store.rows[1].phase is Phase.ACTIVE)
 
 
 async def test_a_source_is_paused_and_resumed(desk: Desk) -> None:
     paused = await desk.ask(CommandKind.PAUSE_SOURCE, "crex")
+    again = await desk.ask(CommandKind.PAUSE_SOURCE, "crex")
     refused = await desk.ask(CommandKind.WATCH, PAGE.format("M9"))
     desk.running.fetcher.requests.clear()
     await asyncio.sleep(0.5)
@@ -193,6 +196,7 @@ async def test_a_source_is_paused_and_resumed(desk: Desk) -> None:
 
     assert (paused.state, resumed.state) == (CommandState.DONE, CommandState.DONE)
     assert (refused.state, refused.answer) == (CommandState.REFUSED, "crex is paused: resume it first.")
+    assert again.answer == "crex was paused already."
     assert asked == 0
     await eventually(lambda: desk.running.row("M1").record.phase is Phase.ACTIVE)
 

@@ -13,6 +13,9 @@ import psutil
 import pytest
 
 from longstop.clock import SystemClock
+from longstop.model.recovery import RecoveryKind, RecoveryOutcome
+from longstop.storage.audit import RecoveryReader
+from longstop.supervision.audit import Recoveries
 from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.exits import Exit
 from longstop.supervision.keeper import ChildSpec
@@ -27,6 +30,13 @@ PATIENT = "import time; time.sleep(60)"
 STUBBORN = """
 import pathlib, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pathlib.Path(sys.argv[1]).touch()
+time.sleep(60)
+"""
+#: Stops when it is asked to, with 0; it says when it would.
+POLITE = """
+import pathlib, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 pathlib.Path(sys.argv[1]).touch()
 time.sleep(60)
 """
@@ -128,6 +138,29 @@ async def test_a_child_killed_with_9_is_started_again_at_once_and_its_neighbour_
         assert [(death.exit_code, death.restart_in_seconds) for death in said.died("scraper")] == [(-9, 0)]
         assert is_alive(said.started("scraper")[1])
         assert len(said.started("api")) == 1
+
+
+@pytest.mark.req("MON-9")
+@pytest.mark.parametrize(("number", "kinds"), [(signal.SIGTERM, []), (signal.SIGKILL, [RecoveryKind.RESTART])])
+async def test_a_child_that_was_asked_to_stop_is_started_again_and_that_is_no_entry_of_the_audit(
+    tmp_path: Path, number: int, kinds: list[RecoveryKind]
+) -> None:
+    ready, said = tmp_path / "ready", Recorder()
+    audit = Recoveries(tmp_path / "ops.db", process="up", clock=SystemClock())
+    polite = python("scraper", POLITE, str(ready))
+    supervisor = Supervisor([polite], bus=Bus([said]), clock=SystemClock(), audit=audit)
+    running = asyncio.create_task(supervisor.run())
+
+    async with audit.writing(Bus()):
+        await until(ready.exists)
+        os.kill(said.started("scraper")[0], number)
+        await until(lambda: len(said.started("scraper")) == 2)
+        supervisor.stop()
+        await asyncio.wait_for(running, 30)
+
+    entries = RecoveryReader(tmp_path / "ops.db").recoveries()
+    assert [each.kind for each in entries] == kinds
+    assert RecoveryOutcome.PENDING not in {each.outcome for each in entries}
 
 
 async def test_a_child_that_always_dies_is_started_ever_more_rarely() -> None:

@@ -111,8 +111,9 @@ _AGE_HEADERS = {
     "X-Data-Freshness": {"description": "The last accepted poll, ISO 8601.", "schema": {"type": "string"}},
     "X-Data-Age-Seconds": {"description": "Seconds since that poll.", "schema": {"type": "number"}},
     "X-Data-Sync": {
-        "description": "Whether the data were compared with the source's whole event list since the last start.",
-        "schema": {"type": "string", "enum": ["in_sync", "recovering"]},
+        "description": "Whether the data were compared with the source's whole event list since the last start; "
+        "`unwatched` when nobody does that any more.",
+        "schema": {"type": "string", "enum": ["in_sync", "recovering", "unwatched"]},
     },
 }
 _ETAG = {"ETag": {"description": "The checksum of the stored payload.", "schema": {"type": "string"}}}

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from longstop.api.view import MatchView, record_age
+from longstop.api.view import MatchView, record_age, sync_of
 from longstop.clock import Moment, to_iso
 from longstop.model.event import (
     NOT_CRITICAL,
@@ -91,7 +91,7 @@ def match_entry(match: MatchRow, record: MonitoringRecord | None, now: Moment) -
         "start_time": iso_or_none(match.start_at),
         "data_age_seconds": record_age(record, now),
         "last_poll_at": iso_or_none(polled_at),
-        "sync": record.sync.value if record else None,
+        "sync": sync_of(match, record).value,
         "url": match_path(match),
     }
 

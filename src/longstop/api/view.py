@@ -47,8 +47,7 @@ def from_hot(match: MatchRow, row: HotRow) -> MatchView | None:
 
 
 def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | None) -> MatchView:
-    """Return the stored view. Without a live record nobody vouches for it, unless it is archived: that is settled."""
-    unwatched = SyncState.IN_SYNC if match.phase is Phase.ARCHIVED else SyncState.RECOVERING
+    """Return the stored view, which is as old as its last change where no live record knows better."""
     polled_at = record.last_poll_at if record else None
     return MatchView(
         match=match,
@@ -59,8 +58,15 @@ def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | N
         polled_at=polled_at or snapshot.created_at,
         polled_monotonic=record.last_poll_monotonic if record else None,
         scraper_id=snapshot.scraper_id,
-        sync=record.sync if record else unwatched,
+        sync=sync_of(match, record),
     )
+
+
+def sync_of(match: MatchRow, record: MonitoringRecord | None) -> SyncState:
+    """Return how far a match can be relied on. Without a record nobody watches it; an archived one is settled."""
+    if record is not None:
+        return record.sync
+    return SyncState.IN_SYNC if match.phase is Phase.ARCHIVED else SyncState.UNWATCHED
 
 
 def shown_age(seconds: float) -> float:

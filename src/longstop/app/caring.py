@@ -162,7 +162,7 @@ class Caring:
     def _last_beat(self) -> NodeBeat:
         """Return what a scraper says that was asked to stop, so that nobody takes it for well until it is missed.
 
-        A supervisor is going to start the next one, or ends the API too: then this is not the end of everything.
+        A supervisor is going to start the next one, or closes the beat itself: this is not the end of everything.
         """
         beat = replace(self.beat(), grade=Grade.DEGRADED.value, grade_reason=STOPPED, graded_at=self._clock.now())
         return replace(beat, is_over=not self._is_supervised)

@@ -1,18 +1,20 @@
 """The scraper's metrics: what is watched is sampled once a second, and written out when somebody asks."""
 
 import asyncio
+import errno
 from collections.abc import Callable, Coroutine, Iterable
 
 from msgspec import Struct
 
 from longstop.app.common import OwnMemory
 from longstop.clock import Clock, Moment
+from longstop.doctor.holders import listener_on
 from longstop.fetching.browser.pool import BrowserPool
 from longstop.settings import Prometheus
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import TaskFailed
 from longstop.telemetry.metrics import Metrics, Reading, Watched
-from longstop.telemetry.serving import serve_metrics
+from longstop.telemetry.serving import plainly, serve_metrics
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
 
@@ -30,7 +32,15 @@ def metrics_work(
     if not settings.enabled:
         return []
     pages = Pages(metrics, watching, clock)
-    return [_sample(metrics, watching, bus, clock), serve_metrics(settings.host, settings.port, pages.newest, bus)]
+    serving = serve_metrics(settings.host, settings.port, pages.newest, bus, unserved)
+    return [_sample(metrics, watching, bus, clock), serving]
+
+
+def unserved(host: str, port: int, error: OSError) -> str:
+    """Return why the port cannot be had, who has it, and what to do."""
+    holder = listener_on(host, port) if error.errno == errno.EADDRINUSE else None
+    why = f"it is taken by {holder}; end that process, or choose" if holder else f"{plainly(host, port, error)}; choose"
+    return f"{why} another port with PROMETHEUS_PORT"
 
 
 def watching(

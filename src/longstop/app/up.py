@@ -5,8 +5,10 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 
 from longstop.app.common import make_bus
+from longstop.app.goodbye import close_beat
 from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
 from longstop.settings import Memory, Settings
@@ -24,9 +26,10 @@ from longstop.supervision.memory import MEGABYTE, MemoryLimits, effective
 from longstop.supervision.orphans import OrphanSweep
 from longstop.supervision.parent import watch_parent_if_any
 from longstop.supervision.pens import make_pen
-from longstop.supervision.supervisor import Supervisor
+from longstop.supervision.supervisor import Loop, Supervisor
 from longstop.supervision.weighing import Weighing
-from longstop.telemetry.bus import Bus
+from longstop.telemetry.bus import Bus, Sink
+from longstop.telemetry.lacks import Lacks, Shortage
 from longstop.telemetry.webhook import WebhookSink
 
 #: In this order they are asked to stop: first nothing new comes in, then nobody asks any more.
@@ -46,8 +49,8 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> Exit:
         watch_parent_if_any(environ)
         outlive_children()
         audit = Recoveries(directory.ops_db, process="up", clock=clock)
-        auditing = Auditing(audit, clock)
-        async with _telling(settings, directory, clock, auditing) as bus, audit.writing(bus):
+        auditing, lacks = Auditing(audit, clock), Lacks(clock)
+        async with _telling(settings, directory, clock, auditing, lacks) as bus, audit.writing(bus):
             supervisor = _supervisor(settings, environ, directory, bus, clock, audit)
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -57,14 +60,16 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> Exit:
             weighing = Weighing(supervisor.keepers, limits, bus=bus, stop_within=stop_within)
             patience = settings.supervision.standstill_after
             listening = Listening(supervisor.keepers, patience=patience, bus=bus, clock=clock)
-            loops = [
+            loops: list[Loop] = [
                 ("sweep for orphans", orphans.run),
                 ("weigh processes", weighing.run),
                 ("listen to beats", listening.run),
                 ("watch the event loop", LoopWatch(bus, clock.monotonic).run),
                 ("audit", auditing.run),
+                ("tell what lacks", partial(Shortage(bus).follow, lacks)),
             ]
             ended = await supervisor.run(loops)
+            await asyncio.to_thread(close_beat, directory, bus)
             await orphans.sweep()
             await auditing.see_out()
             return ended
@@ -82,16 +87,14 @@ def memory_limits(memory: Memory) -> MemoryLimits:
 
 
 @asynccontextmanager
-async def _telling(
-    settings: Settings, directory: DataDirectory, clock: Clock, auditing: Auditing
-) -> AsyncIterator[Bus]:
-    """Give what the supervisor speaks through: its log, the audit, and the webhook if there is one."""
+async def _telling(settings: Settings, directory: DataDirectory, clock: Clock, *listeners: Sink) -> AsyncIterator[Bus]:
+    """Give what the supervisor speaks through: its log, those who listen, and the webhook if there is one."""
     hook = settings.scraper.monitoring.webhook
     if not hook.url:
-        yield make_bus("up", settings, clock, auditing)
+        yield make_bus("up", settings, clock, *listeners)
         return
     webhook = WebhookSink(hook.url, hook.secret.get_secret_value(), node=directory.node_id, clock=clock)
-    bus = make_bus("up", settings, clock, auditing, webhook)
+    bus = make_bus("up", settings, clock, *listeners, webhook)
     async with webhook.delivering(bus):
         yield bus
 

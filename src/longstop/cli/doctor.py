@@ -10,7 +10,7 @@ from rich.text import Text
 from longstop.cli.options import Data, Json
 from longstop.doctor.base import Check, Verdict, is_well, lacks_a_site
 
-_COLOURS = {Verdict.OK: "green", Verdict.MISSING: "yellow", Verdict.WRONG: "red"}
+_COLOURS = {Verdict.OK: "green", Verdict.MISSING: "yellow", Verdict.WRONG: "red", Verdict.SKIPPED: "dim"}
 
 
 def doctor(data: Data = None, as_json: Json = False) -> None:

@@ -2,14 +2,29 @@
 
 import os
 import sys
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from longstop.cli import backup, doctor, errors, health, orders, processes, reading, recoveries, top, trials
 from longstop.errors import LongstopError
 
+
+class _Verbs(TyperGroup):
+    """Says what is wrong with an option without the first words of the library that checks it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
+
 app = typer.Typer(
     name="longstop",
+    cls=_Verbs,
     help="Reads live matches from sites without an API, keeps them fresh and complete, serves them with their age.",
     no_args_is_help=True,
     add_completion=False,

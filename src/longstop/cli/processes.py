@@ -13,7 +13,8 @@ import typer
 
 from longstop.cli.options import Data, Kinds, settings_for
 from longstop.clock import SystemClock
-from longstop.errors import LongstopError
+from longstop.errors import LongstopError, UsageError
+from longstop.resilience.lacks import lack_in
 from longstop.supervision.exits import exit_of
 
 # Libraries of one process are loaded by its verb alone: a scraper must be back within a second after a crash.
@@ -24,7 +25,9 @@ def _saying_why() -> Iterator[None]:
     """End with the number of what went wrong, for a supervisor, and with its sentence, for a person."""
     try:
         yield
-    except (LongstopError, OSError, MemoryError) as error:
+    except (LongstopError, OSError, MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and lack_in(error) is None:
+            raise
         print(f"longstop: {error or type(error).__name__}", file=sys.stderr)
         raise typer.Exit(exit_of(error)) from None
 
@@ -86,10 +89,14 @@ def simulate(
     ] = None,
 ) -> None:
     """Serve simulated sites: the demo's, the tests' and yours while you write a source."""
+    from longstop.doctor.holders import listener_on
     from longstop.simulator.kinds import read_kinds
     from longstop.simulator.service import RunningSimulator, SimulatorOptions, serve
     from longstop.supervision.parent import watch_parent_if_any
 
+    for option, wanted in (("--port", port), ("--espn-port", espn_port), ("--sofascore-port", sofascore_port)):
+        if wanted and (holder := listener_on("127.0.0.1", wanted)):
+            raise UsageError(f"port {wanted} is taken by {holder}: end that process, or choose another with {option}")
     options = SimulatorOptions(
         port=port,
         espn_port=espn_port,

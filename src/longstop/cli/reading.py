@@ -135,7 +135,8 @@ def _entries(settings: Settings) -> Iterator[dict[str, Any]]:
 
 def _cell(value: object) -> Text:
     """Return a cell that shows names as they are: no markup, no control characters that move the cursor."""
-    return Text("-" if value is None else "".join(letter for letter in str(value) if letter.isprintable()))
+    shown = "-" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)
+    return Text("".join(letter for letter in shown if letter.isprintable()))
 
 
 def _reader(settings: Settings) -> MatchReader:

@@ -15,6 +15,8 @@ class Verdict(StrEnum):
     MISSING = "missing"
     #: It is there, and not as it should be.
     WRONG = "wrong"
+    #: It was not looked at, since what it depends on is wrong.
+    SKIPPED = "skipped"
 
 
 class Check(Struct, frozen=True, kw_only=True):
@@ -41,6 +43,11 @@ def is_well(checks: Iterable[Check]) -> bool:
 def lacks_a_site(checks: Iterable[Check]) -> bool:
     """Return whether no site is enabled; that is a choice, and yet `up` has nothing to watch."""
     return any(check.name == NO_SITE and check.verdict is Verdict.MISSING for check in checks)
+
+
+def skipped(name: str) -> Check:
+    """Return a check that nobody could make without knowing the settings; what is in the way is those."""
+    return Check(name=name, verdict=Verdict.SKIPPED, found="not looked at: the settings are refused", is_needed=False)
 
 
 def judged(name: str, found: str, advice: str, *, is_good: bool, is_needed: bool = True) -> Check:

@@ -10,6 +10,12 @@ from typing import Any
 import psutil
 from msgspec import Struct
 
+from longstop.errors import SettingsError
+from longstop.settings import CONFIG_VARIABLE, read_settings
+
+#: The verbs that run on a data directory until they are stopped.
+_AT_WORK = frozenset({"up", "scraper", "api"})
+_DATA_VARIABLE = "LONGSTOP_DATA"
 _LOCKS = Path("/proc/locks")
 
 
@@ -17,11 +23,13 @@ class Holder(Struct, frozen=True):
     """The process that has something we want."""
 
     name: str
-    pid: int | None
-    is_ours: bool
+    pid: int | None = None
+    #: The data directory that it works on; `None` when it is no Longstop, or would not say.
+    data: Path | None = None
 
     def __str__(self) -> str:
-        return f"{self.name}, pid {self.pid}" if self.pid else self.name
+        who = f"{self.name}, pid {self.pid}" if self.pid else self.name
+        return f"{who}, at work on {self.data}" if self.data else who
 
 
 def listener_on(host: str, port: int) -> Holder | None:
@@ -33,8 +41,8 @@ def listener_on(host: str, port: int) -> Holder | None:
             probe.bind(address)
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            return Holder(f"nobody, and yet {host} cannot be had: {error.strerror}", None, is_ours=False)
-        return next(_listeners(port), Holder("a process of another user", None, is_ours=False))
+            return Holder(f"nobody, and yet {host} cannot be had: {error.strerror}")
+        return next(_listeners(port), Holder("a process of another user"))
     return None
 
 
@@ -64,6 +72,28 @@ def _is_on(address: tuple[Any, ...], port: int) -> bool:
 def _holder(pid: int) -> Holder:
     with suppress(psutil.Error):
         process = psutil.Process(pid)
-        is_ours = any(Path(word).name == "longstop" for word in process.cmdline())
-        return Holder("longstop" if is_ours else process.name(), pid, is_ours)
-    return Holder("a process", pid, is_ours=False)
+        words = process.cmdline()
+        if not any(Path(word).name == "longstop" for word in words):
+            return Holder(process.name(), pid)
+        return Holder("longstop", pid, _data_of(process, words) if _AT_WORK.intersection(words) else None)
+    return Holder("a process", pid)
+
+
+def _data_of(process: psutil.Process, words: list[str]) -> Path | None:
+    """Return the data directory that a Longstop was told to use: by an option, its environment, or its settings."""
+    cwd, environ = Path(process.cwd()), process.environ()
+    told = {name: environ[name] for name in (CONFIG_VARIABLE, _DATA_VARIABLE) if name in environ}
+    if CONFIG_VARIABLE in told:
+        told[CONFIG_VARIABLE] = str(cwd / told[CONFIG_VARIABLE])
+    option = _option(words, "--data")
+    try:
+        return (cwd / (option or read_settings(told).data)).resolve()
+    except SettingsError:
+        return None
+
+
+def _option(words: list[str], name: str) -> str | None:
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word == name or word.startswith(f"{name}="):
+            return following if word == name else word.partition("=")[2]
+    return None

@@ -13,12 +13,12 @@ from longstop.sources.base import SourceConfig
 from longstop.sources.registry import load_sources, make_source
 
 
-def check_settings(environ: Mapping[str, str]) -> tuple[Settings, Check]:
-    """Return the settings to go on with: the defaults when those of the environment are wrong."""
+def check_settings(environ: Mapping[str, str]) -> tuple[Settings | None, Check]:
+    """Return the settings, `None` when they are refused: what defaults would show is true of nobody."""
     try:
         settings = read_settings(environ)
     except SettingsError as error:
-        return Settings(), judged("settings", "they are refused", _one_line(error), is_good=False)
+        return None, judged("settings", "they are refused", _one_line(error), is_good=False)
     return settings, judged("settings", "environment and file are valid", "", is_good=True)
 
 
@@ -60,8 +60,8 @@ def check_data_directory(path: Path, holder: Holder | None) -> Check:
     return judged("data directory", state + used, "", is_good=True)
 
 
-def check_port(name: str, port: int, variable: str, holder: Holder | None, *, is_needed: bool) -> Check:
-    """Judge a port; one that Longstop itself already holds is in good hands."""
+def check_port(name: str, port: int, variable: str, holder: Holder | None, data: Path, *, is_needed: bool) -> Check:
+    """Judge a port; one that a Longstop of this very data directory already holds is in good hands."""
     if port == 0:
         return judged(name, "any free port will be taken", "", is_good=True, is_needed=is_needed)
     if holder is None:
@@ -70,7 +70,7 @@ def check_port(name: str, port: int, variable: str, holder: Holder | None, *, is
         name,
         f"{port} is taken by {holder}",
         f"end that process, or choose another port with {variable}",
-        is_good=holder.is_ours,
+        is_good=holder.data == data.resolve(),
         is_needed=is_needed,
     )
 

@@ -131,6 +131,11 @@ async def resolve_by_system(host: str, port: int) -> tuple[Address, ...]:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise exhausted(error) or SourceUnreachable(f"the name {host} has no address: {error}") from error
+    except RuntimeError as error:  # it is asked in a thread, and the system may give none
+        lack = exhausted(error)
+        if lack is None:
+            raise
+        raise lack from error
     return tuple(dict.fromkeys(ip_address(str(entry[4][0]).partition("%")[0]) for entry in found))
 
 

@@ -24,7 +24,7 @@ from longstop.fetching.answers import REDIRECTS, error_of, redirected
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.curl_errors import translated
 from longstop.fetching.guards import FetchPolicy
-from longstop.lacking import DESCRIPTORS, exhausted
+from longstop.lacking import exhausted
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -63,6 +63,8 @@ class HttpFetcher:
         self._is_closed = False
         #: What this machine lacked last time: curl, begun without it, never works again.
         self._lack: str | None = None
+        #: What the session before this one was given up for.
+        self._lacked = ""
         self._session = self._new_session()
 
     async def fetch(self, request: FetchRequest) -> Page:
@@ -100,7 +102,7 @@ class HttpFetcher:
         target = allowed_target(request.url, self._policy.hosts, self._policy.allow_private_addresses)
         await self._pin(target)
         body, session = _CappedBody(self._policy.max_body_bytes), await self._sound_session()
-        with self._foreign_errors():
+        with self._foreign_errors(session):
             response = await session.request(
                 cast(HttpMethod, request.method),
                 target.url,
@@ -111,7 +113,7 @@ class HttpFetcher:
         if self._is_closed:  # the library ends what is under way as if it had been good
             raise SourceUnreachable("the fetcher was closed under way")
         if session is not self._session:
-            raise ResourcesExhausted(DESCRIPTORS)
+            raise ResourcesExhausted(self._lacked)
         return Answer(
             status=response.status_code,
             headers=MappingProxyType({name.lower(): value or "" for name, value in response.headers.items()}),
@@ -133,18 +135,21 @@ class HttpFetcher:
     async def _sound_session(self) -> AsyncSession[Response]:
         """Return the session to ask by: after a lack a new one, and what waits in the old one is put off."""
         if self._lack is not None:
-            self._lack = None
-            old, self._session = self._session, self._new_session()
-            await old.close()
+            old = self._session
+            with self._foreign_errors(old):
+                self._session = self._new_session()
+                self._lacked, self._lack = self._lack, None
+                await old.close()
         return self._session
 
     @contextmanager
-    def _foreign_errors(self) -> Iterator[None]:
+    def _foreign_errors(self, session: AsyncSession[Response]) -> Iterator[None]:
         try:
             with _foreign_errors():
                 yield
         except ResourcesExhausted as error:
-            self._lack = error.resource
+            if session is self._session:  # one that was given up has said it before
+                self._lack = error.resource
             raise
 
     async def _pin(self, target: Target) -> None:

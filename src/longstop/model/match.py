@@ -122,6 +122,8 @@ class SyncState(StrEnum):
 
     RECOVERING = "recovering"
     IN_SYNC = "in_sync"
+    #: Nobody compares it, since nobody watches it; no record says so, the lack of one does.
+    UNWATCHED = "unwatched"
 
 
 class MonitoringRecord(Struct, frozen=True, kw_only=True):
@@ -158,8 +160,10 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     total_failures: int = 0
     last_error: str | None = None
     sport: Sport = Sport.CRICKET
-    #: Whether nobody could be asked last time: its site is left alone, or has asked for rest.
+    #: Whether nobody could be asked last time: its site is left alone, has asked for rest, or we lack what it takes.
     is_held: bool = False
+    #: What this machine lacked, where that is why nobody could be asked.
+    lacking: str | None = None
 
     def age_at(self, now: Moment) -> float | None:
         """Return the seconds since the last accepted poll, whatever the wall clock did; `None` before the first."""

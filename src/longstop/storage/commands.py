@@ -115,11 +115,12 @@ class CommandBook:
         with self._lock, self._file.connection() as connection:
             return [_order(each) for each in rows(connection, _SQL["standing_orders"])]
 
-    def put_order(self, kind: StandingKind, subject: str, asked_by: str) -> None:
-        """Put an order in force; durable on return."""
+    def put_order(self, kind: StandingKind, subject: str, asked_by: str) -> bool:
+        """Put an order in force; durable on return. Return whether it was not before."""
         columns = {"kind": kind.value, "subject": subject, "since": to_iso(self._clock.now()), "asked_by": asked_by}
         with self._lock, self._file.transaction() as connection:
-            connection.execute(_SQL["put_standing_order"], columns)
+            put = row(connection, _SQL["put_standing_order"], columns)
+        return put is not None
 
     def lift_order(self, kind: StandingKind, subject: str) -> bool:
         """Take an order back; return whether it was in force."""

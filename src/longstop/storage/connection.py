@@ -7,8 +7,9 @@ from pathlib import Path
 
 import apsw
 
-from longstop.errors import StorageError, StoreDamaged, UnsafeSQLite
+from longstop.errors import ResourcesExhausted, StorageError, StoreDamaged, UnsafeSQLite
 from longstop.lacking import exhausted
+from longstop.resilience.lacks import MEMORY
 from longstop.storage.migrate import Database, migrate
 
 #: Versions before this one can corrupt a WAL when two connections write and checkpoint at the same moment.
@@ -30,8 +31,8 @@ _MEANINGS: Mapping[type[apsw.Error], str] = {
 
 
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
-#: What SQLite says of a file that it could not open, read or hold in memory, whatever the reason.
-_MAY_BE_A_LACK = (apsw.CantOpenError, apsw.IOError, apsw.NoMemError)
+#: What SQLite says of a file that it could not open or read, whatever the reason.
+_MAY_BE_A_LACK = (apsw.CantOpenError, apsw.IOError)
 
 
 class Synchronous(StrEnum):
@@ -48,6 +49,8 @@ def is_safe_sqlite(version: str) -> bool:
 
 
 def as_storage_error(error: apsw.Error, path: Path) -> StorageError:
+    if isinstance(error, apsw.NoMemError):
+        return ResourcesExhausted(MEMORY)
     lack = exhausted(error) if isinstance(error, _MAY_BE_A_LACK) else None
     if lack is not None:
         return lack

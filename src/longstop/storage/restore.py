@@ -39,7 +39,7 @@ def restore(folder: Path, data: Path, clock: Clock, *, force: bool = False) -> R
     directory = DataDirectory.open(data)
     with _unused(directory):
         if not force and (directory.matches_db.exists() or directory.ops_db.exists()):
-            raise UsageError(f"{data} is in use already: take an empty directory, or move its files aside with --force")
+            raise UsageError(f"{data} is not empty: take an empty directory, or move its files aside with --force")
         try:
             return _put(folder, manifest, directory, clock)
         except OSError as error:

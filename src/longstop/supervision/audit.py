@@ -14,15 +14,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from longstop.clock import Clock
-from longstop.errors import IllegalTransition
+from longstop.errors import IllegalTransition, StorageError
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome, check_outcome
 from longstop.storage.audit import KEPT, RecoveryWriter
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.health import RecoveryBegan, RecoveryFailed, RecoverySucceeded
+from longstop.telemetry.events.upkeep import RecordsFailed
 
 RETRY_EVERY_SECONDS = 5.0
 _UNSEEN = "the process that did this ended before it saw an outcome"
+_STOPPED = "the process that did this was asked to stop before it saw an outcome"
 
 
 class Ticket(Struct, frozen=True):
@@ -89,7 +91,16 @@ class Recoveries:
         self._bus = bus
         async with self._background.running(bus):
             yield
-        await asyncio.to_thread(self._writer.close)
+        await asyncio.to_thread(self._leave, bus)
+
+    def _leave(self, bus: Bus) -> None:
+        """Close the file, and what is open in it: after an orderly end nobody is going to see what comes of it."""
+        try:
+            if self._open:
+                self._writer.give_up(self._process, _STOPPED)
+        except StorageError as error:
+            bus.emit(RecordsFailed(records="recoveries", error_message=str(error)))
+        self._writer.close()
 
     def _put(self, recovery: Recovery) -> None:
         with self._lock:

@@ -30,7 +30,8 @@ from longstop.supervision.remedy import Remedy, counted, remedy
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovering, HealthRestored
-from longstop.telemetry.events.processes import MachineEased, MachineShort, TaskFailed
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.lacks import Shortage
 
 #: A recycle that takes longer than this hangs itself.
 RECYCLE_WITHIN_SECONDS = 30.0
@@ -75,9 +76,9 @@ class Caretaker:
         self._bus = bus
         self._clock = clock
         self._freshness = Freshness(stall_after)
-        #: Says what this machine lacks now.
+        #: Says what was missed a moment ago.
         self._lacks = lacks
-        self._told_lacks: frozenset[str] = frozenset()
+        self._shortage = Shortage(bus)
         self._next_at = clock.monotonic() + EVALUATED_EVERY_SECONDS
         self._recycling: _Recycling | None = None
         #: Recycles that did not help, by match.
@@ -94,8 +95,10 @@ class Caretaker:
         """See how it goes; act when it is time. Raise `RestartNeeded` when nothing else is left."""
         now = self._clock.monotonic()
         self._freshness.observe(records, now)
-        sample = replace(self._freshness.sample(now), lacks=self._lacks())
-        self._tell_lacks(frozenset(sample.lacks))
+        sample = self._freshness.sample(now)
+        # A match that had to do without lacks it until its next look, which may be far away.
+        sample = replace(sample, lacks=tuple(sorted({*sample.lacks, *self._lacks()})))
+        self._shortage.tell(sample.lacks)
         if self._recycling is not None:
             self._see_outcome(self._recycling, sample, now)
         elif now >= self._next_at:
@@ -104,14 +107,6 @@ class Caretaker:
             self._stand(after_interval(self.standing, sample))
             if self.standing.grade is Grade.FAILING:
                 self._act(sample)
-
-    def _tell_lacks(self, lacks: frozenset[str]) -> None:
-        """Tell what has begun to lack, once, and what is there again."""
-        before, self._told_lacks = self._told_lacks, lacks
-        for resource in sorted(lacks - before):
-            self._bus.emit(MachineShort(resource=resource))
-        for resource in sorted(before - lacks):
-            self._bus.emit(MachineEased(resource=resource))
 
     def _act(self, sample: Sample) -> None:
         match remedy(sample, self._vain):

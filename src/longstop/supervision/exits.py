@@ -12,6 +12,7 @@ from longstop.errors import (
     StorageError,
     UsageError,
 )
+from longstop.resilience.lacks import DESCRIPTORS, MEMORY, PROCESSES, ROOM, lack_in
 
 
 class Exit(IntEnum):
@@ -56,17 +57,14 @@ _SENTENCES = {
 }
 #: Those that end processes in practice.
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
-_BY_ERRNO = {
-    errno.EMFILE: Exit.RESOURCES,
-    errno.ENFILE: Exit.RESOURCES,
-    errno.EAGAIN: Exit.RESOURCES,
-    errno.ENOMEM: Exit.MEMORY,
-    errno.ENOSPC: Exit.STORAGE,
-    errno.EROFS: Exit.STORAGE,
+_BY_LACK = {
+    DESCRIPTORS: Exit.RESOURCES,
+    PROCESSES: Exit.RESOURCES,
+    MEMORY: Exit.MEMORY,
+    ROOM: Exit.STORAGE,
 }
 #: The first that fits counts.
 _BY_KIND: tuple[tuple[type[LongstopError], Exit], ...] = (
-    (ResourcesExhausted, Exit.RESOURCES),
     (DataDirectoryInUse, Exit.LOCKED),
     (StorageError, Exit.STORAGE),
     (SettingsError, Exit.SETTINGS),
@@ -77,10 +75,11 @@ _BY_KIND: tuple[tuple[type[LongstopError], Exit], ...] = (
 
 def exit_of(error: BaseException) -> Exit:
     """Return the number with which a process ends that met this error."""
-    if isinstance(error, MemoryError):
-        return Exit.MEMORY
+    lack = error.resource if isinstance(error, ResourcesExhausted) else lack_in(error)
+    if lack is not None:
+        return _BY_LACK[lack]
     if isinstance(error, OSError):
-        return _BY_ERRNO.get(error.errno or 0, Exit.FAILED)
+        return Exit.STORAGE if error.errno == errno.EROFS else Exit.FAILED
     return next((code for kind, code in _BY_KIND if isinstance(error, kind)), Exit.FAILED)
 
 

@@ -19,6 +19,7 @@ class _Seen(Struct):
     since: float
     read_at: float | None = None
     is_held: bool = False
+    lacking: str | None = None
     #: Whether it is in play, and nobody has paused it.
     is_wanted: bool = False
     #: Whether it is wanted and does not rest: only then it has an age.
@@ -42,8 +43,9 @@ class Freshness:
             for match_id, seen in self._seen.items()
             if seen.is_active
         )
+        lacks = {seen.lacking for seen in self._seen.values() if seen.is_active and seen.lacking}
         paused = sum(seen.is_wanted and not seen.is_active for seen in self._seen.values())
-        return Sample(ages=tuple(ages), paused=paused, stall_after=self._stall_after)
+        return Sample(ages=tuple(ages), paused=paused, stall_after=self._stall_after, lacks=tuple(sorted(lacks)))
 
     def read_since(self, match_ids: Collection[int], moment: float) -> tuple[str, ...]:
         """Return which of these matches had a good look since a moment; it may have shown that they are over."""
@@ -67,7 +69,8 @@ class Freshness:
         # What somebody has paused is as it should be.
         seen.is_wanted = record.status in IN_PLAY and not record.is_on_hold
         seen.is_active = seen.is_wanted and record.phase is not Phase.PAUSED
-        seen.is_held = record.is_held
+        # What we lack ourselves is nobody's wish to be left alone.
+        seen.is_held, seen.lacking = record.is_held and record.lacking is None, record.lacking
         if not was_active:
             seen.since = now
         return seen

@@ -89,7 +89,7 @@ class Sample(Struct, frozen=True, kw_only=True):
     @property
     def askable(self) -> tuple[Age, ...]:
         """Return those of them whom making things afresh may help; it also gives back what we hold ourselves."""
-        return tuple(age for age in self.offenders if self.lacks or not age.is_held)
+        return tuple(age for age in self.offenders if not age.is_held)
 
 
 class Standing(Struct, frozen=True, kw_only=True):

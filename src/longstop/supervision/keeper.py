@@ -19,11 +19,13 @@ from longstop.settings import BEAT_FD_VARIABLE, PARENT_FD_VARIABLE
 from longstop.supervision.audit import Ticket
 from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.beats import BeatLine
-from longstop.supervision.exits import describe, of_failed_start
+from longstop.supervision.exits import Exit, describe, of_failed_start
 from longstop.supervision.pens import OpenPen, Pen, empty, take_away
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildDied, ChildRenewed, ProcessStarted, ProcessStopped
 
+#: Who speaks here; a child tells of its beginning and its end too.
+TELLER = "up"
 #: When memory runs out, the kernel takes a child before its supervisor, and a page (300) before the child it is for.
 CHILD_OOM_SCORE = 200
 SUPERVISOR_OOM_SCORE = -500
@@ -158,7 +160,7 @@ class Keeper:
         await empty(self._pen)  # also between two lives
         await take_away(self._pen)
         if process is not None:
-            self._bus.emit(ProcessStopped(process=self.name, pid=process.pid))
+            self._bus.emit(ProcessStopped(process=self.name, pid=process.pid, told_by=TELLER))
         return went
 
     async def _live_once(self, life_line: int) -> tuple[int, int]:
@@ -171,7 +173,7 @@ class Keeper:
                 self._hold(process.pid)
         except OSError as error:  # no memory, no process slot, no such program: the next try may do better
             return 0, of_failed_start(error)
-        self._bus.emit(ProcessStarted(process=self.name, pid=process.pid, version=__version__))
+        self._bus.emit(ProcessStarted(process=self.name, pid=process.pid, version=__version__, told_by=TELLER))
         exit_code = await self._see_it_settle(process)
         if not self.is_over:
             # What the dead child started must not work on beside the next one.
@@ -237,7 +239,8 @@ class Keeper:
         self._bus.emit(
             ChildDied(process=self.name, pid=pid, exit_code=exit_code, restart_in_seconds=wait, reason=reason)
         )
-        self._open(RecoveryKind.RESTART, reason, (pid,) if pid else ())
+        if exit_code != Exit.DONE:  # who was asked to stop, if not by us, has died of nothing
+            self._open(RecoveryKind.RESTART, reason, (pid,) if pid else ())
 
     def _open(self, kind: RecoveryKind, trigger: str, pids: Collection[int]) -> None:
         if self._audit is not None:

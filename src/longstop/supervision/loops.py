@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from longstop.clock import Clock
 from longstop.supervision.backoff import RestartPolicy
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import TaskEnded, TaskFailed
+from longstop.telemetry.events.processes import TaskEnded
+from longstop.telemetry.lacks import failure_of
 
 #: Sooner than for processes: a loop costs nothing to start, and what it does is missed at once.
 POLICY = RestartPolicy(settled_after=60.0, first_wait=0.1, longest_wait=10.0)
@@ -40,6 +41,6 @@ async def keep_going(
                 raise
             bus.emit(TaskEnded(task=task))  # something that it waited for was cancelled, not the loop itself
         except Exception as error:  # whatever it was, nobody else does the loop's work
-            bus.emit(TaskFailed.by(error, task=task))
+            bus.emit(failure_of(error, task))
         ends = POLICY.deaths_in_a_row(ends, clock.monotonic() - began)
         await asyncio.sleep(POLICY.wait_after(ends))

@@ -17,12 +17,18 @@ RETRY_SECONDS = 30.0
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 PageMaker = Callable[[], Awaitable[bytes]]
+#: Says why a host and port cannot be had, and what to do; it may take its time, in a thread.
+Explain = Callable[[str, int, OSError], str]
 
 
-async def serve_metrics(host: str, port: int, page: PageMaker, bus: Bus) -> None:
+def plainly(_host: str, _port: int, error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+async def serve_metrics(host: str, port: int, page: PageMaker, bus: Bus, explain: Explain = plainly) -> None:
     """Serve `/metrics` until cancelled; a port that cannot be had is told and waited for, never an error."""
     desk = _Desk(page, bus)
-    server = await _listen(host, port, desk, bus)
+    server = await _listen(host, port, desk, bus, explain)
     bus.emit(MetricsServed(host=host, port=server.sockets[0].getsockname()[1]))
     try:
         await asyncio.get_running_loop().create_future()
@@ -31,14 +37,15 @@ async def serve_metrics(host: str, port: int, page: PageMaker, bus: Bus) -> None
         desk.close()
 
 
-async def _listen(host: str, port: int, desk: "_Desk", bus: Bus) -> asyncio.Server:
+async def _listen(host: str, port: int, desk: "_Desk", bus: Bus, explain: Explain) -> asyncio.Server:
     is_told = False
     while True:
         try:
             return await asyncio.start_server(desk.answer, host, port, limit=MAX_HEAD_BYTES)
         except OSError as error:
             if not is_told:
-                bus.emit(MetricsUnserved(host=host, port=port, reason=error.strerror or str(error)))
+                reason = await asyncio.to_thread(explain, host, port, error)
+                bus.emit(MetricsUnserved(host=host, port=port, reason=reason))
                 is_told = True
             await asyncio.sleep(RETRY_SECONDS)
 

@@ -1,6 +1,7 @@
 """The demo: simulated matches, a whole Longstop, and a table that shows how fresh they are."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,9 +17,9 @@ from longstop.model.match import Sport
 from longstop.simulator.judge import Verdict
 from longstop.trial.account import accounts, total
 from longstop.trial.report import DemoReport, SportReport
-from longstop.trial.sample import Samples, list_matches, percentile
+from longstop.trial.sample import Samples, list_matches, percentile, site_of
 from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged
+from longstop.trial.stage import Stage, StageOptions, check, staged
 from longstop.trial.table import greeting, summary, table
 
 REFRESH_SECONDS = 1.0
@@ -57,6 +58,7 @@ async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
         api_port=options.api_port,
         settings={},
     )
+    check(stage_options)
     if not options.is_quiet:
         console.print("starting simulator, scraper and API …")
     async with staged(stage_options) as stage:
@@ -90,7 +92,7 @@ async def _sample(stage: Stage, samples: Samples, live: Live | None) -> None:
     while True:
         entries = await list_matches(stage, samples)
         payloads: dict[str, Any] = {}
-        for entry in (each for each in entries if each["sync"]):
+        for entry in (each for each in entries if each["last_poll_at"]):
             answer = await stage.api.get(entry["url"])
             samples.api_seconds.append(answer.seconds)
             payloads[entry["match_id"]] = answer.body
@@ -104,8 +106,10 @@ async def _account(stage: Stage, samples: Samples) -> DemoReport:
     verdicts = await accounts(stage)
     verdict, ages = total(verdicts.values()), [age for each in samples.ages.values() for age in each]
     p95 = percentile(samples.api_seconds, 0.95)
+    sites = Counter(site_of(entry) for entry in await list_matches(stage))
     return DemoReport(
         matches=verdict.matches,
+        sites=dict(sorted(sites.items())),
         events_truth=verdict.events_truth,
         events_stored=verdict.events_stored,
         lost=verdict.lost,

@@ -21,6 +21,8 @@ class DemoReport(Struct, frozen=True, kw_only=True):
     """What a demo measured, through the public API and the truth log alone."""
 
     matches: int
+    #: The same by site: what two sites show counts at both.
+    sites: dict[str, int]
     events_truth: int
     events_stored: int
     lost: int

@@ -17,9 +17,15 @@ def sport_at(site: str) -> Sport:
     return _SPORTS.get(site, Sport.CRICKET)
 
 
+def site_of(entry: Mapping[str, Any]) -> str:
+    """Return where a match was read, as the API lists it."""
+    site: str = entry["match_id"].partition("_")[0]
+    return site
+
+
 def sport_of(entry: Mapping[str, Any]) -> Sport:
     """Return what is played in a match as the API lists it."""
-    return sport_at(entry["match_id"].partition("_")[0])
+    return sport_at(site_of(entry))
 
 
 class Samples:

@@ -136,9 +136,8 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
     """Start everything, wait until it answers, and leave nothing behind."""
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(TemporaryDirectory(prefix="longstop-")))
+        check(options)
         data = options.keep or home / "data"
-        if (data / "matches.db").exists():
-            raise UsageError(f"{data} holds matches already: take a new directory for each run")
         stack.callback(_drop_scratch, data)
         truth = options.truth or home / "truth.jsonl"
         api_port = _number(stack.enter_context(_api_port(options.api_port)))
@@ -173,6 +172,15 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
         await _wait_until_ready(stage, {home / "simulator.log": simulator, home / "longstop.log": up})
         stage.ready_at = SystemClock().now()
         yield stage
+
+
+def check(options: StageOptions) -> None:
+    """Raise where something that was asked for is in use already."""
+    if options.keep and (options.keep / "matches.db").exists():
+        raise UsageError(f"{options.keep} holds matches already: take a new directory for each run")
+    wanted = options.api_port
+    if wanted and (holder := listener_on("127.0.0.1", wanted)):
+        raise UsageError(f"port {wanted} is taken by {holder}: name another with --port, or leave it out")
 
 
 def _describe(options: StageOptions, ports: Mapping[str, int]) -> str:
@@ -284,11 +292,7 @@ def _last_line(log: Path) -> str:
 
 
 def _api_port(wanted: int | None) -> socket.socket:
-    if wanted is None:
-        return held_port(USUAL_API_PORT)
-    if wanted and (holder := listener_on("127.0.0.1", wanted)):
-        raise UsageError(f"port {wanted} is taken by {holder}: name another with --port, or leave it out")
-    return held_port(wanted)
+    return held_port(USUAL_API_PORT if wanted is None else wanted)
 
 
 def held_port(preferred: int = 0) -> socket.socket:

@@ -55,16 +55,25 @@ _RANK = {"live": 0, "break": 1, "upcoming": 2, "completed": 3}
 
 def summary(report: DemoReport) -> RenderableType:
     """Return what the demo found at its end, in words."""
-    verdict = (
-        Text("nothing lost, nothing doubled, nothing invented", style="bold green")
-        if report.is_good
-        else Text(f"{report.lost} lost, {report.duplicated} doubled, {report.ghost} invented", style="bold red")
-    )
     measured = [
-        *([f"{report.declared} were no longer shown when we came: declared as gaps"] if report.declared else []),
-        f"API p95 {_said(report.api_p95_ms)} ms; supervisor, scraper, API and browsers {report.rss_mb:g} MB",
+        *([f"matches by site: {_by_site(report.sites)}"] if len(report.sites) > 1 else []),
+        f"API p95 {_said(report.api_p95_ms)} ms",
+        f"supervisor, scraper, API and browsers {report.rss_mb:g} MB; what they share is counted for each of them",
     ]
-    return Group(verdict, _by_sport(report.sports), *(Text(line) for line in (*measured, *report.details)))
+    return Group(_verdict(report), _by_sport(report.sports), *(Text(line) for line in (*measured, *report.details)))
+
+
+def _verdict(report: DemoReport) -> Text:
+    gaps = f"; {report.declared} no longer shown when we came, and declared as gaps" if report.declared else ""
+    if report.is_good:
+        return Text(f"nothing lost, nothing doubled, nothing invented{gaps}", style="bold green")
+    found = f"{report.lost} lost, {report.duplicated} doubled, {report.ghost} invented"
+    wrong = f", {report.wrong} totals wrong" if report.wrong else ""
+    return Text(f"{found}{wrong}{gaps}", style="bold red")
+
+
+def _by_site(sites: Mapping[str, int]) -> str:
+    return ", ".join(f"{site} {count}" for site, count in sites.items())
 
 
 def _by_sport(sports: Sequence[SportReport]) -> Table:
@@ -90,7 +99,9 @@ def _cells(entry: dict[str, Any], payload: Mapping[str, Any]) -> list[Text]:
         Text(_plain(entry["title"])),
         Text(_score(payload)),
         Text(_plain(_last(payload))),
-        Text(status if entry["sync"] == "in_sync" else f"{status}, recovering", style=_STATUS_STYLES.get(status, "")),
+        Text(
+            status if entry["sync"] == "in_sync" else f"{status}, {entry['sync']}", style=_STATUS_STYLES.get(status, "")
+        ),
         _age(entry["data_age_seconds"]),
     ]
 

@@ -211,10 +211,10 @@ class Orders:
     async def _pause_match(self, command: Command) -> str:
         ref, scheduler = self._match(command)
         watcher = _watched(scheduler, ref)
-        await asyncio.to_thread(self._book.put_order, StandingKind.PAUSED_MATCH, str(ref), command.asked_by)
+        is_new = await asyncio.to_thread(self._book.put_order, StandingKind.PAUSED_MATCH, str(ref), command.asked_by)
         scheduler.pause(ref.source_id)
         await watcher.keep_paused()
-        return f"{ref} is paused until it is resumed."
+        return f"{ref} is paused until it is resumed." if is_new else f"{ref} was paused already."
 
     async def _resume_match(self, command: Command) -> str:
         ref, scheduler = self._match(command)
@@ -237,10 +237,13 @@ class Orders:
 
     async def _pause_source(self, command: Command) -> str:
         scheduler = self._scheduler(command.argument)
-        await asyncio.to_thread(self._book.put_order, StandingKind.PAUSED_SOURCE, command.argument, command.asked_by)
+        source = command.argument
+        is_new = await asyncio.to_thread(self._book.put_order, StandingKind.PAUSED_SOURCE, source, command.asked_by)
         scheduler.rest()
         await scheduler.renew()
-        return f"{command.argument} is left alone until it is resumed, also after a restart."
+        if not is_new:
+            return f"{source} was paused already."
+        return f"{source} is left alone until it is resumed, also after a restart."
 
     async def _resume_source(self, command: Command) -> str:
         scheduler = self._scheduler(command.argument)

@@ -16,6 +16,7 @@ from longstop.errors import (
     SourceError,
     StorageError,
 )
+from longstop.lacking import own_lacks
 from longstop.model.match import TRANSITIONS, MonitoringRecord, Phase, SyncState
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.held import HeldMatch
@@ -84,10 +85,14 @@ class Watcher:
         self._is_released = False
         #: Whether it is to begin anew because the scraper fails.
         self._is_recycled = False
+        #: What this machine lacked last time, if that is why nobody could be asked.
+        self._lacking: str | None = None
 
     @property
     def record(self) -> MonitoringRecord:
         record = self._vitals.record(self.state, self._around.now())
+        if record.is_held and self._lacking:
+            record = replace(record, lacking=self._lacking)
         if not self._holds:
             return record
         is_pausable = Phase.PAUSED in TRANSITIONS[record.phase]
@@ -226,9 +231,10 @@ class Watcher:
     async def _look_from(self, began: Moment, permit: Permit, effort: Effort) -> None:
         is_whole = self._vitals.wants_whole(self.state, began)
         try:
-            state = await self._base()
-            is_whole = is_whole or state.sync is not SyncState.IN_SYNC
-            outcome = await self._around.road.run(state, is_whole=is_whole, effort=effort)
+            with own_lacks():
+                state = await self._base()
+                is_whole = is_whole or state.sync is not SyncState.IN_SYNC
+                outcome = await self._around.road.run(state, is_whole=is_whole, effort=effort)
         except SourceError as error:
             effort.failed(error)  # what was read and is not believed has failed nowhere else
             # Perhaps it was the store that could not be had.
@@ -317,6 +323,7 @@ class Watcher:
         if kind is FailureKind.HELD:
             self._hold_back(error, now)
             return
+        self._lacking = None
         self._vitals.failed(error, effort, now)
         self._voice.failure(error, effort.state)
         if isinstance(error, PageNotFound):
@@ -331,6 +338,7 @@ class Watcher:
     def _hold_back(self, error: Exception, now: Moment) -> None:
         """Take note that nobody could be asked, which says nothing about the match."""
         self._vitals.held(now)
+        self._lacking = error.resource if isinstance(error, ResourcesExhausted) else None
         if isinstance(error, ResourcesExhausted):
             self._around.bus.emit(MachineLacked(resource=error.resource, subject=str(self.state.row.ref)))
         self.show()

@@ -97,7 +97,7 @@ async def test_without_a_live_row_the_store_answers_with_the_snapshots_own_age(
 
     assert answer.content.startswith(PAYLOAD[:-1])
     assert answer.headers["X-Data-Age-Seconds"] == "40.000"
-    assert answer.headers["X-Data-Sync"] == "recovering"
+    assert answer.headers["X-Data-Sync"] == "unwatched"
 
 
 async def test_a_match_not_read_yet_is_told_from_an_unknown_one(client: httpx.AsyncClient, hot: MemoryHot) -> None:
@@ -172,7 +172,7 @@ async def test_the_list_shows_each_match_with_its_age(client: httpx.AsyncClient,
                 "start_time": "2026-11-15T11:00:00.000Z",
                 "data_age_seconds": None,
                 "last_poll_at": None,
-                "sync": None,
+                "sync": "unwatched",
                 "url": "/cricket-data/match-info/2",
             },
         ],

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from longstop.api.view import from_hot, from_store, record_age, shown_age
 from longstop.clock import Moment
-from longstop.model.match import SyncState
+from longstop.model.match import Phase, SyncState
 from tests.readers import NOW, a_hot_row, a_match, a_record, a_snapshot
 
 
@@ -52,11 +52,17 @@ def test_a_live_payload_whose_poll_is_unknown_is_as_old_as_its_capture() -> None
     assert view.polled_at == row.captured_at
 
 
-def test_a_stored_view_that_nobody_watches_is_as_old_as_its_snapshot_and_not_in_sync() -> None:
+def test_a_stored_view_that_nobody_watches_is_as_old_as_its_snapshot_and_says_so() -> None:
     view = from_store(a_match(), a_snapshot(), None)
 
     assert view.polled_at == a_snapshot().created_at
-    assert view.sync is SyncState.RECOVERING
+    assert view.sync is SyncState.UNWATCHED
+
+
+def test_an_archived_match_is_settled_though_nobody_watches_it() -> None:
+    archived = replace(a_match(), phase=Phase.ARCHIVED)
+
+    assert from_store(archived, a_snapshot(), None).sync is SyncState.IN_SYNC
 
 
 def test_a_stored_view_takes_poll_and_sync_from_a_record_that_has_them() -> None:

@@ -12,7 +12,7 @@ from longstop.doctor.place import (
     check_sources,
 )
 from longstop.fetching.browser.base import BrowserKind
-from longstop.settings import Settings, load_settings
+from longstop.settings import load_settings
 
 SITE = """\
 sources:
@@ -24,8 +24,10 @@ sources:
     permission: {permission}
     metadata: {{api_url: "https://example.org", content_url: "https://example.org", names_url: "https://example.org"}}
 """
-STRANGER = Holder("nginx", 4711, is_ours=False)
-OURS = Holder("longstop", 4712, is_ours=True)
+DATA = Path("/srv/longstop")
+STRANGER = Holder("nginx", 4711)
+OURS = Holder("longstop", 4712, DATA)
+ANOTHER = Holder("longstop", 4713, Path("/srv/another"))
 
 
 def sources_file(
@@ -36,12 +38,13 @@ def sources_file(
     return file
 
 
-def test_valid_settings_are_used_and_wrong_ones_named_while_the_defaults_go_on() -> None:
+def test_valid_settings_are_used_and_wrong_ones_named_and_not_replaced_by_others() -> None:
     chosen, good = check_settings({"LONGSTOP_API_PORT": "9000"})
     fallen, bad = check_settings({"LONGSTOP_API_PORT": "x", "RETRY_OFTEN": "1"})
 
+    assert chosen is not None
     assert (chosen.api.port, good.verdict) == (9000, Verdict.OK)
-    assert (fallen, bad.verdict) == (Settings(), Verdict.WRONG)
+    assert (fallen, bad.verdict) == (None, Verdict.WRONG)
     assert "LONGSTOP_API_PORT is 'x'" in bad.advice
     assert "RETRY_OFTEN is unknown" in bad.advice
 
@@ -115,7 +118,7 @@ def test_a_data_directory_may_be_there_or_still_to_be_made_and_is_left_alone(tmp
     to_be = check_data_directory(tmp_path / "a" / "b", None)
 
     assert there.verdict is to_be.verdict is Verdict.OK
-    assert there.found.endswith("in use by the scraper longstop, pid 4712")
+    assert there.found.endswith("in use by the scraper longstop, pid 4712, at work on /srv/longstop")
     assert to_be.found.endswith("will be made")
     assert not (tmp_path / "a").exists()
 
@@ -130,18 +133,19 @@ def test_a_file_in_the_place_of_the_directory_is_in_the_way(tmp_path: Path) -> N
     ("holder", "verdict", "found"),
     [
         (None, Verdict.OK, "8700 is free"),
-        (OURS, Verdict.OK, "8700 is taken by longstop, pid 4712"),
+        (OURS, Verdict.OK, "8700 is taken by longstop, pid 4712, at work on /srv/longstop"),
+        (ANOTHER, Verdict.WRONG, "8700 is taken by longstop, pid 4713, at work on /srv/another"),
         (STRANGER, Verdict.WRONG, "8700 is taken by nginx, pid 4711"),
     ],
 )
 def test_a_port_is_free_ours_or_taken_by_somebody_with_a_name(
     holder: Holder | None, verdict: Verdict, found: str
 ) -> None:
-    check = check_port("API port", 8700, "LONGSTOP_API_PORT", holder, is_needed=True)
+    check = check_port("API port", 8700, "LONGSTOP_API_PORT", holder, DATA, is_needed=True)
 
     assert (check.verdict, check.found) == (verdict, found)
     assert ("LONGSTOP_API_PORT" in check.advice) == check.is_in_the_way
 
 
 def test_port_zero_is_always_free() -> None:
-    assert check_port("API port", 0, "LONGSTOP_API_PORT", None, is_needed=True).verdict is Verdict.OK
+    assert check_port("API port", 0, "LONGSTOP_API_PORT", None, DATA, is_needed=True).verdict is Verdict.OK

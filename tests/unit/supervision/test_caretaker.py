@@ -340,8 +340,8 @@ def test_a_lack_of_our_own_is_told_once_and_stands_in_the_grade_until_it_is_over
 def test_a_lack_that_lasts_until_nothing_is_read_is_met_by_giving_back_what_we_hold() -> None:
     async def script(ward: Ward) -> None:
         for number in ward.records:
-            ward.change(number, is_held=True)
-        ward.lacks, ward.stuck = ("memory",), {1, 2}
+            ward.change(number, is_held=True, lacking="memory")
+        ward.stuck = {1, 2}
         await ward.live(130)
 
     seen = ward(script)
@@ -349,3 +349,33 @@ def test_a_lack_that_lasts_until_nothing_is_read_is_met_by_giving_back_what_we_h
     assert seen.recycled == [
         ("nothing in play was read for 90 s; this machine has no memory left", frozenset({1, 2})),
     ]
+
+
+def test_a_lack_elsewhere_is_no_reason_to_recycle_a_match_whose_site_may_not_be_asked() -> None:
+    async def script(ward: Ward) -> None:
+        ward.stuck = {1, 2}
+        for number in ward.stuck:
+            ward.change(number, is_held=True)
+        ward.lacks = ("room for temporary files",)
+        await ward.live(900)
+
+    seen = ward(script)
+
+    assert seen.recycled == []
+    assert seen.grade is Grade.FAILING
+
+
+def test_a_lack_lasts_as_long_as_a_match_in_a_break_waits_for_its_next_look() -> None:
+    async def script(ward: Ward) -> None:
+        for _ in range(3):  # tried every 30 s, and missed each time for a moment only
+            ward.change(1, is_held=True, lacking="processes")
+            ward.lacks = ("processes",)
+            await ward.live(15)
+            ward.lacks = ()
+            await ward.live(15)
+        ward.change(1, is_held=False, lacking=None)
+        await ward.live(2)
+
+    seen = ward(script)
+
+    assert [name for name in seen.told if name.startswith("machine.")] == ["machine.short", "machine.eased"]

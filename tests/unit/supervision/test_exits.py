@@ -7,12 +7,14 @@ import pytest
 from longstop.errors import (
     DataDirectoryInUse,
     LongstopError,
+    ResourcesExhausted,
     RestartNeeded,
     SettingsError,
     StorageError,
     StoreTooNew,
     UsageError,
 )
+from longstop.resilience.lacks import DESCRIPTORS, MEMORY
 from longstop.supervision.exits import Exit, describe, exit_of
 
 
@@ -33,7 +35,11 @@ from longstop.supervision.exits import Exit, describe, exit_of
         (OSError(errno.ENOSPC, "x"), 74),
         (OSError(errno.EPERM, "x"), 1),
         (OSError("without a number"), 1),
+        (OSError(errno.EROFS, "x"), 74),
+        (RuntimeError("can't start new thread"), 71),
         (RuntimeError("x"), 1),
+        (ResourcesExhausted(DESCRIPTORS), 71),  # though it is a StorageError too
+        (ResourcesExhausted(MEMORY), 82),
     ],
 )
 def test_an_error_ends_a_process_with_its_own_number(error: Exception, code: int) -> None:

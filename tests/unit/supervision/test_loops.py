@@ -5,7 +5,7 @@ import asyncio
 from longstop.supervision.loops import keep_going
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.processes import TaskEnded, TaskFailed
+from longstop.telemetry.events.processes import MachineLacked, TaskEnded, TaskFailed
 from longstop.testing import VirtualClock, run_virtual
 
 
@@ -102,3 +102,23 @@ def test_a_loop_that_ends_with_somebody_elses_cancellation_is_started_again() ->
 
     assert len(starts) == 2
     assert [type(event) for event in said.events] == [TaskEnded, TaskEnded]
+
+
+def test_a_loop_that_gets_no_thread_tells_the_lack_and_goes_on() -> None:
+    said, starts = Recorder(), []
+
+    async def loop() -> None:
+        starts.append(True)
+        if len(starts) <= 3:
+            raise RuntimeError("can't start new thread")
+        await asyncio.Event().wait()
+
+    async def scene() -> None:
+        going = asyncio.ensure_future(keep_going("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
+        await asyncio.sleep(60)
+        going.cancel()
+
+    run_virtual(scene())
+
+    assert said.events == [MachineLacked(resource="processes", subject="weigh")] * 3
+    assert len(starts) == 4

@@ -1,6 +1,11 @@
+import asyncio
+
 from longstop.telemetry.alerts import alert_of
-from longstop.telemetry.events.processes import MachineEased, MachineLacked, MachineShort, ProcessStopped
-from longstop.telemetry.lacks import OVER_AFTER_SECONDS, Lacks
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.processes import MachineEased, MachineLacked, MachineShort, ProcessStopped, TaskFailed
+from longstop.telemetry.lacks import OVER_AFTER_SECONDS, Lacks, Shortage, failure_of
+from longstop.testing import VirtualClock, run_virtual
+from tests.memory import MemorySink
 from tests.readers import ManualClock
 
 
@@ -15,7 +20,7 @@ def test_what_was_missed_is_lacking_until_nobody_has_missed_it_for_a_while() -> 
     sink.take(lacked("processes"))
     clock.advance(10)
     sink.take(lacked("memory"))
-    sink.take(ProcessStopped(process="scraper", pid=1))
+    sink.take(ProcessStopped(process="scraper", pid=1, told_by="scraper"))
 
     assert sink.now() == ("memory", "processes")
     clock.advance(OVER_AFTER_SECONDS - 10)
@@ -31,3 +36,26 @@ def test_a_lack_is_an_alert_with_an_end_and_a_single_look_is_none() -> None:
     assert eased is not None
     assert (short.key, eased.key, eased.is_resolved) == ("machine.short memory", "machine.short memory", True)
     assert alert_of(lacked("memory")) is None
+
+
+def test_a_shortage_is_told_once_and_so_is_its_end() -> None:
+    said, lacks = MemorySink(), Lacks(VirtualClock())
+
+    async def scene() -> None:
+        following = asyncio.ensure_future(Shortage(Bus([said])).follow(lacks))
+        for _ in range(6):
+            lacks.take(lacked("processes"))
+            await asyncio.sleep(10)
+        await asyncio.sleep(OVER_AFTER_SECONDS + 10)
+        following.cancel()
+
+    run_virtual(scene())
+
+    assert said.events == [MachineShort(resource="processes"), MachineEased(resource="processes")]
+
+
+def test_work_that_failed_of_a_lack_is_no_bug() -> None:
+    told = failure_of(RuntimeError("can't start new thread"), "weigh")
+
+    assert told == MachineLacked(resource="processes", subject="weigh")
+    assert isinstance(failure_of(RuntimeError("broken"), "weigh"), TaskFailed)

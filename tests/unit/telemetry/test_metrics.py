@@ -109,7 +109,7 @@ def test_failures_are_counted_by_kind_and_looks_by_site() -> None:
 
 
 def test_what_is_no_matter_of_metrics_is_ignored() -> None:
-    assert read(heard(ProcessStopped(process="api", pid=7))) == read(Metrics())
+    assert read(heard(ProcessStopped(process="api", pid=7, told_by="api"))) == read(Metrics())
 
 
 def test_the_ages_of_matches_in_play_are_told_as_of_now_and_no_others() -> None:

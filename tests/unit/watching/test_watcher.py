@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from longstop.clock import Moment
-from longstop.errors import ResourcesExhausted, StorageError
+from longstop.errors import CircuitOpen, ResourcesExhausted, StorageError
 from longstop.model.event import EventKind
 from longstop.model.match import MatchStatus, Phase
 from longstop.sources.base import Line, Listing
@@ -168,9 +168,42 @@ async def test_a_lack_of_our_own_counts_for_nobody_and_the_next_look_goes_on_fro
     await watching.watcher.look()
 
     assert (record.consecutive_failures, record.total_failures, record.is_held) == (0, 0, True)
+    assert (record.lacking, watching.watcher.record.lacking) == ("file descriptors", None)
     lacked = MachineLacked(resource="file descriptors", subject=str(record.ref))
     assert [event for event in watching.sink.events if isinstance(event, MachineLacked | PollFailed)] == [lacked]
     assert watching.stored_balls() == watching.true_balls()
+
+
+@pytest.mark.req("NFR-009")
+async def test_a_look_that_gets_no_thread_is_put_off_and_is_no_bug() -> None:
+    watching = Watching()
+    await watching.begin("1")
+
+    def starve(_resource: str) -> None:
+        raise RuntimeError("can't start new thread")
+
+    watching.site.before_answer = starve
+    await watching.watcher.look()
+
+    record = watching.watcher.record
+    assert (record.lacking, record.total_failures) == ("processes", 0)
+    assert watching.sink.named("task.failed") == []
+
+
+async def test_a_match_whose_site_is_left_alone_lacks_nothing() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    errors = iter([ResourcesExhausted("memory"), CircuitOpen("it rests")])
+
+    def refuse(_resource: str) -> None:
+        raise next(errors)
+
+    watching.site.before_answer = refuse
+    await watching.watcher.look()
+    await watching.watcher.look()
+
+    record = watching.watcher.record
+    assert (record.is_held, record.lacking) == (True, None)
 
 
 async def test_a_bug_is_shown_with_its_trace_and_does_not_come_out() -> None:

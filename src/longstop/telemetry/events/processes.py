@@ -11,12 +11,15 @@ class ProcessStarted(Telemetry, frozen=True, kw_only=True):
     process: str
     pid: int
     version: str
+    #: The process itself, or the supervisor that has started it.
+    told_by: str
 
 
 class ProcessStopped(Telemetry, frozen=True, kw_only=True):
     name = "process.stopped"
     process: str
     pid: int
+    told_by: str
 
 
 class ChildDied(Telemetry, frozen=True, kw_only=True):

@@ -180,9 +180,9 @@ SELECT * FROM commands WHERE id = :id;
 SELECT * FROM standing_orders ORDER BY kind, subject;
 
 -- name: put_standing_order
--- An order; one in force already stays as it is.
+-- An order; one in force already stays as it is, and nothing is returned.
 INSERT INTO standing_orders (kind, subject, since, asked_by) VALUES (:kind, :subject, :since, :asked_by)
-ON CONFLICT (kind, subject) DO NOTHING;
+ON CONFLICT (kind, subject) DO NOTHING RETURNING kind;
 
 -- name: lift_standing_order
 -- An order is taken back.

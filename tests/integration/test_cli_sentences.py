@@ -1,0 +1,73 @@
+"""What the command line says before anything is started: on ports, options, and Ctrl-C."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from longstop.cli.main import app
+from longstop.clock import SystemClock
+from longstop.errors import UsageError
+from longstop.storage.directory import DataDirectory
+from longstop.storage.restore import restore
+from tests.integration.test_backup import a_node
+
+#: Ends the import of the command line as Ctrl-C would.
+_INTERRUPTED = """
+import runpy, sys
+from importlib.abc import MetaPathFinder
+class Interrupting(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "longstop.cli.main":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("longstop", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("option", ["--port", "--espn-port", "--sofascore-port"])
+def test_simulate_says_who_has_its_port_and_which_option_chooses_another(option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = CliRunner().invoke(app, ["simulate", "--port", "0", option, str(port)])
+
+    assert isinstance(done.exception, UsageError)
+    assert f"port {port} is taken by " in str(done.exception)
+    assert f"pid {os.getpid()}" in str(done.exception)
+    assert str(done.exception).endswith(f"end that process, or choose another with {option}")
+
+
+def test_demo_looks_at_its_port_before_it_announces_anything() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = CliRunner().invoke(app, ["demo", "--port", str(taken.getsockname()[1])])
+
+    assert isinstance(done.exception, UsageError)
+    assert "is taken by" in str(done.exception)
+    assert done.stdout == ""
+
+
+def test_a_wrong_choice_is_told_in_plain_words() -> None:
+    done = CliRunner().invoke(app, ["demo", "--site", "cricbuzz"])
+
+    assert done.exit_code == 2
+    assert "'cricbuzz' is not one of" in done.stderr
+    assert "Value error" not in done.stderr
+
+
+def test_ctrl_c_while_the_command_line_is_loaded_ends_quietly() -> None:
+    done = subprocess.run([sys.executable, "-c", _INTERRUPTED], capture_output=True, text=True, timeout=50, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, "", "")
+
+
+def test_a_restore_into_a_stopped_directory_with_files_says_that_it_is_not_empty(tmp_path: Path) -> None:
+    node = a_node(tmp_path / "data")
+    CliRunner().invoke(app, ["backup", str(tmp_path / "backup"), "--data", str(node.path)], catch_exceptions=False)
+
+    with pytest.raises(UsageError, match="is not empty: take an empty directory, or move its files aside"):
+        restore(tmp_path / "backup", DataDirectory.open(node.path).path, SystemClock())
