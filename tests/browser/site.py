@@ -16,11 +16,23 @@ _POLLING = """<!doctype html><html><head><link rel=stylesheet href=/big.css><lin
 <script>document.cookie = 'visited=yes; path=/';
 const ask = () => fetch('/api/state?match={match}&t=' + Math.random(), {{headers: {{'X-Page': 'yes'}}}});
 ask(); setInterval(ask, 300);</script></body></html>"""
-_FORETELLING = """<!doctype html><html><head><link rel=preconnect href=https://localhost:{bait}>
-<link rel="nofollow DNS-Prefetch" href=http://localhost:{bait}><link rel=prefetch href=http://localhost:{bait}/ahead>
-<link rel=prerender href=http://localhost:{bait}/ahead><script type=speculationrules>{rules}</script></head><body>
-<script>const late = document.createElement('script'); late.type = 'SpeculationRules'; late.textContent = '{rules}';
-document.body.append(late); setTimeout(() => fetch('/api/state?match={match}'), 1500);</script></body></html>"""
+_FORETELLING = """<!doctype html><html><head><link rel=prefetch href=http://localhost:{bait}/ahead>
+<link rel=preload as=script href=http://localhost:{bait}/ahead.js></head><body><p id=host></p>{foretelling}
+<script>setTimeout(() => fetch('/api/state?match={match}'), 1500);</script></body></html>"""
+_MADE = "const made = document.createElement('script'); made.type = 'SpeculationRules'; made.textContent = '{rules}';"
+#: Where in a page rules may stand by which Chromium goes ahead by itself.
+RULES = {
+    "static": "<script type=speculationrules>{rules}</script>",
+    "dynamic": f"<script>{_MADE} document.body.append(made);</script>",
+    "deep": f"<script>{_MADE} const p = document.createElement('p'); p.append(made); document.body.append(p);</script>",
+    "typed-late": f"<script>{_MADE} made.type = 'x'; document.body.append(made); setTimeout(() => {{{{"
+    " made.textContent = ''; made.type = 'speculationrules'; made.textContent = '{rules}'; }}, 200);</script>",
+    "shadow": f"<script>{_MADE} host.attachShadow({{{{mode: 'closed'}}}}).append(made);</script>",
+    "shadow-late": f"<script>{_MADE} const p = document.createElement('p');"
+    " const root = p.attachShadow({{mode: 'open'}}); document.body.append(p);"
+    " setTimeout(() => root.append(made), 200);</script>",
+    "declared": "<p><template shadowrootmode=open><script type=speculationrules>{rules}</script></template></p>",
+}
 #: What an answer may foretell in its head, too.
 _FORETOLD = """Link: <https://localhost:{bait}>; rel=preconnect, <http://localhost:{bait}>; rel=dns-prefetch\r
 Link: <http://localhost:{bait}/ahead>; rel=prefetch, <http://localhost:{bait}/ahead.js>; rel=preload; as=script\r
@@ -94,6 +106,8 @@ class Site:
         self.baited = 0
         #: Paths that are answered with a refusal.
         self.refused: set[str] = set()
+        #: Paths whose answers begin, and do not go on.
+        self.stuck: set[str] = set()
         #: Answers of the match "held" wait for it.
         self.released = asyncio.Event()
         #: How many answers without an end are under way.
@@ -143,6 +157,9 @@ class Site:
         if path == "/page/foretold":
             extra = _FORETOLD.format(bait=self.bait_port)
         head = f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
+        if path in self.stuck:
+            writer.write(head.encode() + body[:100])
+            await asyncio.sleep(60)
         writer.write(head.encode() + body)
         self.bytes_out += len(head) + len(body)
         await writer.drain()
@@ -170,8 +187,9 @@ class Site:
             values = {"match": match, "port": self.port, "udp": self.udp_port, "bait": self.bait_port}
             if name == "polling":
                 return 200, "text/html", _POLLING.format(**values).encode()
-            if name == "foretelling":
-                return 200, "text/html", _FORETELLING.format(rules=self._rules(), **values).encode()
+            if name in RULES:
+                foretelling = RULES[name].format(rules=self._rules())
+                return 200, "text/html", _FORETELLING.format(foretelling=foretelling, **values).encode()
             script = _SCRIPTS[name].format(**values)
             return 200, "text/html", f"<!doctype html><html><body><script>{script}</script></body></html>".encode()
         if path == "/rules.json":

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from longstop.app.browsers import browser_fetcher, browser_pool, proxy_account
+from longstop.app.browsers import browser_fetcher, browser_pool, proxy_account, scratch_of
 from longstop.clock import SystemClock
 from longstop.errors import SettingsError
 from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.browser.scratch import open_scratch
 from longstop.fetching.guards import FetchPolicy
 from longstop.settings import Browser, Proxy, load_settings
 from longstop.simulator.forward_proxy import running_forward_proxy
@@ -23,43 +22,61 @@ from tests.browser.laboratory import Heard, Laboratory
 from tests.browser.site import Site
 
 
+@pytest.mark.parametrize("options", [None, "--no-deprecation"])
+def test_the_environment_is_as_it_was_when_the_scratch_is_gone(
+    tmp_path: Path, options: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NODE_OPTIONS", raising=False)
+    if options is not None:
+        monkeypatch.setenv("NODE_OPTIONS", options)
+    directory, before = DataDirectory.open(tmp_path / "data"), dict(os.environ)
+
+    with scratch_of(directory) as scratch:
+        for _ in range(2):
+            browser_pool(Browser(), directory, scratch, Bus([]))
+        within = dict(os.environ)
+
+    assert within["TMPDIR"] == str(scratch)
+    assert within["NODE_OPTIONS"] == " ".join([*([options] if options else []), "--max-semi-space-size=2"])
+    assert dict(os.environ) == before
+    assert not scratch.exists()
+
+
 @pytest.mark.parametrize("is_proxied", [False, True])
 async def test_a_fetcher_made_from_the_settings_brings_a_page(
     tmp_path: Path, site: Site, is_proxied: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", tempfile.gettempdir())  # the pool sets both, and this test must not keep them
     monkeypatch.setenv("NODE_OPTIONS", "--no-deprecation")
     directory, heard = DataDirectory.open(tmp_path / "data"), Heard()
-    async with running_forward_proxy() as proxy:
-        given = {"IPROYAL_HOST": "127.0.0.1", "IPROYAL_PORT": str(proxy.port), "IPROYAL_USERNAME": "us"}
-        environ = {**given, "IPROYAL_PASSWORD": "canary"} if is_proxied else {}
-        settings = load_settings(environ, {}).scraper.browser
-        pool = browser_pool(
-            settings, directory, open_scratch(Path(tempfile.gettempdir()), directory.node_id), Bus([heard])
-        )
-        fetcher = browser_fetcher(
-            "crex",
-            BrowserKind.SHELL,
-            settings=settings,
-            pool=pool,
-            policy=FetchPolicy(hosts=(site.authority,), allow_private_addresses=True),
-            clock=SystemClock(),
-            bus=Bus([heard]),
-        )
+    with scratch_of(directory) as scratch:
+        async with running_forward_proxy() as proxy:
+            given = {"IPROYAL_HOST": "127.0.0.1", "IPROYAL_PORT": str(proxy.port), "IPROYAL_USERNAME": "us"}
+            environ = {**given, "IPROYAL_PASSWORD": "canary"} if is_proxied else {}
+            settings = load_settings(environ, {}).scraper.browser
+            pool = browser_pool(settings, directory, scratch, Bus([heard]))
+            fetcher = browser_fetcher(
+                "crex",
+                BrowserKind.SHELL,
+                settings=settings,
+                pool=pool,
+                policy=FetchPolicy(hosts=(site.authority,), allow_private_addresses=True),
+                clock=SystemClock(),
+                bus=Bus([heard]),
+            )
 
-        foreign = tempfile.mkdtemp(prefix="playwright-artifacts-")
-        page = await fetcher.fetch(Laboratory(pool, site, heard).state())
-        scratch = Path(os.environ["TMPDIR"])
-        names = {name.partition("-")[0] for name in _within(scratch)}
-        driver = pool.bulkhead("crex", BrowserKind.SHELL).engines[0].driver
-        options = _environment_of(driver.pid if driver else 0)
-        await fetcher.aclose()
-        await pool.aclose()
+            foreign = tempfile.mkdtemp(prefix="playwright-artifacts-")
+            page = await fetcher.fetch(Laboratory(pool, site, heard).state())
+            names = {name.partition("-")[0] for name in _within(scratch)}
+            driver = pool.bulkhead("crex", BrowserKind.SHELL).engines[0].driver
+            options = _environment_of(driver.pid if driver else 0)
+            await fetcher.aclose()
+            await pool.aclose()
+            left = _within(scratch)
 
     assert json.loads(page.body)["match"] == "1"
     assert {"playwright", "playwright_chromiumdev_profile"} <= names
     assert "NODE_OPTIONS=--no-deprecation --max-semi-space-size=2" in options
-    assert not _within(scratch)
+    assert not left
     assert Path(foreign).name in _within(scratch.parent)
     shutil.rmtree(foreign)
     assert bool(proxy.proxy.usage) is is_proxied

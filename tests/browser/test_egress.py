@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from itertools import count
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -21,12 +22,15 @@ from longstop.fetching.browser.meter import ProxyMeter
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.processes import everybody
 from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
+from longstop.fetching.browser.session import Session, SessionPlan
 from longstop.model.match import Priority
 from longstop.simulator.forward_proxy import ForwardProxy, ProxyFault, ProxyFaultKind, running_forward_proxy
 from tests.browser.laboratory import Laboratory, laboratory, until
-from tests.browser.site import Site
+from tests.browser.site import RULES, Site
 
 SECRET = "canary-password"
+#: Where only a browser goes that goes ahead by itself.
+AHEAD = {"/ahead", "/ahead.js", "/rules.json"}
 BROWSING = BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20, fresh_seconds=0)
 
 
@@ -74,10 +78,20 @@ async def test_every_request_of_a_session_is_seen_at_its_proxy_and_nowhere_else(
     assert served(proxy) == {credential("name1")}
 
 
+@pytest.mark.req("CAP-2")
+@pytest.mark.parametrize("page", ["foretold", *RULES])
+async def test_no_page_leads_the_browser_ahead_to_hosts_that_are_not_listed(lab: Laboratory, page: str) -> None:
+    answer = await lab.fetcher(browsing=BROWSING).fetch(lab.state(page))
+
+    assert json.loads(answer.body)["match"] == "1"
+    assert lab.site.baited == 0
+    assert not AHEAD & set(lab.site.asked)
+
+
 @pytest.mark.req("CAP-4")
 @pytest.mark.parametrize(
     "page",
-    ["worker", "workers", "rtc", "socket", "foreign-socket", "popups", "foreign-call", "foretelling", "foretold"],
+    ["worker", "workers", "rtc", "socket", "foreign-socket", "popups", "foreign-call", "foretold", *RULES],
 )
 async def test_no_page_finds_a_way_around_the_proxy(lab: Laboratory, proxy: ForwardProxy, page: str) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stun:
@@ -90,7 +104,7 @@ async def test_no_page_finds_a_way_around_the_proxy(lab: Laboratory, proxy: Forw
         with pytest.raises(TimeoutError):
             await asyncio.to_thread(stun.recv, 100)
     assert lab.site.baited == 0
-    assert not {"/ahead", "/rules.json"} & set(lab.site.asked)
+    assert not AHEAD & set(lab.site.asked)
     assert lab.site.connections == passed_on(proxy) > 0
     assert {target for usage in proxy.usage.values() for target in usage.targets} == {lab.site.authority}
 
@@ -194,6 +208,28 @@ async def test_a_session_that_ends_interrupts_nobody_who_is_in_it_and_lets_nobod
     assert json.loads((await waiting).body)["match"] == "held"
     assert (new.plan.name, is_old_open, len(fetcher.sessions)) == ("name2", True, 1)
     await until(lambda: old.is_closed and lab.engine().contexts == 1, 10)
+
+
+@pytest.mark.req("CAP-4")
+async def test_who_waited_for_a_session_that_is_over_by_now_gets_the_next_one(
+    lab: Laboratory, proxy: ForwardProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxies, opened, open_one = ring(proxy), list[str](), Session.open
+
+    async def opening(plan: SessionPlan, *arguments: Any) -> Session:
+        session = await open_one(plan, *arguments)
+        opened.append(plan.name)
+        if len(opened) == 1:
+            proxies.refused(plan.name, monotonic())  # while the second waits for its turn
+        return session
+
+    monkeypatch.setattr(Session, "open", opening)
+    fetcher = lab.fetcher(proxies=proxies, browsing=BROWSING)
+
+    await asyncio.gather(*(fetcher.fetch(lab.state("plain", match)) for match in "ab"))
+
+    assert opened == ["name1", "name2"]
+    assert served(proxy) == {credential("name1"), credential("name2")}
 
 
 @pytest.mark.req("CAP-4")

@@ -14,7 +14,7 @@ from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.recycling import RecyclePolicy
-from longstop.lacking import ROOM
+from longstop.resilience.lacks import ROOM
 from longstop.telemetry.bus import Bus
 from tests.browser.laboratory import Heard, Laboratory, crash, laboratory, until
 from tests.browser.site import Site

@@ -2,21 +2,43 @@
 
 import asyncio
 import json
+import os
+import signal
 
 import pytest
+from msgspec import structs
 
 from longstop.fetching.browser.base import Mode
+from longstop.fetching.browser.events import ReliefFailed
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.policy import BrowserPolicy
-from tests.browser.laboratory import Laboratory, until
+from longstop.fetching.browser.tab import Tab
+from tests.browser.laboratory import Laboratory, of_type, until
 
 BY_ANSWERS = BrowserPolicy(modes=(Mode.NAVIGATE, Mode.PAGE), page_seconds=20, max_answers=20, relief_seconds=0)
 BY_BYTES = BrowserPolicy(modes=(Mode.NAVIGATE, Mode.PAGE), page_seconds=20, max_answer_bytes=400_000, relief_seconds=0)
 
 
-async def promoted(fetcher: BrowserFetcher, lab: Laboratory) -> None:
-    while fetcher.mode is not Mode.PAGE:
+PASSIVE = BrowserPolicy(
+    modes=(Mode.NAVIGATE, Mode.PASSIVE), page_seconds=20, passive_seconds=3, max_answers=20, relief_seconds=0
+)
+
+
+async def promoted(fetcher: BrowserFetcher, lab: Laboratory, mode: Mode = Mode.PAGE) -> None:
+    while fetcher.mode is not mode:
         await fetcher.fetch(lab.state("polling"))
+
+
+async def worn(fetcher: BrowserFetcher) -> Tab:
+    """Wait until the page is due to be relieved; the next look begins that."""
+    tab = fetcher.sessions[0].tabs[0]
+    await until(lambda: tab.heard.flows.answers >= 20, 30)
+    return tab
+
+
+def told(lab: Laboratory) -> list[str]:
+    """Return why pages could not be relieved."""
+    return [event.reason for event in lab.heard.events if isinstance(event, ReliefFailed)]
 
 
 @pytest.mark.req("FR-021")
@@ -56,17 +78,93 @@ async def test_who_still_waits_in_a_worn_page_gets_the_answer_and_then_it_is_clo
     await until(lambda: bool(old.lost), 10)
 
 
-async def test_a_page_that_cannot_be_loaded_again_goes_on_as_it_is(lab: Laboratory) -> None:
+@pytest.mark.req("FR-021")
+async def test_who_listens_in_a_worn_page_in_vain_asks_in_the_one_that_has_taken_its_place(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=PASSIVE)
+    await promoted(fetcher, lab, Mode.PASSIVE)
+    old = await worn(fetcher)
+    unasked = structs.replace(lab.state("polling"), url=lab.site.url("/api/state?match=2"))
+
+    waiting = asyncio.ensure_future(fetcher.fetch(unasked))
+    await until(lambda: old not in fetcher.sessions[0].tabs, 10)
+    is_waiting, is_open = not waiting.done(), not old.lost
+
+    assert json.loads((await waiting).body)["match"] == "2"
+    assert (is_waiting, is_open) == (True, True)
+    await until(lambda: bool(old.lost), 10)
+    assert fetcher.mode is Mode.PASSIVE
+
+
+@pytest.mark.req("FR-021")
+async def test_a_page_that_is_listened_to_is_relieved_and_no_look_is_lost(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=PASSIVE)
+    await promoted(fetcher, lab, Mode.PASSIVE)
+    old = await worn(fetcher)
+
+    pages = [await fetcher.fetch(lab.state("polling")) for _ in range(20)]
+
+    assert {json.loads(page.body)["match"] for page in pages} == {"1"}
+    assert old not in fetcher.sessions[0].tabs
+    assert fetcher.mode is Mode.PASSIVE
+
+
+@pytest.mark.req("CAP-4")
+async def test_a_refusal_of_the_page_that_relieves_counts_as_any_other(lab: Laboratory) -> None:
     fetcher = lab.fetcher(browsing=BY_ANSWERS)
     await promoted(fetcher, lab)
-    old = fetcher.sessions[0].tabs[0]
+    await worn(fetcher)
+    session = fetcher.sessions[0]
     lab.site.refused.add("/page/polling")
+
+    await fetcher.fetch(lab.state("polling"))
+    await until(lambda: bool(told(lab)), 15)
+
+    assert told(lab)[0].startswith("SourceRefused")
+    assert session not in fetcher.sessions
+    assert fetcher.mode is Mode.NAVIGATE
+
+
+async def test_a_loss_reaches_the_page_that_is_being_made(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BY_ANSWERS)
+    await promoted(fetcher, lab)
+    await worn(fetcher)
+    session, asked = fetcher.sessions[0], lab.site.asked["/page/polling"]
+    lab.site.stuck.add("/page/polling")
+
+    await fetcher.fetch(lab.state("polling"))
+    await until(lambda: lab.site.asked["/page/polling"] > asked, 10)
+    session.lose("the browser was lost")
+
+    await until(lambda: told(lab) == ["BrowserLost: the browser was lost"], 10)
+
+
+async def test_a_driver_that_dies_under_a_relief_is_told(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BY_ANSWERS)
+    await promoted(fetcher, lab)
+    await worn(fetcher)
     asked = lab.site.asked["/page/polling"]
+    lab.site.stuck.add("/page/polling")
+
+    await fetcher.fetch(lab.state("polling"))
+    await until(lambda: lab.site.asked["/page/polling"] > asked, 10)
+    os.kill(of_type(lab.engine(), "driver")[0].pid, signal.SIGKILL)
+
+    await until(lambda: bool(told(lab)), 10)
+    assert told(lab)[0].startswith("BrowserLost")
+
+
+async def test_a_page_that_cannot_be_loaded_again_goes_on_as_it_is(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=structs.replace(BY_ANSWERS, page_seconds=8))
+    await lab.start()
+    await promoted(fetcher, lab)
+    old = fetcher.sessions[0].tabs[0]
+    lab.site.stuck.add("/page/polling")
 
     pages = [await fetcher.fetch(lab.state("polling")) for _ in range(40)]
-    await until(lambda: lab.site.asked["/page/polling"] > asked, 15)
+    await until(lambda: bool(told(lab)), 25)
 
     assert all(page.status == 200 for page in pages)
     assert (await fetcher.fetch(lab.state("polling"))).status == 200
     assert fetcher.sessions[0].tabs == (old,)
     assert "page.relieved" not in lab.heard.names()
+    assert set(told(lab)) == {"FetchTimeout: the page was not there again within 8 s"}

@@ -38,10 +38,15 @@ DRIVER_OPTIONS = "--max-semi-space-size=2"
 
 @contextmanager
 def scratch_of(directory: DataDirectory) -> Iterator[Path]:
-    """Give a node's directory for temporary files, and take it away in the end; after a kill its next life does."""
+    """Give a node's directory for temporary files, and take it away in the end; after a kill its next life does.
+
+    The driver is given our environment whole, and puts its files where that says.
+    """
     scratch = open_scratch(Path(tempfile.gettempdir()), directory.node_id)
+    options = f"{os.environ.get('NODE_OPTIONS', '')} {DRIVER_OPTIONS}".strip()
     try:
-        yield scratch
+        with _environment(TMPDIR=str(scratch), NODE_OPTIONS=options):
+            yield scratch
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -55,9 +60,6 @@ def browser_pool(settings: Browser, directory: DataDirectory, scratch: Path, bus
         max_memory_bytes=life.max_memory_mb * 1_000_000,
         max_processes=life.max_processes,
     )
-    # The driver is given our environment whole, and puts its files where this says.
-    os.environ["TMPDIR"] = str(scratch)
-    os.environ["NODE_OPTIONS"] = f"{os.environ.get('NODE_OPTIONS', '')} {DRIVER_OPTIONS}".strip()
     plan = PoolPlan(
         registry=directory.path / "browsers.json",
         node=directory.node_id,
@@ -142,6 +144,21 @@ def proxy_account(settings: Proxy) -> ProxyAccount | None:
         mode=settings.mode,
         sticky_seconds=settings.sticky_ttl,
     )
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    """Set variables for a while, and leave them as they were."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _meter(settings: Proxy, directory: DataDirectory, bus: Bus) -> ProxyMeter | None:

@@ -2,7 +2,8 @@
 
 Patterns are matched inside Chromium and cost nothing. What no pattern can tell (an image without a suffix, a document
 on a foreign host) is paused and judged by its type. Neither sees what a worker asks for, nor a WebSocket: those are
-held by a content security policy that every document is given beside its own.
+held by a content security policy that every document is given beside its own. None of these holds the rules by which a
+page foretells its visitor's next steps, and on which Chromium acts by itself: those are taken out of the page.
 """
 
 import json
@@ -31,15 +32,38 @@ _STYLE_TYPE = "Stylesheet"
 _JUDGED_TYPE = "Document"
 #: Heads of a document in which it foretells its visitor's next steps: Chromium acts on them without asking anybody.
 _FORETELLING_HEADERS = frozenset({"link", "speculation-rules"})
-#: No policy holds WebRTC, whose relays may be anywhere, nor what a page foretells about its visitor's next steps, on
-#: which Chromium acts without asking: a page does without them.
+#: No policy holds WebRTC, whose relays may be anywhere, nor what a page foretells by rules: a page does without them.
+#: Rules count in shadow roots, too, which only observers of their own see. A closed root that stands in the document's
+#: text is shown to no script.
 _GIVE_POLICY = """(() => {
   for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection']) delete globalThis[name];
-  const foretold = 'script[type=speculationrules i], '
-    + ['preconnect', 'dns-prefetch', 'prefetch', 'prerender'].map((word) => `link[rel~=${word} i]`).join();
-  const forget = () => { for (const each of document.querySelectorAll(foretold)) each.remove(); };
-  forget();
-  new MutationObserver(forget).observe(document, {childList: true, subtree: true});
+  const foretold = 'script[type=speculationrules i]';
+  const watched = new WeakSet();
+  const forget = (each) => { if (each.nodeType === Node.ELEMENT_NODE && each.matches(foretold)) each.remove(); };
+  const search = (root) => {
+    if (!root.querySelectorAll) return;
+    root.querySelectorAll(foretold).forEach(forget);
+    for (const each of [root, ...root.querySelectorAll('*')]) if (each.shadowRoot) watch(each.shadowRoot);
+  };
+  const watch = (root) => {
+    if (watched.has(root)) return;
+    watched.add(root);
+    search(root);
+    new MutationObserver((changes) => {
+      for (const {target, addedNodes} of changes) {
+        forget(target);
+        for (const each of addedNodes) { forget(each); search(each); }
+      }
+    }).observe(root, {childList: true, subtree: true});
+  };
+  watch(document);
+  Element.prototype.attachShadow = new Proxy(Element.prototype.attachShadow, {
+    apply(attach, host, options) {
+      const root = Reflect.apply(attach, host, options);
+      watch(root);
+      return root;
+    },
+  });
   const give = () => {
     if (!document.head) return false;
     const named = document.createElement('meta');

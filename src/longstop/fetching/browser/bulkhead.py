@@ -17,7 +17,9 @@ from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, Brows
 from longstop.fetching.browser.hanging import HangPolicy
 from longstop.fetching.browser.processes import Process
 from longstop.fetching.browser.recycling import RecyclePolicy, patience_seconds, reason_to_recycle
+from longstop.lacking import own_lacks
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.lacks import failure_of
 
 if TYPE_CHECKING:  # Playwright takes half a second to load: those who need no browser do not wait for it
     from longstop.fetching.browser.engine import Engine
@@ -117,6 +119,10 @@ class Bulkhead:
             tell(engine, reason)
         self._close_soon(engine)
 
+    def take_over(self, engine: Engine) -> None:
+        """Close an engine, as soon as that can be done, that was never lent."""
+        self._old.add(engine)
+
     async def suspect(self, engine: Engine) -> bool:
         """Ask an engine that somebody waited for in vain; return whether it is still good."""
         if engine is not self._current and engine not in self._old:
@@ -131,8 +137,11 @@ class Bulkhead:
 
     async def check(self) -> bool:
         """Look after the engines once: what they hold, whether they have served enough; return whether all answer."""
+        over = {engine for engine in self._old if not engine.users or engine in self._condemned}
+        for engine in over:
+            self._close_soon(engine)  # once more, where it could not be closed before
         # All at one time: a silent one must not put off the question to the others.
-        answers = await asyncio.gather(*(self._is_well(engine) for engine in self.engines))
+        answers = await asyncio.gather(*(self._is_well(engine) for engine in self.engines if engine not in over))
         if self._current is not None:
             reason = reason_to_recycle(self._policy.recycle, self._current.wear)
             if reason is not None and self._is_time_for(reason, self._current.age_seconds):
@@ -199,7 +208,8 @@ class Bulkhead:
             raise BrowserLost(f"the browser did not start; the next try is in {self._rests_until - now:.0f} s")
         self._generation += 1
         try:
-            engine = await self._start(self._generation)
+            with own_lacks():
+                engine = await self._start(self._generation)
         except (BrowserLost, ResourcesExhausted) as error:
             self._failures += 1
             self._lack = error.resource if isinstance(error, ResourcesExhausted) else None
@@ -255,7 +265,12 @@ class Bulkhead:
         if engine not in self._condemned and not self._is_closed:
             await self._say_farewell(engine)
         started = monotonic()
-        how, left = await engine.aclose()
+        try:
+            how, left = await engine.aclose()
+        except Exception as error:  # whatever it is, the next check tries again
+            self._old.add(engine)
+            self._bus.emit(failure_of(error, f"closing the browser of {self.source}"))
+            return
         self._condemned.discard(engine)
         if engine in self._old or engine is self._current or self._is_closed:
             self._old.discard(engine)

@@ -5,6 +5,7 @@ To look at all processes of a machine takes milliseconds for every hundred of th
 
 import asyncio
 from collections.abc import Awaitable, Iterable
+from typing import TypeVar
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -17,6 +18,25 @@ BROWSER_SECONDS = 3.0
 DRIVER_SECONDS = 1.5
 KILL_SECONDS = 2.0
 _LOOK_EVERY = 0.02
+#: What is raised for want of a file, of memory, or of a thread.
+LACKING = (OSError, MemoryError, RuntimeError)
+T = TypeVar("T")
+
+
+class Ladder:
+    """Climbs rung by rung: one that this machine has nothing left for does not keep from the next."""
+
+    def __init__(self) -> None:
+        #: What the first rung failed of; `None` when all held.
+        self.broke: Exception | None = None
+
+    async def climb(self, rung: Awaitable[T], otherwise: T) -> T:
+        """Return what a rung gives, or the other where it breaks."""
+        try:
+            return await rung
+        except LACKING as error:
+            self.broke = self.broke or error
+            return otherwise
 
 
 async def went(asked: Awaitable[object], seconds: float) -> bool:

@@ -6,7 +6,7 @@ Each has a driver of its own, so that a driver that dies takes one browser along
 import asyncio
 import os
 import tempfile
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -18,7 +18,7 @@ from playwright.async_api import Error as PlaywrightError
 from longstop.errors import BrowserLost
 from longstop.fetching.browser.base import BrowserKind, Usage
 from longstop.fetching.browser.chromium import launch_arguments
-from longstop.fetching.browser.closing import BROWSER_SECONDS, DRIVER_SECONDS, end_family, gone, went
+from longstop.fetching.browser.closing import BROWSER_SECONDS, DRIVER_SECONDS, LACKING, Ladder, end_family, gone, went
 from longstop.fetching.browser.display import Display
 from longstop.fetching.browser.foreign import translated
 from longstop.fetching.browser.orphans import profile_of, remove_profile
@@ -92,18 +92,30 @@ class Engine:
         self._display: Display | None = None
         self._own: asyncio.subprocess.Process | None = None
         self._usage: Usage | None = None
+        #: The drivers that were there before ours was started; `None` until that is known.
+        self._before: Set[Identity] | None = None
         self._finding: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[tuple[str, int]] | None = None
 
     @classmethod
-    async def start(cls, plan: EnginePlan, registry: Registry, generation: int, starting: asyncio.Lock) -> "Engine":
-        """Start driver and browser, or raise `BrowserLost` or `ResourcesExhausted` and leave nothing."""
+    async def start(
+        cls,
+        plan: EnginePlan,
+        registry: Registry,
+        generation: int,
+        starting: asyncio.Lock,
+        on_unclosed: Callable[["Engine"], None],
+    ) -> "Engine":
+        """Start driver and browser, or raise `BrowserLost` or `ResourcesExhausted` and leave nothing.
+
+        One that can neither be started nor closed now is handed over, to be closed later.
+        """
         engine = cls(plan, registry, generation, starting)
         try:
             async with asyncio.timeout(START_SECONDS):
                 await engine._start()
         except BaseException as error:
-            await asyncio.shield(engine.aclose())
+            await engine._give_up(on_unclosed)
             lack = exhausted_at_start(error) if isinstance(error, Exception) else None
             if lack is not None:
                 raise lack from None
@@ -197,19 +209,30 @@ class Engine:
         return kill(process.identity)
 
     async def aclose(self) -> tuple[str, int]:
-        """End everything, whatever state it is in; return how, and how many processes are left."""
-        if self._closing is None:
+        """End everything, whatever state it is in; return how, and how many processes are left.
+
+        What this machine has nothing left for is tried again by the next call.
+        """
+        if self._closing is None or _has_failed(self._closing):
             self._closing = asyncio.ensure_future(self._close())
         return await asyncio.shield(self._closing)
 
+    async def _give_up(self, on_unclosed: Callable[["Engine"], None]) -> None:
+        try:
+            await asyncio.shield(self.aclose())
+        except BaseException as error:
+            on_unclosed(self)
+            if not isinstance(error, LACKING):
+                raise
+
     async def _start(self) -> None:
         async with self._starting:
-            before = {each.identity for each in await asyncio.to_thread(_drivers)}
+            self._before = {each.identity for each in await asyncio.to_thread(_drivers)}
             try:
                 self._playwright = await async_playwright().start()
             finally:
                 # A driver that was started while its start is given up is looked for to the end, and then closed.
-                self._finding = asyncio.ensure_future(asyncio.to_thread(self._find_driver, before))
+                self._finding = asyncio.ensure_future(asyncio.to_thread(self._find_driver, self._before))
                 await asyncio.shield(self._finding)
         self._browser = await self._connected() if self.plan.is_cdp else await self._launched()
         await asyncio.to_thread(self._find_head)
@@ -276,7 +299,8 @@ class Engine:
 
     def _find_driver(self, before: Set[Identity]) -> None:
         """Find the driver that was not there before, and put it on the list."""
-        started = next((each for each in _drivers() if each.identity not in before), None)
+        known = before | {entry.identity for entry in self._registry}
+        started = next((each for each in _drivers() if each.identity not in known), None)
         if started is not None:
             self.driver = started.identity
             self._registry.add(self._mark, started.identity, started.name)
@@ -296,27 +320,42 @@ class Engine:
         self.contexts -= 1
 
     async def _close(self) -> tuple[str, int]:
-        how = "closed"
-        if self._finding is not None:
-            await self._finding
-        if self.head is None:
-            await asyncio.to_thread(self._guess_head)
+        ladder, how = Ladder(), "closed"
+        await ladder.climb(self._find_late(), None)
         if self._browser is not None and not await went(self._browser.close(), BROWSER_SECONDS):
             how = "killed"
-        if self.head is not None and (self.plan.is_cdp or how == "killed" or not await gone(self.head, 0.5)):
+        if self.head is not None and (
+            self.plan.is_cdp or how == "killed" or not await ladder.climb(gone(self.head, 0.5), otherwise=False)
+        ):
             how = "closed" if self.plan.is_cdp and how == "closed" else "killed"
-            await end_family((self.head,))
+            await ladder.climb(end_family((self.head,)), 1)
         if self._playwright is not None and not await went(self._playwright.stop(), DRIVER_SECONDS):
             how = "killed"
         if self._display is not None:
             await went(self._display.aclose(), DRIVER_SECONDS)
         if self._own is not None:
             await went(self._own.wait(), DRIVER_SECONDS)
-        heads = [head for head in (self.head, self.driver) if head]
-        left = await end_family([*heads, *(each.identity for each in await asyncio.to_thread(marked, self._mark))])
-        await asyncio.to_thread(self._clear_up, left)
+        left = await ladder.climb(self._end_all(), 1)
         self._browser = self._playwright = self._cdp = None
+        if ladder.broke is not None:
+            raise ladder.broke
+        await asyncio.to_thread(self._clear_up, left)
         return how, left
+
+    async def _find_late(self) -> None:
+        """Find what was started while its start was given up, or could not be looked for."""
+        found = await asyncio.gather(self._finding, return_exceptions=True) if self._finding is not None else ()
+        if self.head is None:
+            await asyncio.to_thread(self._guess_head)
+        if self.driver is None and self._before is not None and any(found):
+            # In its turn: a driver that is being started is on no list yet, and looks like ours.
+            async with asyncio.timeout(DRIVER_SECONDS), self._starting:
+                await asyncio.to_thread(self._find_driver, self._before)
+
+    async def _end_all(self) -> int:
+        """Kill what is left of driver and browser; return how many processes could not be ended."""
+        heads = [head for head in (self.head, self.driver) if head]
+        return await end_family([*heads, *(each.identity for each in await asyncio.to_thread(marked, self._mark))])
 
     def _clear_up(self, left: int) -> None:
         """Wait for the dead, and take away what a browser leaves on disk and in the list."""
@@ -334,6 +373,10 @@ class Engine:
             self._find_head()
         except BrowserLost:
             return
+
+
+def _has_failed(task: asyncio.Task[Any]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
 
 
 def _port_in(file: Path) -> int | None:

@@ -79,6 +79,15 @@ class PageRelieved(Telemetry, frozen=True, kw_only=True):
     decoded_bytes: int
 
 
+class ReliefFailed(Telemetry, frozen=True, kw_only=True):
+    """A page that has been answered much could not be opened a second time: it goes on, and is tried again later."""
+
+    name = "page.relief_failed"
+    severity = Severity.WARN
+    source: str
+    reason: str
+
+
 class PageMeasured(Telemetry, frozen=True, kw_only=True):
     """What one answer cost on the network."""
 

@@ -70,7 +70,7 @@ class BrowserFetcher:
             dice=dice,
             meter=meter.count if meter is not None else None,
         )
-        self._ways = Ways(source, browsing=browsing, http_of=self._sessions.http_of, bus=bus)
+        self._ways = Ways(source, browsing=browsing, http_of=self._sessions.http_of, on_refusal=self._failed, bus=bus)
         self._learning = Learning(source, browsing.modes, proxies, bus)
         self._is_closed = False
 

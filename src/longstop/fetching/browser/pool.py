@@ -21,9 +21,8 @@ from longstop.fetching.browser.orphans import Orphan, sweep
 from longstop.fetching.browser.processes import become_subreaper, reap
 from longstop.fetching.browser.registry import Registry
 from longstop.fetching.browser.scratch import clear_scratch
-from longstop.lacking import exhausted
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import MachineLacked, TaskFailed
+from longstop.telemetry.lacks import failure_of
 
 if TYPE_CHECKING:
     from longstop.fetching.browser.engine import Engine
@@ -127,9 +126,12 @@ class BrowserPool:
     async def aclose(self) -> None:
         await asyncio.gather(*(bulkhead.aclose() for bulkhead in self._bulkheads.values()))
         self._bulkheads.clear()
-        await self.reap()
-        self._has_started = False
-        await self._clear_scratch()
+        try:
+            await self.reap()
+            self._has_started = False
+            await self._clear_scratch()
+        except (OSError, RuntimeError) as error:  # the next life sweeps
+            self._bus.emit(failure_of(error, "end of the browsers"))
         if self.meter is not None:
             self.meter.flush()
 
@@ -155,7 +157,8 @@ class BrowserPool:
             display=environment.get("DISPLAY", ""),
             environment={name: environment[name] for name in _PASSED_ON if name in environment},
         )
-        return await Engine.start(plan, self._registry, generation, self._starting)
+        on_unclosed = self._bulkheads[source].take_over
+        return await Engine.start(plan, self._registry, generation, self._starting, on_unclosed)
 
     async def _clear_scratch(self) -> None:
         """Take away the temporary files that are older than every browser; without browsers, all."""
@@ -169,7 +172,7 @@ class BrowserPool:
         try:
             return await bulkhead.check()
         except Exception as error:
-            self._bus.emit(TaskFailed.by(error, task=f"care for the browser of {bulkhead.source}"))
+            self._bus.emit(failure_of(error, f"care for the browser of {bulkhead.source}"))
             return True
 
     async def _checking(self) -> None:
@@ -179,19 +182,13 @@ class BrowserPool:
             await asyncio.sleep(seconds)
             try:
                 seconds = hanging.check_seconds if await self.check() else hanging.recheck_seconds
-            except OSError as error:
-                self._put_off(error, "check of the browsers")
+            except (OSError, RuntimeError) as error:
+                self._bus.emit(failure_of(error, "check of the browsers"))
 
     async def _sweeping(self) -> None:
         while True:
             try:
                 await self.sweep()
             except Exception as error:
-                self._put_off(error, "sweep for orphaned browsers")
+                self._bus.emit(failure_of(error, "sweep for orphaned browsers"))
             await asyncio.sleep(self._plan.sweep_seconds)
-
-    def _put_off(self, error: Exception, task: str) -> None:
-        """Tell what a turn has failed of; the next one comes soon."""
-        lack = exhausted(error)
-        told = MachineLacked(resource=lack.resource, subject=task) if lack else TaskFailed.by(error, task=task)
-        self._bus.emit(told)

@@ -7,8 +7,12 @@ Playwright does; nothing but another document ends that. Whoever reads the page 
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from playwright.async_api import Error as PlaywrightError
+
+from longstop.errors import FetchError, FetchTimeout, ProxyRefused, SourceRefused
 from longstop.fetching.browser.errands import Errands
-from longstop.fetching.browser.events import PageRelieved
+from longstop.fetching.browser.events import PageRelieved, ReliefFailed
+from longstop.fetching.browser.foreign import translated
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.session import Session
 from longstop.fetching.browser.tab import Tab
@@ -19,11 +23,19 @@ class Relief:
     """Relieves worn pages of one source, one at a time and with pauses, so that no crowd of them is loaded."""
 
     def __init__(
-        self, source: str, *, browsing: BrowserPolicy, load: Callable[[Tab, str], Awaitable[None]], bus: Bus
+        self,
+        source: str,
+        *,
+        browsing: BrowserPolicy,
+        load: Callable[[Tab, str], Awaitable[None]],
+        on_refusal: Callable[[FetchError, Session], None],
+        bus: Bus,
     ) -> None:
         self._source = source
         self._browsing = browsing
         self._load = load
+        #: Told of a refusal, which counts whoever it is that was refused.
+        self._on_refusal = on_refusal
         self._bus = bus
         self._next_at = float("-inf")
         self._errands = Errands()
@@ -47,17 +59,29 @@ class Relief:
         return flows.answers >= self._browsing.max_answers or flows.decoded_bytes >= self._browsing.max_answer_bytes
 
     async def _relieve(self, session: Session, address: str, worn: Tab) -> None:
-        """Relieve a page; one that cannot be loaded now goes on as it is, and is tried again later."""
+        """Relieve a page; one that cannot be loaded now goes on as it is, unless that is a refusal."""
         flows = worn.heard.flows
         event = PageRelieved(source=self._source, answers=flows.answers, decoded_bytes=flows.decoded_bytes)
         try:
-            async with asyncio.timeout(self._browsing.page_seconds):
-                is_relieved = await session.relieve(address, worn, self._loaded)
-        except Exception:  # a driver that is dead raises whatever its pipe raised, and others hear of that
+            is_relieved = await self._within_its_time(session, address, worn)
+        except FetchError as error:
+            self._bus.emit(ReliefFailed(source=self._source, reason=f"{type(error).__name__}: {error.reason}"))
+            if isinstance(error, SourceRefused | ProxyRefused):
+                self._on_refusal(error, session)
             return
         self._next_at = asyncio.get_running_loop().time() + self._browsing.relief_seconds
         if is_relieved:
             self._bus.emit(event)
+
+    async def _within_its_time(self, session: Session, address: str, worn: Tab) -> bool:
+        seconds = self._browsing.page_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await session.relieve(address, worn, self._loaded)
+        except TimeoutError:
+            raise FetchTimeout(f"the page was not there again within {seconds:g} s") from None
+        except PlaywrightError as error:
+            raise translated(error) from None
 
     async def _loaded(self, tab: Tab, address: str) -> None:
         await self._load(tab, address)

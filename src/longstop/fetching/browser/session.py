@@ -10,6 +10,7 @@ from msgspec import Struct
 from playwright.async_api import BrowserContext, Cookie, ProxySettings
 
 from longstop.clock import Clock
+from longstop.errors import BrowserLost
 from longstop.fetching.browser.blocking import security_policy, security_script
 from longstop.fetching.browser.closing import CONTEXT_SECONDS, PAGE_SECONDS, went
 from longstop.fetching.browser.departures import Departures
@@ -61,6 +62,8 @@ class Session:
         self._tabs: dict[str, Tab] = {}
         #: Pages whose place another one has taken.
         self._leaving = Departures(Tab.aclose, plan.drain_seconds)
+        #: Pages that are being loaded to take another one's place.
+        self._relieving: set[Tab] = set()
         self._opening = asyncio.Lock()
         #: How the page's own script asks each address: what it is asked with when we ask by HTTP.
         self._manners: dict[tuple[str, str], Mapping[str, str]] = {}
@@ -144,12 +147,17 @@ class Session:
     async def relieve(self, address: str, worn: Tab, load: Callable[[Tab, str], Awaitable[None]]) -> bool:
         """Open a page a second time, and let it take the first one's place once it is loaded; return whether it did."""
         fresh = await owned(self._new_tab(), Tab.aclose)
+        self._relieving.add(fresh)
         try:
+            if self.is_closed:
+                raise BrowserLost("its session was closed")
             fresh.take_over(worn)
             await load(fresh, address)
         except BaseException:
             await fresh.aclose()
             raise
+        finally:
+            self._relieving.discard(fresh)
         if self.is_closed or self._tabs.get(address) is not worn:
             await fresh.aclose()
             return False
@@ -192,7 +200,7 @@ class Session:
     def lose(self, reason: str) -> None:
         """Give it up; whoever waits in it hears why."""
         self.is_closed = True
-        for tab in (*self.tabs, *self._leaving.all):
+        for tab in (*self.tabs, *self._relieving, *self._leaving.all):
             tab.lose(reason)
 
     async def aclose(self) -> bool:

@@ -129,7 +129,7 @@ class Sessions:
         try:
             async with AsyncExitStack() as taken:
                 engine = await taken.enter_async_context(self._bulkhead.engine())
-                session = await self._ready(self._due(), engine)
+                session = await self._ready(engine)
                 taken.enter_context(self._entered(session))
                 lending.push_async_exit(taken.pop_all())
                 return session
@@ -146,9 +146,10 @@ class Sessions:
             session.users -= 1
             self._leaving.left(session)
 
-    async def _ready(self, name: str, engine: Engine) -> Session:
-        """Return a session in this engine: the one that is open, or a new one."""
+    async def _ready(self, engine: Engine) -> Session:
+        """Return the session that is due, in this engine: the one that is open, or a new one."""
         async with self._opening:
+            name = self._due()  # whoever waited for the turn may find that another one is due by now
             session = self._open.get(name)
             if session is None or session.is_closed or session.engine is not engine:
                 if session is not None:

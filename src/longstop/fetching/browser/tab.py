@@ -142,7 +142,7 @@ class Tab:
         self.users += 1
         try:
             yield
-        except (asyncio.CancelledError, TimeoutError):
+        except (asyncio.CancelledError, TimeoutError, BrowserLost):
             self.is_suspect = True
             raise
         finally:

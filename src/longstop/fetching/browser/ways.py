@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from longstop.errors import BodyTooLarge, BrowserBusy, BrowserLost
+from longstop.errors import BodyTooLarge, BrowserBusy, BrowserLost, FetchError
 from longstop.fetching.base import Fetcher, FetchRequest
 from longstop.fetching.browser.base import Mode
 from longstop.fetching.browser.events import PageMeasured
@@ -26,7 +26,13 @@ class Ways:
     """Brings answers of one source out of a session."""
 
     def __init__(
-        self, source: str, *, browsing: BrowserPolicy, http_of: Callable[[Session], Fetcher], bus: Bus
+        self,
+        source: str,
+        *,
+        browsing: BrowserPolicy,
+        http_of: Callable[[Session], Fetcher],
+        on_refusal: Callable[[FetchError, Session], None],
+        bus: Bus,
     ) -> None:
         self._source = source
         self._browsing = browsing
@@ -34,7 +40,7 @@ class Ways:
         self._http_of = http_of
         self._bus = bus
         self._loading = asyncio.Semaphore(browsing.max_loads)
-        self._relief = Relief(source, browsing=browsing, load=self._load, bus=bus)
+        self._relief = Relief(source, browsing=browsing, load=self._load, on_refusal=on_refusal, bus=bus)
         #: Called with the address of an open page that is told by its site that something has changed.
         self.on_signal: Callable[[str], None] | None = None
 
@@ -102,15 +108,16 @@ class Ways:
             return await self._from_inside(request, session)
         tab.heard.want(wanted)
         after = tab.handed(wanted, max_age_seconds=self._browsing.sitting_seconds)
-        try:
-            async with tab.held(), self._counted(request, Mode.PASSIVE, tab):
+        async with tab.held(), self._counted(request, Mode.PASSIVE, tab):
+            try:
                 async with asyncio.timeout(self._browsing.passive_seconds):
                     return _answer_of(await tab.answer(wanted, after), session)
-        except TimeoutError:
-            if not await tab.probe(self._browsing.probe_seconds):
-                raise BrowserLost("the page does not answer") from None
-            tab.silent.add(wanted)
-            return await self._from_inside(request, session)
+            except TimeoutError:
+                # Asked while it is held: a page that another one has relieved is closed when its last user leaves.
+                if not await tab.probe(self._browsing.probe_seconds):
+                    raise BrowserLost("the page does not answer") from None
+                tab.silent.add(wanted)
+        return await self._from_inside(request, session)
 
     async def _from_inside(self, request: FetchRequest, session: Session) -> Answer:
         """Ask from inside an open page of the same origin, as its own script would."""
