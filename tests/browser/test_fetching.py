@@ -98,7 +98,7 @@ async def test_pictures_films_styles_ads_and_foreign_hosts_are_blocked_and_count
     "page",
     [
         *("late", "dialogs", "popups", "download", "other", "foreign-call", "leak", "worker", "workers"),
-        *("foreign-socket", "foretelling", "foretold"),
+        *("foreign-socket", "dynamic", "foretold"),
     ],
 )
 async def test_a_hostile_page_still_gives_its_answer(lab: Laboratory, page: str) -> None:
