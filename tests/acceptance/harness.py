@@ -9,8 +9,7 @@ import json
 import os
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from longstop.trial.sample import list_matches
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
 from tests.acceptance.receiver import Posted, receiving
+from tests.beside import beside
 
 LIST = "/api/v3/getLiveMatches"
 STATE = "/api/v3/getSV3"
@@ -148,17 +148,8 @@ class Scene:
         """Stop the world and account for every event."""
         return await account(self.stage)
 
-    @asynccontextmanager
-    async def sampling(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._sample())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-    async def _sample(self) -> None:
+    async def sample(self) -> None:
+        """Ask the API again and again."""
         while True:
             now = SystemClock().now()
             entries = await list_matches(self.stage)
@@ -216,7 +207,7 @@ async def _play(plot: Plot, simulate: tuple[str, ...], settings: Mapping[str, st
             scene = Scene(stage)
             await wait_until_synced(stage, since=began)
             try:
-                async with scene.sampling():
+                async with beside(scene.sample()):
                     await plot(scene)
             except BaseException:
                 print(stage.log.read_text(errors="replace"))  # what there is to say about a play that failed

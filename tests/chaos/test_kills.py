@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-from contextlib import suppress
 from random import Random
 from time import monotonic
 
@@ -14,6 +13,7 @@ from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
 from longstop.trial.sample import percentile
 from tests.acceptance.harness import assert_nothing_lost
+from tests.beside import beside
 from tests.chaos.running import Running, in_play, until, until_true
 
 pytestmark = pytest.mark.timeout(240)
@@ -53,14 +53,11 @@ async def test_ten_kills_at_random_moments_lose_nothing_and_are_mended_within_se
             await asyncio.sleep(0.05)
 
     async with in_play(matches=2, is_browsed=True) as running:
-        counting = asyncio.create_task(count_writers(running))
         recoveries = []
-        for victim in victims:
-            await asyncio.sleep(dice.uniform(0.1, 1.0))
-            recoveries.append((victim, await kill(running, victim)))
-        counting.cancel()
-        with suppress(asyncio.CancelledError):
-            await counting
+        async with beside(count_writers(running)):
+            for victim in victims:
+                await asyncio.sleep(dice.uniform(0.1, 1.0))
+                recoveries.append((victim, await kill(running, victim)))
         await until(lambda: not running.strays(), "nobody is left over")
         verdict = await running.verdict()
     left = running.everybody()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -14,6 +14,7 @@ from longstop.trial.account import account
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
 from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
+from tests.beside import beside
 from tests.chaos.running import own_environment, until
 
 pytestmark = pytest.mark.timeout(240)
@@ -36,13 +37,8 @@ async def weighing(stage: Stage) -> AsyncIterator[list[int]]:
             weights.append(await asyncio.to_thread(_weight_of_scraper, stage))
             await asyncio.sleep(0.3)
 
-    task = asyncio.create_task(weigh())
-    try:
+    async with beside(weigh()):
         yield weights
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 def _weight_of_scraper(stage: Stage) -> int:

@@ -15,6 +15,7 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from tests.acceptance.harness import assert_nothing_lost, read_log, told
+from tests.beside import beside
 from tests.chaos.running import Running, in_play, is_alive, until, until_true
 
 pytestmark = pytest.mark.timeout(240)
@@ -58,17 +59,7 @@ class Witness:
         self.answers: list[dict[str, Any]] = []
         self.unanswered: list[str] = []
 
-    @asynccontextmanager
-    async def asking(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._ask())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-    async def _ask(self) -> None:
+    async def ask(self) -> None:
         while True:
             try:
                 self.answers.append((await self._running.stage.api.get("/health")).body)
@@ -136,7 +127,7 @@ async def test_an_hour_ahead_and_two_back_move_nothing(libfaketime: Path, tmp_pa
         told_before, witness = len(read_log(running.stage.log)), Witness(running)
         await until_true(is_healthy, running)
 
-        async with witness.asking():
+        async with beside(witness.ask()):
             await leap_about(shift, running.stage.log)
 
         said = read_log(running.stage.log)[told_before:]
@@ -161,7 +152,7 @@ async def test_the_next_life_of_a_scraper_knows_how_old_its_matches_are_though_t
         set_clock(shift, "+3600s")
         await until(lambda: running.told("clock.leapt"), "the leap is noticed")
 
-        async with witness.asking():
+        async with beside(witness.ask()):
             scraper.kill()
             await until(lambda: running.told("process.died"), "it dies")
             polls = len(running.told("poll.succeeded"))
@@ -192,7 +183,7 @@ async def test_processes_whose_wall_clocks_differ_by_an_hour_agree_on_every_age(
         await until_true(running.is_fresh_since, began)
         await until_true(is_healthy, running)
 
-        async with witness.asking():
+        async with beside(witness.ask()):
             await leap_about(shift, logs["scraper"])
 
         said = [event for log in logs.values() for event in read_log(log)]
