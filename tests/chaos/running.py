@@ -110,6 +110,14 @@ class Running:
         live = [entry for entry in entries if entry["status"] == "live"] or entries
         return bool(live) and all(e["last_poll_at"] and from_iso(e["last_poll_at"]) > moment for e in live)
 
+    async def events_shown(self) -> int:
+        """Return how much the site has shown of all matches by now."""
+        matches = (await self.stage.simulator.get("/_sim/status")).body["matches"]
+        return sum(match["events"] for match in matches)
+
+    async def has_shown_more_than(self, events: int) -> bool:
+        return await self.events_shown() > events
+
     def told(self, name: str, **fields: Any) -> list[Event]:
         """Return what the newest processes have said."""
         return told(read_log(self.stage.log), name, **fields)
