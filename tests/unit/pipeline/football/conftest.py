@@ -1,0 +1,10 @@
+"""What the tests of football share."""
+
+import pytest
+
+from tests.football_site import LookingAtFootball
+
+
+@pytest.fixture
+async def looking() -> LookingAtFootball:
+    return await LookingAtFootball().start()
