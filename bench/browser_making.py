@@ -34,7 +34,12 @@ def make_fetcher(
 
     return BrowserFetcher(
         name,
-        bulkhead=pool.bulkhead(name, BrowserKind.SHELL, is_proxied=proxies is not None),
+        bulkhead=pool.bulkhead(
+            name,
+            BrowserKind.SHELL,
+            is_proxied=proxies is not None,
+            reachable=(proxies.account.host,) if proxies else (host,),
+        ),
         policy=policy,
         browsing=browsing,
         make_http=make_http,

@@ -79,7 +79,9 @@ class Laboratory:
 
         fetcher = BrowserFetcher(
             source,
-            bulkhead=self.pool.bulkhead(source, kind, is_proxied=proxies is not None),
+            bulkhead=self.pool.bulkhead(
+                source, kind, is_proxied=proxies is not None, reachable=(proxies.account.host,) if proxies else hosts
+            ),
             policy=policy,
             browsing=browsing or BrowserPolicy(page_seconds=20, passive_seconds=2),
             make_http=make_http,

@@ -20,6 +20,8 @@ _FORETELLING = """<!doctype html><html><head><link rel=prefetch href=http://loca
 <link rel=preload as=script href=http://localhost:{bait}/ahead.js></head><body><p id=host></p>{foretelling}
 <script>setTimeout(() => fetch('/api/state?match={match}'), 1500);</script></body></html>"""
 _MADE = "const made = document.createElement('script'); made.type = 'SpeculationRules'; made.textContent = '{rules}';"
+#: Rules in a closed root that stands in the document's text are shown to no script.
+UNSEEN = "declared-closed"
 #: Where in a page rules may stand by which Chromium goes ahead by itself.
 RULES = {
     "static": "<script type=speculationrules>{rules}</script>",
@@ -32,6 +34,7 @@ RULES = {
     " const root = p.attachShadow({{mode: 'open'}}); document.body.append(p);"
     " setTimeout(() => root.append(made), 200);</script>",
     "declared": "<p><template shadowrootmode=open><script type=speculationrules>{rules}</script></template></p>",
+    UNSEEN: "<p><template shadowrootmode=closed><script type=speculationrules>{rules}</script></template></p>",
 }
 #: What an answer may foretell in its head, too.
 _FORETOLD = """Link: <https://localhost:{bait}>; rel=preconnect, <http://localhost:{bait}>; rel=dns-prefetch\r

@@ -26,7 +26,7 @@ from longstop.fetching.browser.session import Session, SessionPlan
 from longstop.model.match import Priority
 from longstop.simulator.forward_proxy import ForwardProxy, ProxyFault, ProxyFaultKind, running_forward_proxy
 from tests.browser.laboratory import Laboratory, laboratory, until
-from tests.browser.site import RULES, Site
+from tests.browser.site import RULES, UNSEEN, Site
 
 SECRET = "canary-password"
 #: Where only a browser goes that goes ahead by itself.
@@ -79,13 +79,21 @@ async def test_every_request_of_a_session_is_seen_at_its_proxy_and_nowhere_else(
 
 
 @pytest.mark.req("CAP-2")
-@pytest.mark.parametrize("page", ["foretold", *RULES])
+@pytest.mark.parametrize("page", ["foretold", *(each for each in RULES if each != UNSEEN)])
 async def test_no_page_leads_the_browser_ahead_to_hosts_that_are_not_listed(lab: Laboratory, page: str) -> None:
     answer = await lab.fetcher(browsing=BROWSING).fetch(lab.state(page))
 
     assert json.loads(answer.body)["match"] == "1"
     assert lab.site.baited == 0
     assert not AHEAD & set(lab.site.asked)
+
+
+@pytest.mark.req("CAP-2")
+async def test_rules_that_no_script_is_shown_lead_to_no_host_that_is_not_listed(lab: Laboratory) -> None:
+    await lab.fetcher(browsing=BROWSING).fetch(lab.state(UNSEEN))
+
+    assert AHEAD & set(lab.site.asked)  # they are followed, on the page's own host
+    assert lab.site.baited == 0
 
 
 @pytest.mark.req("CAP-4")

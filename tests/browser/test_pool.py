@@ -85,6 +85,19 @@ def _descriptors() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
+async def test_a_page_in_use_is_not_closed_to_make_room_for_another(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20, max_tabs=2, max_loads=4))
+    await lab.start()
+
+    pages = await asyncio.gather(*(fetcher.fetch(lab.state("late", match)) for match in "abcd"))
+    tabs_in_use = len(fetcher.sessions[0].tabs)
+    await fetcher.fetch(lab.state("plain", "e"))
+
+    assert [json.loads(page.body)["match"] for page in pages] == ["a", "b", "c", "d"]
+    assert tabs_in_use == 4
+    assert len(fetcher.sessions[0].tabs) == 2
+
+
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [

@@ -104,7 +104,9 @@ def browser_fetcher(
 
     fetcher = BrowserFetcher(
         source,
-        bulkhead=pool.bulkhead(source, kind, is_proxied=ring is not None),
+        bulkhead=pool.bulkhead(
+            source, kind, is_proxied=ring is not None, reachable=(account.host,) if account else policy.hosts
+        ),
         policy=policy,
         browsing=BrowserPolicy(
             modes=modes,

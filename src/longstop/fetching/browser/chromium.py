@@ -1,6 +1,6 @@
 """Which Chromium is started, and with which arguments."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from shutil import which
 
@@ -68,13 +68,23 @@ def find_chromium(kind: BrowserKind, configured: str = "", environment: Mapping[
     return next(_installed(kind, environment or {}), None)
 
 
-def launch_arguments(*, is_root: bool, is_process_per_site: bool = False) -> tuple[str, ...]:
-    """Return the arguments that every start needs; as root Chromium runs without its sandbox or not at all."""
+def launch_arguments(
+    *, is_root: bool, is_process_per_site: bool = False, reachable: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Return the arguments that every start needs; as root Chromium runs without its sandbox or not at all.
+
+    With hosts that are reachable, no other one is found: not for a page, and not for what Chromium does ahead of it.
+    """
     arguments = list(_ALWAYS)
     if is_root:
         arguments.append("--no-sandbox")
     if is_process_per_site:
         arguments.append("--process-per-site")
+    names = sorted({host.partition(":")[0] for host in reachable})
+    if names:
+        arguments.append(
+            f"--host-resolver-rules={', '.join(['MAP * ~NOTFOUND', *(f'EXCLUDE {each}' for each in names)])}"
+        )
     arguments.append(f"--disable-features={','.join(_WITHOUT)}")
     return tuple(arguments)
 

@@ -57,6 +57,8 @@ class EnginePlan(Struct, frozen=True, kw_only=True):
     is_cdp: bool = False
     #: Whether nothing may leave without a proxy.
     is_proxied: bool = False
+    #: The only hosts, with or without a port, that it can find; empty for all.
+    reachable: tuple[str, ...] = ()
     #: The display to use; empty starts one where it is needed.
     display: str = ""
     #: What the browser sees of our environment.
@@ -284,7 +286,10 @@ class Engine:
 
     def _arguments(self) -> list[str]:
         plan = self.plan
-        return list(launch_arguments(is_root=plan.is_root, is_process_per_site=plan.is_process_per_site))
+        arguments = launch_arguments(
+            is_root=plan.is_root, is_process_per_site=plan.is_process_per_site, reachable=plan.reachable
+        )
+        return list(arguments)
 
     async def _environment(self) -> dict[str, str]:
         environment = {**self.plan.environment, MARK_VARIABLE: self._mark}

@@ -69,13 +69,19 @@ class BrowserPool:
         self._programs = {name for names in PROGRAMS.values() for name in names} | {"chrome", "chrome_crashpad_handler"}
         become_subreaper()
 
-    def bulkhead(self, source: str, kind: BrowserKind, *, is_proxied: bool = False) -> Bulkhead:
-        """Return the bulkhead of a source; its browser is started by the first who needs it."""
+    def bulkhead(
+        self, source: str, kind: BrowserKind, *, is_proxied: bool = False, reachable: tuple[str, ...] = ()
+    ) -> Bulkhead:
+        """Return the bulkhead of a source; its browser is started by the first who needs it.
+
+        The hosts that are reachable are the site's, or the proxy's alone; without any, all are.
+        """
         before, self._kinds[source] = self._kinds.get(source, kind), kind
         if source not in self._bulkheads:
 
             async def start(generation: int) -> Engine:
-                return await self._engine(source, self._kinds[source], generation, is_proxied=is_proxied)
+                kind = self._kinds[source]
+                return await self._engine(source, kind, generation, is_proxied=is_proxied, reachable=reachable)
 
             self._bulkheads[source] = Bulkhead(source, start=start, policy=self._plan.bulkhead, bus=self._bus)
         elif before is not kind:
@@ -135,7 +141,9 @@ class BrowserPool:
         if self.meter is not None:
             self.meter.flush()
 
-    async def _engine(self, source: str, kind: BrowserKind, generation: int, *, is_proxied: bool) -> Engine:
+    async def _engine(
+        self, source: str, kind: BrowserKind, generation: int, *, is_proxied: bool, reachable: tuple[str, ...]
+    ) -> Engine:
         # Loaded by the first who needs a browser: a scraper must be back within a second after a crash.
         from longstop.fetching.browser.engine import Engine, EnginePlan
 
@@ -154,6 +162,7 @@ class BrowserPool:
             is_process_per_site=self._plan.is_process_per_site,
             is_cdp=self._plan.is_cdp,
             is_proxied=is_proxied,
+            reachable=reachable,
             display=environment.get("DISPLAY", ""),
             environment={name: environment[name] for name in _PASSED_ON if name in environment},
         )

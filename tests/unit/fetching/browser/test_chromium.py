@@ -35,6 +35,14 @@ def test_pages_share_a_process_only_if_asked_to() -> None:
     assert "--process-per-site" in launch_arguments(is_root=False, is_process_per_site=True)
 
 
+@pytest.mark.req("CAP-4")
+def test_only_hosts_that_are_reachable_are_found() -> None:
+    arguments = launch_arguments(is_root=False, reachable=("example.org", "127.0.0.1:8701", "127.0.0.1:8702"))
+
+    assert "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE example.org" in arguments
+    assert not any("host-resolver-rules" in each for each in launch_arguments(is_root=False))
+
+
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without any Chromium; its home."""
