@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from bench.beside import beside
 from bench.chaos.arena import Arena, Figures, Plan, in_arena, is_whole
 from bench.chaos.blows import Blow, blows, noticed_at, role_of, tree_of
 from bench.chaos.ladders import read_events
@@ -163,12 +164,8 @@ def of_source(entries: Sequence[dict[str, Any]], source: str) -> list[dict[str, 
 @asynccontextmanager
 async def watching(stage: Stage) -> AsyncIterator[Watch]:
     watch = Watch(stage)
-    running = asyncio.create_task(watch.run(), name="watch")
-    try:
+    async with beside(watch.run()):
         yield watch
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 def told(watch: Watch, events: Sequence[dict[str, Any]]) -> Figures:

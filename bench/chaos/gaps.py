@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from typing import Any
 
+from bench.beside import beside
 from bench.frame import rounded
 from longstop.errors import UsageError
 from longstop.trial.sample import IN_PLAY, list_matches
@@ -40,13 +41,8 @@ class Gaps:
 async def sampled_gaps(stage: Stage) -> AsyncIterator[Gaps]:
     """Sample all the time while the block runs."""
     gaps = Gaps()
-    sampling = asyncio.create_task(_sample(stage, gaps), name="gaps")
-    try:
+    async with beside(_sample(stage, gaps)):
         yield gaps
-    finally:
-        sampling.cancel()
-        with suppress(asyncio.CancelledError):
-            await sampling
 
 
 async def _sample(stage: Stage, gaps: Gaps) -> None:

@@ -8,6 +8,7 @@ from time import monotonic
 
 import psutil
 
+from bench.beside import beside
 from bench.chaos.arena import Figures
 from bench.frame import rounded
 from longstop.fetching.browser.processes import Identity, Process, everybody, is_alive, mark_of
@@ -30,12 +31,8 @@ class Census:
     async def taken(self, data: Path) -> AsyncIterator[None]:
         """Count while the block runs."""
         self._data, self._node = data, (data / "node-id").read_text(encoding="ascii").strip()
-        counting = asyncio.create_task(self._count(), name="census")
-        try:
+        async with beside(self._count()):
             yield
-        finally:
-            counting.cancel()
-            await asyncio.gather(counting, return_exceptions=True)
 
     async def lasting_zombies(self) -> int:
         """Return how many of them are dead, and nobody waits for them."""

@@ -18,6 +18,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
+from bench.beside import beside
 from longstop.clock import SystemClock, from_iso
 from longstop.settings import OUR_PREFIXES
 from longstop.simulator.judge import Verdict
@@ -26,7 +27,6 @@ from longstop.trial.sample import list_matches
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
 from tests.acceptance.receiver import Posted, receiving
-from tests.beside import beside
 
 LIST = "/api/v3/getLiveMatches"
 STATE = "/api/v3/getSV3"

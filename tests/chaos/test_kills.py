@@ -8,12 +8,12 @@ from time import monotonic
 
 import pytest
 
+from bench.beside import beside
 from longstop.clock import SystemClock
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
 from longstop.trial.sample import percentile
 from tests.acceptance.harness import assert_nothing_lost
-from tests.beside import beside
 from tests.chaos.running import Running, in_play, until, until_true
 
 pytestmark = pytest.mark.timeout(240)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from bench.beside import beside
 from bench.tree import held
 from longstop.clock import SystemClock
 from longstop.fetching.browser.base import BrowserKind, Mode
@@ -14,7 +15,6 @@ from longstop.trial.account import account
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
 from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
-from tests.beside import beside
 from tests.chaos.running import own_environment, until
 
 pytestmark = pytest.mark.timeout(240)

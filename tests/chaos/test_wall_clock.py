@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from bench.beside import beside
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from tests.acceptance.harness import assert_nothing_lost, read_log, told
-from tests.beside import beside
 from tests.chaos.running import Running, in_play, is_alive, until, until_true
 
 pytestmark = pytest.mark.timeout(240)

@@ -1,4 +1,4 @@
-"""Something that goes on beside a test, and ends with it."""
+"""Something that goes on beside a test or a run, and ends with it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
