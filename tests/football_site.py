@@ -12,7 +12,7 @@ from longstop.pipeline.ask import Asker
 from longstop.pipeline.football.run import FootballOutcome, FootballRoad
 from longstop.pipeline.football.state import FootballState
 from longstop.sources.base import SourceConfig
-from longstop.sources.sofascore import SofascoreSource
+from longstop.sources.sofascore.source import SofascoreSource
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from longstop.watching.ownership import take

@@ -15,7 +15,7 @@ from longstop.simulator.football_world import FootballWorld, PlannedFootball
 from longstop.simulator.http import Request
 from longstop.simulator.sites.sofascore.site import SofascoreSite
 from longstop.simulator.truth import TruthLine
-from longstop.sources.sofascore import SofascoreSource
+from longstop.sources.sofascore.source import SofascoreSource
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from longstop.watching.ownership import take

@@ -253,7 +253,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         (only_assemblers_know_implementations, "pipeline.run", "from longstop.storage.sqlite import Anything"),
         (only_assemblers_know_implementations, "watching.watcher", "import longstop.simulator.world"),
         (nobody_imports_the_assemblers, "api.matches", "from longstop.app import open_app"),
-        (the_simulator_knows_only_the_words, "simulator.world", "from longstop.sources.crex import CrexSource"),
+        (the_simulator_knows_only_the_words, "simulator.world", "from longstop.sources.crex.source import CrexSource"),
         (the_environment_is_read_at_the_edge, "fetching.http", "import os\nx = os.environ['HTTPS_PROXY']"),
         (the_environment_is_read_at_the_edge, "fetching.http", "from os import getenv"),
         (names_say_something, "storage.utils", ""),

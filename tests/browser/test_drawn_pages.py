@@ -23,8 +23,8 @@ from longstop.resilience.breaker import source_policy
 from longstop.simulator.faults import Fault, FaultKind
 from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from longstop.sources.base import DrawnBoard, DrawnFootballBoard, Source
-from longstop.sources.crex import CrexSource
-from longstop.sources.sofascore import SofascoreSource
+from longstop.sources.crex.source import CrexSource
+from longstop.sources.sofascore.source import SofascoreSource
 from longstop.storage.error_pages import ErrorPages
 from longstop.storage.error_pictures import ErrorPictures
 from longstop.watching.camera import Camera

@@ -28,8 +28,8 @@ from longstop.sources.base import (
     Scorecard,
     Statistics,
 )
-from longstop.sources.crex import CrexSource
-from longstop.sources.sofascore import SofascoreSource
+from longstop.sources.crex.source import CrexSource
+from longstop.sources.sofascore.source import SofascoreSource
 from tests.builders import CREX_CONFIG, body
 from tests.football_site import SOFASCORE_CONFIG
 

@@ -28,7 +28,7 @@ from longstop.simulator.judge import Verdict, judge
 from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from longstop.simulator.truth import read_truth
 from longstop.sources.base import SourceConfig
-from longstop.sources.crex import CrexSource
+from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus
 from longstop.watching.cadence import Cadence
 from longstop.watching.dispatcher import Dispatcher

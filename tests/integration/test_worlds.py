@@ -19,7 +19,7 @@ from longstop.simulator.kinds import play, script_for
 from longstop.simulator.sites.crex.site import CrexSite
 from longstop.simulator.truth import TruthLine
 from longstop.simulator.world import PlannedMatch, World
-from longstop.sources.crex import CrexSource
+from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from longstop.watching.ownership import take

@@ -10,7 +10,7 @@ from longstop.errors import FetchError
 from longstop.fetching.base import FetchRequest
 from longstop.model.cricket import Dismissal, InningsScore, Wicket
 from longstop.sources.base import Source
-from longstop.sources.crex import CrexSource
+from longstop.sources.crex.source import CrexSource
 from longstop.testing import Answer
 from tests.builders import CREX_CONFIG, body
 from tests.model.truth import People, Truth

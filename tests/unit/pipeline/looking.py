@@ -8,7 +8,8 @@ from longstop.model.match import MatchRef
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Outcome, Road
 from longstop.pipeline.state import MatchState
-from longstop.sources.crex import CrexSource, read_ball_value
+from longstop.sources.crex.feed import read_ball_value
+from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from longstop.watching.ownership import take

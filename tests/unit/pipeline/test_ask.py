@@ -9,7 +9,7 @@ from longstop.model.match import MatchStatus, Priority
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.state import MatchState
-from longstop.sources.crex import CrexSource
+from longstop.sources.crex.source import CrexSource
 from longstop.storage.base import MatchBase
 from longstop.testing import START, ScriptedFetcher, run_virtual
 from tests.builders import CREX_CONFIG, match_row

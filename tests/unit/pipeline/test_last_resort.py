@@ -29,7 +29,7 @@ from longstop.pipeline.effort import Effort
 from longstop.pipeline.run import Road
 from longstop.resilience.breaker import source_policy
 from longstop.simulator.pages.hostile import redesigned
-from longstop.sources.crex import CrexSource
+from longstop.sources.crex.source import CrexSource
 from longstop.storage.error_pages import NoPages
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import ResourceFailed

@@ -8,7 +8,7 @@ from longstop.model.match import MatchRef, SyncState
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Outcome, Road
 from longstop.pipeline.state import MatchState
-from longstop.sources.espncricinfo import EspncricinfoSource
+from longstop.sources.espncricinfo.source import EspncricinfoSource
 from longstop.storage.base import Finding, FindingKind
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher

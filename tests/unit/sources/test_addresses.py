@@ -6,9 +6,9 @@ import pytest
 
 from longstop.sources.addresses import host_of
 from longstop.sources.base import Source, SourceConfig
-from longstop.sources.crex import CrexSource
-from longstop.sources.espncricinfo import EspncricinfoSource
-from longstop.sources.sofascore import SofascoreSource
+from longstop.sources.crex.source import CrexSource
+from longstop.sources.espncricinfo.source import EspncricinfoSource
+from longstop.sources.sofascore.source import SofascoreSource
 
 CREX, ESPN, SOFA = CrexSource, EspncricinfoSource, SofascoreSource
 

@@ -11,7 +11,7 @@ from longstop.fetching.guards import FetchPolicy
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
 from longstop.resilience.breaker import source_policy
-from longstop.sources.crex import CrexSource
+from longstop.sources.crex.source import CrexSource
 from longstop.storage.base import HotRow
 from longstop.storage.error_pages import NoPages
 from longstop.supervision.room import Room

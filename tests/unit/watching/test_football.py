@@ -8,7 +8,7 @@ import pytest
 from longstop.model.match import MatchStatus, Phase, Sport, SyncState
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.football.run import FootballRoad
-from longstop.sources.sofascore import SofascoreSource
+from longstop.sources.sofascore.source import SofascoreSource
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
 from longstop.watching.dispatcher import Dispatcher

@@ -10,7 +10,7 @@ from longstop.pipeline.ask import Asker
 from longstop.pipeline.drawn import ONLY_DRAWN
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.football.run import FootballRoad
-from longstop.sources.sofascore import SofascoreSource
+from longstop.sources.sofascore.source import SofascoreSource
 from longstop.telemetry.bus import Bus
 from longstop.testing import Answer, ScriptedFetcher
 from tests.drawn_pages import sofascore_page

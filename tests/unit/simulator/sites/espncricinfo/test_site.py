@@ -11,7 +11,7 @@ from longstop.simulator.sites.espncricinfo.ids import match_number
 from longstop.simulator.sites.espncricinfo.site import LIST, EspncricinfoSite
 from longstop.simulator.sites.espncricinfo.truth import as_espncricinfo
 from longstop.sources.base import Ask, BallItem, FeedPage, OverItem, Resource, SourceConfig
-from longstop.sources.espncricinfo import EspncricinfoSource
+from longstop.sources.espncricinfo.source import EspncricinfoSource
 from tests.readers import NOW, ManualClock
 from tests.unit.simulator.espn_pages import END, address, get, listing_of, page_of, world_at
 from tests.unit.simulator.games import NOON

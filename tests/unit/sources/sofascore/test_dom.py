@@ -9,8 +9,8 @@ from longstop.model.football import Goals
 from longstop.model.match import MatchStatus
 from longstop.simulator.pages.hostile import redesigned
 from longstop.sources.base import Ask, DrawnFootballBoard, Resource
-from longstop.sources.sofascore import SofascoreSource
-from longstop.sources.sofascore_dom import read_drawn
+from longstop.sources.sofascore.dom import read_drawn
+from longstop.sources.sofascore.source import SofascoreSource
 from tests.drawn_pages import sofascore_page
 from tests.football_site import SOFASCORE_CONFIG
 from tests.unit.sources.pruning import each_without_two, pruned

@@ -27,10 +27,11 @@ from longstop.sources.base import (
     Scorecard,
     WicketItem,
 )
-from longstop.sources.crex import CrexSource, read_ball_value
+from longstop.sources.crex.feed import read_ball_value
+from longstop.sources.crex.source import CrexSource
 from tests.builders import CREX_CONFIG, body, score
 
-PAGES = Path(__file__).parents[2] / "pages" / "crex"
+PAGES = Path(__file__).parents[3] / "pages" / "crex"
 SOURCE = CrexSource(CREX_CONFIG)
 
 LIST = Ask(resource=Resource.LIST)

@@ -11,11 +11,11 @@ from longstop.fetching.base import FetchRequest
 from longstop.model.match import Sport
 from longstop.sources.addresses import at_site
 from longstop.sources.base import Ask, Reading, Resource, SourceConfig, not_offered
-from longstop.sources.sofascore_dom import read_drawn
-from longstop.sources.sofascore_event import read_event, read_listing
-from longstop.sources.sofascore_incidents import read_incidents
-from longstop.sources.sofascore_lineups import read_lineups
-from longstop.sources.sofascore_statistics import read_statistics
+from longstop.sources.sofascore.dom import read_drawn
+from longstop.sources.sofascore.event import read_event, read_listing
+from longstop.sources.sofascore.incidents import read_incidents
+from longstop.sources.sofascore.lineups import read_lineups
+from longstop.sources.sofascore.statistics import read_statistics
 
 #: How the address of a match's page names the match: behind the mark, or in a path of the short kind.
 _EVENT_MARK = re.compile(r"id:(?P<event>\d{1,12})(?:,.*)?", re.ASCII)

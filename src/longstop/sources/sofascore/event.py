@@ -11,7 +11,7 @@ from longstop.model.football import FootballResult, Goals, Outcome
 from longstop.model.match import MatchStatus
 from longstop.sources.base import FootballBoard, FootballTeam, Listing, PeriodScore
 from longstop.sources.decode import decode
-from longstop.sources.sofascore_wire import Id, Seconds, Small, tidy
+from longstop.sources.sofascore.wire import Id, Seconds, Small, tidy
 
 
 class _Status(Struct, frozen=True):

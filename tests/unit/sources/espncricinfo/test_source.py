@@ -18,7 +18,7 @@ from longstop.sources.base import (
     Scorecard,
     SourceConfig,
 )
-from longstop.sources.espncricinfo import EspncricinfoSource
+from longstop.sources.espncricinfo.source import EspncricinfoSource
 from tests.builders import CREX_CONFIG
 from tests.espn_page import ball, innings, list_page, match, match_page, over
 

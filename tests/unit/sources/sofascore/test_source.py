@@ -47,11 +47,11 @@ from longstop.sources.base import (
     Statistic,
     Statistics,
 )
-from longstop.sources.sofascore import SofascoreSource
+from longstop.sources.sofascore.source import SofascoreSource
 from tests.builders import NOW, body
 from tests.football_site import SOFASCORE_CONFIG, STATUSES, card, event, goal, period, player, squad
 
-PAGES = Path(__file__).parents[2] / "pages" / "sofascore"
+PAGES = Path(__file__).parents[3] / "pages" / "sofascore"
 SOURCE = SofascoreSource(SOFASCORE_CONFIG)
 
 LIST = Ask(resource=Resource.LIST)

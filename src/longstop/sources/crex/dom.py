@@ -7,7 +7,7 @@ import re
 
 from longstop.model.cricket import InningsScore, Overs
 from longstop.sources.base import DrawnBoard
-from longstop.sources.crex_words import is_code, moment
+from longstop.sources.crex.words import is_code, moment
 from longstop.sources.dom import ITSELF, DrawnPage, Field, Selector, at_any
 from longstop.sources.results import result_in
 

@@ -1,0 +1,150 @@
+"""crex's ball feed: balls, wickets and the ends of overs."""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from longstop.errors import LayoutChanged, WrongMatch
+from longstop.model.cricket import Delivery, Dismissal, Overs, OverSummary, Runs, Score, Wicket
+from longstop.sources.base import BallItem, FeedItem, FeedPage, OverItem, WicketItem
+from longstop.sources.crex.wire import Id, Small, numbers, tidy
+from longstop.sources.decode import decode
+
+_SCORE_AFTER = re.compile(r"(\d{1,4})/(\d{1,2})", re.ASCII)
+_LABEL = re.compile(r"(\d{1,3})\.(\d{1,2})", re.ASCII)
+_BALL_PART = re.compile(r"(?P<number>\d{0,2})(?P<kind>wd|nb|lb|b|p)?(?P<extras>\d?)", re.ASCII)
+_BOUNDARIES = {4: 6, 8: 4}
+_EXTRAS = {"wd": "wides", "b": "byes", "lb": "legbyes", "p": "penalty"}
+_DISMISSALS = {
+    1: Dismissal.BOWLED,
+    2: Dismissal.CAUGHT,
+    3: Dismissal.LBW,
+    4: Dismissal.RUN_OUT,
+    5: Dismissal.STUMPED,
+    6: Dismissal.HIT_WICKET,
+    7: Dismissal.RETIRED,
+    8: Dismissal.OBSTRUCTING,
+}
+
+
+class _Head(Struct, frozen=True):
+    """What every feed item has; of a text between the balls it is all that we read."""
+
+    type: str
+    id: Id
+    mfkey: str | UnsetType = UNSET
+
+
+class _Item(_Head, frozen=True):
+    """A ball, a wicket or an over's end; which fields must be there depends on `type`."""
+
+    inning: Small | UnsetType = UNSET
+    on: Small | UnsetType = UNSET
+    o: str | Small | UnsetType = UNSET
+    b: str | UnsetType = UNSET
+    fv: int | UnsetType = UNSET
+    s: str | UnsetType = UNSET
+    bf: str | UnsetType | None = UNSET
+    pf: str | UnsetType | None = UNSET
+    player: str | UnsetType = UNSET
+    pf_out: str | UnsetType | None = UNSET
+    dismissal: Small | UnsetType = UNSET
+    runs: Small | UnsetType = UNSET
+    team: str | None = None
+    tfkey: str | None = None
+
+
+def read_feed(source_id: str, body: bytes) -> FeedPage:
+    raw = decode(body, list[msgspec.Raw])
+    heads = [decode(bytes(item), _Head) for item in raw]
+    for head in heads:
+        if source_id and head.mfkey is not UNSET and head.mfkey != source_id:
+            raise WrongMatch(f"the feed is of match {head.mfkey[:20]!r}")
+    items = [decode(bytes(item), _Item) for head, item in zip(heads, raw, strict=True) if head.type in _READERS]
+    return FeedPage(
+        items=tuple(_READERS[item.type](item) for item in items),
+        next_before=str(heads[-1].id) if heads else None,
+        teams={item.tfkey: tidy(item.team) for item in items if item.tfkey and item.team},
+    )
+
+
+def _to_ball(item: _Item) -> BallItem:
+    over = _whole(item, "on", item.on)
+    label = Overs(*numbers(_LABEL, _text(item, "o", item.o), "o"))
+    if label.over != over:
+        raise LayoutChanged(f"ball {item.id} is labelled {label} in over {over}")
+    delivery = Delivery(
+        label=label,
+        runs=read_ball_value(_text(item, "b", item.b)),
+        boundary=_BOUNDARIES.get(_whole(item, "fv", item.fv)),
+        batter=_key(item, "pf", item.pf),
+        bowler=_key(item, "bf", item.bf),
+    )
+    return BallItem(id=item.id, innings=_innings(item), over=over, delivery=delivery)
+
+
+def _to_wicket(item: _Item) -> WicketItem:
+    kind = _DISMISSALS.get(_whole(item, "dismissal", item.dismissal), Dismissal.OTHER)
+    name = tidy(_text(item, "player", item.player))
+    wicket = Wicket(kind=kind, player_out=name, player_key=_key(item, "pf_out", item.pf_out))
+    label = Overs(*numbers(_LABEL, _text(item, "o", item.o), "o"))
+    return WicketItem(id=item.id, innings=_innings(item), label=label, wicket=wicket)
+
+
+def _to_over(item: _Item) -> OverItem:
+    runs, wickets = numbers(_SCORE_AFTER, _text(item, "s", item.s), "s")
+    summary = OverSummary(
+        runs=_whole(item, "runs", item.runs),
+        score=Score(runs=runs, wickets=wickets),
+        bowler=_key(item, "bf", item.bf),
+    )
+    return OverItem(id=item.id, innings=_innings(item), over=_whole(item, "on", item.on), summary=summary)
+
+
+#: Other types are text between the balls, and no events.
+_READERS: dict[str, Callable[[_Item], FeedItem]] = {"b": _to_ball, "w": _to_wicket, "o": _to_over}
+
+
+def _innings(item: _Item) -> int:
+    """Return the innings from 1; the feed counts from 0."""
+    return _whole(item, "inning", item.inning) + 1
+
+
+def read_ball_value(text: str) -> Runs:
+    """Read what a ball gave: `4`, `wd`, `5wd`, `4nb` (four off the bat), `nb2` (two extras), `lb+5p`."""
+    counts = dict.fromkeys(("batter", "wides", "noballs", "byes", "legbyes", "penalty"), 0)
+    for part in text.split("+"):
+        found = _BALL_PART.fullmatch(part)
+        if not part or found is None or (found["extras"] and found["kind"] != "nb"):
+            raise LayoutChanged(f"{text[:40]!r} is no ball value")
+        number, kind = found["number"], found["kind"]
+        match kind:
+            case None:
+                counts["batter"] += int(number)
+            case "nb":
+                counts["batter"] += int(number or 0)
+                counts["noballs"] += int(found["extras"] or 1)
+            case _:
+                counts[_EXTRAS[kind]] += int(number or 1)
+    return Runs(**counts)
+
+
+def _text(item: _Item, field: str, value: str | int | UnsetType) -> str:
+    if not isinstance(value, str):
+        raise LayoutChanged(f"item {item.id} of type {item.type!r} has no text {field!r}")
+    return value
+
+
+def _key(item: _Item, field: str, value: str | UnsetType | None) -> str | None:
+    """Return a key, or `None` where the site left it empty; a field that is gone altogether is another layout."""
+    if value is UNSET:
+        raise LayoutChanged(f"item {item.id} of type {item.type!r} has no key {field!r}")
+    return value or None
+
+
+def _whole(item: _Item, field: str, value: int | UnsetType) -> int:
+    if not isinstance(value, int):
+        raise LayoutChanged(f"item {item.id} of type {item.type!r} has no count {field!r}")
+    return value
