@@ -20,8 +20,6 @@ _FORETELLING = """<!doctype html><html><head><link rel=prefetch href=http://loca
 <link rel=preload as=script href=http://localhost:{bait}/ahead.js></head><body><p id=host></p>{foretelling}
 <script>setTimeout(() => fetch('/api/state?match={match}'), 1500);</script></body></html>"""
 _MADE = "const made = document.createElement('script'); made.type = 'SpeculationRules'; made.textContent = '{rules}';"
-#: Rules in a closed root that stands in the document's text are shown to no script.
-UNSEEN = "declared-closed"
 #: Where in a page rules may stand by which Chromium goes ahead by itself.
 RULES = {
     "static": "<script type=speculationrules>{rules}</script>",
@@ -34,8 +32,10 @@ RULES = {
     " const root = p.attachShadow({{mode: 'open'}}); document.body.append(p);"
     " setTimeout(() => root.append(made), 200);</script>",
     "declared": "<p><template shadowrootmode=open><script type=speculationrules>{rules}</script></template></p>",
-    UNSEEN: "<p><template shadowrootmode=closed><script type=speculationrules>{rules}</script></template></p>",
 }
+#: Rules in a closed root that stands in the document's text are shown to no script.
+UNSEEN = "declared-closed"
+_ALL_RULES = {**RULES, UNSEEN: RULES["declared"].replace("shadowrootmode=open", "shadowrootmode=closed")}
 #: What an answer may foretell in its head, too.
 _FORETOLD = """Link: <https://localhost:{bait}>; rel=preconnect, <http://localhost:{bait}>; rel=dns-prefetch\r
 Link: <http://localhost:{bait}/ahead>; rel=prefetch, <http://localhost:{bait}/ahead.js>; rel=preload; as=script\r
@@ -190,8 +190,8 @@ class Site:
             values = {"match": match, "port": self.port, "udp": self.udp_port, "bait": self.bait_port}
             if name == "polling":
                 return 200, "text/html", _POLLING.format(**values).encode()
-            if name in RULES:
-                foretelling = RULES[name].format(rules=self._rules())
+            if name in _ALL_RULES:
+                foretelling = _ALL_RULES[name].format(rules=self._rules())
                 return 200, "text/html", _FORETELLING.format(foretelling=foretelling, **values).encode()
             script = _SCRIPTS[name].format(**values)
             return 200, "text/html", f"<!doctype html><html><body><script>{script}</script></body></html>".encode()

@@ -79,7 +79,7 @@ async def test_every_request_of_a_session_is_seen_at_its_proxy_and_nowhere_else(
 
 
 @pytest.mark.req("CAP-2")
-@pytest.mark.parametrize("page", ["foretold", *(each for each in RULES if each != UNSEEN)])
+@pytest.mark.parametrize("page", ["foretold", *RULES])
 async def test_no_page_leads_the_browser_ahead_to_hosts_that_are_not_listed(lab: Laboratory, page: str) -> None:
     answer = await lab.fetcher(browsing=BROWSING).fetch(lab.state(page))
 
@@ -94,6 +94,14 @@ async def test_rules_that_no_script_is_shown_lead_to_no_host_that_is_not_listed(
 
     assert AHEAD & set(lab.site.asked)  # they are followed, on the page's own host
     assert lab.site.baited == 0
+
+
+@pytest.mark.req("CAP-4")
+async def test_rules_that_no_script_is_shown_find_no_way_around_the_proxy(lab: Laboratory, proxy: ForwardProxy) -> None:
+    await lab.fetcher(proxies=ring(proxy), browsing=BROWSING).fetch(lab.state(UNSEEN))
+
+    assert AHEAD & set(lab.site.asked)
+    assert lab.site.connections == passed_on(proxy)
 
 
 @pytest.mark.req("CAP-4")

@@ -17,7 +17,7 @@ from tests.builders import NOW
 from tests.espn_page import ball, innings, match_page, over
 from tests.memory import MemoryStore
 from tests.readers import ManualClock
-from tests.unit.sources.test_espncricinfo import CONFIG
+from tests.unit.sources.espncricinfo.test_source import CONFIG
 
 WINDOW = 20
 
