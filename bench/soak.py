@@ -19,13 +19,14 @@ from curl_cffi.requests import AsyncSession, Response
 
 from bench.chaos.ladders import read_events
 from bench.frame import Report, rounded, run, say
-from bench.soak_sample import Sample, take
+from bench.soak_sample import Sample, ask, take
 from bench.soak_trend import Course, Trend, trend
 from longstop.clock import SystemClock
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.simulator.judge import Verdict
 from longstop.storage.connection import WAL_SIZE_LIMIT_BYTES
 from longstop.trial.account import account
+from longstop.trial.sample import percentile
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
 
@@ -42,6 +43,9 @@ LEAST_SAMPLES = 10
 #: Of these nothing may pile up. A write-ahead log keeps its greatest length, so for it there is a limit instead.
 JUDGED = ("rss_mb", "pss_mb", "processes", "zombies", "descriptors", "threads", "contexts", "pages")
 WAL_MB = WAL_SIZE_LIMIT_BYTES / 1_000_000
+#: What is promised: such a share of the time it is up, and such a share of the matches in play is younger than that.
+UP_SHARE = 0.995
+FRESH_SHARE, FRESH_SECONDS = 0.99, 10.0
 
 
 async def soak(seconds: float, raw: Path | None = None) -> Report:
@@ -81,6 +85,11 @@ def report(samples: Sequence[Sample], seconds: float, verdict: Verdict, more: di
     details += [f"{name} could not be measured" for name in JUDGED if name not in trends]
     if wal_mb > WAL_MB:
         details.append(f"the write-ahead logs have {wal_mb:.0f} MB")
+    served = service(samples)
+    if served["up_share"] < UP_SHARE:
+        details.append(f"it was up for {served['up_share']:.2%} of the time, and {UP_SHARE:.1%} are promised")
+    if served["fresh_share"] < FRESH_SHARE:
+        details.append(f"{served['fresh_share']:.2%} were younger than {FRESH_SECONDS:g} s, not {FRESH_SHARE:.0%}")
     whole = {"lost": verdict.lost, "duplicated": verdict.duplicated, "ghost": verdict.ghost}
     figures = {
         "seconds": rounded(seconds, 1),
@@ -88,11 +97,22 @@ def report(samples: Sequence[Sample], seconds: float, verdict: Verdict, more: di
         **{name: described(each) for name, each in trends.items()},
         "rss_mb_by_part": {part: described(each) for part, each in trends_by_part(warm).items()},
         "wal_max_mb": rounded(wal_mb, 1),
+        **{name: rounded(value, 4) for name, value in served.items()},
         **whole,
         **more,
     }
     is_ok = not details and not any(whole.values()) and not more["deaths"]
     return Report(suite="soak", is_ok=is_ok, figures=figures, details=[*details, *verdict.details])
+
+
+def service(samples: Sequence[Sample]) -> dict[str, float]:
+    """Return how much of the time it served, and how young what it served was; nothing at all is not young."""
+    ages = [age for each in samples for age in each.served.ages_s]
+    return {
+        "up_share": sum(each.served.is_up for each in samples) / len(samples),
+        "fresh_share": sum(age < FRESH_SECONDS for age in ages) / len(ages) if ages else 0.0,
+        "age_p99_s": percentile(ages, 0.99) or 0.0,
+    }
 
 
 def complaint(name: str, each: Trend) -> str:
@@ -135,8 +155,8 @@ async def _watch(stage: Stage, seconds: float) -> list[Sample]:
     async with AsyncSession(timeout=SAMPLE_EVERY, trust_env=False) as session:
         collector = Collector(stage, session)
         while (after := monotonic() - began) < seconds:
-            metrics = await collector.newest()
-            samples.append(await asyncio.to_thread(take, stage.up_pid, stage.data, metrics, after))
+            metrics, served = await collector.newest(), await ask(stage)
+            samples.append(await asyncio.to_thread(take, stage.up_pid, stage.data, metrics, served, after))
             if after // TELL_EVERY > (after - SAMPLE_EVERY) // TELL_EVERY:
                 say(f"{samples[-1]}")
             await asyncio.sleep(max(0.0, began + len(samples) * SAMPLE_EVERY - monotonic()))

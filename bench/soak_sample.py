@@ -9,11 +9,22 @@ from msgspec import Struct
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench.tree import tree
+from longstop.errors import UsageError
 from longstop.fetching.browser.processes import Process, arguments_of, usage
+from longstop.trial.sample import IN_PLAY, list_matches
+from longstop.trial.stage import Stage
 
 MEGABYTE = 1_000_000
 #: Gauges of the scraper, added up over sources.
 GAUGES = {"contexts": "longstop_browser_contexts", "pages": "longstop_browser_pages"}
+
+
+class Served(Struct, frozen=True, kw_only=True):
+    """What a user gets: whether anything, and how old it is."""
+
+    is_up: bool
+    #: The ages of the matches in play.
+    ages_s: tuple[float, ...] = ()
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -32,9 +43,10 @@ class Sample(Struct, frozen=True, kw_only=True):
     wal_mb: float
     #: Where the memory is: in `up`, `scraper`, `api`, `driver` and `browser`.
     rss_mb_by_part: dict[str, float]
+    served: Served
 
 
-def take(up: int, data: Path, metrics: str, seconds: float) -> Sample:
+def take(up: int, data: Path, metrics: str, served: Served, seconds: float) -> Sample:
     """Measure the tree below the supervisor, and read the rest from the scraper's own metrics."""
     people = tree(up)
     held = usage(each for each in people if each.state != "Z")
@@ -52,7 +64,18 @@ def take(up: int, data: Path, metrics: str, seconds: float) -> Sample:
         pages=gauges.get("pages"),
         wal_mb=_wal_bytes(data.glob("*.db-wal")) / MEGABYTE,
         rss_mb_by_part=_by_part(people),
+        served=served,
     )
+
+
+async def ask(stage: Stage) -> Served:
+    """Ask the API how it is and what it has, as a user would."""
+    try:
+        entries = await list_matches(stage)
+    except UsageError:
+        return Served(is_up=False)
+    ages = (each["data_age_seconds"] for each in entries if each["status"] in IN_PLAY)
+    return Served(is_up=await stage.api.answers("/health"), ages_s=tuple(age for age in ages if age is not None))
 
 
 def part_of(arguments: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ BROWSING = BrowserPolicy(
 )
 
 
-@pytest.mark.req("FR-007", "FR-021", "FLD-10")
+@pytest.mark.req("FR-007", "FR-021", "FLD-10", "US4.3")
 async def test_a_hundred_pages_of_which_some_spin_crash_or_leak_leave_nothing(lab: Laboratory) -> None:
     fetcher = lab.fetcher(browsing=BROWSING)
     await lab.start()

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from bench.soak import WAL_MB, report, trend_of, trends_by_part
-from bench.soak_sample import Sample
+from bench.soak_sample import Sample, Served
 from bench.soak_trend import Course
 from longstop.simulator.judge import Verdict
 
@@ -32,6 +32,7 @@ def samples(**grows_by: float) -> list[Sample]:
         pages=3,
         wal_mb=4.0,
         rss_mb_by_part={"scraper": 100.0, "browser": 700.0},
+        served=Served(is_up=True, ages_s=(1.5, 2.5)),
     )
     return [_later(calm, nth * 2.0, grows_by) for nth in range(round(SECONDS / 2))]
 
@@ -73,6 +74,30 @@ def test_what_falls_is_ok() -> None:
 def test_a_loss_or_a_death_is_not_ok() -> None:
     assert not report(samples(), SECONDS, replace(WHOLE, lost=1), CALM).is_ok
     assert not report(samples(), SECONDS, WHOLE, {"deaths": 1}).is_ok
+
+
+@pytest.mark.req("NFR-007")
+@pytest.mark.parametrize(("every", "is_ok"), [(100, False), (250, True)])
+def test_it_is_up_for_all_but_half_a_percent_of_the_time(every: int, is_ok: bool) -> None:
+    away = Served(is_up=False)
+    broken = [each if nth % every else replace(each, served=away) for nth, each in enumerate(samples())]
+
+    assert report(broken, SECONDS, WHOLE, CALM).is_ok is is_ok
+
+
+@pytest.mark.req("NFR-011")
+@pytest.mark.parametrize(("every", "is_ok"), [(40, False), (60, True)])
+def test_all_but_one_percent_of_what_is_served_is_young(every: int, is_ok: bool) -> None:
+    old = Served(is_up=True, ages_s=(1.5, 11.0))
+    late = [each if nth % every else replace(each, served=old) for nth, each in enumerate(samples())]
+
+    assert report(late, SECONDS, WHOLE, CALM).is_ok is is_ok
+
+
+def test_what_never_served_a_match_in_play_was_not_fresh() -> None:
+    empty = [replace(each, served=Served(is_up=True)) for each in samples()]
+
+    assert not report(empty, SECONDS, WHOLE, CALM).is_ok
 
 
 def test_a_write_ahead_log_may_grow_up_to_its_limit() -> None:
