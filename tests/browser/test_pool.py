@@ -98,6 +98,37 @@ async def test_a_page_in_use_is_not_closed_to_make_room_for_another(lab: Laborat
     assert len(fetcher.sessions[0].tabs) == 2
 
 
+async def test_a_page_that_is_taken_into_use_while_room_is_made_stays(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20, max_tabs=2, max_loads=4))
+    await lab.start()
+    await asyncio.gather(*(fetcher.fetch(lab.state("late", match)) for match in "abcd"))
+    session = fetcher.sessions[0]
+    oldest, next_one, *_ = sorted(session.tabs, key=lambda tab: tab.used_at)
+
+    opening = asyncio.ensure_future(session.tab(lab.site.url("/page/plain?match=e")))
+    while oldest in session.tabs:  # noqa: ASYNC110 - it is taken out a few turns of the loop from now
+        await asyncio.sleep(0)
+    async with next_one.held():
+        await opening
+
+        assert next_one in session.tabs
+        assert not next_one.lost
+
+
+async def test_a_lost_page_that_somebody_else_closes_meanwhile_troubles_nobody(lab: Laboratory) -> None:
+    fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20))
+    for match in "ab":
+        await fetcher.fetch(lab.state("plain", match))
+    session = fetcher.sessions[0]
+    lost = session.tabs
+    for tab in lost:
+        tab.lose("its renderer has ended")
+
+    opened, _ = await asyncio.gather(session.tab(lab.site.url("/page/plain?match=c")), session.discard(lost[1]))
+
+    assert session.tabs == (opened,)
+
+
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [

@@ -232,12 +232,11 @@ class Session:
 
     async def _make_room(self) -> None:
         """Close those that are lost, and those used longest ago; where all are in use there is one more for a while."""
-        for address in [address for address, tab in self._tabs.items() if tab.lost]:
-            await self.discard(self._tabs[address])
-        too_many = max(0, len(self._tabs) + 1 - self.plan.max_tabs)
-        idle = sorted((tab for tab in self._tabs.values() if tab.is_idle), key=lambda tab: tab.used_at)
-        for tab in idle[:too_many]:
+        for tab in [tab for tab in self._tabs.values() if tab.lost]:
             await self.discard(tab)
+        # Each is chosen anew: while one is closed, another may be taken into use.
+        while len(self._tabs) >= self.plan.max_tabs and (idle := [tab for tab in self._tabs.values() if tab.is_idle]):
+            await self.discard(min(idle, key=lambda tab: tab.used_at))
 
 
 def _proxy_of(plan: SessionPlan) -> ProxySettings | None:
