@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -106,12 +107,18 @@ def report(samples: Sequence[Sample], seconds: float, verdict: Verdict, more: di
 
 
 def service(samples: Sequence[Sample]) -> dict[str, float]:
-    """Return how much of the time it served, and how young what it served was; nothing at all is not young."""
-    ages = [age for each in samples for age in each.served.ages_s]
+    """Return how much of the time it served, and how young what it served was; nothing at all is not young.
+
+    A look counts for as long as it was until the next one: while the API hangs there are few of them.
+    """
+    until_next = [later.seconds - each.seconds for each, later in pairwise(samples)] + [SAMPLE_EVERY]
+    lasting = list(zip(samples, until_next, strict=True))
+    ages = [(age, seconds) for each, seconds in lasting for age in each.served.ages_s]
+    aged = sum(seconds for _, seconds in ages)
     return {
-        "up_share": sum(each.served.is_up for each in samples) / len(samples),
-        "fresh_share": sum(age < FRESH_SECONDS for age in ages) / len(ages) if ages else 0.0,
-        "age_p99_s": percentile(ages, 0.99) or 0.0,
+        "up_share": sum(seconds for each, seconds in lasting if each.served.is_up) / sum(until_next),
+        "fresh_share": sum(seconds for age, seconds in ages if age < FRESH_SECONDS) / aged if aged else 0.0,
+        "age_p99_s": percentile([age for age, _ in ages], 0.99) or 0.0,
     }
 
 

@@ -94,6 +94,18 @@ def test_all_but_one_percent_of_what_is_served_is_young(every: int, is_ok: bool)
     assert report(late, SECONDS, WHOLE, CALM).is_ok is is_ok
 
 
+@pytest.mark.req("NFR-007")
+def test_a_hang_counts_for_as_long_as_it_lasts_though_it_is_looked_at_once() -> None:
+    hour = samples()
+    hung = [each for each in hour if not 600 < each.seconds < 660]
+    hung = [replace(each, served=Served(is_up=False)) if each.seconds == 600 else each for each in hung]
+
+    said = report(hung, SECONDS, WHOLE, CALM)
+
+    assert said.figures["up_share"] == pytest.approx(1 - 60 / 3600, abs=0.0001)
+    assert not said.is_ok
+
+
 def test_what_never_served_a_match_in_play_was_not_fresh() -> None:
     empty = [replace(each, served=Served(is_up=True)) for each in samples()]
 
