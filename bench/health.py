@@ -4,7 +4,7 @@ import asyncio
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -125,8 +125,9 @@ def _copy(source: Path, target: Path) -> None:
 def _browsers(stage: Stage) -> Iterator[psutil.Process]:
     scraper = stage.scraper()
     for process in scraper.children(recursive=True) if scraper else ():
-        if process.name().startswith(_BROWSERS):
-            yield process
+        with suppress(psutil.NoSuchProcess):  # Chromium's helpers come and go
+            if process.name().startswith(_BROWSERS):
+                yield process
 
 
 def _report(trial: Trial) -> Report:

@@ -39,9 +39,10 @@ def _lock(index: int) -> bool:
 def stopped(processes: Iterable[psutil.Process]) -> Iterator[None]:
     """Halt processes meanwhile."""
     halted = list(processes)
-    for process in halted:
-        process.send_signal(signal.SIGSTOP)
     try:
+        for process in halted:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGSTOP)
         yield
     finally:
         for process in halted:

@@ -1,11 +1,8 @@
 """The whole product reads through a real browser: every mode, both sports, and a browser that is killed in play."""
 
 import asyncio
-import json
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
 
 import psutil
 import pytest
@@ -17,6 +14,7 @@ from longstop.trial.account import account
 from longstop.trial.sample import list_matches
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
+from tests.acceptance.harness import Event, read_log, told
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -25,15 +23,14 @@ WAYS = [(Mode.NAVIGATE,), (Mode.NAVIGATE, Mode.PASSIVE), (Mode.NAVIGATE, Mode.PA
 PATIENCE_SECONDS = 60.0
 
 
-def options(modes: tuple[Mode, ...]) -> StageOptions:
-    simulate = ("--matches", "4", "--kinds", "t20,football", "--speed", "60", "--seed", "5", "--poll", "1")
+def options(modes: tuple[Mode, ...], speed: float = 60) -> StageOptions:
+    simulate = ("--matches", "4", "--kinds", "t20,football", "--speed", f"{speed:g}", "--seed", "5", "--poll", "1")
     settings = {"LOG_LEVEL": "DEBUG", "LONGSTOP_SETTLED_SECONDS": "0"}
     return StageOptions(simulate=simulate, sites=("crex", "sofascore"), browser="shell", modes=modes, settings=settings)
 
 
-def said(stage: Stage, event: str) -> Iterator[dict[str, Any]]:
-    lines = (json.loads(line) for line in stage.log.read_text().splitlines() if line.startswith("{"))
-    yield from (line for line in lines if line["event"] == event)
+def said(stage: Stage, event: str) -> list[Event]:
+    return told(read_log(stage.log), event)
 
 
 async def played(stage: Stage, seconds: float) -> Verdict:
@@ -56,10 +53,10 @@ async def test_both_sports_are_read_whole_in_every_mode(modes: tuple[Mode, ...])
 
 @pytest.mark.req("US1.2", "FR-009", "NFR-005")
 async def test_a_browser_that_is_killed_in_play_is_replaced_and_nothing_is_lost() -> None:
-    async with staged(options((Mode.NAVIGATE, Mode.PASSIVE))) as stage:
+    async with staged(options((Mode.NAVIGATE, Mode.PASSIVE), speed=20)) as stage:  # football is not over before
         await wait_until_synced(stage, since=SystemClock().now())
         began = SystemClock().now()
-        for line in list(said(stage, "browser.started")):
+        for line in said(stage, "browser.started"):
             with suppress(psutil.NoSuchProcess):
                 psutil.Process(line["pid"]).kill()
         await until_all_are_read_since(stage, began)

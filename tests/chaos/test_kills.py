@@ -24,13 +24,21 @@ VICTIMS = ["scraper"] * 3 + ["api"] * 2 + ["up"] * 2 + ["browser"] * 3
 P95_SECONDS = 20.0
 
 
+def struck(pid: int | None) -> bool:
+    """Kill a process; return whether there was one."""
+    if pid is None:
+        return False
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 async def kill(running: Running, victim: str) -> float:
     """Kill one as soon as it lives, and return the seconds until all is fresh again."""
-    await until(lambda: running.pid_of(victim) is not None, f"there is a {victim}")
-    pid = running.pid_of(victim)
-    assert pid is not None
+    await until(lambda: struck(running.pid_of(victim)), f"there is a {victim}")
     moment, began = SystemClock().now(), monotonic()
-    os.kill(pid, signal.SIGKILL)
     if victim == "up":
         await running.start_up()
     await until_true(running.is_fresh_since, moment)
@@ -52,8 +60,8 @@ async def test_ten_kills_at_random_moments_lose_nothing_and_are_mended_within_se
             most_writers = max(most_writers, len(await asyncio.to_thread(running.writers)))
             await asyncio.sleep(0.05)
 
-    # Both matches of this seed are played: the faster all mends, the less happens in one of them.
-    async with in_play(matches=2, speed=20.0, seed=2, is_browsed=True) as running:
+    # Both matches of this seed are played, for longer than the test may last; the faster all mends, the less happens.
+    async with in_play(matches=2, seed=2, is_browsed=True) as running:
         shown = await running.events_shown()
         recoveries = []
         async with beside(count_writers(running)):
@@ -61,7 +69,7 @@ async def test_ten_kills_at_random_moments_lose_nothing_and_are_mended_within_se
                 await asyncio.sleep(dice.uniform(0.1, 1.0))
                 recoveries.append((victim, await kill(running, victim)))
         await until(lambda: not running.strays(), "nobody is left over")
-        await until_true(running.has_shown_more_than, shown)
+        await until_true(running.has_shown_more_than, shown, within=60)
         verdict = await running.verdict()
     left = running.everybody()
 

@@ -204,12 +204,12 @@ async def test_a_real_scraper_and_api_that_hear_nothing_are_gone_when_the_time_i
 @pytest.mark.req("FR-005")
 async def test_asked_twice_it_ends_now(tmp_path: Path) -> None:
     async with stubborn(tmp_path, stop_within=300.0) as (process, family):
-        process.terminate()
-        await asyncio.sleep(0.3)
-        process.terminate()
-        ended = await asyncio.wait_for(process.wait(), 30)
+        async with asyncio.timeout(30):
+            while process.returncode is None:
+                process.terminate()  # two that come too close are one; more than two are as good as two
+                await asyncio.sleep(0.3)
 
-        assert ended == Exit.FORCED
+        assert process.returncode == Exit.FORCED
         assert not [each for each in family if is_alive(each)]
 
 
@@ -219,6 +219,7 @@ async def stubborn(folder: Path, stop_within: float) -> AsyncIterator[tuple[Proc
     argv = (sys.executable, "-c", STUBBORN_FAMILY, DEAF, str(stop_within))
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(*argv, stderr=out)
+    family: list[psutil.Process] = []
     try:
         await until(lambda: len(psutil.Process(process.pid).children()) == 2, "both are born")
         family = psutil.Process(process.pid).children()
