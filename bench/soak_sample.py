@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from bench.tree import tree
 from longstop.errors import UsageError
 from longstop.fetching.browser.processes import Process, arguments_of, usage
-from longstop.trial.sample import IN_PLAY, list_matches
+from longstop.trial.sample import list_matches
 from longstop.trial.stage import Stage
 
 MEGABYTE = 1_000_000
@@ -23,7 +23,7 @@ class Served(Struct, frozen=True, kw_only=True):
     """What a user gets: whether anything, and how old it is."""
 
     is_up: bool
-    #: The ages of the matches in play.
+    #: The ages of the matches that are being played; in a break a match is looked at rarely, on purpose.
     ages_s: tuple[float, ...] = ()
 
 
@@ -74,7 +74,7 @@ async def ask(stage: Stage) -> Served:
         entries = await list_matches(stage)
     except UsageError:
         return Served(is_up=False)
-    ages = (each["data_age_seconds"] for each in entries if each["status"] in IN_PLAY)
+    ages = (each["data_age_seconds"] for each in entries if each["status"] == "live")
     return Served(is_up=await stage.api.answers("/health"), ages_s=tuple(age for age in ages if age is not None))
 
 
