@@ -8,15 +8,17 @@ from time import monotonic
 import pytest
 
 from longstop.errors import BrowserLost, FetchError, FetchTimeout, ResourcesExhausted
+from longstop.fetching.browser import engine as engine_module
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.events import BrowserRecycled
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.processes import mark_of
 from longstop.fetching.browser.recycling import RecyclePolicy
 from longstop.resilience.lacks import ROOM
 from longstop.telemetry.bus import Bus
-from tests.browser.laboratory import Heard, Laboratory, crash, laboratory, until
+from tests.browser.laboratory import Heard, Laboratory, crash, descendants, laboratory, until
 from tests.browser.site import Site
 
 PAGES = 100
@@ -127,6 +129,23 @@ async def test_a_lost_page_that_somebody_else_closes_meanwhile_troubles_nobody(l
     opened, _ = await asyncio.gather(session.tab(lab.site.url("/page/plain?match=c")), session.discard(lost[1]))
 
     assert session.tabs == (opened,)
+
+
+async def test_a_browser_of_our_own_that_does_not_show_its_mark_at_once_is_waited_for(
+    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_at: list[float] = []
+
+    def shy(pid: int) -> str | None:
+        asked_at.append(monotonic())
+        return mark_of(pid) if monotonic() - asked_at[0] > 0.1 else None
+
+    monkeypatch.setattr(engine_module, "mark_of", shy)
+    async with laboratory(tmp_path, site, is_cdp=True) as lab:
+        page = await lab.fetcher().fetch(lab.state("plain"))
+
+        assert json.loads(page.body)["match"] == "1"
+        assert lab.engine().head in {each.identity for each in descendants()}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.processes import Process, arguments_of, is_alive
 from longstop.telemetry.bus import Bus
-from tests.browser.laboratory import Heard, Laboratory, descendants, until
+from tests.browser.laboratory import Heard, Laboratory, descendants, nobody_left_since, until
 from tests.browser.site import Site
 
 look_at_all = processes.everybody
@@ -46,12 +46,6 @@ def drivers() -> list[Process]:
     return [each for each in look_at_all() if each.parent == os.getpid() and "run-driver" in arguments_of(each.pid)]
 
 
-def left_since(before: list[Process]) -> list[Process]:
-    """Return the processes below this one that no earlier test has left."""
-    known = {each.identity for each in before}
-    return [each for each in descendants() if each.identity not in known]
-
-
 @pytest.fixture
 def scarcity(monkeypatch: pytest.MonkeyPatch) -> Scarcity:
     scarce = Scarcity()
@@ -69,7 +63,7 @@ async def lab(tmp_path: Path, site: Site, scarcity: Scarcity) -> AsyncIterator[L
     yield opened
     scarcity.looks_left = None
     await opened.aclose()
-    assert left_since(before) == []
+    await nobody_left_since(before)
 
 
 @pytest.mark.req("FR-007", "NFR-009")
@@ -110,7 +104,7 @@ async def test_a_browser_that_could_not_be_closed_is_closed_when_descriptors_are
 
     assert unclosed == (engine,)
     assert bulkhead.engines == ()
-    assert left_since(before) == []
+    await nobody_left_since(before)
 
 
 async def test_a_pool_without_descriptors_is_closed_as_far_as_it_goes(lab: Laboratory, scarcity: Scarcity) -> None:

@@ -237,7 +237,8 @@ class Engine:
                 self._finding = asyncio.ensure_future(asyncio.to_thread(self._find_driver, self._before))
                 await asyncio.shield(self._finding)
         self._browser = await self._connected() if self.plan.is_cdp else await self._launched()
-        await asyncio.to_thread(self._find_head)
+        if not await asyncio.to_thread(self._find_head):
+            raise BrowserLost("the browser ended at its start")
         self.version = self._browser.version
         self._cdp = await self._browser.new_browser_cdp_session()
 
@@ -272,12 +273,14 @@ class Engine:
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
         )
-        await asyncio.to_thread(self._find_head)
         port = await self._port(Path(self._profile) / "DevToolsActivePort")
         return await self._playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
 
     async def _port(self, file: Path) -> int:
+        """Wait for the port of our own Chromium; it is put on the list as soon as it shows its mark."""
         while self._own is not None and self._own.returncode is None:
+            if self.head is None:
+                await asyncio.to_thread(self._find_head)
             port = await asyncio.to_thread(_port_in, file)
             if port is not None:
                 return port
@@ -310,16 +313,19 @@ class Engine:
             self.driver = started.identity
             self._registry.add(self._mark, started.identity, started.name)
 
-    def _find_head(self) -> None:
-        """Find the browser's first process by its mark, and put it on the list."""
+    def _find_head(self) -> bool:
+        """Find the browser's first process by its mark, and put it on the list; return whether it is there.
+
+        A process that was started a moment ago shows no environment yet.
+        """
         display = self._display.identity if self._display else None
         for each in everybody():
             if mark_of(each.pid) == self._mark and each.identity != display and each.session == each.pid:
                 self.head = each.identity
                 self._profile = profile_of(each.pid) or self._profile
                 self._registry.add(self._mark, each.identity, each.name, self._profile)
-                return
-        raise BrowserLost("the browser ended at its start")
+                return True
+        return False
 
     def _closed_one(self) -> None:
         self.contexts -= 1
@@ -351,7 +357,7 @@ class Engine:
         """Find what was started while its start was given up, or could not be looked for."""
         found = await asyncio.gather(self._finding, return_exceptions=True) if self._finding is not None else ()
         if self.head is None:
-            await asyncio.to_thread(self._guess_head)
+            await asyncio.to_thread(self._find_head)
         if self.driver is None and self._before is not None and any(found):
             # In its turn: a driver that is being started is on no list yet, and looks like ours.
             async with asyncio.timeout(DRIVER_SECONDS), self._starting:
@@ -371,13 +377,6 @@ class Engine:
             self._registry.disown(self._mark)
         else:
             self._registry.forget(self._mark)
-
-    def _guess_head(self) -> None:
-        """Find a browser that was started while its start was given up."""
-        try:
-            self._find_head()
-        except BrowserLost:
-            return
 
 
 def _has_failed(task: asyncio.Task[Any]) -> bool:
