@@ -204,10 +204,12 @@ async def test_a_real_scraper_and_api_that_hear_nothing_are_gone_when_the_time_i
 @pytest.mark.req("FR-005")
 async def test_asked_twice_it_ends_now(tmp_path: Path) -> None:
     async with stubborn(tmp_path, stop_within=300.0) as (process, family):
-        async with asyncio.timeout(30):
-            while process.returncode is None:
-                process.terminate()  # two that come too close are one; more than two are as good as two
-                await asyncio.sleep(0.3)
+        patience = 0.3
+        while process.returncode is None:
+            process.terminate()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), patience)
+            patience = 10.0  # two that come too close are one, and then a third is needed
 
         assert process.returncode == Exit.FORCED
         assert not [each for each in family if is_alive(each)]
