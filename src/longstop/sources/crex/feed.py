@@ -9,8 +9,9 @@ from msgspec import UNSET, Struct, UnsetType
 from longstop.errors import LayoutChanged, WrongMatch
 from longstop.model.cricket import Delivery, Dismissal, Overs, OverSummary, Runs, Score, Wicket
 from longstop.sources.base import BallItem, FeedItem, FeedPage, OverItem, WicketItem
-from longstop.sources.crex.wire import Id, Small, numbers, tidy
+from longstop.sources.crex.wire import numbers
 from longstop.sources.decode import decode
+from longstop.sources.wire import Id, Small, tidy
 
 _SCORE_AFTER = re.compile(r"(\d{1,4})/(\d{1,2})", re.ASCII)
 _LABEL = re.compile(r"(\d{1,3})\.(\d{1,2})", re.ASCII)

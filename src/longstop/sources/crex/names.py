@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from longstop.sources.base import Names
-from longstop.sources.crex.wire import tidy
 from longstop.sources.decode import decode
+from longstop.sources.wire import tidy
 
 
 class _Name(Struct, frozen=True):

@@ -1,13 +1,13 @@
 """espncricinfo's balls, overs and names: the last twenty balls, each first over, and the overs' sums."""
 
 from collections.abc import Iterable, Iterator
-from unicodedata import normalize
 
 from longstop.errors import LayoutChanged
 from longstop.model.cricket import Delivery, Dismissal, OverSummary, Runs, Score, Wicket
 from longstop.sources.base import BallItem, FeedPage, Names, OverItem
 from longstop.sources.espncricinfo.board import over_ball
 from longstop.sources.espncricinfo.page import Ball, Content, Data, Innings, Over
+from longstop.sources.wire import tidy
 
 #: The words are steadier than the numbers beside them, of which only five were recorded.
 _DISMISSALS = {
@@ -109,14 +109,14 @@ def _to_over(innings: int, over: Over, balls: int) -> OverItem:
 
 
 def to_names(data: Data) -> Names:
-    teams = {str(entry.team.id): normalize("NFC", entry.team.longName) for entry in data.match.teams}
+    teams = {str(entry.team.id): tidy(entry.team.longName) for entry in data.match.teams}
     return Names(players=_players(data.content), teams=teams)
 
 
 def _players(content: Content) -> dict[str, str]:
     squads = content.matchPlayers.teamPlayers if content.matchPlayers else []
     listed = (entry.player for squad in squads for entry in squad.players)
-    return {str(player.id): normalize("NFC", player.longName.strip()) for player in listed if player.longName.strip()}
+    return {str(player.id): tidy(player.longName) for player in listed if player.longName.strip()}
 
 
 def _key(number: int | None) -> str | None:

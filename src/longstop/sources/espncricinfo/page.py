@@ -8,11 +8,10 @@ from msgspec import Meta, Struct
 
 from longstop.errors import MalformedBody, SourceChallenged
 from longstop.sources.challenge import is_challenge
+from longstop.sources.wire import Id, Small
 
 _STATE = re.compile(rb'<script id="__NEXT_DATA__" type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
 
-Small = Annotated[int, Meta(ge=0, le=9_999)]
-Id = Annotated[int, Meta(ge=0, le=2**53)]
 #: "Over.ball" as a number: 19.4 is nineteen overs and four balls. It is never calculated with.
 OverBall = Annotated[float, Meta(ge=0, le=999)]
 

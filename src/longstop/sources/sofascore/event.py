@@ -11,7 +11,8 @@ from longstop.model.football import FootballResult, Goals, Outcome
 from longstop.model.match import MatchStatus
 from longstop.sources.base import FootballBoard, FootballTeam, Listing, PeriodScore
 from longstop.sources.decode import decode
-from longstop.sources.sofascore.wire import Id, Seconds, Small, tidy
+from longstop.sources.sofascore.wire import Seconds
+from longstop.sources.wire import Id, Small, tidy
 
 
 class _Status(Struct, frozen=True):

@@ -23,7 +23,8 @@ from longstop.model.football import (
 )
 from longstop.sources.base import Incidents, SeenIncident
 from longstop.sources.decode import decode
-from longstop.sources.sofascore.wire import Id, Minute, Player, Small, tidy
+from longstop.sources.sofascore.wire import Minute, Player
+from longstop.sources.wire import Id, Small, tidy
 
 #: Stands where a number has no meaning.
 _NO_NUMBER = 999

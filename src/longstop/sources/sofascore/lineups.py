@@ -6,7 +6,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from longstop.sources.base import LineupPlayer, Lineups, MissingPlayer, Squad
 from longstop.sources.decode import decode
-from longstop.sources.sofascore.wire import Player, Small, tidy
+from longstop.sources.sofascore.wire import Player
+from longstop.sources.wire import Small, tidy
 
 
 class _PlayerFigures(Struct, frozen=True):
