@@ -2,7 +2,7 @@
 
 import re
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Generic, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -14,6 +14,8 @@ _STATE = re.compile(rb'<script id="__NEXT_DATA__" type="application/json"[^>]*>(
 
 #: "Over.ball" as a number: 19.4 is nineteen overs and four balls. It is never calculated with.
 OverBall = Annotated[float, Meta(ge=0, le=999)]
+
+Kind = TypeVar("Kind")
 
 
 class Team(Struct, frozen=True):
@@ -143,28 +145,18 @@ class ListData(Struct, frozen=True):
     content: ListContent
 
 
-class MatchPageProps(Struct, frozen=True):
-    data: MatchData
+class PageProps(Struct, Generic[Kind], frozen=True):
+    data: Kind
 
 
-class ListPageProps(Struct, frozen=True):
-    data: ListData
+class Props(Struct, Generic[Kind], frozen=True):
+    appPageProps: PageProps[Kind]
 
 
-class MatchProps(Struct, frozen=True):
-    appPageProps: MatchPageProps
+class Page(Struct, Generic[Kind], frozen=True):
+    """Any page; which data it holds depends on its kind."""
 
-
-class ListProps(Struct, frozen=True):
-    appPageProps: ListPageProps
-
-
-class MatchPage(Struct, frozen=True):
-    props: MatchProps
-
-
-class ListPage(Struct, frozen=True):
-    props: ListProps
+    props: Props[Kind]
 
 
 def state_of(body: bytes) -> bytes:

@@ -17,7 +17,7 @@ from longstop.sources.base import Ask, Listing, Reading, Resource, SourceConfig,
 from longstop.sources.decode import decode
 from longstop.sources.espncricinfo.board import to_board, to_scorecard
 from longstop.sources.espncricinfo.feed import to_feed, to_names
-from longstop.sources.espncricinfo.page import ListPage, MatchPage, state_of
+from longstop.sources.espncricinfo.page import ListData, MatchData, Page, state_of
 
 #: Series and match, each a few words and a number.
 _MATCH_PAGE = re.compile(r"/series/[^/]+-\d{1,12}/[^/]+-(?P<match>\d{1,12})(?:/|$)", re.ASCII)
@@ -50,11 +50,11 @@ class EspncricinfoSource:
     def parse(self, ask: Ask, body: bytes) -> Reading:
         with belonging_to(self.name, f"{ask.resource} {ask.source_id}".rstrip()):
             if ask.resource is Resource.LIST:
-                page = decode(state_of(body), ListPage)
+                page = decode(state_of(body), Page[ListData])
                 return Listing(
                     boards=tuple(to_board(match, ()) for match in page.props.appPageProps.data.content.matches)
                 )
-            data = decode(state_of(body), MatchPage).props.appPageProps.data.data
+            data = decode(state_of(body), Page[MatchData]).props.appPageProps.data.data
             if ask.source_id and str(data.match.objectId) != ask.source_id:
                 raise WrongMatch(f"the page is of match {data.match.objectId}")
             match ask.resource:
