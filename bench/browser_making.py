@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from longstop.clock import SystemClock
-from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.base import BrowserKind, Egress
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
@@ -35,10 +35,7 @@ def make_fetcher(
     return BrowserFetcher(
         name,
         bulkhead=pool.bulkhead(
-            name,
-            BrowserKind.SHELL,
-            is_proxied=proxies is not None,
-            reachable=(proxies.account.host,) if proxies else (host,),
+            name, BrowserKind.SHELL, Egress(hosts=(host,), proxy=proxies.account.host if proxies else "")
         ),
         policy=policy,
         browsing=browsing,

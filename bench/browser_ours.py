@@ -119,7 +119,7 @@ class Ours:
 
     async def _load_all(self) -> dict[str, Any]:
         """Load the same page in the same browser with nothing blocked, through the same proxy."""
-        bulkhead = self._pool.bulkhead("weighed", BrowserKind.SHELL, is_proxied=True)
+        bulkhead = self._pool.bulkhead("weighed", BrowserKind.SHELL)
         async with bulkhead.engine() as engine:
             proxy = {"server": f"http://127.0.0.1:{self._proxy_port}", "bypass": "<-loopback>"}
             context = await engine.new_context(proxy={**proxy, "username": "all", "password": "password"})

@@ -12,7 +12,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.clock import SystemClock
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.base import BrowserKind, Egress
 from longstop.fetching.browser.bulkhead import BulkheadPolicy
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.fetcher import BrowserFetcher
@@ -80,7 +80,7 @@ class Laboratory:
         fetcher = BrowserFetcher(
             source,
             bulkhead=self.pool.bulkhead(
-                source, kind, is_proxied=proxies is not None, reachable=(proxies.account.host,) if proxies else hosts
+                source, kind, Egress(hosts=hosts, proxy=proxies.account.host if proxies else "")
             ),
             policy=policy,
             browsing=browsing or BrowserPolicy(page_seconds=20, passive_seconds=2),
@@ -93,9 +93,9 @@ class Laboratory:
         self._fetchers.append(fetcher)
         return fetcher
 
-    async def start(self, source: str = "crex", *, is_proxied: bool = False) -> None:
+    async def start(self, source: str = "crex") -> None:
         """Start a source's browser: on a busy machine that takes longer than a hasty test gives to a page."""
-        async with self.pool.bulkhead(source, BrowserKind.SHELL, is_proxied=is_proxied).engine():
+        async with self.pool.bulkhead(source, BrowserKind.SHELL).engine():
             pass
 
     def engine(self, source: str = "crex") -> Engine:

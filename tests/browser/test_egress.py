@@ -137,7 +137,7 @@ async def test_a_redirect_stays_at_the_proxy_and_off_foreign_hosts(lab: Laborato
 @pytest.mark.parametrize("fault", ProxyFaultKind)
 async def test_a_broken_proxy_is_not_gone_around(lab: Laboratory, proxy: ForwardProxy, fault: ProxyFaultKind) -> None:
     fetcher = lab.fetcher(proxies=ring(proxy), browsing=BrowserPolicy(page_seconds=5))
-    await lab.start(is_proxied=True)
+    await lab.start()
     proxy.change([ProxyFault(kind=fault)])
 
     with pytest.raises(FetchError) as caught:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
-from longstop.fetching.browser.base import LADDER, BrowserKind, Mode
+from longstop.fetching.browser.base import LADDER, BrowserKind, Egress, Mode
 from longstop.fetching.browser.bulkhead import BulkheadPolicy
 from longstop.fetching.browser.hanging import HangPolicy
 from longstop.fetching.browser.meter import ProxyMeter
@@ -104,9 +104,7 @@ def browser_fetcher(
 
     fetcher = BrowserFetcher(
         source,
-        bulkhead=pool.bulkhead(
-            source, kind, is_proxied=ring is not None, reachable=(account.host,) if account else policy.hosts
-        ),
+        bulkhead=pool.bulkhead(source, kind, Egress(hosts=policy.hosts, proxy=account.host if account else "")),
         policy=policy,
         browsing=BrowserPolicy(
             modes=modes,

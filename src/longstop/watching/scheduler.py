@@ -8,34 +8,29 @@ from math import inf
 from uuid import uuid4
 
 from longstop.clock import Moment
-from longstop.errors import CircuitOpen, PageNotFound, ResourcesExhausted, SourceError, SourceRefused, StorageError
+from longstop.errors import StorageError
 from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase, Priority, priority_of
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.held import HeldMatch
 from longstop.sources.base import Line, Listing
 from longstop.storage.base import Finding
 from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchEnded
-from longstop.telemetry.events.processes import MachineLacked, TaskFailed
-from longstop.telemetry.events.sources import ListingFailed, ListingRead
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.sources import ListingRead
 from longstop.telemetry.events.upkeep import StoreFailed
-from longstop.watching.cadence import EARLY, listing_interval
+from longstop.watching.cadence import listing_interval
 from longstop.watching.discovery import sort_out
 from longstop.watching.dispatcher import Dispatcher, Work
 from longstop.watching.doorman import Doorman
 from longstop.watching.finished import Finished
+from longstop.watching.listings import UNLISTED_FACTOR, Listings
 from longstop.watching.ownership import take
-from longstop.watching.pace import Pace
 from longstop.watching.requests import ResourceType, ScrapeRequest
 from longstop.watching.restarts import RestartReason
 from longstop.watching.watcher import Hold, Surroundings, Watcher
 
-#: How often a match is asked for by itself while its listing cannot be read, in multiples of the usual interval.
-UNLISTED_FACTOR = 4.0
 #: After a silence all matches want to be looked at: their looks begin spread over this many seconds.
 SPREAD_SECONDS = 2.0
-#: All matches depend on the listing: while it is read well after a bad spell, it is asked at most so many times more
-#: rarely.
-SLOWEST_GOOD_LISTING = 2.0
 
 #: Reasons to begin anew that say nothing against what is asked with.
 _WITHOUT_RENEWAL = frozenset({RestartReason.LIFETIME, RestartReason.ASKED, RestartReason.RECYCLED})
@@ -82,18 +77,7 @@ class Scheduler:
         self._nudged = asyncio.Event()
         #: One at a time makes a watcher: two for one match would take it from each other.
         self._adopting = asyncio.Lock()
-        self._listed: Moment | None = None
-        self._pace = Pace()
-        #: The listing that is asked for at this moment.
-        self._asking: asyncio.Task[Listing] | None = None
-        #: When it was asked for: an age counts from the question, however late the answer is.
-        self._asked = self._began = Moment.of(around.clock)
-        #: Not asked for before this moment, since it failed.
-        self._list_again_at = 0.0
-        #: Whether it was refused: then the matches are left alone too.
-        self._is_refused = False
-        #: Whether the last listing was not read, so that everybody is waiting for the next.
-        self._was_silent = True
+        self._listings = Listings(source, asker=asker, bus=around.bus, clock=around.clock, cadence=self._cadence)
 
     def adopt(self, state: HeldMatch) -> Watcher:
         """Begin to watch a match from its durable base."""
@@ -122,12 +106,12 @@ class Scheduler:
     @property
     def listed_at(self) -> datetime | None:
         """Return when the listing was last read."""
-        return self._listed.wall if self._listed else None
+        return self._listings.read_at
 
     @property
     def unlisted_seconds(self) -> float:
         """Return how long ago that was; before the first time, for how long it has been waited for."""
-        return self._clock.monotonic() - (self._listed or self._began).monotonic
+        return self._listings.unread_seconds
 
     def hear_of(self, page: str) -> None:
         """Look at once at the match whose open page was told of a change: a sign of it, never the change itself."""
@@ -206,9 +190,7 @@ class Scheduler:
     def rest(self) -> None:
         """Ask the site nothing more, from this moment on."""
         self._is_resting = True
-        if self._asking is not None:
-            self._asking.cancel()
-            self._asking = None
+        self._listings.drop()
         for watcher in self._watchers.values():
             watcher.hold(Hold.SOURCE)
 
@@ -218,7 +200,7 @@ class Scheduler:
 
     def wake(self) -> None:
         """Go on with the site; all its matches begin anew, spread over a while."""
-        self._is_resting, self._was_silent = False, True
+        self._is_resting, self._listings.is_awaited = False, True
         for watcher in self._watchers.values():
             watcher.release(Hold.SOURCE)
         self._nudged.set()
@@ -228,8 +210,7 @@ class Scheduler:
         try:
             await self._run()
         finally:
-            if self._asking is not None:
-                self._asking.cancel()
+            self._listings.drop()
 
     async def _run(self) -> None:
         while True:
@@ -253,66 +234,23 @@ class Scheduler:
         if self._is_resting:
             return self._cadence.discovery
         self._mend()
-        try:
-            listing = await self._listing()
-        except SourceError as error:
-            self._was_silent, self._is_refused = True, isinstance(error, SourceRefused)
-            self._after_silence(error)
-            listing = None
+        listing = await self._listings.next()
         if listing is None:
-            if not self._is_refused:
+            if not self._listings.is_refused:
                 self._look_without_listing()
             return self._cadence.live
-        await self._sort(listing, self._asked)
+        await self._sort(listing, self._listings.asked)
         self._mend()
-        self._was_silent = self._is_refused = False
-        self._pace = self._pace.after(self._clock.monotonic(), errors=0, calm_after=self._cadence.calm_after)
-        slowed = self._cadence.live * min(self._pace.factor, SLOWEST_GOOD_LISTING)
-        return max(slowed, self._quiet()) if self._pace.factor > 1 else self._quiet()
+        self._listings.settle()
+        return self._listings.distance(self._usual_distance())
 
-    def _quiet(self) -> float:
+    def _usual_distance(self) -> float:
         resting = (Phase.PAUSED, Phase.ARCHIVED)
         tempos = (each.tempo for each in self._watchers.values() if each.state.row.phase not in resting)
         return listing_interval(tempos, self._cadence)
 
-    def _after_silence(self, error: SourceError) -> None:
-        """Take note of a listing that was not read, and when to ask again; the matches do not wait for that."""
-        if isinstance(error, ResourcesExhausted):
-            self._bus.emit(MachineLacked(resource=error.resource, subject=f"the listing of {self._source}"))
-        if isinstance(error, CircuitOpen):
-            return
-        self._bus.emit(
-            ListingFailed(
-                source=self._source, error_type=type(error).__name__, error_message=str(error), page=error.page
-            )
-        )
-        if error.is_canary:
-            return
-        self._pace = self._pace.after(
-            self._clock.monotonic(), errors=1 + error.retries, calm_after=self._cadence.calm_after
-        )
-        slowed = self._cadence.live * self._pace.factor
-        # A turn that comes a moment early is not to be lost for a whole one.
-        distance = self._cadence.not_found if isinstance(error, PageNotFound) else slowed - EARLY * self._cadence.live
-        self._list_again_at = self._clock.monotonic() + distance
-
-    async def _listing(self) -> Listing | None:
-        """Return the listing; `None` while it is not asked for, or takes so long that the matches must not wait."""
-        if self._clock.monotonic() < self._list_again_at:
-            return None
-        if self._asking is None:
-            self._asked = Moment.of(self._clock)
-            self._asking = asyncio.create_task(self._asker.listing(), name=f"listing of {self._source}")
-        asked = self._asking
-        done, _ = await asyncio.wait({asked}, timeout=self._cadence.live * UNLISTED_FACTOR)
-        if not done:
-            return None
-        self._asking = None
-        return None if asked.cancelled() else asked.result()
-
     async def _sort(self, listing: Listing, asked: Moment) -> None:
         """Take a listing in: accept, discover, look, let go."""
-        self._listed = asked
         plan = sort_out(
             listing,
             watched=self._watchers,
@@ -352,7 +290,7 @@ class Scheduler:
     def _start(self, due: Iterable[Watcher]) -> None:
         """Have the matches looked at, the most urgent first; after a silence not all at once."""
         ordered = sorted(due, key=self._urgency)
-        step = SPREAD_SECONDS / len(ordered) if self._was_silent and ordered else 0.0
+        step = SPREAD_SECONDS / len(ordered) if self._listings.is_awaited and ordered else 0.0
         for place, watcher in enumerate(ordered):
             self._submit(watcher, watcher.look, self._clock.monotonic() + place * step)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from longstop.errors import PageNotFound, SourceFailed, SourceRefused, StorageError
+from longstop.errors import PageNotFound, SourceRefused, StorageError
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.telemetry.events.matches import MatchGone
 from tests.crex_site import OUT_OF_ORDER, SiteMatch
@@ -91,58 +91,6 @@ def test_the_open_findings_of_all_matches_are_told_together() -> None:
     run(running.run(10))
 
     assert [finding.kind for finding in running.scheduler.findings] == ["mismatch", "mismatch"]
-
-
-@pytest.mark.req("FLD-5")
-@pytest.mark.parametrize("answer", [OUT_OF_ORDER, b"<html>", b"[]", b'{"M1": 1}'], ids=["503", "html", "list", "junk"])
-def test_a_listing_that_fails_changes_nothing_and_is_no_empty_one(answer: Any) -> None:
-    running = Running(match("M1", "1"))
-
-    def fail() -> None:
-        running.site.faults[LIST] = answer
-        running.site.asked.clear()
-
-    script(running, (4.0, fail), until=30.0)
-
-    assert 5 <= len(running.sink.named("listing.failed")) <= 8
-    assert running.row("M1").record.phase is Phase.ACTIVE
-
-
-def test_while_only_the_listing_is_broken_matches_are_asked_for_one_by_one() -> None:
-    one = match("M1", "1")
-    running = Running(one)
-
-    def fail() -> None:
-        running.site.faults[LIST] = OUT_OF_ORDER
-        one.bowl("4")
-
-    script(running, (4.0, fail), until=60.0)
-
-    assert len(running.store.history[1]) == 2
-    assert running.age("M1", 60.0) < 13
-
-
-def test_the_loop_goes_on_when_the_listing_is_back() -> None:
-    one = match("M1", "1")
-    running = Running(one)
-
-    def mend() -> None:
-        running.site.faults.clear()
-        one.bowl("4")
-
-    script(running, (4.0, lambda: running.site.faults.update({LIST: OUT_OF_ORDER})), (20.0, mend), until=25.0)
-
-    assert len(running.store.history[1]) == 2
-    assert running.age("M1", 25.0) < 6
-
-
-def test_a_site_that_fails_at_the_start_is_asked_again_soon() -> None:
-    running = Running(match("M1", "1"))
-    running.site.faults[LIST] = OUT_OF_ORDER
-
-    script(running, (1.0, running.site.faults.clear), until=5.0)
-
-    assert len(running.store.history[1]) == 1
 
 
 @pytest.mark.req("FLD-5")
@@ -268,18 +216,6 @@ def test_a_match_is_not_put_away_before_its_day_is_over() -> None:
     assert running.row("M1").record.phase is Phase.COMPLETED
 
 
-def test_the_list_is_asked_often_in_play_and_seldom_after_it() -> None:
-    one = match("M1", "1")
-    running = Running(one)
-
-    def finish() -> None:
-        one.headline = "Reds won by 3 runs"
-
-    script(running, (10.0, finish), (70.0, running.site.asked.clear), until=670.0)
-
-    assert running.site.count(LIST) == 10
-
-
 @pytest.mark.req("MON-2")
 def test_live_matches_go_first() -> None:
     done, live = match("M1", "1"), match("M2", "1")
@@ -384,7 +320,6 @@ def test_names_that_come_after_the_end_are_still_learnt() -> None:
     assert running.store.rows[1].title.startswith("Reds vs Blues")
 
 
-@pytest.mark.req("FLD-5")
 def vanishing(one: SiteMatch) -> tuple[Running, Callable[[], None]]:
     running = Running(one)
 
@@ -505,25 +440,3 @@ def test_however_often_a_page_speaks_its_match_is_looked_at_once_a_second() -> N
     script(running, *((4.0 + tenth / 10, chatter) for tenth in range(30)), until=7.0)
 
     assert 3 <= pages_asked(running, "M1") <= 6
-
-
-def test_a_list_that_fails_for_long_is_asked_rarely_and_its_matches_as_before() -> None:
-    one, two = match("M1", "1"), match("M2", "1")
-    running = Running(one, two)
-    ages: list[float] = []
-
-    def fail() -> None:
-        running.site.faults[LIST] = SourceFailed("500")
-        running.site.asked.clear()
-
-    def note() -> None:
-        now = asyncio.get_running_loop().time()
-        ages.append(max(running.age("M1", now), running.age("M2", now)))
-        if len(ages) % 5 == 0:
-            one.bowl("1")
-            two.bowl("2")
-
-    script(running, (5.0, fail), *((20.0 + second, note) for second in range(0, 280, 2)), until=300.0)
-
-    assert max(ages) < 16
-    assert 10 < running.site.count(LIST) < 40

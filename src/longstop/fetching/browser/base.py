@@ -62,6 +62,27 @@ class BrowserKind(StrEnum):
     HEADED = "headed"
 
 
+class Egress(Struct, frozen=True, kw_only=True):
+    """The ways out of a browser: to a site's hosts, or to a proxy and nowhere else."""
+
+    #: The site's hosts, with or without a port; without any, every host is found.
+    hosts: tuple[str, ...] = ()
+    #: The proxy's host; empty without one. Names are looked up there, so that no other host has to be found here.
+    proxy: str = ""
+
+    @property
+    def is_proxied(self) -> bool:
+        """Whether nothing may leave without the proxy."""
+        return bool(self.proxy)
+
+    @property
+    def reachable(self) -> tuple[str, ...]:
+        return (self.proxy,) if self.proxy else self.hosts
+
+
+ANYWHERE = Egress()
+
+
 class Mode(StrEnum):
     """A way to read a source, the dearest first."""
 

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, BrowserContext, CDPSession, Playwright
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.base import BrowserKind, Usage
+from longstop.fetching.browser.base import ANYWHERE, BrowserKind, Egress, Usage
 from longstop.fetching.browser.chromium import launch_arguments
 from longstop.fetching.browser.closing import BROWSER_SECONDS, DRIVER_SECONDS, LACKING, Ladder, end_family, gone, went
 from longstop.fetching.browser.display import Display
@@ -55,10 +55,7 @@ class EnginePlan(Struct, frozen=True, kw_only=True):
     is_process_per_site: bool = False
     #: Whether we start Chromium ourselves and talk to it through its debugging port.
     is_cdp: bool = False
-    #: Whether nothing may leave without a proxy.
-    is_proxied: bool = False
-    #: The only hosts, with or without a port, that it can find; empty for all.
-    reachable: tuple[str, ...] = ()
+    egress: Egress = ANYWHERE
     #: The display to use; empty starts one where it is needed.
     display: str = ""
     #: What the browser sees of our environment.
@@ -250,7 +247,7 @@ class Engine:
             args=self._arguments(),
             ignore_default_args=["--disable-popup-blocking"],
             env={**await self._environment()},
-            proxy={"server": _NOWHERE, "bypass": "<-loopback>"} if self.plan.is_proxied else None,
+            proxy={"server": _NOWHERE, "bypass": "<-loopback>"} if self.plan.egress.is_proxied else None,
             handle_sigint=False,
             handle_sigterm=False,
             handle_sighup=False,
@@ -262,7 +259,8 @@ class Engine:
         assert self._playwright is not None  # noqa: S101 - it was started just before
         self._profile = tempfile.mkdtemp(prefix="longstop-profile-")
         headless = [] if self.plan.kind is BrowserKind.HEADED else ["--headless"]
-        nowhere = [f"--proxy-server={_NOWHERE}", "--proxy-bypass-list=<-loopback>"] if self.plan.is_proxied else []
+        is_proxied = self.plan.egress.is_proxied
+        nowhere = [f"--proxy-server={_NOWHERE}", "--proxy-bypass-list=<-loopback>"] if is_proxied else []
         self._own = await asyncio.create_subprocess_exec(
             self.plan.program,
             *(*self._arguments(), *headless, *nowhere, "--remote-debugging-port=0", "--no-default-browser-check"),
@@ -290,7 +288,7 @@ class Engine:
     def _arguments(self) -> list[str]:
         plan = self.plan
         arguments = launch_arguments(
-            is_root=plan.is_root, is_process_per_site=plan.is_process_per_site, reachable=plan.reachable
+            is_root=plan.is_root, is_process_per_site=plan.is_process_per_site, reachable=plan.egress.reachable
         )
         return list(arguments)
 

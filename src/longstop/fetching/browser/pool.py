@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.base import BrowserCensus, BrowserKind
+from longstop.fetching.browser.base import ANYWHERE, BrowserCensus, BrowserKind, Egress
 from longstop.fetching.browser.bulkhead import Bulkhead, BulkheadPolicy
 from longstop.fetching.browser.chromium import PROGRAMS, find_chromium
 from longstop.fetching.browser.events import BrowserUnsandboxed, OrphanKilled
@@ -69,19 +69,13 @@ class BrowserPool:
         self._programs = {name for names in PROGRAMS.values() for name in names} | {"chrome", "chrome_crashpad_handler"}
         become_subreaper()
 
-    def bulkhead(
-        self, source: str, kind: BrowserKind, *, is_proxied: bool = False, reachable: tuple[str, ...] = ()
-    ) -> Bulkhead:
-        """Return the bulkhead of a source; its browser is started by the first who needs it.
-
-        The hosts that are reachable are the site's, or the proxy's alone; without any, all are.
-        """
+    def bulkhead(self, source: str, kind: BrowserKind, egress: Egress = ANYWHERE) -> Bulkhead:
+        """Return the bulkhead of a source; its browser is started by the first who needs it."""
         before, self._kinds[source] = self._kinds.get(source, kind), kind
         if source not in self._bulkheads:
 
             async def start(generation: int) -> Engine:
-                kind = self._kinds[source]
-                return await self._engine(source, kind, generation, is_proxied=is_proxied, reachable=reachable)
+                return await self._engine(source, self._kinds[source], egress, generation)
 
             self._bulkheads[source] = Bulkhead(source, start=start, policy=self._plan.bulkhead, bus=self._bus)
         elif before is not kind:
@@ -141,9 +135,7 @@ class BrowserPool:
         if self.meter is not None:
             self.meter.flush()
 
-    async def _engine(
-        self, source: str, kind: BrowserKind, generation: int, *, is_proxied: bool, reachable: tuple[str, ...]
-    ) -> Engine:
+    async def _engine(self, source: str, kind: BrowserKind, egress: Egress, generation: int) -> Engine:
         # Loaded by the first who needs a browser: a scraper must be back within a second after a crash.
         from longstop.fetching.browser.engine import Engine, EnginePlan
 
@@ -161,8 +153,7 @@ class BrowserPool:
             is_root=is_root,
             is_process_per_site=self._plan.is_process_per_site,
             is_cdp=self._plan.is_cdp,
-            is_proxied=is_proxied,
-            reachable=reachable,
+            egress=egress,
             display=environment.get("DISPLAY", ""),
             environment={name: environment[name] for name in _PASSED_ON if name in environment},
         )

@@ -1,0 +1,113 @@
+"""One source's listing: asked for once at a time, and more rarely while it fails; no match waits for it for long."""
+
+import asyncio
+from datetime import datetime
+
+from longstop.clock import Clock, Moment
+from longstop.errors import CircuitOpen, PageNotFound, ResourcesExhausted, SourceError, SourceRefused
+from longstop.pipeline.ask import Asker
+from longstop.sources.base import Listing
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.processes import MachineLacked
+from longstop.telemetry.events.sources import ListingFailed
+from longstop.watching.cadence import EARLY, Cadence
+from longstop.watching.pace import Pace
+
+#: How long the matches wait for a listing that is under way, and how often each is asked for by itself without one:
+#: in multiples of the usual interval.
+UNLISTED_FACTOR = 4.0
+#: All matches depend on the listing: while it is read well after a bad spell, it is asked at most so many times more
+#: rarely.
+SLOWEST_GOOD_LISTING = 2.0
+
+
+class Listings:
+    """Brings the listings of one source, one after the other."""
+
+    def __init__(self, source: str, *, asker: Asker, bus: Bus, clock: Clock, cadence: Cadence) -> None:
+        self._source = source
+        self._asker = asker
+        self._bus, self._clock, self._cadence = bus, clock, cadence
+        self._asking: asyncio.Task[Listing] | None = None
+        #: When the last one was asked for: an age counts from the question, however late the answer is.
+        self.asked = self._began = Moment.of(clock)
+        self._read: Moment | None = None
+        #: Not asked for before this moment, since it failed.
+        self._again_at = 0.0
+        self._pace = Pace()
+        #: Whether the last one was refused: then the matches are left alone too.
+        self.is_refused = False
+        #: Whether the last one was not read, so that everybody is waiting for the next.
+        self.is_awaited = True
+
+    @property
+    def read_at(self) -> datetime | None:
+        """Return when a listing was last read."""
+        return self._read.wall if self._read else None
+
+    @property
+    def unread_seconds(self) -> float:
+        """Return how long ago that was; before the first time, for how long it has been waited for."""
+        return self._clock.monotonic() - (self._read or self._began).monotonic
+
+    async def next(self) -> Listing | None:
+        """Return a listing; `None` while there is none, or it takes so long that the matches must not wait."""
+        if self._clock.monotonic() < self._again_at:
+            return None
+        try:
+            listing = await self._ask()
+        except SourceError as error:
+            self.is_awaited, self.is_refused = True, isinstance(error, SourceRefused)
+            self._take_note(error)
+            return None
+        if listing is not None:
+            self._read = self.asked
+        return listing
+
+    def settle(self) -> None:
+        """Take note that the last one was read and sorted out: nobody is waiting any more."""
+        self.is_awaited = self.is_refused = False
+        self._pace = self._pace.after(self._clock.monotonic(), errors=0, calm_after=self._cadence.calm_after)
+
+    def distance(self, usual: float) -> float:
+        """Return the seconds to the next one, which is usually so far away; after a bad spell it is further."""
+        if self._pace.factor <= 1:
+            return usual
+        return max(usual, self._cadence.live * min(self._pace.factor, SLOWEST_GOOD_LISTING))
+
+    def drop(self) -> None:
+        """Let go of the one that is under way."""
+        if self._asking is not None:
+            self._asking.cancel()
+            self._asking = None
+
+    async def _ask(self) -> Listing | None:
+        if self._asking is None:
+            self.asked = Moment.of(self._clock)
+            self._asking = asyncio.create_task(self._asker.listing(), name=f"listing of {self._source}")
+        asking = self._asking
+        done, _ = await asyncio.wait({asking}, timeout=self._cadence.live * UNLISTED_FACTOR)
+        if not done:
+            return None
+        self._asking = None
+        return None if asking.cancelled() else asking.result()
+
+    def _take_note(self, error: SourceError) -> None:
+        """Say that a listing was not read, and settle when to ask again; the matches do not wait for that."""
+        if isinstance(error, ResourcesExhausted):
+            self._bus.emit(MachineLacked(resource=error.resource, subject=f"the listing of {self._source}"))
+        if isinstance(error, CircuitOpen):
+            return
+        self._bus.emit(
+            ListingFailed(
+                source=self._source, error_type=type(error).__name__, error_message=str(error), page=error.page
+            )
+        )
+        if error.is_canary:
+            return
+        now = self._clock.monotonic()
+        self._pace = self._pace.after(now, errors=1 + error.retries, calm_after=self._cadence.calm_after)
+        slowed = self._cadence.live * self._pace.factor
+        # A turn that comes a moment early is not to be lost for a whole one.
+        distance = self._cadence.not_found if isinstance(error, PageNotFound) else slowed - EARLY * self._cadence.live
+        self._again_at = now + distance
