@@ -215,6 +215,21 @@ async def test_asked_twice_it_ends_now(tmp_path: Path) -> None:
         assert not [each for each in family if is_alive(each)]
 
 
+@pytest.mark.req("FR-005")
+async def test_however_often_it_is_asked_its_exit_code_says_why_it_ended(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    async with up(environ, log) as process:
+        await until(lambda: started(log, "api")() and started(log, "scraper")(), "it starts")
+
+        while process.returncode is None:  # also in the moments in which there is nothing left to stop
+            process.terminate()
+            await asyncio.sleep(0.001)
+
+        assert process.returncode == Exit.FORCED
+
+
 @asynccontextmanager
 async def stubborn(folder: Path, stop_within: float) -> AsyncIterator[tuple[Process, list[psutil.Process]]]:
     log = folder / "log"

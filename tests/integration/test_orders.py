@@ -13,6 +13,7 @@ from longstop.model.match import Phase
 from longstop.storage.commands import CommandBook, Question
 from longstop.supervision.admission import Refusal as Full
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.processes import MachineLacked, TaskFailed
 from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
 from longstop.watching.cadence import Cadence
 from longstop.watching.orders import Orders
@@ -44,6 +45,8 @@ class Desk:
         self.room = MemoryRoom()
         self.sink = MemorySink()
         self.recycled: list[str] = []
+        #: What all recycles but the first meet.
+        self.error: Exception = StorageError("the second one fails")
         self.orders: Orders
 
     async def start(self) -> None:
@@ -61,7 +64,7 @@ class Desk:
 
     async def recycle(self, why: str) -> None:
         if self.recycled:
-            raise StorageError("the second one fails")
+            raise self.error
         self.recycled.append(why)
 
     async def ask(self, kind: CommandKind, argument: str = "") -> Command:
@@ -232,6 +235,29 @@ async def test_what_fails_says_so_and_the_next_one_is_done(desk: Desk) -> None:
     await eventually(lambda: len(desk.sink.named(CommandAnswered.name)) == 3)
     told = [event for event in desk.sink.named(CommandAnswered.name) if isinstance(event, CommandAnswered)]
     assert [event.state for event in told] == ["done", "failed", "done"]
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "sentence"),
+    [
+        (KeyError("x"), TaskFailed, "This met a bug; it is in the log as task.failed."),
+        (
+            RuntimeError("can't start new thread"),
+            MachineLacked,
+            "This could not be done: this machine has no processes left for us.",
+        ),
+    ],
+    ids=["a bug", "a lack"],
+)
+async def test_a_command_that_this_machine_lacks_something_for_is_told_from_a_bug(
+    desk: Desk, error: Exception, told: type, sentence: str
+) -> None:
+    desk.error = error
+    await desk.ask(CommandKind.RECYCLE)
+    answer = await desk.ask(CommandKind.RECYCLE)
+
+    assert (answer.state, answer.answer) == (CommandState.FAILED, sentence)
+    assert [type(event) for event in desk.sink.events if isinstance(event, TaskFailed | MachineLacked)] == [told]
 
 
 async def test_a_file_that_cannot_be_read_is_told_once_and_the_watching_goes_on(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from longstop.clock import Clock
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.lacks import failure_of
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class Glance(Generic[T]):
         except StorageError:
             return  # its age says it
         except Exception as error:  # a bug in one answer must not leave all later ones unasked
-            self._bus.emit(TaskFailed.by(error, task=f"glance at {self._what}"))
+            self._bus.emit(failure_of(error, f"glance at {self._what}"))
         finally:
             self._asking_since = None
 

@@ -24,7 +24,7 @@ from longstop.supervision.leaps import LeapWatch
 from longstop.supervision.meter import Meter
 from longstop.supervision.shares import Watched, match_costs
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.lacks import failure_of
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
 
@@ -129,7 +129,7 @@ class Caring:
         except RestartNeeded:
             raise
         except Exception as error:  # a bug in the care must not end the watching, nor the sign of life
-            self._bus.emit(TaskFailed.by(error, task="care"))
+            self._bus.emit(failure_of(error, "care"))
 
     def beat(self) -> NodeBeat:
         now, standing, rates = Moment.of(self._clock), self._caretaker.standing, self._listeners.rates.rates()

@@ -12,7 +12,7 @@ from longstop.doctor.holders import listener_on
 from longstop.fetching.browser.pool import BrowserPool
 from longstop.settings import Prometheus
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.lacks import failure_of
 from longstop.telemetry.metrics import Metrics, Reading, Watched
 from longstop.telemetry.serving import plainly, serve_metrics
 from longstop.watching.dispatcher import Dispatcher
@@ -105,5 +105,5 @@ async def _sample(metrics: Metrics, watching: Watching, bus: Bus, clock: Clock) 
         try:
             metrics.sample(watching().records, Moment.of(clock))
         except Exception as error:  # a bug in the metrics must neither end the watching nor be silent
-            bus.emit(TaskFailed.by(error, task="metrics"))
+            bus.emit(failure_of(error, "metrics"))
         await asyncio.sleep(SAMPLE_SECONDS)

@@ -30,8 +30,7 @@ from longstop.supervision.remedy import Remedy, counted, remedy
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovering, HealthRestored
-from longstop.telemetry.events.processes import TaskFailed
-from longstop.telemetry.lacks import Shortage
+from longstop.telemetry.lacks import Shortage, failure_of
 
 #: A recycle that takes longer than this hangs itself.
 RECYCLE_WITHIN_SECONDS = 30.0
@@ -133,7 +132,7 @@ class Caretaker:
             async with asyncio.timeout(RECYCLE_WITHIN_SECONDS):
                 await self._recycle(reason, match_ids)
         except Exception as error:  # what it did so far may help all the same: the outcome is looked for
-            self._bus.emit(TaskFailed.by(error, task="recycle"))
+            self._bus.emit(failure_of(error, "recycle"))
 
     def _see_outcome(self, recycling: _Recycling, sample: Sample, now: float) -> None:
         read = self._freshness.read_since(recycling.match_ids, recycling.began)

@@ -9,7 +9,8 @@ from longstop.model.recovery import RecoveryKind
 from longstop.supervision.keeper import Keeper
 from longstop.supervision.memory import HIGH_SHARE, MEGABYTE, Act, MemoryLimits, MemoryWatch
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import MemoryEased, MemoryExceeded, MemoryHigh, TaskFailed
+from longstop.telemetry.events.processes import MemoryEased, MemoryExceeded, MemoryHigh
+from longstop.telemetry.lacks import failure_of
 
 LOOK_SECONDS = 2.0
 
@@ -101,4 +102,4 @@ class Weighing:
         try:
             await keeper.renew(kind, reason, within=within)
         except Exception as error:
-            self._bus.emit(TaskFailed.by(error, task=f"renew {keeper.name}"))
+            self._bus.emit(failure_of(error, f"renew {keeper.name}"))

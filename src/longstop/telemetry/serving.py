@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import TaskFailed
 from longstop.telemetry.events.upkeep import MetricsServed, MetricsUnserved
+from longstop.telemetry.lacks import failure_of
 
 #: A request's head; ours has no use for more.
 MAX_HEAD_BYTES = 8192
@@ -95,7 +95,7 @@ class _Desk:
         try:
             return _http("200 OK", await self._page())
         except Exception as error:  # a bug in the metrics must neither end the watching nor be silent
-            self._bus.emit(TaskFailed.by(error, task="metrics"))
+            self._bus.emit(failure_of(error, "metrics"))
             return _http("500 Internal Server Error", b"Something went wrong here; it has been recorded.\n")
 
 

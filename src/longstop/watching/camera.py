@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 from longstop.clock import Clock
 from longstop.errors import LongstopError
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import TaskFailed
 from longstop.telemetry.events.upkeep import PictureKept
+from longstop.telemetry.lacks import failure_of
 
 #: From the wish to the file.
 PICTURE_SECONDS = 10.0
@@ -67,7 +67,7 @@ class Camera:
         except (TimeoutError, LongstopError):
             return  # a picture is good to have; the error that it belongs to is told anyway
         except Exception as error:
-            self._bus.emit(TaskFailed.by(error, task=f"picture of {self._source}"))
+            self._bus.emit(failure_of(error, f"picture of {self._source}"))
             return
         if path is not None:
             self._bus.emit(PictureKept(source=self._source, page=path))

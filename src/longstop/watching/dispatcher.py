@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from longstop.clock import Clock
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.lacks import failure_of
 from longstop.watching.requests import ScrapeQueue, ScrapeRequest
 
 Work = Callable[[], Awaitable[None]]
@@ -55,7 +55,7 @@ class Dispatcher:
         try:
             await self._work.pop(request.request_id)()
         except Exception as error:  # a bug in one match's work must not end the watching of the others
-            self._bus.emit(TaskFailed.by(error, task=f"look at {request.ref}"))
+            self._bus.emit(failure_of(error, f"look at {request.ref}"))
         finally:
             self._free += 1
             self._queue.done(request)

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 
 from longstop.clock import Clock
-from longstop.errors import LongstopError, PageNotFound, SourceError, StorageError
+from longstop.errors import LongstopError, PageNotFound, ResourcesExhausted, SourceError, StorageError
 from longstop.model.command import (
     DONE_WITHIN_SECONDS,
     Command,
@@ -25,8 +25,9 @@ from longstop.sources.addresses import host_of
 from longstop.storage.commands import CommandBook
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.processes import MachineLacked
 from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
+from longstop.telemetry.lacks import failure_of
 from longstop.watching.scheduler import Scheduler
 from longstop.watching.watcher import Watcher
 
@@ -138,7 +139,10 @@ class Orders:
         except LongstopError as error:
             return _failed(f"This could not be done: {error}.")
         except Exception as error:  # a bug in one command must end neither the others nor the watching
-            self._bus.emit(TaskFailed.by(error, task=f"command {command.kind}"))
+            told = failure_of(error, f"command {command.kind}")
+            self._bus.emit(told)
+            if isinstance(told, MachineLacked):
+                return _failed(f"This could not be done: {ResourcesExhausted(told.resource)}.")
             return _failed("This met a bug; it is in the log as task.failed.")
 
     async def _do(self, command: Command) -> str:

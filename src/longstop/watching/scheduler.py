@@ -15,9 +15,9 @@ from longstop.pipeline.held import HeldMatch
 from longstop.sources.base import Line, Listing
 from longstop.storage.base import Finding
 from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchEnded
-from longstop.telemetry.events.processes import TaskFailed
 from longstop.telemetry.events.sources import ListingRead
 from longstop.telemetry.events.upkeep import StoreFailed
+from longstop.telemetry.lacks import failure_of
 from longstop.watching.cadence import listing_interval
 from longstop.watching.discovery import sort_out
 from longstop.watching.dispatcher import Dispatcher, Work
@@ -218,7 +218,7 @@ class Scheduler:
             try:
                 pause = await self._turn()
             except Exception as error:  # a bug here must not stop the watching; it is shown with its trace
-                self._bus.emit(TaskFailed.by(error, task=f"scheduler {self._source}"))
+                self._bus.emit(failure_of(error, f"scheduler {self._source}"))
                 pause = self._cadence.live
             await self._nap(started + pause - self._clock.monotonic())
 

@@ -8,7 +8,7 @@ import pytest
 
 from longstop.errors import BrowserLost
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.processes import MachineLacked, TaskFailed
 from longstop.telemetry.events.upkeep import PictureKept
 from longstop.testing import VirtualClock, run_virtual
 from longstop.watching.camera import PICTURE_SECONDS, Camera
@@ -108,9 +108,14 @@ def test_a_picture_that_cannot_be_had_is_no_trouble(answer: Exception | None) ->
     assert (studio.album.kept, studio.sink.events) == ([], [])
 
 
-def test_a_bug_in_the_taking_is_told_and_ends_nothing() -> None:
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(ZeroDivisionError(), TaskFailed), (RuntimeError("can't start new thread"), MachineLacked)],
+    ids=["a bug", "a lack"],
+)
+def test_what_goes_wrong_in_the_taking_is_told_and_ends_nothing(error: Exception, told: type) -> None:
     async def picture(_address: str) -> bytes:
-        raise ZeroDivisionError
+        raise error
 
     async def scenario() -> Studio:
         studio = Studio(picture)
@@ -118,7 +123,7 @@ def test_a_bug_in_the_taking_is_told_and_ends_nothing() -> None:
         await asyncio.sleep(1)
         return studio
 
-    assert [type(event) for event in run_virtual(scenario()).sink.events] == [TaskFailed]
+    assert [type(event) for event in run_virtual(scenario()).sink.events] == [told]
 
 
 def test_a_camera_that_is_closed_gives_up_its_picture() -> None:
