@@ -57,7 +57,7 @@ async def _measure(matches: int, seconds: float, *, is_direct: bool) -> tuple[di
         options = StageOptions(simulate=("--matches", str(matches)), keep=Path(home) / "data", settings={})
         async with staged(options) as stage:
             began = monotonic()
-            await wait_until_synced(stage, since=SystemClock().now(), within=SETTLE_WITHIN)
+            await wait_until_synced(stage, since=monotonic(), within=SETTLE_WITHIN)
             in_sync_s = monotonic() - began
             say(f"in sync after {in_sync_s:.1f} s")
             if is_direct:

@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from bench.frame import Report, rounded, say
 from bench.tree import held, spent
-from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.model.match import Sport
@@ -81,7 +80,7 @@ async def watched(mode: Mode, trial: Trial) -> tuple[dict[str, Any], Sequence[st
         )
         async with staged(options) as stage:
             began = monotonic()
-            await wait_until_synced(stage, since=SystemClock().now(), within=SETTLE_WITHIN)
+            await wait_until_synced(stage, since=monotonic(), within=SETTLE_WITHIN)
             in_sync_s = monotonic() - began
             say(f"in sync after {in_sync_s:.1f} s")
             await asyncio.sleep(SETTLE_SECONDS)

@@ -22,7 +22,6 @@ from bench.chaos.ladders import read_events
 from bench.frame import Report, rounded, run, say
 from bench.soak_sample import Sample, ask, take
 from bench.soak_trend import Course, Trend, trend
-from longstop.clock import SystemClock
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.simulator.judge import Verdict
 from longstop.storage.connection import WAL_SIZE_LIMIT_BYTES
@@ -65,7 +64,7 @@ async def soak(seconds: float, raw: Path | None = None) -> Report:
     say(f"starting {MATCHES} matches at {speed:g} times the real speed")
     load = os.getloadavg()[0]
     async with staged(options) as stage:
-        await wait_until_synced(stage, since=SystemClock().now(), within=SETTLE_WITHIN)
+        await wait_until_synced(stage, since=monotonic(), within=SETTLE_WITHIN)
         say("in sync; now it runs and is looked at")
         samples = await _watch(stage, seconds)
         deaths = len(read_events(stage.log, "process.died", "process.renewed"))

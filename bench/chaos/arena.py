@@ -101,8 +101,9 @@ async def in_arena(plan: Plan, trouble: Callable[[Arena], Awaitable[Figures]]) -
         data = Path(home) / "data"
         say(f"starting {plan.matches} matches at {plan.speed:g} times the real speed")
         async with staged(plan.stage(data)) as stage, AsyncExitStack() as beside:
+            began = monotonic()
             arena = Arena(stage=stage, began=SystemClock().now(), beside=beside)
-            await wait_until_synced(stage, since=arena.began, within=SETTLE_WITHIN)
+            await wait_until_synced(stage, since=began, within=SETTLE_WITHIN)
             say("in sync; now things go wrong")
             measured = await trouble(arena)
             await stage.simulator.delete("/_sim/faults")

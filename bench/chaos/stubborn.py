@@ -16,7 +16,6 @@ import psutil
 
 from bench.chaos.arena import Figures
 from bench.frame import Report, rounded, say
-from longstop.clock import SystemClock
 from longstop.fetching.browser.base import BrowserKind
 from longstop.supervision.exits import Exit
 from longstop.trial.settle import wait_until_synced
@@ -39,7 +38,7 @@ async def stubborn(*, seed: int, minutes: float) -> Report:
             settings={},
         )
         async with staged(options) as stage:
-            await wait_until_synced(stage, since=SystemClock().now())
+            await wait_until_synced(stage, since=monotonic())
             figures = await _ask_to_stop(stage)
         orphans = survivors(stage.data)
     figures |= {"seed": seed, "orphans": orphans}

@@ -12,6 +12,7 @@ from asyncio.subprocess import PIPE
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -201,7 +202,7 @@ def play(plot: Plot, *, matches: int, speed: float, seed: int, settings: Mapping
 
 async def _play(plot: Plot, simulate: tuple[str, ...], settings: Mapping[str, str]) -> Story:
     async with receiving() as receiver:
-        began = SystemClock().now()
+        began = monotonic()
         webhook = {"ALERT_WEBHOOK_URL": receiver.url, "ALERT_WEBHOOK_SECRET": receiver.secret}
         async with staged(StageOptions(simulate=simulate, settings={**settings, **webhook})) as stage:
             scene = Scene(stage)

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 from datetime import datetime
+from time import monotonic
 
 import psutil
 import pytest
@@ -34,7 +35,7 @@ def said(stage: Stage, event: str) -> list[Event]:
 
 
 async def played(stage: Stage, seconds: float) -> Verdict:
-    await wait_until_synced(stage, since=SystemClock().now())
+    await wait_until_synced(stage, since=monotonic())
     await asyncio.sleep(seconds)
     return await account(stage)
 
@@ -54,7 +55,7 @@ async def test_both_sports_are_read_whole_in_every_mode(modes: tuple[Mode, ...])
 @pytest.mark.req("US1.2", "FR-009", "NFR-005")
 async def test_a_browser_that_is_killed_in_play_is_replaced_and_nothing_is_lost() -> None:
     async with staged(options((Mode.NAVIGATE, Mode.PASSIVE), speed=20)) as stage:  # football is not over before
-        await wait_until_synced(stage, since=SystemClock().now())
+        await wait_until_synced(stage, since=monotonic())
         began = SystemClock().now()
         for line in said(stage, "browser.started"):
             with suppress(psutil.NoSuchProcess):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from time import monotonic
 from typing import Any
 
 import apsw
@@ -9,7 +10,6 @@ import msgspec
 import pytest
 from curl_cffi.requests import AsyncSession
 
-from longstop.clock import SystemClock
 from longstop.trial.account import account
 from longstop.trial.sample import list_matches
 from longstop.trial.settle import final_sync, wait_until_synced
@@ -35,7 +35,7 @@ async def stage() -> AsyncIterator[Stage]:
     options = StageOptions(
         simulate=("--matches", "10", "--speed", "30", "--seed", "4"), settings={"POLLING_INTERVAL_SECONDS": "0.5"}
     )
-    began = SystemClock().now()
+    began = monotonic()
     async with staged(options) as running:
         await wait_until_synced(running, since=began)
         yield running

@@ -8,6 +8,7 @@ from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import psutil
@@ -15,14 +16,13 @@ import pytest
 
 from bench.chaos.blows import Role, role_of
 from bench.tree import tree
-from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.processes import arguments_of
 from longstop.settings import OUR_PREFIXES, PARENT_FD_VARIABLE
 from longstop.simulator.judge import Verdict
 from longstop.trial.account import account
-from longstop.trial.sample import list_matches
+from longstop.trial.sample import list_matches, was_read_since
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
 from tests.acceptance.harness import QUICK, Event, read_log, told
@@ -42,8 +42,6 @@ class Running:
         assert first is not None
         self.up = first
         self.environ = {name: value for name, value in first.environ().items() if name != PARENT_FD_VARIABLE}
-        #: When all was fresh under the newest supervisor.
-        self.fresh_at = SystemClock().now()
         self._later: list[Process] = []
         self._stages: list[Stage] = []
 
@@ -96,19 +94,19 @@ class Running:
         """Let the supervisor stop, and start another one in other circumstances; return when it is in play."""
         self.up.send_signal(signal.SIGTERM)
         await until(lambda: not is_alive(self.up), "the first supervisor stops")
-        began = SystemClock().now()
+        began = monotonic()
         await self.start_up(*before, **more)
         await until_true(self.is_fresh_since, began)
-        self.fresh_at = SystemClock().now()
 
-    async def is_fresh_since(self, moment: Any) -> bool:
-        """Return whether the API answers, and every match in play was read after a moment."""
+    async def is_fresh_since(self, moment: float) -> bool:
+        """Return whether the API answers, and every match in play was read after a monotonic moment."""
+        asked = monotonic()
         try:
             entries = await list_matches(self.stage)
         except UsageError:
             return False
         live = [entry for entry in entries if entry["status"] == "live"] or entries
-        return bool(live) and all(e["last_poll_at"] and from_iso(e["last_poll_at"]) > moment for e in live)
+        return bool(live) and all(was_read_since(entry, moment, asked) for entry in live)
 
     async def events_shown(self) -> int:
         """Return how much the site has shown of all matches by now."""
@@ -165,7 +163,7 @@ async def in_play(
         settings={**QUICK, **settings},
     )
     with own_environment():
-        began = SystemClock().now()
+        began = monotonic()
         async with staged(options) as stage:
             await wait_until_synced(stage, since=began)
             running = Running(stage)

@@ -3,11 +3,11 @@
 import asyncio
 import os
 import signal
+from time import monotonic
 from typing import Any
 
 import pytest
 
-from longstop.clock import SystemClock
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.chromium import find_chromium
 from longstop.trial.account import account
@@ -48,7 +48,7 @@ async def test_matches_have_their_cost_and_a_killed_browser_its_entry() -> None:
     simulate = ("--matches", "2", "--kinds", "t20", "--speed", "10", "--seed", "5", "--poll", "1")
     modes = (Mode.NAVIGATE, Mode.PASSIVE)
     with own_environment():
-        began = SystemClock().now()
+        began = monotonic()
         async with staged(StageOptions(simulate=simulate, browser="shell", modes=modes, settings=QUICK)) as stage:
             await wait_until_synced(stage, since=began)
             known = await costs(stage)

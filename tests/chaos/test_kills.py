@@ -9,7 +9,6 @@ from time import monotonic
 import pytest
 
 from bench.beside import beside
-from longstop.clock import SystemClock
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
 from longstop.trial.sample import percentile
@@ -38,10 +37,10 @@ def struck(pid: int | None) -> bool:
 async def kill(running: Running, victim: str) -> float:
     """Kill one as soon as it lives, and return the seconds until all is fresh again."""
     await until(lambda: struck(running.pid_of(victim)), f"there is a {victim}")
-    moment, began = SystemClock().now(), monotonic()
+    began = monotonic()
     if victim == "up":
         await running.start_up()
-    await until_true(running.is_fresh_since, moment)
+    await until_true(running.is_fresh_since, began)
     return monotonic() - began
 
 

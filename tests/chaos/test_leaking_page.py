@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from time import monotonic
 
 import pytest
 
 from bench.beside import beside
 from bench.tree import held
-from longstop.clock import SystemClock
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.chromium import find_chromium
 from longstop.trial.account import account
@@ -55,7 +55,7 @@ async def test_a_leaking_page_makes_the_scraper_begin_anew_before_the_hard_limit
         simulate=simulate, browser="shell", modes=(Mode.NAVIGATE, Mode.PASSIVE), settings={**QUICK, **LIMITS}
     )
     with own_environment():
-        began = SystemClock().now()
+        began = monotonic()
         async with staged(options) as stage:
             await wait_until_synced(stage, since=began)
             await stage.simulator.post("/_sim/faults", b'[{"kind": "leak"}]')

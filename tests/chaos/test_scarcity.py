@@ -10,11 +10,11 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 
 import psutil
 import pytest
 
-from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.lacking import LEAST_ROOM_BYTES
 from longstop.supervision.exits import Exit
@@ -58,13 +58,13 @@ async def test_a_scraper_without_file_descriptors_says_so_blames_nobody_and_goes
         # What is open stays open, and it could live on its connections: so it is asked to make new ones.
         resource.prlimit(scraper.pid, resource.RLIMIT_NOFILE, (3, before[1]))
         await recycle(running)
-        without = SystemClock().now()
+        without = monotonic()
         await until_true(says_it_lacks, (running, "file descriptors"))
         was_fresh = await running.is_fresh_since(without)
 
         resource.prlimit(scraper.pid, resource.RLIMIT_NOFILE, before)
 
-        await until_true(running.is_fresh_since, SystemClock().now())
+        await until_true(running.is_fresh_since, monotonic())
         await until(lambda: running.told("machine.eased"), "there is enough again")
         blamed = [event for name in BLAME for event in running.told(name) if event.get("reason") != "recycled"]
         told = running.told("machine.short")
@@ -146,13 +146,13 @@ async def test_a_scraper_without_processes_says_so_blames_nobody_and_has_its_bro
         assert scraper is not None
         (pids_group / "cgroup.procs").write_text(str(scraper.pid))
         await recycle(running)
-        without = SystemClock().now()
+        without = monotonic()
         await until_true(says_it_lacks, (running, "processes"))
         was_fresh = await running.is_fresh_since(without)
 
         (pids_group / PIDS_LIMIT).write_text("max")
 
-        await until_true(running.is_fresh_since, SystemClock().now(), within=90)  # a browser that failed rests before
+        await until_true(running.is_fresh_since, monotonic(), within=90)  # a browser that failed rests before
         await until(lambda: running.told("machine.eased"), "there is enough again")
         blamed = [event for name in BLAME for event in running.told(name) if event.get("reason") != "recycled"]
         told, failed = running.told("machine.short"), running.told("browser.failed")
@@ -191,7 +191,7 @@ async def test_a_supervisor_without_threads_says_so_once_and_begins_its_work_whe
 
         (pids_group / PIDS_LIMIT).write_text("max")
 
-        await until_true(running.is_fresh_since, SystemClock().now(), within=90)  # who died often waits long
+        await until_true(running.is_fresh_since, monotonic(), within=90)  # who died often waits long
         await until(lambda: running.told("machine.eased", process="up"), "there is enough again")
         told = running.told("machine.short", process="up")
         failed = running.told("task.failed")
@@ -236,7 +236,7 @@ def with_tmp(folder: Path, then: str = "true") -> tuple[str, ...]:
 async def test_a_full_directory_for_temporary_files_stops_nobody_who_needs_none(full: Path) -> None:
     async with in_play() as running:
         await running.replace_up(*with_tmp(full, f"head -c 129M /dev/zero > {full}/fill"), TMPDIR=str(full))
-        await until_true(running.is_fresh_since, SystemClock().now())
+        await until_true(running.is_fresh_since, monotonic())
         scraper = running.stage.scraper()
         assert scraper is not None
         mounts = await asyncio.to_thread(Path(f"/proc/{scraper.pid}/mounts").read_text)
@@ -261,7 +261,7 @@ async def test_a_real_browser_starts_and_reads_on_when_there_is_no_room_for_temp
         await recycle(running)
 
         await until(lambda: len(running.told("browser.started")) > before, "another browser starts")
-        await until_true(running.is_fresh_since, SystemClock().now())
+        await until_true(running.is_fresh_since, monotonic())
         free = shutil.disk_usage(folder).free
         blamed = [event for name in BLAME for event in running.told(name) if event.get("reason") != "recycled"]
         verdict = await running.verdict()

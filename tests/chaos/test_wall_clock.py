@@ -8,12 +8,12 @@ from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 
 from bench.beside import beside
-from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from tests.acceptance.harness import assert_nothing_lost, read_log, told
 from tests.chaos.running import Running, in_play, is_alive, until, until_true
@@ -173,7 +173,7 @@ async def test_processes_whose_wall_clocks_differ_by_an_hour_agree_on_every_age(
     async with in_play(matches=2) as running, AsyncExitStack() as stack:
         running.up.send_signal(signal.SIGTERM)
         await until(lambda: not is_alive(running.up), "the supervisor stops")
-        began, witness = SystemClock().now(), Witness(running)
+        began, witness = monotonic(), Witness(running)
         alone = [
             await stack.enter_async_context(
                 started(running, name, log, faked(libfaketime, shift) if name == leaping else {})
@@ -190,7 +190,7 @@ async def test_processes_whose_wall_clocks_differ_by_an_hour_agree_on_every_age(
         still_alive = [process.returncode is None for process in alone]
         # The account lets a fresh scraper read everything, for which there has to be a supervisor.
         await stack.aclose()
-        began = SystemClock().now()
+        began = monotonic()
         await running.start_up()
         await until_true(running.is_fresh_since, began)
         verdict = await running.verdict()

@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from msgspec import Struct
 from rich.console import Console
 from rich.live import Live
 
-from longstop.clock import SystemClock
 from longstop.fetching.browser.base import BrowserKind
 from longstop.model.match import Sport
 from longstop.simulator.judge import Verdict
@@ -62,7 +62,7 @@ async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
     if not options.is_quiet:
         console.print("starting simulator, scraper and API …")
     async with staged(stage_options) as stage:
-        began = SystemClock().now()
+        began = monotonic()
         if not options.is_quiet:
             # Long lines are left to the terminal: what it folds by itself can still be copied whole.
             console.print(greeting(stage), soft_wrap=True)

@@ -28,6 +28,15 @@ def sport_of(entry: Mapping[str, Any]) -> Sport:
     return sport_at(site_of(entry))
 
 
+def was_read_since(entry: Mapping[str, Any], moment: float, asked: float) -> bool:
+    """Return whether a match was last read after a moment, as the API lists it when it is asked; both monotonic.
+
+    Its age tells, not its time of day: the product's wall clock may be another one than ours.
+    """
+    age = entry["data_age_seconds"]
+    return age is not None and asked - age > moment
+
+
 class Samples:
     """Collects measurements; a percentile of nothing is `None`, not zero."""
 

@@ -1,11 +1,10 @@
 """The end of a trial: the world stands still, and the product reads it whole once more."""
 
 import asyncio
-from datetime import datetime
+from time import monotonic
 
-from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
-from longstop.trial.sample import list_matches
+from longstop.trial.sample import list_matches, was_read_since
 from longstop.trial.stage import Stage
 
 SETTLE_WITHIN = 60.0
@@ -23,11 +22,11 @@ async def final_sync(stage: Stage, *, within: float = SETTLE_WITHIN) -> None:
         scraper.terminate()
         # Only looks of the next one count: the old one may have seen no reason to read anything whole again.
         await asyncio.to_thread(scraper.wait, within)
-    await wait_until_synced(stage, since=SystemClock().now(), within=within)
+    await wait_until_synced(stage, since=monotonic(), within=within)
 
 
-async def wait_until_synced(stage: Stage, *, since: datetime, within: float = SETTLE_WITHIN) -> None:
-    """Wait until every match of the world is known and in sync by a look younger than `since`."""
+async def wait_until_synced(stage: Stage, *, since: float, within: float = SETTLE_WITHIN) -> None:
+    """Wait until every match of the world is known and in sync by a look that began after a monotonic moment."""
     known = {entry["match_id"] for entry in await list_matches(stage)}
     waiting = wanted = known | await _shown(stage)
     try:
@@ -35,7 +34,7 @@ async def wait_until_synced(stage: Stage, *, since: datetime, within: float = SE
             while waiting:
                 # Looking costs the API as much as it lists, and must not slow down what is waited for.
                 await asyncio.sleep(0.1 + len(wanted) * LOOK_SECONDS_PER_MATCH)
-                synced = {entry["match_id"] for entry in await list_matches(stage) if _is_synced(entry, since)}
+                synced = await _synced(stage, since)
                 # One that has left its site's list before anybody saw it there is not going to be found.
                 wanted = known | await _shown(stage)
                 waiting = wanted - synced
@@ -58,6 +57,7 @@ def _name_at(site: str, match: dict[str, str]) -> str | None:
     return f"{site}_{match[name]}" if is_listed else None
 
 
-def _is_synced(entry: dict[str, str | None], since: datetime) -> bool:
-    polled_at = entry["last_poll_at"]
-    return entry["sync"] == "in_sync" and polled_at is not None and from_iso(polled_at) > since
+async def _synced(stage: Stage, since: float) -> set[str]:
+    asked = monotonic()
+    entries = [entry for entry in await list_matches(stage) if entry["sync"] == "in_sync"]
+    return {entry["match_id"] for entry in entries if was_read_since(entry, since, asked)}
