@@ -3,11 +3,15 @@
 import asyncio
 import os
 import sys
-from asyncio.subprocess import DEVNULL
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
+from longstop.app.up import LAST_WORDS_SECONDS
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.audit import RecoveryReader
 from longstop.supervision.exits import Exit
@@ -36,35 +40,87 @@ Supervisor.run = run_and_leave_somebody
 
 async def main():
     asyncio.get_running_loop().call_later(3, block_in_a_named_place)
-    return await run_up(read_settings(dict(os.environ)), dict(os.environ))
-sys.exit(asyncio.run(main()))
+    await run_up(read_settings(dict(os.environ)), dict(os.environ))
+asyncio.run(main())
+"""
+#: The real `up`, whose disk hangs when all children have stopped.
+HANGING = """
+import asyncio, os, time
+import longstop.app.up as up
+from longstop.settings import read_settings
+
+def hang(directory, bus):
+    print("the disk hangs", flush=True)
+    time.sleep(300)
+
+up.close_beat = hang
+asyncio.run(up.run_up(read_settings(dict(os.environ)), dict(os.environ)))
 """
 
 
-@pytest.mark.req("NFR-023", "MON-9")
-async def test_a_supervisor_tells_where_its_loop_stands_and_sees_its_last_sweep_through(tmp_path: Path) -> None:
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "sources.yaml").write_text(SOURCES)
     with own_environment():
-        environ = {
-            **os.environ,
-            "LONGSTOP_DATA": str(tmp_path / "data"),
-            "LONGSTOP_SOURCES": str(tmp_path / "sources.yaml"),
-            "LONGSTOP_API_PORT": "0",
-            "ENABLE_PROMETHEUS_METRICS": "false",
-        }
-    log = tmp_path / "log"
+        inherited = dict(os.environ)
+    return {
+        **inherited,
+        "LONGSTOP_DATA": str(tmp_path / "data"),
+        "LONGSTOP_SOURCES": str(tmp_path / "sources.yaml"),
+        "LONGSTOP_API_PORT": "0",
+        "ENABLE_PROMETHEUS_METRICS": "false",
+    }
+
+
+@asynccontextmanager
+async def running(program: str, environ: dict[str, str], log: Path) -> AsyncIterator[Process]:
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", TROUBLED, env=environ, stdin=DEVNULL, stderr=out, start_new_session=True
+            *(sys.executable, "-c", program),
+            env=environ,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=out,
+            start_new_session=True,
         )
     try:
-        await until(lambda: told(read_log(log), "loop.resumed", process="up"), "the loop turns again")
-        process.terminate()
-        ended = await asyncio.wait_for(process.wait(), 40)
+        yield process
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+@pytest.mark.req("FR-005")
+@pytest.mark.parametrize("is_asked_again", [False, True], ids=["asked once", "asked twice"])
+async def test_a_disk_that_hangs_in_the_end_does_not_keep_it(
+    is_asked_again: bool, environ: dict[str, str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    async with running(HANGING, environ, log) as process:
+        await until(lambda: told(read_log(log), "process.started", process="scraper"), "it starts")
+        process.terminate()
+        assert process.stdout is not None
+        await asyncio.wait_for(process.stdout.readline(), 40)
+        began = monotonic()
+        if is_asked_again:
+            process.terminate()
+        ended = await asyncio.wait_for(process.wait(), 40)
+        seconds = monotonic() - began
+
+    assert ended == Exit.FORCED
+    assert seconds < (LAST_WORDS_SECONDS - 1 if is_asked_again else LAST_WORDS_SECONDS + 10)
+
+
+@pytest.mark.req("NFR-023", "MON-9")
+async def test_a_supervisor_tells_where_its_loop_stands_and_sees_its_last_sweep_through(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    async with running(TROUBLED, environ, log) as process:
+        await until(lambda: told(read_log(log), "loop.resumed", process="up"), "the loop turns again")
+        process.terminate()
+        ended = await asyncio.wait_for(process.wait(), 40)
 
     [stalled] = told(read_log(log), "loop.stalled", process="up")
     assert "block_in_a_named_place" in stalled["stacks"]

@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 import psutil
 
@@ -19,6 +21,8 @@ from longstop.supervision.parent import watch_parent_if_any
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.events.processes import ProcessStarted, ProcessStopped
 from longstop.telemetry.log import LogSink
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def make_bus(process: str, settings: Settings, clock: Clock, *more: Sink) -> Bus:
@@ -52,6 +56,18 @@ def life(bus: Bus, process: str) -> Iterator[None]:
         bus.emit(ProcessStopped(process=process, pid=os.getpid(), told_by=process))
 
 
+def leave(ended: Exit) -> NoReturn:
+    """End the process at once, by its exit code.
+
+    The usual way out waits for threads, of which one may hang at a disk, and takes long enough for one more signal,
+    whose number would then stand in the code's place.
+    """
+    with suppress(OSError):  # nobody reads any more
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(ended)
+
+
 async def run_until_stopped(*work: Coroutine[None, None, None]) -> None:
     """Run until SIGTERM or SIGINT, a second one ends it at once; work that fails ends the rest and is raised."""
     stop = asyncio.Event()
@@ -59,10 +75,10 @@ async def run_until_stopped(*work: Coroutine[None, None, None]) -> None:
 
     def ask() -> None:
         if stop.is_set():
-            os._exit(Exit.FORCED)  # what counts is on the disk already, and nothing may delay the end
+            leave(Exit.FORCED)  # what counts is on the disk already
         stop.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOP_SIGNALS:
         loop.add_signal_handler(number, ask)
     try:
         async with asyncio.TaskGroup() as group:

@@ -1,13 +1,13 @@
 """The supervisor process: `longstop up` keeps a scraper and an API alive."""
 
 import asyncio
-import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import NoReturn
 
-from longstop.app.common import make_bus
+from longstop.app.common import STOP_SIGNALS, leave, make_bus
 from longstop.app.goodbye import close_beat
 from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
@@ -36,10 +36,12 @@ from longstop.telemetry.webhook import WebhookSink
 CHILDREN = ("scraper", "api")
 #: What the children have of the time to stop; the rest is for our own last words.
 CHILDREN_SHARE = 0.8
+#: What is told and written when they are gone; a sixth of the usual time to stop.
+LAST_WORDS_SECONDS = 5.0
 
 
-async def run_up(settings: Settings, environ: Mapping[str, str]) -> Exit:
-    """Run the children until SIGTERM or SIGINT; a second one kills them. Return why it ended."""
+async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
+    """Run the children until SIGTERM or SIGINT; a second one kills them. Ends the process; its exit code says why."""
     # A child that cannot start would be started again and again; a mistake in the settings is better said once.
     enabled_sources(settings.sources)
     limits = memory_limits(settings.scraper.resources.memory)
@@ -53,7 +55,7 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> Exit:
         async with _telling(settings, directory, clock, auditing, lacks) as bus, audit.writing(bus):
             supervisor = _supervisor(settings, environ, directory, bus, clock, audit)
             loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in STOP_SIGNALS:
                 loop.add_signal_handler(number, supervisor.stop)
             orphans = OrphanSweep(supervisor.own_pids, bus)
             stop_within = settings.supervision.stop_within
@@ -69,10 +71,18 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> Exit:
                 ("tell what lacks", partial(Shortage(bus).follow, lacks)),
             ]
             ended = await supervisor.run(loops)
+            _limit_last_words(loop)
             await asyncio.to_thread(close_beat, directory, bus)
             await orphans.sweep()
             await auditing.see_out()
-            return ended
+    leave(ended)
+
+
+def _limit_last_words(loop: asyncio.AbstractEventLoop) -> None:
+    """Let nothing delay the end any more: neither a disk that hangs, nor whoever asks again."""
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, leave, Exit.FORCED)
+    loop.call_later(LAST_WORDS_SECONDS, leave, Exit.FORCED)
 
 
 def memory_limits(memory: Memory) -> MemoryLimits:

@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from longstop.cli.options import Data, Kinds, settings_for
 from longstop.clock import SystemClock
 from longstop.errors import LongstopError, UsageError
 from longstop.resilience.lacks import lack_in
-from longstop.supervision.exits import Exit, exit_of
+from longstop.supervision.exits import exit_of
 
 # Libraries of one process are loaded by its verb alone: a scraper must be back within a second after a crash.
 
@@ -32,25 +32,12 @@ def _saying_why() -> Iterator[None]:
         raise typer.Exit(exit_of(error)) from None
 
 
-async def _leave_after(work: Coroutine[None, None, Exit]) -> None:
-    """End the process with the work, by its exit code.
-
-    The usual way out takes long enough for one more signal, whose number would then stand in the code's place; and it
-    waits for threads, of which one may hang at a disk.
-    """
-    ended = await work
-    with suppress(OSError):  # nobody reads any more
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(ended)
-
-
 def up(data: Data = None) -> None:
     """Start scraper and API, and start them again when they die."""
     from longstop.app.up import run_up
 
     with _saying_why():
-        asyncio.run(_leave_after(run_up(settings_for(data), dict(os.environ))))
+        asyncio.run(run_up(settings_for(data), dict(os.environ)))
 
 
 def scraper(data: Data = None) -> None:
