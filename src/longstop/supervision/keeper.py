@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import signal
-from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +17,7 @@ from longstop.settings import BEAT_FD_VARIABLE, PARENT_FD_VARIABLE
 from longstop.supervision.audit import Ticket
 from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.beats import BeatLine
+from longstop.supervision.child import Child
 from longstop.supervision.exits import Exit, describe, of_failed_start
 from longstop.supervision.pens import OpenPen, Pen, empty, take_away
 from longstop.telemetry.bus import Bus
@@ -80,7 +79,7 @@ class Keeper:
         self._policy = policy
         self._pen = pen or OpenPen()
         self._audit = audit
-        self._process: Process | None = None
+        self._child: Child | None = None
         self._identity: processes.Identity | None = None
         self._beats: BeatLine | None = None
         self._has_beaten = asyncio.Event()
@@ -90,11 +89,13 @@ class Keeper:
         self._stopping = asyncio.Event()
         # Held while a start is under way, so that a stop never misses the process that is just being born.
         self._starting = asyncio.Lock()
+        # Held while a child is ended: who comes second must not meet the next child in its pen.
+        self._ending = asyncio.Lock()
 
     @property
     def pid(self) -> int | None:
         """The living child's; `None` between two lives."""
-        return self._process.pid if self._process is not None and self._process.returncode is None else None
+        return self._child.pid if self._child is not None and self._child.exit_code is None else None
 
     def own_pids(self) -> frozenset[int]:
         """Return the living child and whoever is in its pen."""
@@ -118,9 +119,15 @@ class Keeper:
     def tree(self, among: Collection[processes.Process] | None = None) -> list[processes.Process]:
         """Return the child and all that it has started, as far as they live."""
         people = processes.everybody() if among is None else among
-        penned = self._pen.pids()
-        family = {each.pid for each in processes.family(self._identity, people)} if self._identity else set()
+        penned, head = self._pen.pids(), self._head()
+        family = {each.pid for each in processes.family(head, people)} if head else set()
         return [each for each in people if each.pid in penned | family and each.state != "Z"]
+
+    def _head(self) -> processes.Identity | None:
+        """Return who the child is; one of whom that could not be seen at its birth is looked at again."""
+        if self._identity is None and self.pid is not None and (found := processes.look(self.pid)) is not None:
+            self._identity = found.identity
+        return self._identity
 
     async def keep(self, life_line: int) -> None:
         """Live one life after the other until it is over."""
@@ -128,7 +135,7 @@ class Keeper:
         deaths = 0
         while not self._stopping.is_set():
             # After a failure of ours one may still be alive: two at a time would be one too many.
-            await self._end_tree(self._process)
+            await self._end_tree(self._child)
             began = self._clock.monotonic()
             pid, exit_code = await self._live_once(life_line)
             if self._stopping.is_set():
@@ -138,29 +145,29 @@ class Keeper:
             self._tell_end(pid, exit_code, wait)
             await self._pause(wait)
 
-    async def renew(self, kind: RecoveryKind, reason: str, *, within: float) -> None:
-        """End the living child, gently while there is time, so that the next one begins."""
-        process = self._process
-        if process is None or self.is_over:
+    async def renew(self, pid: int, kind: RecoveryKind, reason: str, *, within: float) -> None:
+        """End the child of this pid, gently while there is time, so that the next one begins; not that next one."""
+        child = self._child
+        if child is None or child.pid != pid or self.is_over:
             return
-        pids = tuple(each.pid for each in self.tree())
-        self._renewal = _Renewal(kind=kind, reason=reason, pids=pids)
+        self._renewal = _Renewal(kind=kind, reason=reason, pids=tuple(each.pid for each in self._visible_tree()))
         if within > 0:
-            await _ask_to_stop(process, within)
-        await self._end_tree(process)
+            await _ask_to_stop(child, within)
+        await self._end_tree(child)
 
     async def stop(self, within: float, hurry: asyncio.Event) -> bool:
         """End the child for good; return whether it went by itself."""
         self._stopping.set()
         async with self._starting:
-            process = self._process
+            child = self._child
+        went = child is None or await _ask_to_stop(child, within, hurry)
         self._stop_hearing()
-        went = process is None or await _ask_to_stop(process, within, hurry)
-        await self._end_tree(process)
+        await self._end_tree(child)
         await empty(self._pen)  # also between two lives
         await take_away(self._pen)
-        if process is not None:
-            self._bus.emit(ProcessStopped(process=self.name, pid=process.pid, told_by=TELLER))
+        if child is not None:
+            child.let_go()
+            self._bus.emit(ProcessStopped(process=self.name, pid=child.pid, told_by=TELLER))
         return went
 
     async def _live_once(self, life_line: int) -> tuple[int, int]:
@@ -169,31 +176,22 @@ class Keeper:
             async with self._starting:
                 if self.is_over:
                     return 0, 0
-                process = self._process = await self._start(life_line)
-                self._hold(process.pid)
+                child = self._child = self._start(life_line)
+                self._hold(child.pid)
         except OSError as error:  # no memory, no process slot, no such program: the next try may do better
             return 0, of_failed_start(error)
-        self._bus.emit(ProcessStarted(process=self.name, pid=process.pid, version=__version__, told_by=TELLER))
-        exit_code = await self._see_it_settle(process)
+        self._bus.emit(ProcessStarted(process=self.name, pid=child.pid, version=__version__, told_by=TELLER))
+        exit_code = await self._see_it_settle(child)
         if not self.is_over:
             # What the dead child started must not work on beside the next one.
-            await self._end_tree(process)
-        return process.pid, exit_code
+            await self._end_tree(child)
+        return child.pid, exit_code
 
-    async def _start(self, life_line: int) -> Process:
+    def _start(self, life_line: int) -> Child:
         self._stop_hearing()
         beats = self._beats = BeatLine()
-        return await asyncio.create_subprocess_exec(
-            *self._spec.argv,
-            env={
-                **self._spec.env,
-                PARENT_FD_VARIABLE: str(life_line),
-                BEAT_FD_VARIABLE: str(beats.write_end),
-            },
-            stdin=DEVNULL,
-            pass_fds=(life_line, beats.write_end),
-            start_new_session=True,  # a process group of its own: Ctrl-C reaches the supervisor alone
-        )
+        pipes = {PARENT_FD_VARIABLE: str(life_line), BEAT_FD_VARIABLE: str(beats.write_end)}
+        return Child.start(self._spec.argv, {**self._spec.env, **pipes}, pass_fds=(life_line, beats.write_end))
 
     def _stop_hearing(self) -> None:
         """Close the line of the last life: what may still come through it is of the dead."""
@@ -206,14 +204,14 @@ class Keeper:
         """Do what holds for all that the child will start; it needs longer to start anything than this takes."""
         self._pen.take(pid)
         _score(pid, CHILD_OOM_SCORE)
-        found = processes.look(pid)
-        self._identity = found.identity if found is not None else None
+        self._identity = None
+        self._head()
 
-    async def _see_it_settle(self, process: Process) -> int:
+    async def _see_it_settle(self, child: Child) -> int:
         """Wait for the child's end; on the way, note whether what was done before has helped."""
-        settling = asyncio.create_task(self._settle(process.pid), name=f"settle {self.name}")
+        settling = asyncio.create_task(self._settle(child.pid), name=f"settle {self.name}")
         try:
-            exit_code = await process.wait()
+            exit_code = await child.wait()
         finally:
             settling.cancel()
         self._close(RecoveryOutcome.NOT_RECOVERED, f"it ended again: {describe(exit_code)}", ())
@@ -251,22 +249,27 @@ class Keeper:
             self._audit.end(self._ticket, outcome, observed=observed, pids_after=pids)
             self._ticket = None
 
-    async def _end_tree(self, process: Process | None) -> None:
+    async def _end_tree(self, child: Child | None) -> None:
         """End whatever of a child is left, by every means there is, unless the next one lives already."""
-        if process is None or process is not self._process:
-            return
-        people = self.tree()
-        self._pen.kill()
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        for each in people:
-            processes.kill(each.identity)
-        await empty(self._pen)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(KILLED_WITHIN):
-                await process.wait()
-        if process is self._process:
-            self._process = self._identity = None
+        async with self._ending:
+            if child is None or child is not self._child:
+                return
+            people = self._visible_tree()
+            self._pen.kill()
+            child.kill_group()
+            for each in people:
+                processes.kill(each.identity)
+            await empty(self._pen)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(KILLED_WITHIN):
+                    await child.wait()
+            self._child = self._identity = None
+
+    def _visible_tree(self) -> list[processes.Process]:
+        """Return the tree as far as it can be seen: whoever is to be ended is, also when no file can be opened."""
+        with suppress(OSError):
+            return self.tree()
+        return []
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
@@ -284,11 +287,10 @@ def _score(pid: int, score: int) -> None:
         Path(f"/proc/{pid}/oom_score_adj").write_text(str(score), encoding="ascii")
 
 
-async def _ask_to_stop(process: Process, within: float, hurry: asyncio.Event | None = None) -> bool:
+async def _ask_to_stop(child: Child, within: float, hurry: asyncio.Event | None = None) -> bool:
     """Ask a process to stop, and wait; return whether it has."""
-    with suppress(ProcessLookupError):
-        process.terminate()
-    waits = {asyncio.ensure_future(process.wait())}
+    child.ask_to_stop()
+    waits = {asyncio.ensure_future(child.wait())}
     if hurry is not None:
         waits.add(asyncio.ensure_future(_until_set(hurry)))
     try:
@@ -296,7 +298,7 @@ async def _ask_to_stop(process: Process, within: float, hurry: asyncio.Event | N
     finally:
         for each in waits:
             each.cancel()
-    return process.returncode is not None
+    return child.exit_code is not None
 
 
 async def _until_set(event: asyncio.Event) -> int:

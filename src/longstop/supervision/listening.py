@@ -29,7 +29,8 @@ class Listening:
     async def look(self) -> None:
         """Listen to everybody once."""
         for keeper in self._keepers:
-            if (pid := keeper.pid) is not None:
+            # One that was asked to stop need not beat any more.
+            if (pid := keeper.pid) is not None and not keeper.is_over:
                 await self._listen(keeper, pid)
 
     async def _listen(self, keeper: Keeper, pid: int) -> None:
@@ -39,4 +40,4 @@ class Listening:
             seconds = round(watch.silent_seconds, 1)
             self._bus.emit(ChildStandsStill(process=keeper.name, pid=pid, silent_seconds=seconds))
             reason = f"it stands still: no sign of life for {seconds:.0f} s"
-            await keeper.renew(RecoveryKind.HARD_RESTART, reason, within=0)
+            await keeper.renew(pid, RecoveryKind.HARD_RESTART, reason, within=0)

@@ -72,7 +72,6 @@ class MemoryWatch(Struct, frozen=True, kw_only=True):
     #: The process that was looked at last: another one begins calm.
     pid: int = 0
     appetite: Appetite = Appetite.CALM
-    peak_bytes: int = 0
 
     def look(self, pid: int, size_bytes: int) -> tuple["MemoryWatch", Act | None]:
         """Return the watch after a look, and what is to be done now."""
@@ -81,8 +80,11 @@ class MemoryWatch(Struct, frozen=True, kw_only=True):
             # Whoever was told about the old one wants to hear that it is over.
             return fresh, act or (Act.TELL_END if self.appetite is not Appetite.CALM else None)
         after = self._appetite(size_bytes)
-        watch = replace(self, appetite=after, peak_bytes=max(self.peak_bytes, size_bytes))
-        return watch, MOVES.get((self.appetite, after))
+        return replace(self, appetite=after), MOVES.get((self.appetite, after))
+
+    def undone(self, pid: int) -> "MemoryWatch":
+        """Return the watch when what was to be done about this process was not: the next look decides again."""
+        return replace(self, appetite=Appetite.CALM) if pid == self.pid else self
 
     def _appetite(self, size_bytes: int) -> Appetite:
         if size_bytes >= self.limits.hard_bytes:

@@ -12,6 +12,7 @@ from longstop.supervision.loops import keep_going
 from longstop.supervision.parent import life_line_of_children
 from longstop.supervision.pens import OpenPen, Pen
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.lacks import failure_of
 
 #: Seconds in which all children together must have stopped; what has not is killed.
 STOP_WITHIN = 30.0
@@ -67,14 +68,15 @@ class Supervisor:
         """Keep children and loops alive until asked to stop; no child is left when this returns, however it does."""
         with life_line_of_children() as read_end:
             async with asyncio.TaskGroup() as tasks:
-                for keeper in self.keepers:
-                    tasks.create_task(self._keep(keeper, read_end), name=f"keep {keeper.name}")
-                beside = [tasks.create_task(self._go(name, loop), name=name) for name, loop in loops]
+                work = [
+                    *(tasks.create_task(self._keep(each, read_end), name=f"keep {each.name}") for each in self.keepers),
+                    *(tasks.create_task(self._go(name, loop), name=name) for name, loop in loops),
+                ]
                 try:
                     await self._stop_asked.wait()
                 finally:
                     went = await self._stop_all()
-                    for task in beside:
+                    for task in work:  # also a keeper's whose child hangs in the kernel, killed as it is
                         task.cancel()
         return Exit.DONE if went else Exit.FORCED
 
@@ -91,5 +93,12 @@ class Supervisor:
         went = True
         for behind, keeper in reversed(list(enumerate(reversed(self.keepers)))):
             within = time_to_stop(deadline - self._clock.monotonic(), behind, self._stop_within)
-            went = await keeper.stop(within, self._hurry) and went
+            went = await self._stop_one(keeper, within) and went
         return went
+
+    async def _stop_one(self, keeper: Keeper, within: float) -> bool:
+        try:
+            return await keeper.stop(within, self._hurry)
+        except Exception as error:  # the others have to be stopped all the same
+            self._bus.emit(failure_of(error, f"stop {keeper.name}"))
+            return False

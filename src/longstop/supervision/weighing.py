@@ -46,7 +46,7 @@ class Weighing:
         """Weigh everybody once."""
         people = await asyncio.to_thread(processes.everybody)
         for keeper in self._keepers:
-            if (pid := keeper.pid) is not None:
+            if (pid := keeper.pid) is not None and not keeper.is_over:
                 await self._weigh(keeper, pid, people)
 
     async def _weigh(self, keeper: Keeper, pid: int, people: Collection[processes.Process]) -> None:
@@ -59,9 +59,9 @@ class Weighing:
             case Act.TELL_END:
                 self._bus.emit(MemoryEased(process=keeper.name, held_bytes=size))
             case Act.RENEW:
-                self._renew(keeper, "soft", RecoveryKind.SOFT_RESTART, self._limits.soft_bytes, usage)
+                self._renew(keeper, pid, "soft", RecoveryKind.SOFT_RESTART, self._limits.soft_bytes, usage)
             case Act.KILL:
-                self._renew(keeper, "hard", RecoveryKind.HARD_RESTART, self._limits.hard_bytes, usage)
+                self._renew(keeper, pid, "hard", RecoveryKind.HARD_RESTART, self._limits.hard_bytes, usage)
 
     async def _usage(self, tree: Collection[processes.Process]) -> Usage:
         """Measure a tree: roughly while it is small, and closely, which costs more, once that may matter."""
@@ -81,7 +81,7 @@ class Weighing:
             )
         )
 
-    def _renew(self, keeper: Keeper, limit: str, kind: RecoveryKind, limit_bytes: int, usage: Usage) -> None:
+    def _renew(self, keeper: Keeper, pid: int, limit: str, kind: RecoveryKind, limit_bytes: int, usage: Usage) -> None:
         self._bus.emit(
             MemoryExceeded(
                 process=keeper.name,
@@ -94,12 +94,13 @@ class Weighing:
         )
         reason = f"it took {held_bytes(usage) // MEGABYTE} MB, above the {limit} limit of {limit_bytes // MEGABYTE} MB"
         within = self._stop_within if kind is RecoveryKind.SOFT_RESTART else 0.0
-        task = asyncio.create_task(self._end(keeper, kind, reason, within), name=f"renew {keeper.name}")
+        task = asyncio.create_task(self._end(keeper, pid, kind, reason, within), name=f"renew {keeper.name}")
         self._renewals.add(task)
         task.add_done_callback(self._renewals.discard)
 
-    async def _end(self, keeper: Keeper, kind: RecoveryKind, reason: str, within: float) -> None:
+    async def _end(self, keeper: Keeper, pid: int, kind: RecoveryKind, reason: str, within: float) -> None:
         try:
-            await keeper.renew(kind, reason, within=within)
+            await keeper.renew(pid, kind, reason, within=within)
         except Exception as error:
+            self._watches[keeper.name] = self._watches[keeper.name].undone(pid)
             self._bus.emit(failure_of(error, f"renew {keeper.name}"))

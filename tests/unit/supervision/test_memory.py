@@ -79,13 +79,20 @@ def test_one_process_is_told_asked_and_killed_in_turn_and_never_twice(sizes: lis
         assert one is not other
 
 
-@given(st.lists(st.integers(min_value=0, max_value=2000), min_size=1, max_size=60))
-def test_the_peak_is_the_largest_size_ever_seen(sizes: list[int]) -> None:
-    watch = MemoryWatch(limits=LIMITS)
-    for size in sizes:
-        watch, _ = watch.look(1, size)
+@pytest.mark.parametrize(("size", "act"), [(1600, KILL), (1100, RENEW)])
+def test_what_was_decided_and_not_done_is_decided_again_at_the_next_look(size: int, act: Act) -> None:
+    watch, first = MemoryWatch(limits=LIMITS).look(1, size)
+    _, unchanged = watch.look(1, size)
 
-    assert watch.peak_bytes == max(sizes)
+    _, again = watch.undone(1).look(1, size)
+
+    assert (first, unchanged, again) == (act, None, act)
+
+
+def test_what_was_not_done_about_a_former_life_says_nothing_about_this_one() -> None:
+    watch, _ = MemoryWatch(limits=LIMITS).look(2, 1600)
+
+    assert watch.undone(1) == watch
 
 
 def test_without_a_container_the_operators_limits_count() -> None:
