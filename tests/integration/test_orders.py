@@ -304,3 +304,31 @@ async def test_the_last_word_counts_however_long_the_one_before_takes(desk: Desk
     assert unwatch.answer == "crex_M9 is not watched any more."
     assert [each.subject for each in desk.book.standing()] == ["crex_M9"]
     assert desk.running.scheduler.find("M9") is None
+
+
+async def test_a_match_that_was_paused_and_let_go_is_read_when_somebody_wants_it_back(desk: Desk) -> None:
+    await desk.ask(CommandKind.PAUSE_MATCH, "crex_M1")
+    again = await desk.ask(CommandKind.WATCH, PAGE.format("M1"))
+    await desk.ask(CommandKind.UNWATCH, "crex_M1")
+    back = await desk.ask(CommandKind.WATCH, PAGE.format("M1"))
+
+    assert again.answer == "crex_M1 is watched already, as match 1. It is paused: resume it, and it goes on."
+    assert back.answer == "crex_M1 is watched from now on, as match 1."
+    assert desk.book.standing() == []
+    await eventually(lambda: desk.running.row("M1").record.phase is Phase.ACTIVE)
+
+
+async def test_a_lack_of_threads_ends_neither_the_orders_nor_the_watching(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_free: int) -> list[Command]:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as lacking:
+        lacking.setattr(desk.book, "take", refuse)
+        await eventually(lambda: desk.sink.named(MachineLacked.name))
+
+    answer = await desk.ask(CommandKind.PAUSE_SOURCE, "crex")
+
+    assert answer.state is CommandState.DONE
+    assert not desk.sink.named(TaskFailed.name)

@@ -75,7 +75,7 @@ class Orders:
         try:
             await asyncio.to_thread(self._book.give_up_taken)
             orders = await asyncio.to_thread(self._book.standing)
-        except StorageError as error:
+        except Exception as error:
             self._complain(error)
             return
         for source, scheduler in self._schedulers.items():
@@ -102,7 +102,7 @@ class Orders:
             return []
         try:
             taken = await asyncio.to_thread(self._book.take, self._free)
-        except StorageError as error:
+        except Exception as error:
             self._complain(error)
             return []
         self._is_failing = False
@@ -123,7 +123,7 @@ class Orders:
                     seconds=round(self._clock.monotonic() - began, 3),
                 )
             )
-        except StorageError as error:
+        except Exception as error:
             self._complain(error)
         finally:
             self._free += 1
@@ -182,7 +182,8 @@ class Orders:
         ref = self._page(command.argument)
         scheduler = self._schedulers[ref.source]
         if (watcher := scheduler.find(ref.source_id)) is not None:
-            return f"{ref} is watched already, as match {watcher.state.row.match_id}."
+            rests = " It is paused: resume it, and it goes on." if watcher.record.is_on_hold else ""
+            return f"{ref} is watched already, as match {watcher.state.row.match_id}.{rests}"
         if scheduler.is_resting:
             raise _Refused(Refusal.CONFLICT, f"{ref.source} is paused: resume it first.")
         if (full := self._room.refusal()) is not None:
@@ -209,6 +210,8 @@ class Orders:
     async def _unwatch(self, command: Command) -> str:
         ref, scheduler = self._match(command)
         await asyncio.to_thread(self._book.put_order, StandingKind.UNWATCHED, str(ref), command.asked_by)
+        # Whoever wants it back wants it to be looked at.
+        await asyncio.to_thread(self._book.lift_order, StandingKind.PAUSED_MATCH, str(ref))
         was_watched = scheduler.unwatch(ref.source_id)
         return f"{ref} is not watched any more." if was_watched else f"{ref} was not watched, and will not be."
 
@@ -261,9 +264,11 @@ class Orders:
             raise _Refused(Refusal.NOT_KNOWN, f"There is no source {source[:40]} at work here. Known: {known}.")
         return self._schedulers[source]
 
-    def _complain(self, error: StorageError) -> None:
-        """Tell that the file cannot be used, once until it can."""
-        if not self._is_failing:
+    def _complain(self, error: Exception) -> None:
+        """Tell that the file cannot be used, once until it can; whatever it is, the matches are watched on."""
+        if not isinstance(error, StorageError):
+            self._bus.emit(failure_of(error, "orders"))
+        elif not self._is_failing:
             self._is_failing = True
             self._bus.emit(RecordsFailed(records="commands", error_message=str(error)))
 

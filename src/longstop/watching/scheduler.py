@@ -166,14 +166,18 @@ class Scheduler:
         return watcher
 
     def unwatch(self, source_id: str) -> bool:
-        """Let go of a match, however often it is listed; return whether it was watched."""
+        """Let go of a match, however often it is listed, and paused as it may be; return whether it was watched."""
         self._unwatched.add(source_id)
+        self._paused.discard(source_id)
         watcher = self._watchers.pop(source_id, None)
         if watcher is None:
             return False
-        watcher.hold(Hold.MATCH)
-        self._around.hot.forget(watcher.state.row.match_id)
+        self._let_go_of(watcher)
         return True
+
+    def _let_go_of(self, watcher: Watcher) -> None:
+        watcher.end()
+        self._around.hot.forget(watcher.state.row.match_id)
 
     def pause(self, source_id: str) -> None:
         """Leave a match alone until it is resumed."""
@@ -363,6 +367,7 @@ class Scheduler:
             if watcher.is_lost or watcher.state.row.phase is Phase.ARCHIVED:
                 self._finished.add(key, self._clock.monotonic())
                 self._watchers.pop(key, None)
+                watcher.end()
         self._show_out()
 
     def _show_out(self) -> None:
@@ -372,8 +377,7 @@ class Scheduler:
         resting = {key: each for key, each in self._watchers.items() if each.record.status not in IN_PLAY}
         for key in self._door.show_out({key: each.active_at for key, each in resting.items()}):
             watcher, row = self._watchers.pop(key), resting[key].state.row
-            watcher.abandon()
-            self._around.hot.forget(row.match_id)
+            self._let_go_of(watcher)
             idle = round(self._clock.monotonic() - watcher.active_at, 1)
             self._bus.emit(WatchEnded(match_id=row.match_id, ref=str(row.ref), idle_seconds=idle))
 

@@ -83,6 +83,8 @@ class Watcher:
         self._holds: set[Hold] = set()
         #: Whether a hold is over and the watch has not begun anew since.
         self._is_released = False
+        #: Whether nobody is to look at the match through this watcher any more.
+        self._is_ended = False
         #: Whether it is to begin anew because the scraper fails.
         self._is_recycled = False
         #: What this machine lacked last time, if that is why nobody could be asked.
@@ -184,6 +186,11 @@ class Watcher:
         if self._look is not None:
             self._look.cancel()
 
+    def end(self) -> None:
+        """Leave the match for good: what is still on its way to it is not done any more, and it is not shown again."""
+        self._is_ended = True
+        self.abandon()
+
     def recycle(self) -> None:
         """Have the watch begun anew; a look that is under way is ended."""
         self._is_recycled = True
@@ -213,7 +220,7 @@ class Watcher:
 
     async def look(self) -> None:
         """Take one look; store what changed; note how it went."""
-        if self._holds:
+        if self._holds or self._is_ended:
             return
         permit = self._vitals.breaker.permit(self._around.clock.monotonic())
         if permit is None:
@@ -260,6 +267,8 @@ class Watcher:
 
     async def restart(self, reason: RestartReason) -> None:
         """Begin the watch anew: claim the match again, go on from what is stored, forget what was only remembered."""
+        if self._is_ended:
+            return
         now, pulse, row = self._around.now(), self._vitals.pulse, self.state.row
         try:
             self.state = await take(self._around.store, row.match_id, self._around.node)
@@ -369,6 +378,8 @@ class Watcher:
 
     def show(self) -> None:
         """Put how it goes into the hot view."""
+        if self._is_ended:
+            return
         snapshot = self.state.snapshot
         self._around.hot.put(
             HotRow(

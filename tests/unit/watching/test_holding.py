@@ -188,3 +188,72 @@ def test_a_match_asked_for_is_watched_listed_or_not(is_listed: bool) -> None:
 
     assert running.age("M1", 34.0) < 12.0
     assert len(running.store.current(running.row("M1").record.match_id)) == 2
+
+
+def busy() -> Running:
+    """Return two matches with one slot for both."""
+    return Running(match("M1", "1"), match("M2", "1"), slots=1)
+
+
+def occupy(running: Running) -> None:
+    """Let the second match hold the slot for seconds at a time."""
+    running.fetcher.slow["getSV3"] = 5.0
+    running.site.matches["M2"].bowl("1")
+
+
+def watched(running: Running) -> list[str]:
+    return [row.record.ref.source_id for row in running.hot.rows.values()]
+
+
+def test_a_match_that_is_let_go_while_its_new_beginning_waits_does_not_come_back() -> None:
+    running = busy()
+    epochs: list[int] = []
+
+    def unwatch() -> None:
+        epochs.append(running.store.rows[1].epoch)
+        running.scheduler.unwatch("M1")
+
+    script(
+        running,
+        (4.0, lambda: running.scheduler.pause("M1")),
+        (4.5, lambda: occupy(running)),
+        (6.5, lambda: running.scheduler.resume("M1")),
+        (8.0, unwatch),
+        until=60.0,
+    )
+
+    assert watched(running) == ["M2"]
+    assert epochs == [running.store.rows[1].epoch]
+
+
+def test_a_match_that_is_let_go_while_its_look_waits_does_not_come_back() -> None:
+    running = busy()
+
+    script(
+        running,
+        (4.0, lambda: occupy(running)),
+        (6.5, lambda: running.site.matches["M1"].bowl("6")),
+        (8.6, lambda: running.scheduler.unwatch("M1")),
+        until=60.0,
+    )
+
+    assert watched(running) == ["M2"]
+    assert len(running.store.history[1]) == 1
+
+
+def test_a_match_that_was_paused_and_let_go_is_looked_at_when_somebody_wants_it_back() -> None:
+    running = busy()
+
+    async def play() -> None:
+        task = asyncio.create_task(running.start())
+        await asyncio.sleep(4)
+        running.scheduler.pause("M1")
+        running.scheduler.unwatch("M1")
+        await running.scheduler.watch("M1")
+        await asyncio.sleep(5)
+        await running.stop(task)
+
+    run(play())
+
+    record = running.row("M1").record
+    assert (record.phase, record.is_on_hold) == (Phase.ACTIVE, False)
