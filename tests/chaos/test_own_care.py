@@ -21,11 +21,12 @@ from tests.chaos.test_starting_and_stopping import SOURCES
 
 pytestmark = pytest.mark.timeout(180)
 
-#: The real `up`, whose loop somebody blocks, and who finds an orphan when all children have stopped.
+#: The real `up`, whose loop somebody blocks, and who finds an orphan when all children have stopped: a process with
+#: what it gives its children.
 TROUBLED = """
 import asyncio, os, subprocess, sys, time
 from longstop.app.up import run_up
-from longstop.settings import read_settings
+from longstop.settings import BEAT_FD_VARIABLE, read_settings
 from longstop.supervision.supervisor import Supervisor
 
 def block_in_a_named_place():
@@ -34,7 +35,7 @@ def block_in_a_named_place():
 run = Supervisor.run
 async def run_and_leave_somebody(self, loops=()):
     ended = await run(self, loops)
-    subprocess.Popen(["sleep", "300"])
+    subprocess.Popen(["sleep", "300"], env={**os.environ, BEAT_FD_VARIABLE: "9"})
     return ended
 Supervisor.run = run_and_leave_somebody
 

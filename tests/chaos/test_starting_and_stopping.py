@@ -36,6 +36,7 @@ time.sleep(300)
 #: The supervisor as `up` puts it together, with another child; `walled` gives the child a pen.
 FOSTERING = """
 import asyncio, os, sys
+from pathlib import Path
 from longstop.clock import SystemClock
 from longstop.supervision.keeper import ChildSpec
 from longstop.supervision.orphans import OrphanSweep
@@ -44,12 +45,15 @@ from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 program, file, name = sys.argv[1:]
 async def main():
-    child = ChildSpec(name="scraper", argv=(sys.executable, "-c", program, file), env=dict(os.environ))
+    data = Path(file).parent
+    environ = {**os.environ, "LONGSTOP_DATA": str(data)}
+    child = ChildSpec(name="scraper", argv=(sys.executable, "-c", program, file), env=environ)
     pen = lambda _: make_pen(name) if name else OpenPen()
     supervisor = Supervisor([child], bus=Bus(), clock=SystemClock(), pen_for=pen)
     import signal
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.stop)
-    await supervisor.run([("sweep", OrphanSweep(supervisor.own_pids, Bus()).run)])
+    sweep = OrphanSweep(supervisor.own_pids, Bus(), data=data, node="node-1")
+    await supervisor.run([("sweep", sweep.run)])
 asyncio.run(main())
 """
 #: Refuses to go.

@@ -57,7 +57,7 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
             loop = asyncio.get_running_loop()
             for number in STOP_SIGNALS:
                 loop.add_signal_handler(number, supervisor.stop)
-            orphans = OrphanSweep(supervisor.own_pids, bus)
+            orphans = OrphanSweep(supervisor.own_pids, bus, data=settings.data, node=directory.node_id)
             stop_within = settings.supervision.stop_within
             weighing = Weighing(supervisor.keepers, limits, bus=bus, stop_within=stop_within)
             patience = settings.supervision.standstill_after
@@ -112,7 +112,8 @@ async def _telling(settings: Settings, directory: DataDirectory, clock: Clock, *
 def _supervisor(
     settings: Settings, environ: Mapping[str, str], directory: DataDirectory, bus: Bus, clock: Clock, audit: Recoveries
 ) -> Supervisor:
-    env = {**environ, "LONGSTOP_DATA": str(settings.data)}
+    # Whole, so that it names one directory wherever it is read: orphans are known by it.
+    env = {**environ, "LONGSTOP_DATA": str(settings.data.absolute())}
     children = [
         ChildSpec(name=name, argv=(sys.executable, "-m", "longstop", name), env=env, is_beating=True)
         for name in CHILDREN

@@ -126,14 +126,19 @@ def kill(identity: Identity) -> bool:
         os.close(handle)
 
 
-def mark_of(pid: int) -> str | None:
-    """Return the mark in a process's environment; `None` when it has none, or is not ours to look at."""
-    wanted = f"{MARK_VARIABLE}=".encode()
+def variable_of(pid: int, name: str) -> str | None:
+    """Return what a process was given in its environment; `None` for nothing, or when it is not ours to look at."""
+    wanted = f"{name}=".encode()
     with suppress(OSError):
         for entry in (_PROC / str(pid) / "environ").read_bytes().split(b"\0"):
             if entry.startswith(wanted):
-                return entry[len(wanted) :].decode("ascii", "replace")
+                return os.fsdecode(entry[len(wanted) :])
     return None
+
+
+def mark_of(pid: int) -> str | None:
+    """Return the mark of a browser of ours, or of another node's; `None` for everybody else."""
+    return variable_of(pid, MARK_VARIABLE)
 
 
 def marked(mark: str, among: Iterable[Process] | None = None) -> list[Process]:
@@ -163,24 +168,25 @@ def reap(names: Iterable[str], spared: Iterable[int] = ()) -> int:
     """
     others = frozenset(spared)
     wanted = {name[:15] for name in names}  # the kernel keeps no more of a name
-    return sum(_wait_for(each) for each in _dead_children() if each.name in wanted and each.pid not in others)
+    return sum(wait_for(each) for each in _dead_children() if each.name in wanted and each.pid not in others)
 
 
 def reap_session(head: Identity, spared: Iterable[int] = ()) -> int:
     """Wait for the dead whom a session leader's death has made our children; some have renamed themselves."""
     others = frozenset(spared)
     people = (each for each in _dead_children() if each.identity.started >= head.started)
-    return sum(_wait_for(each) for each in people if each.session == head.pid and each.pid not in others)
+    return sum(wait_for(each) for each in people if each.session == head.pid and each.pid not in others)
+
+
+def wait_for(dead: Process) -> bool:
+    """Take a dead child out of the table of processes; return whether it was there, and ours to wait for."""
+    with suppress(ChildProcessError):
+        return os.waitpid(dead.pid, os.WNOHANG)[0] == dead.pid
+    return False
 
 
 def _dead_children() -> list[Process]:
     return [each for each in everybody() if each.parent == os.getpid() and each.state == "Z"]
-
-
-def _wait_for(dead: Process) -> bool:
-    with suppress(ChildProcessError):
-        return os.waitpid(dead.pid, os.WNOHANG)[0] == dead.pid
-    return False
 
 
 def _descendants(pid: int, people: Iterable[Process]) -> Iterator[int]:
