@@ -5,17 +5,19 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
-from longstop.api.admin import AdminRoutes
+from longstop.api.admin import THREADS, AdminRoutes
 from longstop.api.auth import Permission, TokenVerifier, issue_token
 from longstop.api.guard import guard
 from longstop.api.secret import Secret
 from longstop.clock import SystemClock
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
+from longstop.storage.base import MatchReader, MatchRow
 from longstop.storage.commands import MAX_WAITING, CommandBook, Question
 from longstop.telemetry.bus import Bus
 from tests.readers import MemoryReader, a_match
@@ -42,11 +44,23 @@ def book(tmp_path: Path) -> Iterator[CommandBook]:
     opened.close()
 
 
-def client_of(book: CommandBook, *permissions: Permission, wait_seconds: float = 5.0) -> httpx.AsyncClient:
+def client_of(
+    book: CommandBook,
+    *permissions: Permission,
+    reader: MatchReader | None = None,
+    wait_seconds: float = 5.0,
+    patience_seconds: float = 30.0,
+) -> httpx.AsyncClient:
     app, clock = FastAPI(), SystemClock()
     verifier = TokenVerifier(SECRET)
-    reader = MemoryReader(a_match())
-    AdminRoutes(book, reader=reader, verifier=verifier, clock=clock, wait_seconds=wait_seconds).add_to(app)
+    AdminRoutes(
+        book,
+        reader=reader or MemoryReader(a_match()),
+        verifier=verifier,
+        clock=clock,
+        wait_seconds=wait_seconds,
+        patience_seconds=patience_seconds,
+    ).add_to(app)
     guard(app, Bus())
     ttl = timedelta(hours=1)
     token = issue_token(SECRET, subject="jane", permissions=permissions, ttl=ttl, now=clock.now())
@@ -212,3 +226,79 @@ async def test_a_file_that_cannot_be_used_is_told(tmp_path: Path) -> None:
 
     assert answer.status_code == 503
     broken.close()
+
+
+class HangingReader(MemoryReader):
+    """A store that answers nothing until it is mended."""
+
+    def __init__(self) -> None:
+        super().__init__(a_match())
+        self.is_asked, self.is_mended = Event(), Event()
+
+    def match(self, match_id: int) -> MatchRow | None:
+        self.is_asked.set()
+        assert self.is_mended.wait(60)
+        return super().match(match_id)
+
+
+class HangingBook(CommandBook):
+    """A file that lets nobody write or read until it is mended."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, SystemClock())
+        self.is_mended = Event()
+
+    def ask(self, question: Question) -> Command:
+        assert self.is_mended.wait(60)
+        return super().ask(question)
+
+    def command(self, command_id: int) -> Command | None:
+        assert self.is_mended.wait(60)
+        return super().command(command_id)
+
+
+@pytest.mark.req("NFR-006")
+async def test_a_store_that_hangs_holds_up_nobody_but_who_names_a_match(book: CommandBook) -> None:
+    reader = HangingReader()
+    async with client_of(book, Permission.ADMIN, reader=reader, wait_seconds=0.1, patience_seconds=3.0) as client:
+        stuck = asyncio.create_task(client.post("/admin/matches/1/pause"))
+        assert await asyncio.to_thread(reader.is_asked.wait, 30)
+
+        other = await client.post("/admin/recycle")
+        answer = await stuck
+        reader.is_mended.set()
+
+    assert other.status_code == 202
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert answer.json()["error"] == "The store cannot be read at the moment."
+    assert [each.kind for each in book.take(8)] == [CommandKind.RECYCLE]
+
+
+@pytest.mark.req("NFR-006")
+async def test_a_list_of_commands_that_hangs_is_said_however_many_ask(tmp_path: Path) -> None:
+    book = HangingBook(tmp_path / "ops.db")
+    async with client_of(book, Permission.ADMIN, patience_seconds=0.2) as client:
+        orders = await asyncio.gather(*(client.post("/admin/recycle") for _ in range(4)))
+        lookup = await client.get("/admin/commands/1")
+    book.is_mended.set()
+
+    assert {answer.status_code for answer in (*orders, lookup)} == {503}
+    assert {answer.headers["Retry-After"] for answer in (*orders, lookup)} == {"5"}
+    assert orders[0].json()["error"] == (
+        "The order was not written down in time, but may still be carried out: look how things are, and ask again."
+    )
+    assert lookup.json()["error"] == "The list of commands cannot be read at the moment."
+    book.close()
+
+
+async def test_an_order_that_nobody_could_write_down_in_time_is_never_carried_out(tmp_path: Path) -> None:
+    book = HangingBook(tmp_path / "ops.db")
+    async with client_of(book, Permission.ADMIN, wait_seconds=0.1, patience_seconds=0.2) as client:
+        await asyncio.gather(*(client.post("/admin/recycle") for _ in range(THREADS)))
+        await client.post("/admin/sources/crex/pause")
+    book.is_mended.set()
+    async with client_of(book, Permission.ADMIN, wait_seconds=0.1) as client:
+        await client.post("/admin/sources/crex/resume")
+
+    assert CommandKind.PAUSE_SOURCE not in [each.kind for each in book.take(8)]
+    book.close()

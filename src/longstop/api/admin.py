@@ -4,10 +4,9 @@ The API writes a command down and waits for its answer; what is done is done by 
 """
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Annotated, Any, TypeVar
+from functools import partial
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import Depends, FastAPI, Path, Request, Response
@@ -16,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from longstop.api import described_admin as described
 from longstop.api.auth import Permission, TokenVerifier
+from longstop.api.clerks import Clerks
 from longstop.api.guard import MAX_BODY_BYTES, error_response, json_response
 from longstop.api.lookup import Scheme, look_up, require
 from longstop.api.shapes import iso_or_none
@@ -31,14 +31,19 @@ LOOK_EVERY_SECONDS = 0.1
 #: More than these do not wait: each needs a thread of ours now and then.
 MAX_WAITING = 16
 THREADS = 2
+#: A file that hangs is not waited for longer than this; for one that somebody else writes, 5 s are no hang yet.
+PATIENCE_SECONDS = 6.0
 #: Without memory, when it is worth asking again.
 RETRY_AFTER_SECONDS = 60
 
 _NO_STORE = {"Cache-Control": "no-store"}
+_SOON = {"Retry-After": "5"}
+#: Who hangs while it is written down may still come to its end.
+_NOT_WRITTEN = (
+    "The order was not written down in time, but may still be carried out: look how things are, and ask again."
+)
 _REFUSED = {Refusal.NOT_KNOWN: 404, Refusal.CONFLICT: 409, Refusal.MEMORY: 503}
 
-Given = TypeVar("Given")
-Result = TypeVar("Result")
 SourceName = Annotated[str, Path(pattern=r"^[a-z][a-z0-9]{0,31}$")]
 CommandId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 
@@ -50,7 +55,11 @@ class _Page(Struct, frozen=True):
 
 
 class AdminRoutes:
-    """Writes commands down and tells what came of them."""
+    """Writes commands down and tells what came of them.
+
+    Every file is asked in a thread, and the reader should be nobody else's: what hangs must hold up nobody but those
+    who give orders, and the store only those who name a match of it.
+    """
 
     def __init__(
         self,
@@ -60,6 +69,7 @@ class AdminRoutes:
         verifier: TokenVerifier,
         clock: Clock,
         wait_seconds: float = WAIT_SECONDS,
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self._book = book
         self._reader = reader
@@ -67,8 +77,8 @@ class AdminRoutes:
         self._clock = clock
         self._wait_seconds = wait_seconds
         self._waiting = 0
-        # Of our own, and few: a file that hangs must hold up nobody but those who give orders.
-        self._threads = ThreadPoolExecutor(THREADS, "commands")
+        self._writing = Clerks("commands", count=THREADS, patience_seconds=patience_seconds)
+        self._naming = Clerks("matches of commands", patience_seconds=patience_seconds)
 
     def add_to(self, app: FastAPI) -> None:
         router, permitted = app.router, [Depends(self._permit)]
@@ -92,13 +102,13 @@ class AdminRoutes:
         return await self._ask(request, CommandKind.WATCH, page.url)
 
     async def unwatch(self, request: Request, match_id: str) -> Response:
-        return await self._ask(request, CommandKind.UNWATCH, self._ref(match_id))
+        return await self._ask(request, CommandKind.UNWATCH, await self._ref(match_id))
 
     async def pause_match(self, request: Request, match_id: str) -> Response:
-        return await self._ask(request, CommandKind.PAUSE_MATCH, self._ref(match_id))
+        return await self._ask(request, CommandKind.PAUSE_MATCH, await self._ref(match_id))
 
     async def resume_match(self, request: Request, match_id: str) -> Response:
-        return await self._ask(request, CommandKind.RESUME_MATCH, self._ref(match_id))
+        return await self._ask(request, CommandKind.RESUME_MATCH, await self._ref(match_id))
 
     async def pause_source(self, request: Request, source: SourceName) -> Response:
         return await self._ask(request, CommandKind.PAUSE_SOURCE, source)
@@ -110,7 +120,10 @@ class AdminRoutes:
         return await self._ask(request, CommandKind.RECYCLE, "")
 
     async def command(self, command_id: CommandId) -> Response:
-        found = await self._in_thread(self._book.command, command_id)
+        try:
+            found = await self._writing.ask(partial(self._book.command, command_id))
+        except TimeoutError as error:
+            raise HTTPException(503, "The list of commands cannot be read at the moment.", _SOON) from error
         if found is None:
             raise HTTPException(404, f"No command {command_id} is known.")
         return json_response(command_document(found), headers=_NO_STORE)
@@ -118,8 +131,11 @@ class AdminRoutes:
     async def _permit(self, request: Request, _documented: Scheme) -> None:
         require(self._verifier, Permission.ADMIN, request, self._clock.now())
 
-    def _ref(self, text: str) -> str:
-        match = look_up(self._reader, text)
+    async def _ref(self, text: str) -> str:
+        try:
+            match = await self._naming.ask(partial(look_up, self._reader, text))
+        except TimeoutError as error:
+            raise HTTPException(503, "The store cannot be read at the moment.", _SOON) from error
         if match is None:
             raise HTTPException(404, f"No match {text} is known.")
         return str(match.ref)
@@ -128,13 +144,12 @@ class AdminRoutes:
         bearer = require(self._verifier, Permission.ADMIN, request, self._clock.now())
         question = Question(kind=kind, argument=argument, asked_by=f"api: {bearer.subject}"[:100])
         try:
-            asked = await self._in_thread(self._book.ask, question)
+            asked = await self._writing.ask(partial(self._book.ask, question))
         except UsageError as error:
-            return error_response(429, f"{error}.", {"Retry-After": "5"})
+            return error_response(429, f"{error}.", _SOON)
+        except TimeoutError:
+            return error_response(503, _NOT_WRITTEN, _SOON)
         return answer_to(await self._wait(asked))
-
-    async def _in_thread(self, call: Callable[[Given], Result], given: Given) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, given)
 
     async def _wait(self, command: Command) -> Command:
         """Return the command once it is answered, or as it is when that takes too long."""
@@ -146,7 +161,7 @@ class AdminRoutes:
                 async with asyncio.timeout(self._wait_seconds):
                     while not command.is_answered:
                         await asyncio.sleep(LOOK_EVERY_SECONDS)
-                        latest = await self._in_thread(self._book.command, command.id)
+                        latest = await self._writing.ask(partial(self._book.command, command.id))
                         command = latest or command
             return command
         finally:

@@ -37,7 +37,7 @@ def _order(summary: str, description: str, **more: Any) -> dict[str, Any]:
             409: _error("It does not fit how things are."),
             422: _error("The body or a parameter is wrong."),
             429: _error("Too many commands are waiting."),
-            503: _error("No scraper answers, it failed, or there is no memory for it."),
+            503: _error("No scraper or file answers, it failed, or there is no memory for it."),
         },
         **more,
     }
@@ -71,5 +71,6 @@ COMMAND: dict[str, Any] = {
         401: _error("No valid Bearer token."),
         403: _error("The token lacks the permission `admin`."),
         404: _error("No such command."),
+        503: _error("The list of commands cannot be read at the moment."),
     },
 }

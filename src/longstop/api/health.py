@@ -6,10 +6,10 @@ from typing import Any
 from longstop.api.shapes import iso_or_none, match_path
 from longstop.api.view import record_age, shown_age
 from longstop.clock import Moment, to_iso
-from longstop.model.match import MonitoringRecord, Phase
+from longstop.model.match import IN_PLAY, MonitoringRecord, Phase
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
-from longstop.supervision.grades import IN_PLAY, Grade, match_grade
+from longstop.supervision.grades import Grade, match_grade
 from longstop.supervision.verdict import MAX_ERRORS_A_MINUTE, heard, is_silent
 
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from longstop.api.glance import Glance
 from longstop.api.health import health_facts
@@ -30,7 +31,7 @@ class ReadsRecoveries(Protocol):
     def recoveries(self, limit: int = ...) -> Sequence[Recovery]: ...
 
 
-class Picture(Struct, frozen=True, kw_only=True):
+class Sighting(Struct, frozen=True, kw_only=True):
     """What the live view said at one moment, and what `/health` tells of it."""
 
     beats: Sequence[NodeBeat]
@@ -47,7 +48,7 @@ class Answer(Struct, frozen=True):
 
 
 class Outlook:
-    """Keeps the newest picture. Its readers are its own: nobody else waits behind them."""
+    """Keeps the newest sighting. Its readers are its own: nobody else waits behind them."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class Outlook:
         self._started = started
         self._config = config or {}
         bus = bus or Bus()
-        self._live = Glance("the live view", self._picture, clock=clock, bus=bus)
+        self._live = Glance("the live view", self._sight, clock=clock, bus=bus)
         self._store = Glance("the store", lambda: reader.matches(MatchFilter(limit=1)), clock=clock, bus=bus)
         self._audit = Glance("the audit", recoveries.recoveries, clock=clock, bus=bus)
 
@@ -102,14 +103,14 @@ class Outlook:
     def status(self) -> dict[str, Any]:
         """Return the document of `/status`, made of the newest that is known."""
         newest, audit, now = self._live.newest, self._audit.newest, Moment.of(self._clock)
-        picture = newest.value if newest else None
+        seen = newest.value if newest else None
         document = status_document(
             self._judged(),
-            picture.beats if picture else (),
-            picture.records if picture else (),
+            seen.beats if seen else (),
+            seen.records if seen else (),
             audit.value if audit else None,
             config=self._config,
-            now=picture.taken_at if picture else now,
+            now=seen.taken_at if seen else now,
         )
         return document | {
             "snapshot_age_seconds": self._live.age_seconds,
@@ -140,7 +141,21 @@ class Outlook:
         return reasons
 
     def _judged(self) -> Verdict:
-        """Return the newest verdict; one who has not seen anything for long cannot judge."""
+        """Return the newest verdict; without a store nothing is served, however well the scrapers are."""
+        judged, unread_seconds = self._seen_live(), self._store_unread_seconds()
+        if unread_seconds <= BLIND_AFTER_SECONDS:
+            return judged
+        status = HealthStatus.DEGRADED if judged.status is HealthStatus.HEALTHY else judged.status
+        reason = f"the store could not be read for {unread_seconds:.0f} s"
+        return replace(judged, status=status, reasons=(*judged.reasons, reason))
+
+    def _store_unread_seconds(self) -> float:
+        """Return how long ago the store was last read; one that never was is given time from the start on."""
+        age = self._store.age_seconds
+        return self._clock.monotonic() - self._started.monotonic if age is None else age
+
+    def _seen_live(self) -> Verdict:
+        """Return the verdict on the live view; one who has not seen anything for long cannot judge."""
         newest, age = self._live.newest, self._live.age_seconds or 0.0
         if newest is None:
             return unreadable()
@@ -151,12 +166,12 @@ class Outlook:
     def _is_blind(self) -> bool:
         return (self._live.age_seconds or 0.0) > BLIND_AFTER_SECONDS
 
-    def _picture(self) -> Picture:
+    def _sight(self) -> Sighting:
         beats, records = self._hot.beats(), self._hot.records()
         now = Moment.of(self._clock)
         judged = verdict(beats, records, now)
         facts = self._facts(beats, records, now)
-        return Picture(beats=beats, records=records, judged=judged, taken_at=now, facts=facts)
+        return Sighting(beats=beats, records=records, judged=judged, taken_at=now, facts=facts)
 
     def _facts(self, beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: Moment) -> bytes:
         return msgspec.json.encode(health_facts(beats, records, started=self._started, now=now))[1:]

@@ -1,7 +1,7 @@
 """The route to the health log: how nodes and matches were, over time."""
 
-import asyncio
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Any, Protocol
 
 import msgspec
@@ -9,6 +9,7 @@ from fastapi import Depends, FastAPI, Query, Request, Response
 
 from longstop.api import described
 from longstop.api.auth import Permission, TokenVerifier
+from longstop.api.clerks import Clerks
 from longstop.api.guard import error_response, json_response
 from longstop.api.lookup import Scheme, require
 from longstop.clock import Clock, to_iso
@@ -41,6 +42,7 @@ class PastRoutes:
         self._log = log
         self._verifier = verifier
         self._clock = clock
+        self._reading = Clerks("health log", patience_seconds=PATIENCE_SECONDS)
 
     def add_to(self, app: FastAPI) -> None:
         permitted = [Depends(self._permit)]
@@ -57,8 +59,7 @@ class PastRoutes:
     ) -> Response:
         since = self._clock.now() - timedelta(hours=hours)
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                rows = await asyncio.to_thread(rows_of, self._log, match, since, limit)
+            rows = await self._reading.ask(partial(rows_of, self._log, match, since, limit))
         except (StorageError, TimeoutError):
             return error_response(503, "The health log cannot be read at the moment.", {"Retry-After": "5"})
         return json_response({"history": [health_entry(each) for each in rows]}, headers={"Cache-Control": "no-store"})

@@ -41,11 +41,13 @@ def build_app(
     lag: Callable[[], float | None] = lambda: None,
     bus: Bus | None = None,
     commands: CommandBook | None = None,
+    order_reader: MatchReader | None = None,
     health_log: ReadsHealthLog | None = None,
 ) -> FastAPI:
     """Return the app. It holds what it was given and nothing else; closing the readers is the giver's.
 
-    Without a book of commands nobody can give orders through it; without a health log nobody sees how it went.
+    Without a book of commands nobody can give orders through it; without a health log nobody sees how it went. Orders
+    find the matches they name with `order_reader`, in a thread: one that hangs there keeps nobody from reading data.
     """
     app = FastAPI(
         title="Longstop",
@@ -66,7 +68,7 @@ def build_app(
     if health_log is not None:
         PastRoutes(health_log, verifier=verifier, clock=clock).add_to(app)
     if commands is not None:
-        AdminRoutes(commands, reader=reader, verifier=verifier, clock=clock).add_to(app)
+        AdminRoutes(commands, reader=order_reader or reader, verifier=verifier, clock=clock).add_to(app)
     guard(app, bus or Bus())
     return app
 

@@ -10,11 +10,11 @@ from longstop.api.health import added, match_entries, megabytes
 from longstop.api.shapes import iso_or_none
 from longstop.api.view import record_age, shown_age
 from longstop.clock import Moment, to_iso
-from longstop.model.match import MonitoringRecord, Phase
+from longstop.model.match import IN_PLAY, MonitoringRecord, Phase
 from longstop.model.recovery import Recovery
 from longstop.storage.base import NodeBeat
 from longstop.supervision import grades
-from longstop.supervision.grades import IN_PLAY, percentile
+from longstop.supervision.grades import percentile
 from longstop.supervision.verdict import Verdict, heard
 
 #: Of the audit, so many of the newest.

@@ -1,9 +1,13 @@
 """The API process: serves what the store and the hot view hold; it never scrapes."""
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
+from typing import Protocol
 
 from longstop.api.auth import Permission, TokenVerifier, issue_token
+from longstop.api.clerks import Clerks
 from longstop.api.outlook import Outlook
 from longstop.api.secret import Secret
 from longstop.api.server import build_app, run_server
@@ -21,6 +25,12 @@ from longstop.telemetry.bus import Bus
 
 #: Whoever reads on the loop makes everybody wait: not longer than this for a file that somebody holds.
 LOOP_PATIENCE_MS = 50
+#: A file that hangs must not keep the process from ending; it is closed with it, and nothing is lost.
+CLOSE_WITHIN_SECONDS = 1.0
+
+
+class Closes(Protocol):
+    def close(self) -> None: ...
 
 
 async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> None:
@@ -32,6 +42,7 @@ async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> Non
     hot = SqliteHotReader(directory.hot_db, LOOP_PATIENCE_MS)
     outlook, lag = _outlook(directory, settings, clock, bus), LoopWatch(bus, clock.monotonic)
     commands, health_log = CommandBook(directory.ops_db, clock), HealthLogReader(directory.ops_db)
+    order_reader = SqliteMatchReader(directory.matches_db)
     app = build_app(
         reader=reader,
         hot=hot,
@@ -41,6 +52,7 @@ async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> Non
         lag=lambda: lag.lag_seconds,
         bus=bus,
         commands=commands,
+        order_reader=order_reader,
         health_log=health_log,
     )
     try:
@@ -48,10 +60,18 @@ async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> Non
             serving = run_server(app, settings.api.host, settings.api.port, on_ready=on_ready)
             await run_until_stopped(serving, lag.run())
     finally:
-        reader.close()
-        hot.close()
-        commands.close()
-        health_log.close()
+        await _close(reader, hot, commands, order_reader, health_log)
+
+
+async def _close(*files: Closes) -> None:
+    """Close each in a thread of its own: whoever hangs in a file holds its lock, and would keep us here for ever."""
+    clerks = Clerks("closing", count=len(files), patience_seconds=CLOSE_WITHIN_SECONDS)
+
+    async def close(file: Closes) -> None:
+        with suppress(TimeoutError):
+            await clerks.ask(file.close)
+
+    await asyncio.gather(*(close(each) for each in files))
 
 
 def _outlook(directory: DataDirectory, settings: Settings, clock: Clock, bus: Bus) -> Outlook:

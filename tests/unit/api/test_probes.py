@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from longstop.api.outlook import BLIND_AFTER_SECONDS, HANGING_AFTER_SECONDS, OLD_AFTER_SECONDS, Outlook
+from longstop.clock import Moment
 from longstop.errors import StorageError
 from longstop.model.breaker import BreakerNote
 from longstop.model.match import Phase
@@ -119,6 +120,60 @@ async def test_health_that_has_never_seen_anything_says_so() -> None:
 
     assert answer.status == 503
     assert b'"reasons":["the live view cannot be read"],"snapshot_age_seconds":null' in answer.body
+
+
+@pytest.mark.req("FR-012")
+async def test_health_is_not_called_healthy_while_no_data_can_be_served(
+    stranger: httpx.AsyncClient, reader: MemoryReader, hot: MemoryHot, clock: ManualClock, outlook: Outlook
+) -> None:
+    reader.broken = LOST
+
+    clock.advance(BLIND_AFTER_SECONDS)
+    hot.heard = [a_beat()]
+    outlook.look()
+    kept = await stranger.get("/health")
+    clock.advance(2)
+    unread = await stranger.get("/health")
+    reader.broken = None
+    outlook.look()
+    mended = await stranger.get("/health")
+
+    assert (kept.json()["status"], kept.json()["reasons"]) == ("healthy", [])
+    assert (unread.status_code, unread.json()["status"], unread.json()["grade"]) == (200, "degraded", "healthy")
+    assert unread.json()["reasons"] == ["the store could not be read for 12 s"]
+    assert mended.json()["status"] == "healthy"
+
+
+async def test_a_store_that_was_never_read_is_given_the_same_time_from_the_start() -> None:
+    reader, clock = MemoryReader(), ManualClock()
+    reader.broken = LOST
+    hot = MemoryHot(beats=[a_beat()])
+    outlook = Outlook(reader=reader, hot=hot, recoveries=MemoryRecoveries(), clock=clock, started=Moment.of(clock))
+
+    outlook.look()
+    early = outlook.status()
+    clock.advance(BLIND_AFTER_SECONDS + 1)
+    outlook.look()
+    late = outlook.status()
+
+    assert (early["status"], early["reasons"]) == ("healthy", ())
+    assert (late["status"], late["reasons"]) == ("degraded", ("the store could not be read for 11 s",))
+
+
+async def test_whatever_else_is_wrong_an_unread_store_is_named_beside_it(
+    stranger: httpx.AsyncClient, reader: MemoryReader, hot: MemoryHot, clock: ManualClock, outlook: Outlook
+) -> None:
+    reader.broken = hot.broken = LOST
+    clock.advance(BLIND_AFTER_SECONDS + 1)
+    outlook.look()
+
+    answer = await stranger.get("/health")
+
+    assert (answer.status_code, answer.json()["status"]) == (503, "down")
+    assert answer.json()["reasons"] == [
+        "the live view could not be read for 11 s",
+        "the store could not be read for 11 s",
+    ]
 
 
 async def test_live_answers_whatever_is_lost_with_the_lag_of_the_loop(

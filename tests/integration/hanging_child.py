@@ -1,0 +1,27 @@
+"""Serves a data directory whose `ops.db` hangs for whoever opens it, as on a disk that answers no more."""
+
+import sys
+from pathlib import Path
+from threading import Event
+from unittest.mock import patch
+
+import apsw
+
+from longstop.cli.main import app
+from longstop.storage.connection import open_readable
+
+
+def hang(*_: object) -> apsw.Connection:
+    while True:
+        Event().wait()
+
+
+def open_or_hang(path: Path, patience_ms: int | None = None) -> apsw.Connection:
+    return hang() if path.name == "ops.db" else open_readable(path, patience_ms)
+
+
+with (
+    patch("longstop.storage.readonly.open_readable", open_or_hang),
+    patch("longstop.storage.reopened.open_writable", hang),
+):
+    app(["api", "--data", sys.argv[1], "--port", "0"])
