@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from longstop.clock import SystemClock
+from longstop.model.match import IN_PLAY
 from longstop.simulator.truth import read_truth
-from longstop.trial.sample import IN_PLAY, list_matches
+from longstop.trial.sample import list_matches
 from longstop.trial.stage import Stage
 
 #: A match's key, and the source's id of one of its events.

@@ -26,7 +26,8 @@ from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.processes import Identity, Process, arguments_of, everybody, is_alive
-from longstop.trial.sample import IN_PLAY, list_matches, percentile
+from longstop.model.match import IN_PLAY
+from longstop.trial.sample import list_matches, percentile
 from longstop.trial.stage import Stage
 
 SITES = ("crex", "sofascore")

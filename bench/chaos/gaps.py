@@ -9,7 +9,8 @@ from typing import Any
 from bench.beside import beside
 from bench.frame import rounded
 from longstop.errors import UsageError
-from longstop.trial.sample import IN_PLAY, list_matches
+from longstop.model.match import IN_PLAY
+from longstop.trial.sample import list_matches
 from longstop.trial.stage import Stage
 
 #: More often than twice a second, also when an answer takes its time.

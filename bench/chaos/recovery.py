@@ -8,7 +8,8 @@ from typing import Any
 from bench.frame import rounded, say
 from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
-from longstop.trial.sample import IN_PLAY, list_matches, percentile
+from longstop.model.match import IN_PLAY
+from longstop.trial.sample import list_matches, percentile
 from longstop.trial.stage import Stage
 
 LOOK_EVERY = 0.1

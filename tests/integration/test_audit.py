@@ -234,6 +234,19 @@ def test_a_storm_of_one_kind_over_many_subjects_leaves_the_other_kinds_their_pla
     }
 
 
+@pytest.mark.req("MON-9")
+@pytest.mark.parametrize("subjects", [1, KEPT], ids=["of the same", "of all"])
+def test_the_newest_is_what_was_written_last_wherever_the_clock_was_set(path: Path, subjects: int) -> None:
+    before = [ended(number, RecoveryKind.RESTART, f"s{number % subjects}") for number in range(2 * KEPT)]
+    set_back = ended(-3600, RecoveryKind.RESTART, "s0")
+
+    write_each(path, [*before, set_back, replace(set_back, observed="seen later")])
+
+    newest, second, *_ = stored(path)
+    assert newest == replace(set_back, observed="seen later")
+    assert second == before[-1]
+
+
 def test_what_is_begun_stays_until_its_outcome_is_seen(path: Path) -> None:
     begun = replace(
         ended(0, RecoveryKind.WATCH_RESTART, "crex_1"), outcome=RecoveryOutcome.PENDING, observed=None, id="begun"

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import apsw
@@ -101,6 +103,109 @@ def test_a_restore_that_is_cut_off_lets_nobody_start_until_it_is_done_again(
         assert events(tmp_path / "new") == events(tmp_path / "data")
 
 
+class Cut(BaseException):
+    """The end of a process, as far as its files can tell."""
+
+
+@contextmanager
+def cut_off_at(rename: int) -> Iterator[None]:
+    """End it with the nth rename, which is still done."""
+    done, real = 0, Path.rename
+
+    def renaming(path: Path, target: Path) -> Path:
+        nonlocal done
+        done += 1
+        moved = real(path, target)
+        if done == rename:
+            raise Cut
+        return moved
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Path, "rename", renaming)
+        yield
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_restore_that_is_cut_off_anywhere_is_brought_to_its_end_by_the_same_again(
+    tmp_path: Path, force: bool
+) -> None:
+    back_up(a_node(tmp_path / "data"), tmp_path / "backup", CLOCK)
+    for rename in count(1):
+        data = tmp_path / f"new {rename}"
+        if force:
+            a_node(data, balls=5)
+            assert len(events(data)) == 5  # which leaves a log beside the store
+            # A file that was not there before: what is put there must not be taken for the old one.
+            (data / "token-secret").unlink()
+        try:
+            with cut_off_at(rename):
+                restore(tmp_path / "backup", data, CLOCK, force=force)
+            break
+        except Cut:
+            with pytest.raises(StorageError, match="restore again"), DataDirectory.open(data).lock():
+                pass
+
+        done = restore(tmp_path / "backup", data, CLOCK, force=force)
+
+        with DataDirectory.open(data).lock():
+            assert events(data) == events(tmp_path / "data")
+        assert not list(data.glob("*.restored*"))
+        assert (data / "token-secret").read_text() == "ab" * 32
+        assert list(data.glob("before-restore-*")) == ([done.aside] if done.aside else [])
+        assert (done.aside is not None) is force
+        if done.aside:
+            assert files(done.aside) == ["matches.db", "matches.db-shm", "matches.db-wal", "ops.db"]
+            assert len(events(done.aside)) == 5
+
+    # The mark, the old files, the new ones.
+    assert rename == 1 + (1 + 4 + 3 if force else 1 + 3)
+
+
+def test_whoever_holds_a_file_over_a_restore_goes_on_with_the_new_one(tmp_path: Path) -> None:
+    """An API that runs alone has no lock that a restore could see."""
+    node = a_node(tmp_path / "data")
+    back_up(node, tmp_path / "backup", CLOCK)
+    api, scraper = (CommandBook(node.ops_db, CLOCK) for _ in range(2))
+    api.put_order(StandingKind.PAUSED_SOURCE, "sofascore", "after the backup")
+
+    restore(tmp_path / "backup", tmp_path / "data", CLOCK, force=True)
+    scraper.put_order(StandingKind.UNWATCHED, "crex_1", "scraper")
+    api.put_order(StandingKind.UNWATCHED, "crex_2", "api")
+    subjects = [[each.subject for each in book.standing()] for book in (api, scraper)]
+    api.close()
+    restored = apsw.Connection(str(node.ops_db))
+    verdict = restored.pragma("integrity_check")
+    restored.close()
+    scraper.close()
+
+    assert subjects == [["crex", "crex_1", "crex_2"]] * 2
+    assert verdict == "ok"
+
+
+def test_two_restores_within_a_second_keep_what_was_before_each(tmp_path: Path) -> None:
+    node = a_node(tmp_path / "data")
+    back_up(node, tmp_path / "backup", CLOCK)
+    asyncio.run(_write(node.matches_db, 2))
+
+    first = restore(tmp_path / "backup", tmp_path / "data", CLOCK, force=True).aside
+    second = restore(tmp_path / "backup", tmp_path / "data", CLOCK, force=True).aside
+
+    assert first is not None
+    assert second is not None
+    assert [len(events(each)) for each in (first, second)] == [5, 3]
+
+
+def test_a_mark_that_nobody_can_read_changes_nothing(tmp_path: Path) -> None:
+    node = a_node(tmp_path / "data")
+    back_up(node, tmp_path / "backup", CLOCK)
+    node.restoring.write_text("?")
+
+    with pytest.raises(StorageError, match="restoring cannot be read"):
+        restore(tmp_path / "backup", tmp_path / "data", CLOCK, force=True)
+
+    assert len(events(tmp_path / "data")) == 3
+
+
 def files(path: Path) -> list[str]:
     return sorted(each.name for each in path.iterdir())
 
@@ -177,6 +282,21 @@ def test_a_backup_never_goes_over_something_else(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there already"):
         back_up(node, tmp_path / "backup", CLOCK)
     assert files(tmp_path / "backup") == ["diary"]
+
+
+def test_a_full_disk_is_said_of_the_place_where_the_backup_goes(tmp_path: Path) -> None:
+    node = a_node(tmp_path / "data", balls=300)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, hard))
+
+    try:
+        with pytest.raises(StorageError) as refused:
+            back_up(node, tmp_path / "backup", CLOCK)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert str(refused.value).startswith(f"the backup {tmp_path / 'backup'} cannot be written: the disk ")
+    assert files(tmp_path) == ["data"]
 
 
 def test_without_matches_there_is_nothing_to_back_up(tmp_path: Path) -> None:

@@ -120,6 +120,69 @@ def test_no_wall_clock_makes_a_command_expire(path: Path, hours: int) -> None:
     book.close()
 
 
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_command_from_before_a_reboot_is_not_done_days_later(
+    path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, is_taken: bool
+) -> None:
+    """The clock that never jumps begins anew with a boot, and comes by the same numbers again."""
+    before = CommandBook(path, clock)
+    asked = before.ask(RECYCLE)
+    if is_taken:
+        before.take(8)
+    before.close()
+    monkeypatch.setattr("longstop.storage.commands.this_boot", lambda: "the next one")
+
+    book = CommandBook(path, clock)
+    clock.advance(1)
+
+    assert book.take(8) == []
+    assert seen(book, asked).state is (CommandState.FAILED if is_taken else CommandState.EXPIRED)
+    book.close()
+
+
+def test_where_a_kernel_does_not_name_its_boots_orders_are_taken_all_the_same(
+    path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking, book = CommandBook(path, clock), CommandBook(path, clock)
+    asking.ask(RECYCLE)
+    monkeypatch.setattr("longstop.storage.commands.this_boot", lambda: None)
+
+    taken = book.take(8)
+
+    assert len(taken) == 1
+    asking.close()
+    book.close()
+
+
+def test_an_order_never_goes_into_a_file_that_was_moved_aside(path: Path, clock: ManualClock) -> None:
+    """An API that runs alone holds the file while a restore puts another one in its place."""
+    api = CommandBook(path, clock)
+    api.ask(RECYCLE)
+    aside = path.parent / "aside"
+    aside.mkdir()
+    for each in path.parent.glob("ops.db*"):
+        each.rename(aside / each.name)
+    scraper = CommandBook(path, clock)
+    scraper.give_up_taken()
+
+    asked = api.ask(RECYCLE)
+
+    assert [each.id for each in scraper.take(8)] == [asked.id]
+    api.close()
+    scraper.close()
+
+
+def test_a_file_that_was_deleted_is_made_again(book: CommandBook, path: Path) -> None:
+    book.ask(RECYCLE)
+    for each in path.parent.glob("ops.db*"):
+        each.unlink()
+
+    asked = book.ask(RECYCLE)
+
+    assert path.exists()
+    assert [each.id for each in book.take(8)] == [asked.id]
+
+
 def test_an_answer_is_given_once(book: CommandBook) -> None:
     book.ask(RECYCLE)
     [taken] = book.take(1)

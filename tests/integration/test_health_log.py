@@ -132,6 +132,16 @@ def test_however_much_is_written_there_is_a_limit(path: Path) -> None:
     assert [each.timestamp for each in stored(path)] == [NOW + timedelta(seconds=each) for each in (4, 3, 2)]
 
 
+def test_a_clock_that_is_set_back_makes_nobody_forget_the_newest(path: Path) -> None:
+    writer = HealthLogWriter(path, max_rows=3)
+    writer.write([row(each) for each in (1, 2, 3, -3600)])
+
+    writer.prune(NOW)
+    writer.close()
+
+    assert [each.timestamp for each in stored(path)] == [NOW + timedelta(seconds=each) for each in (-3600, 3, 2)]
+
+
 async def test_what_a_failing_disk_did_not_take_is_written_later(path: Path) -> None:
     occupy(path)
     sink, log = MemorySink(), HealthLog(path, clock=ManualClock())
@@ -148,7 +158,7 @@ async def test_what_a_failing_disk_did_not_take_is_written_later(path: Path) -> 
 def test_the_history_is_that_of_one_match_or_of_all_since_a_moment(path: Path) -> None:
     writer = HealthLogWriter(path)
     of_match = [replace(row(each, "failing"), match_id=7, ref="crex_M7") for each in (0, 10)]
-    writer.write([row(0), row(20), *of_match])
+    writer.write([row(0), *of_match, row(20)])
     writer.close()
     reader = HealthLogReader(path)
 

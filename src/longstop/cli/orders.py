@@ -6,6 +6,7 @@ They write a command into the data directory and wait for its answer; whoever ma
 from __future__ import annotations
 
 import getpass
+import os
 import re
 import sys
 import time
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longstop.cli.options import Data, existing_data
-from longstop.clock import Moment, SystemClock
-from longstop.errors import UsageError
-from longstop.model.command import Command, CommandKind, CommandState
+from longstop.clock import Clock, Moment, SystemClock
+from longstop.errors import StorageError, UsageError
+from longstop.model.command import LOST_AFTER_SECONDS, Command, CommandKind, CommandState, Reply
 from longstop.model.match import parse_match_id
 from longstop.settings import Settings
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 LOOK_EVERY_SECONDS = 0.1
 #: After this long without anybody who takes it, a person wants to know what is waited for.
 SILENT_SECONDS = 3.0
+#: By then every command that can be seen is answered.
+GIVES_UP_SECONDS = LOST_AFTER_SECONDS + 5.0
 #: What a shell is told.
 EXITS = {CommandState.DONE: 0, CommandState.REFUSED: 1, CommandState.FAILED: 2, CommandState.EXPIRED: 3}
 
@@ -96,15 +99,25 @@ def _order(settings: Settings, kind: CommandKind, argument: str) -> None:
     if not _lives_anybody(directory):
         print(f"Nobody is heard: no scraper runs on {directory.path}. Start one and ask again.", file=sys.stderr)
         raise typer.Exit(EXITS[CommandState.EXPIRED])
-    book = CommandBook(directory.ops_db, SystemClock())
+    clock = SystemClock()
+    book = CommandBook(directory.ops_db, clock)
     try:
-        asked = book.ask(Question(kind=kind, argument=argument, asked_by=f"cli: {getpass.getuser()}"[:100]))
-        answered = _wait(book.command, asked)
+        asked = book.ask(Question(kind=kind, argument=argument, asked_by=asker()))
+        reply = answer_to(asked, book.command, clock)
     finally:
         book.close()
-    is_done = answered.state is CommandState.DONE
-    print(answered.answer, file=sys.stdout if is_done else sys.stderr)
-    raise typer.Exit(EXITS[answered.state])
+    is_done = reply.state is CommandState.DONE
+    print(reply.answer, file=sys.stdout if is_done else sys.stderr)
+    raise typer.Exit(EXITS[reply.state])
+
+
+def asker() -> str:
+    """Return who gives the order; in a container a user may have a number only."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        name = f"uid {os.getuid()}"
+    return f"cli: {name}"[:100]
 
 
 def _lives_anybody(directory: DataDirectory) -> bool:
@@ -125,14 +138,25 @@ def _lives_anybody(directory: DataDirectory) -> bool:
         reader.close()
 
 
-def _wait(look: Callable[[int], Command | None], command: Command) -> Command:
-    """Return the command once it is answered; one that nobody takes is answered too, after a minute."""
-    began, has_told = time.monotonic(), False
+def answer_to(
+    command: Command, look: Callable[[int], Command | None], clock: Clock, sleep: Callable[[float], None] = time.sleep
+) -> Reply:
+    """Return what came of a command; one that nobody takes is answered too, after a minute.
+
+    It may be done while its file cannot be read: that is no answer, and nor is what nobody can tell.
+    """
+    began, has_told, why = clock.monotonic(), False, ""
     while not command.is_answered:
-        time.sleep(LOOK_EVERY_SECONDS)
-        command = look(command.id) or command
-        is_waiting = command.state is CommandState.PENDING and time.monotonic() - began > SILENT_SECONDS
-        if is_waiting and not has_told:
+        waited = clock.monotonic() - began
+        if waited > GIVES_UP_SECONDS:
+            answer = f"What came of this cannot be seen{why}: look how things are, and ask again."
+            return Reply(state=CommandState.FAILED, answer=answer)
+        if command.state is CommandState.PENDING and waited > SILENT_SECONDS and not has_told:
             print("waiting for a scraper to take this …", file=sys.stderr)
             has_told = True
-    return command
+        sleep(LOOK_EVERY_SECONDS)
+        try:
+            command, why = look(command.id) or command, ""
+        except StorageError as error:
+            why = f" ({error})"
+    return Reply(state=command.state, answer=command.answer or "", refusal=command.refusal)

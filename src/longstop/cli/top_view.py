@@ -8,10 +8,9 @@ from rich.text import Text
 
 from longstop.cli.picture import Picture
 from longstop.clock import Moment
-from longstop.model.match import MatchStatus, MonitoringRecord, Phase
+from longstop.model.match import IN_PLAY, MatchStatus, MonitoringRecord, Phase
 from longstop.model.recovery import RecoveryOutcome
 from longstop.storage.base import NodeBeat
-from longstop.supervision.grades import IN_PLAY
 from longstop.supervision.verdict import is_silent
 
 #: Ages up to here are what a poll every 2.5 s gives; beyond the second limit somebody should look.

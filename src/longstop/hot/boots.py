@@ -1,23 +1,9 @@
-"""Which boot of the machine this is: monotonic times are of one boot, and the live view's file outlives it."""
-
-from functools import cache
-from pathlib import Path
+"""What the live view says of another boot: its file outlives one, and monotonic times do not."""
 
 from msgspec.structs import replace
 
 from longstop.model.match import MonitoringRecord
 from longstop.storage.base import NodeBeat
-
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-
-
-@cache
-def this_boot() -> str | None:
-    """Return the name that the kernel has given to its present run; `None` where it gives none."""
-    try:
-        return _BOOT_ID.read_text(encoding="ascii").strip()
-    except OSError:
-        return None
 
 
 def record_of_boot(record: MonitoringRecord, boot: str | None, present: str | None) -> MonitoringRecord:

@@ -114,7 +114,8 @@ class StandingOrder(Struct, frozen=True, kw_only=True):
 EXPIRES_AFTER_SECONDS = 60.0
 #: A scraper gives up doing a command after this long.
 DONE_WITHIN_SECONDS = 20.0
-_LOST_AFTER_SECONDS = EXPIRES_AFTER_SECONDS + 2 * DONE_WITHIN_SECONDS
+#: One that was taken and is not answered by then never will be.
+LOST_AFTER_SECONDS = EXPIRES_AFTER_SECONDS + 2 * DONE_WITHIN_SECONDS
 
 EXPIRED = Reply(
     state=CommandState.EXPIRED,
@@ -123,13 +124,18 @@ EXPIRED = Reply(
 LOST = Reply(state=CommandState.FAILED, answer="The scraper died while doing this: look how things are, and ask again.")
 
 
-def overdue(state: CommandState, age_seconds: float) -> Reply | None:
+def overdue(state: CommandState, age_seconds: float | None) -> Reply | None:
     """Return what to answer to a command that waits too long; `None` while it may wait.
 
-    The age is by the machine's monotonic clock: one below zero is of a life before the last boot.
+    The age is by the machine's monotonic clock. There is none across a boot; where boots have no names, one below zero
+    tells of it.
     """
-    if state is CommandState.PENDING and not 0.0 <= age_seconds <= EXPIRES_AFTER_SECONDS:
+    if state is CommandState.PENDING and not _is_within(age_seconds, EXPIRES_AFTER_SECONDS):
         return EXPIRED
-    if state is CommandState.TAKEN and not 0.0 <= age_seconds <= _LOST_AFTER_SECONDS:
+    if state is CommandState.TAKEN and not _is_within(age_seconds, LOST_AFTER_SECONDS):
         return LOST
     return None
+
+
+def _is_within(age_seconds: float | None, seconds: float) -> bool:
+    return age_seconds is not None and 0.0 <= age_seconds <= seconds

@@ -4,6 +4,7 @@ Each database is copied as it was at one moment: a reader of SQLite's write-ahea
 is copied stands under another name until the last byte is on the disk.
 """
 
+import errno
 import fcntl
 import os
 import shutil
@@ -28,6 +29,8 @@ PAGES_PER_STEP = 256
 BREATH_SECONDS = 0.005
 
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+
+_WRITING_FAILED = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC)
 
 Breathe = Callable[[], None]
 
@@ -78,7 +81,7 @@ def _fill(draft: Path, directory: DataDirectory, clock: Clock, breathe: Breathe)
 
 def copy_database(source: Path, target: Path, breathe: Breathe = _breathe) -> None:
     """Copy a database as it is at this moment, while others write it."""
-    with translated(source), closing(open_readable(source)) as live, closing(apsw.Connection(str(target))) as copy:
+    with _translated(source), closing(open_readable(source)) as live, closing(apsw.Connection(str(target))) as copy:
         # One transaction over the whole copy: without it every commit meanwhile would let it begin from the start.
         live.execute("BEGIN")
         live.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
@@ -90,6 +93,20 @@ def copy_database(source: Path, target: Path, breathe: Breathe = _breathe) -> No
         copy.pragma("journal_mode", "DELETE")
     target.chmod(_PRIVATE_FILE)
     sync(target)
+
+
+@contextmanager
+def _translated(source: Path) -> Iterator[None]:
+    """Tell errors of the file that is read from those of its copy: the former is never written."""
+    with translated(source):
+        try:
+            yield
+        except apsw.FullError as error:
+            raise OSError(errno.ENOSPC, "the disk is full") from error
+        except apsw.IOError as error:
+            if getattr(error, "extendedresult", None) not in _WRITING_FAILED:
+                raise
+            raise OSError(errno.EIO, "the disk failed") from error
 
 
 def copy_plain(source: Path, target: Path) -> None:

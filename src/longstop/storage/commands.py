@@ -24,6 +24,7 @@ from longstop.model.command import (
     check_move,
     overdue,
 )
+from longstop.storage.boot import is_another, this_boot
 from longstop.storage.migrate import Database
 from longstop.storage.queries import Row, queries, row, rows
 from longstop.storage.readonly import ReadOnlyDatabase
@@ -139,7 +140,8 @@ class CommandBook:
                 self._answer(connection, each["id"], CommandState(each["state"]), reply)
 
     def _overdue(self, found: Row) -> Reply | None:
-        return overdue(CommandState(found["state"]), self._clock.monotonic() - found["asked_monotonic"])
+        age = None if is_another(found["boot"], this_boot()) else self._clock.monotonic() - found["asked_monotonic"]
+        return overdue(CommandState(found["state"]), age)
 
     def _answer(self, connection: apsw.Connection, command_id: int, before: CommandState, reply: Reply) -> None:
         columns = {
@@ -159,6 +161,7 @@ class CommandBook:
             "asked_by": question.asked_by,
             "asked_at": to_iso(self._clock.now()),
             "asked_monotonic": self._clock.monotonic(),
+            "boot": this_boot(),
         }
 
 

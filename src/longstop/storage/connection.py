@@ -68,6 +68,17 @@ def translated(path: Path) -> Iterator[None]:
         raise as_storage_error(error, path) from error
 
 
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Return device and inode of a file, `None` of one that is not there: one deleted and made again is another."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageError(f"{path.name}: the file cannot be looked at ({error.strerror})") from error
+    return found.st_dev, found.st_ino
+
+
 def open_writable(path: Path, database: Database, synchronous: Synchronous) -> apsw.Connection:
     """Open a file for its only writer: made when missing, checked, brought to the newest schema."""
     with translated(path):

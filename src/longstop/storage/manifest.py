@@ -17,7 +17,7 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 #: The databases of a backup. The live view is left out: it is built again.
 DATABASES = {"matches.db": Database.MATCHES, "ops.db": Database.OPS}
-#: Small files: who this node is, and what signs its tokens.
+#: Small files: what signs tokens. Not what a node is called: two directories are two nodes.
 PLAIN = ("token-secret",)
 
 _SQL = queries("migrations.sql")

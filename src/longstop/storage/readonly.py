@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from longstop.storage.connection import open_readable, translated
+from longstop.storage.connection import file_identity, open_readable, translated
 from longstop.storage.migrate import Database, migrations_of, pending
 from longstop.storage.queries import Row, rows
 
@@ -25,7 +25,7 @@ class ReadOnlyDatabase:
         self._patience_ms = patience_ms
         self._lock = Lock()
         self._connection: apsw.Connection | None = None
-        #: Device and inode of the file that is open: a file deleted and made again is another one.
+        #: Of the file that is open.
         self._identity: tuple[int, int] | None = None
 
     def rows(self, statement: str, bindings: Mapping[str, Any] | None = None) -> list[Row]:
@@ -42,7 +42,7 @@ class ReadOnlyDatabase:
             self._drop()
 
     def _current(self) -> apsw.Connection | None:
-        identity = _identity(self._path)
+        identity = file_identity(self._path)
         if identity != self._identity:
             self._drop()
         if self._connection is None and identity is not None:
@@ -66,11 +66,3 @@ class ReadOnlyDatabase:
         if self._connection is not None:
             self._connection.close()
         self._connection = self._identity = None
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino

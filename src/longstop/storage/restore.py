@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from longstop.clock import Clock
@@ -27,6 +29,14 @@ _BESIDE = ("", "-wal", "-shm", "-journal")
 _SUFFIX = ".restored"
 
 
+class _Mark(Struct, frozen=True, kw_only=True):
+    """What a restore has found when it began: one that is cut off is done again with the same, not with its own."""
+
+    #: The folder for what was there before, and the files that are of it.
+    aside: str
+    files: tuple[str, ...]
+
+
 class Restored(Struct, frozen=True, kw_only=True):
     manifest: Manifest
     #: Where the files are that were there before; `None` when there were none.
@@ -38,7 +48,8 @@ def restore(folder: Path, data: Path, clock: Clock, *, force: bool = False) -> R
     manifest = verified(folder)
     directory = DataDirectory.open(data)
     with _unused(directory):
-        if not force and (directory.matches_db.exists() or directory.ops_db.exists()):
+        is_again = directory.restoring.exists()
+        if not force and not is_again and (directory.matches_db.exists() or directory.ops_db.exists()):
             raise UsageError(f"{data} is not empty: take an empty directory, or move its files aside with --force")
         try:
             return _put(folder, manifest, directory, clock)
@@ -58,14 +69,45 @@ def _put(folder: Path, manifest: Manifest, directory: DataDirectory, clock: Cloc
     drafts = [_draft(folder, directory.path, kept.name, kept.sha256) for kept in manifest.files]
     _begin_generation(_draft_of(directory.path / "matches.db"))
     # From here to the end the directory is neither the old nor the new one, and nobody may start in it.
-    directory.restoring.touch()
-    sync(directory.path)
-    aside = _move_aside(directory, f"before-restore-{clock.now():%Y%m%dT%H%M%SZ}")
+    mark = _read_mark(directory.restoring) or _leave_mark(directory, clock)
+    aside = _move_aside(directory, mark)
     for draft in drafts:
-        draft.rename(draft.with_name(draft.name.removesuffix(_SUFFIX)))
+        place = draft.with_name(draft.name.removesuffix(_SUFFIX))
+        # Of a restore that was cut off, or of an API that runs alone: its log must not be read into what is put here.
+        _remove(place)
+        draft.rename(place)
+    # A mark that is gone says that all of this is on the disk.
+    sync(directory.path)
     directory.restoring.unlink()
     sync(directory.path)
     return Restored(manifest=manifest, aside=aside)
+
+
+def _read_mark(path: Path) -> _Mark | None:
+    """Return what the restore that was cut off here had found; `None` where none was."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Mark)
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise StorageError(f"{path} cannot be read ({error}): restore into another directory") from error
+
+
+def _leave_mark(directory: DataDirectory, clock: Clock) -> _Mark:
+    """Write down what is there now, whole or not at all."""
+    found = tuple(path.name for each in (*DATABASES, *PLAIN) for path in _with_logs(directory.path / each))
+    mark = _Mark(aside=_free_name(directory.path, f"before-restore-{clock.now():%Y%m%dT%H%M%SZ}"), files=found)
+    draft = _draft_of(directory.restoring)
+    draft.write_bytes(msgspec.json.encode(mark))
+    sync(draft)
+    draft.rename(directory.restoring)
+    sync(directory.path)
+    return mark
+
+
+def _free_name(folder: Path, name: str) -> str:
+    names = (f"{name}-{number}" if number > 1 else name for number in count(1))
+    return next(each for each in names if not (folder / each).exists())
 
 
 def _draft_of(path: Path) -> Path:
@@ -94,16 +136,18 @@ def _begin_generation(path: Path) -> None:
     sync(path)
 
 
-def _move_aside(directory: DataDirectory, name: str) -> Path | None:
+def _move_aside(directory: DataDirectory, mark: _Mark) -> Path | None:
     """Move what the backup replaces into a folder of its own; the live view is of the old store, and built again."""
     _remove(directory.hot_db)
-    replaced = [path for each in (*DATABASES, *PLAIN) for path in _with_logs(directory.path / each)]
-    if not replaced:
+    if not mark.files:
         return None
-    aside = directory.path / name
-    aside.mkdir(mode=0o700)
-    for path in replaced:
-        path.rename(aside / path.name)
+    aside = directory.path / mark.aside
+    aside.mkdir(mode=0o700, exist_ok=True)
+    for name in mark.files:
+        # One that is there was moved before the cut; what stands in its place is of the backup.
+        if not os.path.lexists(aside / name):
+            with suppress(FileNotFoundError):  # a log, which goes with the last one who has its database open
+                (directory.path / name).rename(aside / name)
     sync(aside)
     return aside
 

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longstop.api.shapes import data_path
-from longstop.model.match import Sport
+from longstop.model.match import IN_PLAY, Sport
 from longstop.trial.stage import Stage
 
-IN_PLAY = ("live", "break")
 #: What is played on the sites that do not show cricket.
 _SPORTS = {"sofascore": Sport.FOOTBALL}
 

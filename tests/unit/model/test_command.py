@@ -41,11 +41,14 @@ def test_an_answer_is_for_ever_and_everything_else_gets_one() -> None:
         (PENDING, EXPIRES_AFTER_SECONDS, None),
         (PENDING, EXPIRES_AFTER_SECONDS + 0.1, EXPIRED),
         (PENDING, -0.1, EXPIRED),
+        (PENDING, None, EXPIRED),
         (TAKEN, EXPIRES_AFTER_SECONDS + 20.0, None),
         (TAKEN, 1_000.0, LOST),
         (TAKEN, -5.0, LOST),
+        (TAKEN, None, LOST),
         (CommandState.DONE, 1e9, None),
+        (CommandState.DONE, None, None),
     ],
 )
-def test_what_waits_too_long_is_answered(state: CommandState, age: float, reply: Reply | None) -> None:
+def test_what_waits_too_long_is_answered(state: CommandState, age: float | None, reply: Reply | None) -> None:
     assert overdue(state, age) == reply

@@ -4,7 +4,7 @@ import apsw
 import pytest
 
 from longstop.errors import StorageError
-from longstop.storage.connection import as_storage_error, is_safe_sqlite, translated
+from longstop.storage.connection import as_storage_error, file_identity, is_safe_sqlite, translated
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,24 @@ def test_whatever_sqlite_raises_names_the_file_and_the_reason() -> None:
 def test_no_error_of_sqlite_gets_through_untranslated(kind: type[apsw.Error]) -> None:
     with pytest.raises(StorageError), translated(Path("matches.db")):
         raise kind("why")
+
+
+def test_a_file_is_another_one_when_it_was_put_in_the_place_of_the_first(tmp_path: Path) -> None:
+    path, other = tmp_path / "ops.db", tmp_path / "other"
+    path.touch()
+    other.touch()
+
+    first = file_identity(path)
+    path.write_bytes(b"more")
+    grown = file_identity(path)
+    other.rename(path)
+
+    assert first == grown != file_identity(path)
+    assert file_identity(other) is None
+
+
+def test_a_place_that_cannot_be_looked_at_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(StorageError, match="the file cannot be looked at"):
+        file_identity(tmp_path / "file" / "ops.db")

@@ -78,10 +78,11 @@ UPDATE recoveries SET outcome = 'not_recovered', observed = :observed
 WHERE process = :process AND outcome = 'pending';
 
 -- name: count_same_recoveries
--- What is let go of the same kind and subject is counted by the oldest that stays.
+-- What is let go of the same kind and subject is counted by the oldest that stays. Here as below, what was written last
+-- is the newest: the wall clock may be set back.
 WITH ranked AS (
     SELECT id, kind, subject, count,
-        row_number() OVER (PARTITION BY kind, subject ORDER BY began_at DESC, id) AS place
+        row_number() OVER (PARTITION BY kind, subject ORDER BY rowid DESC) AS place
     FROM recoveries WHERE outcome <> 'pending'
 )
 UPDATE recoveries
@@ -95,7 +96,7 @@ WHERE id IN (SELECT id FROM ranked WHERE place = :kept);
 -- Of the same, the last ones are enough.
 DELETE FROM recoveries WHERE id IN (
     SELECT id FROM (
-        SELECT id, row_number() OVER (PARTITION BY kind, subject ORDER BY began_at DESC, id) AS place
+        SELECT id, row_number() OVER (PARTITION BY kind, subject ORDER BY rowid DESC) AS place
         FROM recoveries WHERE outcome <> 'pending'
     ) WHERE place > :kept
 );
@@ -104,13 +105,14 @@ DELETE FROM recoveries WHERE id IN (
 -- The last ones are enough, by turns of each kind.
 DELETE FROM recoveries WHERE id IN (
     SELECT id FROM (
-        SELECT id, began_at, row_number() OVER (PARTITION BY kind ORDER BY began_at DESC, id) AS place FROM recoveries
-    ) ORDER BY place, began_at DESC LIMIT -1 OFFSET :kept
+        SELECT id, rowid AS written, row_number() OVER (PARTITION BY kind ORDER BY rowid DESC) AS place
+        FROM recoveries
+    ) ORDER BY place, written DESC LIMIT -1 OFFSET :kept
 );
 
 -- name: recoveries
 -- The newest first.
-SELECT * FROM recoveries ORDER BY began_at DESC, id LIMIT :limit;
+SELECT * FROM recoveries ORDER BY rowid DESC LIMIT :limit;
 
 -- name: put_health
 -- How a node or a match is, at one moment.
@@ -128,9 +130,9 @@ VALUES (
 DELETE FROM scraper_health_log WHERE timestamp < :before;
 
 -- name: prune_many_health
--- So does what is too much, the oldest first.
+-- So does what is too much, what was written first before the rest.
 DELETE FROM scraper_health_log WHERE id IN (
-    SELECT id FROM scraper_health_log ORDER BY timestamp, id
+    SELECT id FROM scraper_health_log ORDER BY id
     LIMIT max(0, (SELECT count(*) FROM scraper_health_log) - :max_rows)
 );
 
@@ -139,13 +141,13 @@ DELETE FROM scraper_health_log WHERE id IN (
 SELECT * FROM scraper_health_log
 WHERE (:match_id IS NULL OR match_id = :match_id) AND (:ref IS NULL OR ref = :ref)
     AND (:since IS NULL OR timestamp >= :since)
-ORDER BY timestamp DESC, id DESC
+ORDER BY id DESC
 LIMIT :limit;
 
 -- name: ask_command
 -- A command is asked for.
-INSERT INTO commands (kind, argument, asked_by, asked_at, asked_monotonic)
-VALUES (:kind, :argument, :asked_by, :asked_at, :asked_monotonic)
+INSERT INTO commands (kind, argument, asked_by, asked_at, asked_monotonic, boot)
+VALUES (:kind, :argument, :asked_by, :asked_at, :asked_monotonic, :boot)
 RETURNING *;
 
 -- name: count_pending_commands

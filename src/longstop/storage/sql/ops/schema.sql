@@ -67,8 +67,6 @@ CREATE TABLE recoveries (
     CHECK ((outcome = 'pending') = (observed IS NULL))
 ) STRICT;
 
-CREATE INDEX recoveries_by_beginning ON recoveries (began_at);
-
 -- How it went over time: a row for each node and minute, and one for each match whose state changed.
 CREATE TABLE scraper_health_log (
     id INTEGER PRIMARY KEY,
@@ -113,7 +111,7 @@ CREATE TABLE commands (
         CHECK (state IN ('pending', 'taken', 'done', 'refused', 'failed', 'expired')),
     refusal TEXT CHECK (refusal IN ('not_known', 'conflict', 'memory')),
     answer TEXT,
-    answered_at TEXT,
+    answered_at TEXT, boot TEXT,
     CHECK ((state IN ('pending', 'taken')) = (answer IS NULL)),
     CHECK ((answer IS NULL) = (answered_at IS NULL)),
     CHECK ((state = 'refused') = (refusal IS NOT NULL))
