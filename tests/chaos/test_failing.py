@@ -1,13 +1,14 @@
-"""A scraper whose every connection hangs: it fails, makes everything afresh by itself, and says what came of it."""
+"""A scraper whose every connection hangs: it fails, does by itself what may help, and says what came of it."""
 
 import asyncio
+from time import monotonic
 from typing import Any
 
 import msgspec
 import pytest
 
 from tests.acceptance.harness import assert_nothing_lost
-from tests.chaos.running import Running, in_play, until
+from tests.chaos.running import Running, in_play, until, until_true
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -54,3 +55,27 @@ async def test_a_scraper_that_fails_makes_everything_afresh_and_sees_whether_it_
     assert survivor == scraper
     assert restarted
     assert_nothing_lost(verdict)
+
+
+@pytest.mark.req("MON-8", "NFR-010")
+async def test_with_the_usual_breakers_a_site_that_hangs_is_waited_for_and_nothing_is_made_afresh() -> None:
+    async with in_play(LONGSTOP_STALL_SECONDS="15") as running:
+        scraper = running.pid_of("scraper")
+        await running.stage.simulator.post("/_sim/faults", HANGS)
+        await until(lambda: running.told("health.failing"), "the scraper fails", within=FAILS_WITHIN)
+        await until_true(is_explained, running, within=30)
+        back = monotonic()
+        await running.stage.simulator.delete("/_sim/faults")
+        await until_true(running.is_fresh_since, back)
+        recycles = running.told("recovery.began", kind="recycle")
+        survivor = running.pid_of("scraper")
+
+    assert recycles == []
+    assert survivor == scraper
+
+
+async def is_explained(running: Running) -> bool:
+    """Return whether `/health` says that the scraper fails, and why nothing is done about it."""
+    health = (await running.stage.api.get("/health")).body
+    is_said = any(reason.endswith("; nobody may be asked now") for reason in health["reasons"])
+    return health["grade"] == "failing" and is_said

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
@@ -116,20 +116,31 @@ class Caring:
             await asyncio.sleep(BEAT_SECONDS)
 
     def _turn(self, *, is_time: bool) -> None:
+        self._try(self._give_a_sign)
+        if is_time:
+            self._try(self._take_note)
+            self._try(self._grade)
+
+    def _try(self, part: Callable[[], None]) -> None:
+        """Do one part of the care. A bug in it must not end the watching, nor leave an old grade standing."""
         try:
-            beat = self.beat()
-            self._hot.beat(beat)
-            self._listeners.auditing.look()
-            self._leaps.look()
-            if is_time:
-                self._costs = self._measured_costs()
-                records = self._records()
-                self._log.note(beat, records)
-                self._caretaker.look(records)
+            part()
         except RestartNeeded:
             raise
-        except Exception as error:  # a bug in the care must not end the watching, nor the sign of life
+        except Exception as error:
             self._bus.emit(failure_of(error, "care"))
+
+    def _give_a_sign(self) -> None:
+        self._hot.beat(self.beat())
+        self._listeners.auditing.look()
+        self._leaps.look()
+
+    def _take_note(self) -> None:
+        self._costs = self._measured_costs()
+        self._log.note(self.beat(), self._records())
+
+    def _grade(self) -> None:
+        self._caretaker.look(self._records())
 
     def beat(self) -> NodeBeat:
         now, standing, rates = Moment.of(self._clock), self._caretaker.standing, self._listeners.rates.rates()

@@ -26,7 +26,7 @@ from longstop.supervision.grades import (
     recovered,
     recycled,
 )
-from longstop.supervision.remedy import Remedy, counted, remedy
+from longstop.supervision.remedy import Remedy, Vain, remedy, still_hoped_for
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovering, HealthRestored
@@ -34,6 +34,8 @@ from longstop.telemetry.lacks import Shortage, failure_of
 
 #: A recycle that takes longer than this hangs itself.
 RECYCLE_WITHIN_SECONDS = 30.0
+#: A process that has never read anything was no remedy itself: it asks for the next one only after so long a life.
+RESTART_AGAIN_SECONDS = 3600.0
 
 
 class Recycle(Protocol):
@@ -78,10 +80,10 @@ class Caretaker:
         #: Says what was missed a moment ago.
         self._lacks = lacks
         self._shortage = Shortage(bus)
-        self._next_at = clock.monotonic() + EVALUATED_EVERY_SECONDS
+        self._born = clock.monotonic()
+        self._next_at = self._born + EVALUATED_EVERY_SECONDS
         self._recycling: _Recycling | None = None
-        #: Recycles that did not help, by match.
-        self._vain: dict[int, int] = {}
+        self._vain = Vain()
         self.standing = Standing()
         #: Since when the grade is what it is.
         self.graded_at = clock.now()
@@ -98,23 +100,26 @@ class Caretaker:
         # A match that had to do without lacks it until its next look, which may be far away.
         sample = replace(sample, lacks=tuple(sorted({*sample.lacks, *self._lacks()})))
         self._shortage.tell(sample.lacks)
+        self._vain = self._vain.kept(sample)
         if self._recycling is not None:
             self._see_outcome(self._recycling, sample, now)
         elif now >= self._next_at:
             self._next_at = now + EVALUATED_EVERY_SECONDS
-            self._vain = counted(self._vain, (), sample)
             self._stand(after_interval(self.standing, sample))
             if self.standing.grade is Grade.FAILING:
-                self._act(sample)
+                self._act(sample, now)
 
-    def _act(self, sample: Sample) -> None:
-        match remedy(sample, self._vain):
+    def _act(self, sample: Sample, now: float) -> None:
+        may_restart = self._freshness.has_read or now - self._born >= RESTART_AGAIN_SECONDS
+        match remedy(sample, self._vain, may_restart=may_restart):
             case Remedy.RECYCLE:
-                self._begin(sample.askable)
+                self._begin(still_hoped_for(sample, self._vain))
             case Remedy.RESTART:
                 raise RestartNeeded(f"{self.standing.reason}, and making everything afresh has not helped")
             case Remedy.HOLD:
-                self.standing = replace(self.standing, reason=f"{self.standing.reason}; nobody may be asked now")
+                # Where all of them rest, the reason says so already.
+                because = "; nobody may be asked now" if sample.offenders else ""
+                self.standing = replace(self.standing, reason=f"{self.standing.reason}{because}")
             case Remedy.LEAVE:
                 self.standing = replace(self.standing, reason=f"{self.standing.reason}; a recycle has not helped")
 
@@ -139,23 +144,23 @@ class Caretaker:
         seconds = now - recycling.began
         if read:
             others = f" and {len(read) - 1} more were" if len(read) > 1 else " was"
-            self._end(RecoveryOutcome.RECOVERED, f"{read[0]}{others} read again", sample)
+            self._end(RecoveryOutcome.RECOVERED, f"{read[0]}{others} read again")
             self._stand(recovered(self.standing))
         elif not self._freshness.is_any_wanted(recycling.match_ids):
-            self._end(RecoveryOutcome.RECOVERED, "nothing is left to be read", sample)
+            self._end(RecoveryOutcome.RECOVERED, "nothing is left to be read")
             self._stand(recovered(self.standing))
         elif seconds >= OBSERVED_WITHIN_SECONDS:
-            self._end(RecoveryOutcome.NOT_RECOVERED, f"none of its matches was read for {seconds:.0f} s after", sample)
+            self._vain = self._vain.after(recycling.match_ids, sample)
+            self._end(RecoveryOutcome.NOT_RECOVERED, f"none of its matches was read for {seconds:.0f} s after")
             self._stand(in_vain(self.standing))
             self._next_at = now
 
-    def _end(self, outcome: RecoveryOutcome, observed: str, sample: Sample) -> None:
+    def _end(self, outcome: RecoveryOutcome, observed: str) -> None:
         recycling, self._recycling = self._recycling, None
         if recycling is None:
             return
         recycling.task.cancel()
         self._recoveries.end(recycling.ticket, outcome, observed=observed, pids_after=self._pids())
-        self._vain = counted(self._vain, recycling.match_ids, sample)
 
     def _stand(self, standing: Standing) -> None:
         before, self.standing = self.standing.grade, standing

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.errors import IllegalTransition
-from longstop.model.match import MatchStatus, MonitoringRecord, Phase
+from longstop.model.match import IN_PLAY, MonitoringRecord, Phase
 
 EVALUATED_EVERY_SECONDS = 15.0
 OLD_SECONDS = 60.0
@@ -21,7 +21,6 @@ TOO_OLD_SECONDS = 120.0
 STALL_SECONDS = 90.0
 #: So many good intervals in a row make a degraded scraper healthy.
 GOOD_INTERVALS = 2
-IN_PLAY = frozenset({MatchStatus.LIVE, MatchStatus.BREAK})
 _NAMED = 5
 
 
@@ -63,19 +62,17 @@ class Age(Struct, frozen=True, order=True):
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """What a grade is decided on: the matches in play that do not rest, and how many do."""
+    """What a grade is decided on: the matches in play that do not rest, those that do, and the last good look."""
 
     ages: tuple[Age, ...] = ()
-    paused: int = 0
+    #: Who rests by its own breaker. Its age does not count; that nothing at all is read counts all the same.
+    paused: frozenset[int] = frozenset()
+    #: For how long nothing was read anywhere; 0 when nothing is in play.
+    stall_seconds: float = 0.0
     #: So long without a good look anywhere is a stall.
     stall_after: float = STALL_SECONDS
     #: What this machine does not give us.
     lacks: tuple[str, ...] = ()
-
-    @property
-    def stall_seconds(self) -> float:
-        """Return for how long nothing was read anywhere; 0 when nothing is in play."""
-        return min((age.seconds for age in self.ages), default=0.0)
 
     @property
     def is_stalled(self) -> bool:
@@ -83,8 +80,9 @@ class Sample(Struct, frozen=True, kw_only=True):
 
     @property
     def offenders(self) -> tuple[Age, ...]:
-        """Return those for which the sample is bad: all when nothing is read, else those not read for too long."""
-        return self.ages if self.is_stalled else tuple(age for age in self.ages if age.seconds >= TOO_OLD_SECONDS)
+        """Return those who were not read for too long, which is sooner when nothing is; who rests is none of them."""
+        too_old = min(self.stall_after, TOO_OLD_SECONDS) if self.is_stalled else TOO_OLD_SECONDS
+        return tuple(age for age in self.ages if age.seconds >= too_old)
 
     @property
     def askable(self) -> tuple[Age, ...]:
@@ -102,7 +100,7 @@ class Standing(Struct, frozen=True, kw_only=True):
 
 
 def level_of(sample: Sample) -> Level:
-    if sample.offenders:
+    if sample.is_stalled or sample.offenders:
         return Level.BAD
     seconds = [age.seconds for age in sample.ages]
     is_old = max(percentile(seconds, 0.5) or 0.0, percentile(seconds, 0.95) or 0.0) >= OLD_SECONDS
@@ -155,14 +153,14 @@ def reason_of(sample: Sample) -> str:
 
 
 def _about_ages(sample: Sample) -> tuple[str, ...]:
+    rest = f"{len(sample.paused)} paused" if sample.paused else ""
     if sample.is_stalled:
-        return (f"nothing in play was read for {sample.stall_seconds:.0f} s",)
+        return (f"nothing in play was read for {sample.stall_seconds:.0f} s", rest)
     if sample.offenders:
         return (f"not read for {TOO_OLD_SECONDS:.0f} s: {_named(sample.offenders)}",)
     if level_of(sample) is Level.GOOD:
         return ()
     old = [age for age in sample.ages if age.seconds >= OLD_SECONDS]
-    rest = f"{sample.paused} paused" if sample.paused else ""
     return (f"older than {OLD_SECONDS:.0f} s: {_named(old)}" if old else "", rest)
 
 

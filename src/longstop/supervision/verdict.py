@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from longstop.clock import Moment
-from longstop.model.match import MonitoringRecord, Phase, SyncState
+from longstop.model.match import IN_PLAY, MonitoringRecord, Phase, SyncState
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
-from longstop.supervision.grades import IN_PLAY, OLD_SECONDS, Grade
+from longstop.supervision.grades import OLD_SECONDS, Grade
 from longstop.supervision.telling import left_alone, silence
 
 #: A scraper not heard for this long counts as gone.
@@ -85,9 +85,7 @@ def verdict(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now:
     is_failing = all(beat.errors_last_minute > MAX_ERRORS_A_MINUTE for beat in active)
     if is_failing and not any(_is_fresh(record, now) for record in records):
         return _down(f"{_TOO_MANY}, and no match was read for {STALE_SECONDS:.0f} s", grade=grade, notes=notes)
-    watched = [record for record in records if record.status in IN_PLAY and record.phase is not Phase.PAUSED]
-    if _is_all_unread(watched, now):
-        unread = f"no match in play was read for {UNREAD_SECONDS:.0f} s"
+    if unread := _unread(records, grade, now):
         reasons = (unread, *_grades(active), *_unread_listings(active, now))
         # Whatever a scraper says of itself meanwhile: this is what failing means.
         return Verdict(status=HealthStatus.DEGRADED, grade=Grade.FAILING, reasons=reasons, notes=notes, is_unread=True)
@@ -122,7 +120,7 @@ def _grades(beats: Sequence[NodeBeat]) -> Iterator[str]:
 
 
 def _complaints(records: Sequence[MonitoringRecord], failing: Sequence[MonitoringRecord], now: Moment) -> Iterator[str]:
-    in_play = [record for record in records if record.status in IN_PLAY and not record.is_on_hold]
+    in_play = _wanted(records)
     stale = [record for record in in_play if _is_older(record, now, STALE_SECONDS)]
     unsynced = [record for record in in_play if record.sync is not SyncState.IN_SYNC]
     paused = [record for record in records if record.phase is Phase.PAUSED and not record.is_on_hold]
@@ -174,10 +172,20 @@ def _is_fresh(record: MonitoringRecord, now: Moment) -> bool:
     return not _is_older(record, now, STALE_SECONDS)
 
 
-def _is_all_unread(in_play: Sequence[MonitoringRecord], now: Moment) -> bool:
-    """Return whether nothing was read for long; what was never read is only about to be."""
-    was_read = any(record.last_poll_at is not None for record in in_play)
-    return was_read and all(_is_older(record, now, UNREAD_SECONDS) for record in in_play)
+def _unread(records: Sequence[MonitoringRecord], grade: Grade, now: Moment) -> str:
+    """Return a sentence when nothing in play was read for long, also where all of it rests by our own breakers."""
+    in_play = _wanted(records)
+    if not in_play or not all(_is_older(record, now, UNREAD_SECONDS) for record in in_play):
+        return ""
+    if any(record.last_poll_at is not None for record in in_play):
+        return f"no match in play was read for {UNREAD_SECONDS:.0f} s"
+    # What was never read is only about to be, until its scraper itself has waited for it too long.
+    return "no match in play was ever read" if grade in (Grade.FAILING, Grade.RECOVERING) else ""
+
+
+def _wanted(records: Sequence[MonitoringRecord]) -> list[MonitoringRecord]:
+    """Return what is in play and should be read: all but what somebody has paused."""
+    return [record for record in records if record.status in IN_PLAY and not record.is_on_hold]
 
 
 def _is_older(record: MonitoringRecord, now: Moment, seconds: float) -> bool:

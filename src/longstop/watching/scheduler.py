@@ -240,8 +240,7 @@ class Scheduler:
         self._mend()
         listing = await self._listings.next()
         if listing is None:
-            if not self._listings.is_refused:
-                self._look_without_listing()
+            self._go_without_listing()
             return self._cadence.live
         await self._sort(listing, self._listings.asked)
         self._mend()
@@ -284,8 +283,12 @@ class Scheduler:
         watcher.unlisted()
         return watcher.is_due()
 
-    def _look_without_listing(self) -> None:
+    def _go_without_listing(self) -> None:
         """Ask for the matches one by one: perhaps only the listing is broken. If not, the breakers know."""
+        if self._listings.is_refused:
+            for watcher in self._watchers.values():
+                watcher.turned_away()
+            return
         slower = self._cadence.live * UNLISTED_FACTOR
         for watcher in self._watchers.values():
             watcher.unheard()

@@ -139,6 +139,12 @@ class Watcher:
         """Take note that there is no listing to go by."""
         self._vitals.heard_nothing()
 
+    def turned_away(self) -> None:
+        """Take note that the site refuses us, so that nobody is asked for now."""
+        if not self.is_looking:
+            self._vitals.held(self._around.now())
+            self.show()
+
     def accept(self, at: Moment) -> None:
         """Count a listing's unchanged line as a good look: nothing to store, only a younger age."""
         if self.state.row.phase is not Phase.PAUSED and not self._holds:

@@ -12,7 +12,7 @@ from longstop.errors import RestartNeeded
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.supervision.audit import Recoveries, Ticket
-from longstop.supervision.caretaker import RECYCLE_WITHIN_SECONDS, Caretaker
+from longstop.supervision.caretaker import RECYCLE_WITHIN_SECONDS, RESTART_AGAIN_SECONDS, Caretaker
 from longstop.supervision.grades import Grade
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock, run_virtual
@@ -212,6 +212,7 @@ def test_a_match_that_rests_after_a_recycle_was_not_helped() -> None:
 
 def test_a_stall_that_no_recycle_helps_asks_for_a_new_process() -> None:
     async def script(ward: Ward) -> None:
+        await ward.live(5)
         ward.stuck = {1, 2}
         with pytest.raises(RestartNeeded, match=r"nothing in play was read for \d+ s, and making everything afresh"):
             await ward.live(600)
@@ -219,6 +220,89 @@ def test_a_stall_that_no_recycle_helps_asks_for_a_new_process() -> None:
     seen = ward(script)
 
     assert [entry.outcome for entry in seen.audit.ended] == [RecoveryOutcome.NOT_RECOVERED] * 2
+
+
+async def joined_every(seconds: float, ward: Ward) -> None:
+    """Let one match after the other come into play that is not read either."""
+    for number in range(3, 40):
+        ward.stuck.add(number)
+        ward.records[number] = a_record(number)
+        await ward.live(seconds)
+
+
+@pytest.mark.req("MON-8")
+def test_newcomers_to_a_stall_do_not_put_the_last_resort_off() -> None:
+    moments = []
+
+    async def script(ward: Ward) -> None:
+        await ward.live(5)
+        ward.stuck = {1, 2}
+        with pytest.raises(RestartNeeded):
+            await joined_every(50, ward)
+        moments.append(ward.clock.monotonic())
+
+    seen = ward(script)
+
+    assert len(seen.recycled) == 2
+    assert moments[0] < 600
+
+
+def test_a_stall_of_one_that_was_given_up_before_is_only_for_the_others_to_be_recycled() -> None:
+    async def script(ward: Ward) -> None:
+        ward.stuck = {1}
+        await ward.live(600)
+        ward.stuck = {1, 2}
+        await ward.live(150)
+
+    assert [match_ids for _, match_ids in ward(script).recycled] == [frozenset({number}) for number in (1, 1, 2)]
+
+
+@pytest.mark.req("MON-8")
+def test_a_site_that_refuses_everything_is_told_as_failing_and_is_not_asked_more_for_it() -> None:
+    async def script(ward: Ward) -> None:
+        await ward.live(5)
+        ward.stuck = {1, 2}
+        await ward.live(20)
+        for number in ward.stuck:
+            ward.change(number, phase=Phase.PAUSED)
+        await ward.live(4 * 3600)
+
+    seen = ward(script)
+
+    assert (seen.grade, seen.recycled) == (Grade.FAILING, [])
+    assert seen.told.count("health.failing") == 1
+    assert seen.caretaker.standing.reason.endswith(" s; 2 paused")
+
+
+def test_one_after_the_other_who_is_refused_and_rests_is_no_reason_to_recycle() -> None:
+    async def script(ward: Ward) -> None:
+        await ward.live(5)
+        ward.stuck = {1, 2}
+        for number in range(3, 30):
+            for before in ward.records:
+                ward.change(before, phase=Phase.PAUSED)
+            ward.stuck.add(number)
+            ward.records[number] = a_record(number, polled=None)
+            await ward.live(40)
+
+    seen = ward(script)
+
+    assert (seen.grade, seen.recycled) == (Grade.FAILING, [])
+
+
+def test_the_last_resort_is_not_taken_again_at_once_by_a_process_that_has_read_nothing() -> None:
+    moments = []
+
+    async def script(ward: Ward) -> None:
+        ward.stuck = {1, 2}
+        with pytest.raises(RestartNeeded):
+            await ward.live(2 * RESTART_AGAIN_SECONDS)
+        moments.append(ward.clock.monotonic())
+
+    seen = ward(script)
+
+    assert RESTART_AGAIN_SECONDS <= moments[0] <= RESTART_AGAIN_SECONDS + 60
+    assert len(seen.recycled) == 2
 
 
 def test_one_match_that_nothing_helps_is_left_to_its_own_watch() -> None:

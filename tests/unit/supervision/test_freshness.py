@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from longstop.model.match import MatchStatus, MonitoringRecord, Phase
+from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase
 from longstop.supervision.freshness import Freshness
 from tests.readers import NOW, a_record
 
@@ -51,7 +51,7 @@ def test_who_rests_is_counted_and_has_no_age() -> None:
 
     freshness.observe([a_record(1), a_record(2, phase=Phase.PAUSED)], 0.0)
 
-    assert (list(ages(freshness, 1.0)), freshness.sample(1.0).paused) == (["crex_M1"], 1)
+    assert (list(ages(freshness, 1.0)), freshness.sample(1.0).paused) == (["crex_M1"], frozenset({2}))
 
 
 def test_what_somebody_has_paused_is_as_it_should_be() -> None:
@@ -59,7 +59,7 @@ def test_what_somebody_has_paused_is_as_it_should_be() -> None:
 
     freshness.observe([replace(a_record(1, phase=Phase.PAUSED), is_on_hold=True)], 0.0)
 
-    assert (freshness.sample(1.0).ages, freshness.sample(1.0).paused) == ((), 0)
+    assert (freshness.sample(1.0).ages, freshness.sample(1.0).paused) == ((), frozenset())
 
 
 def test_after_a_pause_the_age_begins_anew() -> None:
@@ -72,7 +72,7 @@ def test_after_a_pause_the_age_begins_anew() -> None:
     assert ages(freshness, 401.0) == {"crex_M1": 1.0}
 
 
-def test_the_stall_is_the_age_of_the_youngest_and_nothing_when_nothing_is_in_play() -> None:
+def test_a_stall_counts_from_the_last_good_look_and_is_none_when_nothing_is_in_play() -> None:
     freshness, first, second = Freshness(), a_record(1), a_record(2)
     freshness.observe([first, second], 0.0)
     freshness.observe([first, polled(second, 1)], 40.0)
@@ -80,6 +80,68 @@ def test_the_stall_is_the_age_of_the_youngest_and_nothing_when_nothing_is_in_pla
     assert freshness.sample(50.0).stall_seconds == 10.0
     freshness.observe([], 50.0)
     assert freshness.sample(500.0).stall_seconds == 0.0
+
+
+@pytest.mark.req("MON-8")
+def test_who_rests_by_its_breaker_does_not_hide_a_stall() -> None:
+    freshness = Freshness()
+
+    freshness.observe([a_record(1), a_record(2)], 0.0)
+    freshness.observe([a_record(number, phase=Phase.PAUSED) for number in (1, 2)], 10.0)
+
+    assert (freshness.sample(95.0).stall_seconds, freshness.sample(95.0).is_stalled) == (95.0, True)
+
+
+@pytest.mark.req("MON-8")
+def test_a_newcomer_does_not_end_a_stall_before_it_was_read() -> None:
+    freshness, newcomer = Freshness(), a_record(2, polled=None)
+    freshness.observe([a_record(1)], 0.0)
+
+    freshness.observe([a_record(1), newcomer], 80.0)
+    assert freshness.sample(95.0).is_stalled
+    freshness.observe([a_record(1), polled(newcomer, 1)], 96.0)
+    assert freshness.sample(97.0).stall_seconds == 1.0
+
+
+def test_a_good_look_at_what_is_not_in_play_ends_no_stall() -> None:
+    freshness, upcoming = Freshness(), a_record(2, status=MatchStatus.UPCOMING)
+
+    freshness.observe([a_record(1), upcoming], 0.0)
+    freshness.observe([a_record(1), polled(upcoming, 1)], 60.0)
+
+    assert freshness.sample(95.0).stall_seconds == 95.0
+    assert not freshness.has_read
+
+
+def held(freshness: Freshness, now: float) -> set[str]:
+    return {age.ref for age in freshness.sample(now).ages if age.is_held}
+
+
+def test_in_a_stall_one_who_found_the_door_closed_speaks_for_its_whole_source() -> None:
+    freshness, canary = Freshness(), a_record(2)
+    elsewhere = replace(a_record(3), ref=MatchRef("espn", "M3"))
+    freshness.observe([replace(a_record(1), is_held=True), canary, elsewhere], 0.0)
+
+    assert held(freshness, 95.0) == {"crex_M1", "crex_M2"}
+    freshness.observe([replace(a_record(1), is_held=True), polled(canary, 1), elsewhere], 96.0)
+    assert held(freshness, 130.0) == {"crex_M1"}
+
+
+def test_what_we_lack_ourselves_closes_no_door() -> None:
+    freshness = Freshness()
+
+    freshness.observe([replace(a_record(1), is_held=True, lacking="memory"), a_record(2)], 0.0)
+
+    assert held(freshness, 95.0) == set()
+
+
+def test_a_stall_begins_when_something_comes_into_play() -> None:
+    freshness = Freshness()
+
+    freshness.observe([replace(a_record(1), is_on_hold=True)], 0.0)
+    freshness.observe([a_record(1)], 500.0)
+
+    assert freshness.sample(530.0).stall_seconds == 30.0
 
 
 def test_it_tells_who_was_read_since_a_moment() -> None:

@@ -34,7 +34,7 @@ GOOD, OLD, BAD = (1.0,), (60.0,), (120.0,)
 
 def sample(*seconds: float, paused: int = 0) -> Sample:
     ages = tuple(Age(each, number, f"crex_M{number}") for number, each in enumerate(seconds, start=1))
-    return Sample(ages=ages, paused=paused)
+    return Sample(ages=ages, paused=frozenset(range(100, 100 + paused)), stall_seconds=min(seconds, default=0.0))
 
 
 def walk(start: Standing, samples: Iterable[Sample]) -> list[Grade]:
@@ -64,9 +64,12 @@ def walk(start: Standing, samples: Iterable[Sample]) -> list[Grade]:
         # Nothing is read anywhere.
         (sample(90.0, 91.0), Level.BAD),
         (sample(1.0, 91.0), Level.OLD),
-        # Who rests makes it degraded, and never worse.
+        # Who rests makes it degraded, and no worse while anything is read.
         (sample(paused=1), Level.OLD),
         (sample(1.0, paused=20), Level.OLD),
+        (Sample(paused=frozenset({1, 2}), stall_seconds=89.9), Level.OLD),
+        (Sample(paused=frozenset({1, 2}), stall_seconds=90.0), Level.BAD),
+        (Sample(ages=(Age(3.0, 3, "new"),), paused=frozenset({1, 2}), stall_seconds=90.0), Level.BAD),
     ],
 )
 def test_the_level_follows_the_thresholds(taken: Sample, level: Level) -> None:
@@ -129,6 +132,13 @@ def test_the_reason_names_a_few_and_counts_the_rest() -> None:
     assert reason_of(sample(1.0, *[125.0] * 7)).endswith("crex_M8, crex_M7, crex_M6, crex_M5, crex_M4 and 2 more")
     assert reason_of(sample(95.0, 130.0)) == "nothing in play was read for 95 s"
     assert reason_of(sample(61.0, paused=2)) == "older than 60 s: crex_M1; 2 paused"
+    assert reason_of(sample(95.0, paused=2)) == "nothing in play was read for 95 s; 2 paused"
+
+
+def test_in_a_stall_who_has_just_come_into_play_is_not_to_blame() -> None:
+    old, new = Age(95.0, 1, "old"), Age(3.0, 2, "new")
+
+    assert Sample(ages=(old, new), stall_seconds=95.0).offenders == (old,)
 
 
 AGES = st.lists(st.floats(0, 400), max_size=6)
@@ -172,7 +182,7 @@ def test_whatever_went_before_three_good_intervals_make_it_healthy(samples: list
 
 
 @given(ages=AGES, paused=st.integers(0, 50))
-def test_those_who_rest_never_make_it_worse_than_degraded(ages: list[float], paused: int) -> None:
+def test_those_who_rest_beside_others_make_it_no_worse_than_degraded(ages: list[float], paused: int) -> None:
     without, with_them = level_of(sample(*ages)), level_of(sample(*ages, paused=paused))
 
     assert with_them in (without, max(without, Level.OLD))

@@ -50,7 +50,7 @@ def graded(grade: Grade, node: str = "node-1", reason: str = "") -> NodeBeat:
         ([a_beat()], [a_record(polled=61, status=MatchStatus.BREAK)], "degraded"),
         ([a_beat()], [a_record(polled=None)], "degraded"),
         ([a_beat()], [a_record(1), a_record(2, sync=RECOVERING)], "degraded"),
-        # Nothing in play is read any more, whoever is to blame; one that rests does not count.
+        # Nothing in play is read any more, whoever is to blame.
         ([a_beat()], [a_record(1, polled=181), a_record(2, polled=None)], "degraded"),
         ([a_beat()], [a_record(1, polled=181), a_record(2, polled=170)], "degraded"),
         ([a_beat()], [resting(1)], "degraded"),
@@ -128,6 +128,38 @@ def test_where_nothing_in_play_is_read_it_fails_whatever_a_scraper_says(grade: G
     assert (unread.status, unread.grade, unread.is_unread) == (HealthStatus.DEGRADED, Grade.FAILING, True)
     assert unread.reasons[0] == "no match in play was read for 180 s"
     assert (late.grade, late.is_unread) == (grade, False)
+
+
+@pytest.mark.req("MON-8", "FR-012")
+def test_that_all_rest_by_their_breakers_is_no_excuse_for_reading_nothing() -> None:
+    hours = [msgspec.structs.replace(a_record(number, polled=36_000), phase=Phase.PAUSED) for number in range(1, 51)]
+
+    judged = verdict([graded(Grade.DEGRADED)], hours, MOMENT)
+
+    assert (judged.grade, judged.is_unread) == (Grade.FAILING, True)
+    assert judged.reasons[0] == "no match in play was read for 180 s"
+
+
+@pytest.mark.parametrize("other", [a_record(2), on_hold(2)])
+def test_one_that_rests_counts_like_any_other(other: MonitoringRecord) -> None:
+    judged = verdict([a_beat()], [resting(1), other], MOMENT)
+
+    assert judged.is_unread == other.is_on_hold
+
+
+@pytest.mark.parametrize(
+    ("grade", "is_unread"),
+    [(Grade.HEALTHY, False), (Grade.DEGRADED, False), (Grade.FAILING, True), (Grade.RECOVERING, True)],
+)
+def test_what_was_never_read_is_about_to_be_until_its_scraper_has_waited_too_long(
+    grade: Grade, is_unread: bool
+) -> None:
+    new = [a_record(1, polled=None), msgspec.structs.replace(a_record(2, polled=None), phase=Phase.PAUSED)]
+
+    judged = verdict([graded(grade)], new, MOMENT)
+
+    assert judged.is_unread == is_unread
+    assert (judged.reasons[0] == "no match in play was ever read") == is_unread
 
 
 def test_what_somebody_has_paused_is_noted_and_is_no_failure() -> None:

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from longstop.errors import FetchError, SourceFailed
+from longstop.errors import FetchError, SourceFailed, SourceRefused
 from longstop.model.match import Phase
 from longstop.pipeline.ask import Asker
 from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.matches import WatchRestarted
 from longstop.testing import VirtualClock, run_virtual
 from longstop.watching.cadence import Cadence
 from longstop.watching.listings import SLOWEST_GOOD_LISTING, Listings
@@ -104,6 +105,29 @@ def test_a_list_that_fails_for_long_is_asked_rarely_and_its_matches_as_before() 
 
     assert max(ages) < 16
     assert 10 < running.site.count(LIST) < 40
+
+
+def test_while_the_list_is_refused_its_matches_wait_and_say_so() -> None:
+    running = Running(match("M1", "1"))
+    held: list[bool] = []
+
+    def note() -> None:
+        held.append(running.row("M1").record.is_held)
+
+    script(
+        running,
+        (4.0, note),
+        (5.0, lambda: running.site.faults.update({LIST: SourceRefused("403")})),
+        (6.0, running.site.asked.clear),
+        (300.0, note),
+        (300.5, lambda: held.append(running.site.count("getSV3") > 0)),
+        (301.0, running.site.faults.clear),
+        (400.0, note),
+        until=401.0,
+    )
+
+    assert held == [False, True, False, False]
+    assert not running.sink.named(WatchRestarted.name)
 
 
 class Desk:

@@ -1,0 +1,76 @@
+"""A scraper cares for itself even where a part of the care has a bug."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from longstop.app.caring import Caring
+from longstop.app.listeners import Listeners
+from longstop.fetching.browser.pool import BrowserPool
+from longstop.model.match import MonitoringRecord, Phase
+from longstop.pipeline.ask import Asker
+from longstop.settings import load_settings
+from longstop.storage.directory import DataDirectory
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.processes import TaskFailed
+from longstop.testing import VirtualClock, run_virtual
+from longstop.watching.dispatcher import Dispatcher
+from longstop.watching.scheduler import Scheduler
+from tests.memory import MemoryHot, MemorySink
+from tests.readers import a_record
+
+
+class NoBrowsers(BrowserPool):
+    def __init__(self) -> None:
+        self._bulkheads = {}
+
+
+class Site(Scheduler):
+    """A source with one match in play that rests by its breaker, and a bug where its page is asked for."""
+
+    def __init__(self) -> None:
+        self._is_resting = True
+
+    @property
+    def records(self) -> list[MonitoringRecord]:
+        return [a_record(phase=Phase.PAUSED)]
+
+    @property
+    def asker(self) -> Asker:
+        raise ZeroDivisionError("a bug")
+
+
+async def cared_for(path: Path) -> tuple[MemoryHot, MemorySink]:
+    """Let a scraper with a bug in measuring care for itself for a while."""
+    directory, clock, hot, sink = DataDirectory.open(path), VirtualClock(), MemoryHot(), MemorySink()
+    bus = Bus([sink])
+
+    async def recycle(reason: str, match_ids: object = None) -> None:
+        pytest.fail(f"nobody should be asked more often: {reason}")
+
+    caring = Caring(
+        directory,
+        schedulers={"crex": Site()},
+        browsers=NoBrowsers(),
+        dispatcher=Dispatcher(clock=clock, bus=bus, cap=1),
+        recycle=recycle,
+        listeners=Listeners(load_settings({}, {}), directory, clock),
+        hot=hot,
+        bus=bus,
+        clock=clock,
+        stall_after=90.0,
+        is_supervised=False,
+    )
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(200):
+            await caring.run()
+    return hot, sink
+
+
+def test_a_bug_in_measuring_costs_is_told_and_does_not_stop_the_grading(tmp_path: Path) -> None:
+    hot, sink = run_virtual(cared_for(tmp_path))
+
+    grades = list(dict.fromkeys(beat.grade for beat in hot.beats))
+    assert grades == ["healthy", "degraded", "failing"]
+    assert {event.task for event in sink.events if isinstance(event, TaskFailed)} == {"care"}
