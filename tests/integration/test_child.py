@@ -17,13 +17,15 @@ def start(program: str) -> Child:
     return Child.start((sys.executable, "-c", program), dict(os.environ))
 
 
-@pytest.fixture(params=["told by the kernel", "without a descriptor for that"])
+@pytest.fixture(params=["told by the kernel", "without a descriptor for that", "without memory for that"])
 def watched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_pid: int) -> int:
-        raise OSError(errno.EMFILE, "Too many open files")
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOMEM, "no")
 
-    if request.param != "told by the kernel":
+    if request.param == "without a descriptor for that":
         monkeypatch.setattr(os, "pidfd_open", refuse)
+    elif request.param == "without memory for that":
+        monkeypatch.setattr(asyncio.SelectorEventLoop, "add_reader", refuse)
 
 
 @pytest.mark.usefixtures("watched")

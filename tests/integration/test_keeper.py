@@ -62,7 +62,8 @@ async def kept(pen: Pen | None = None) -> AsyncIterator[tuple[Keeper, Recorder]]
         yield keeper, said
     finally:
         await keeper.stop(0.0, asyncio.Event())
-        await keeping
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
         os.close(read_end)
         os.close(write_end)
 
@@ -103,6 +104,43 @@ async def test_a_child_that_could_not_be_seen_at_its_birth_is_seen_later(monkeyp
             assert [each.pid for each in tree] == [keeper.pid]
 
 
+async def test_a_child_that_died_by_itself_is_not_called_renewed() -> None:
+    async with kept() as (keeper, said):
+        first = keeper.pid
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        # Dead, and its keeper does not know it yet: the loop has not turned since.
+        os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222
+
+        await keeper.renew(first, SOFT, "it took too much", within=0)
+        await until(lambda: keeper.pid not in (None, first))
+
+        assert [death.exit_code for death in said.died("scraper")] == [-signal.SIGKILL]
+
+
+@pytest.mark.req("FR-005")
+async def test_a_renewed_child_that_hangs_in_the_kernel_stays_ours_until_it_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Child] = []
+    async with kept() as (keeper, said):
+        pid = keeper.pid
+        assert pid is not None
+        with monkeypatch.context() as hung:
+            hung.setattr(Child, "ask_to_stop", lambda child: asked.append(child))
+            hung.setattr(Child, "kill_group", lambda _: None)
+            hung.setattr(processes, "kill", lambda _: False)
+            await keeper.renew(pid, RecoveryKind.HARD_RESTART, "it stands still", within=0)
+
+            assert keeper.pid == pid
+            assert pid in keeper.own_pids()
+            assert not await keeper.stop(0.0, asyncio.Event())
+
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: asked[0].exit_code is not None)
+        assert len(said.started("scraper")) == 1
+
+
 @asynccontextmanager
 async def supervised(stop_within: float) -> AsyncIterator[tuple[Supervisor, "asyncio.Task[Exit]", list[int]]]:
     children = (python("scraper", PATIENT), python("api", PATIENT))
@@ -116,6 +154,7 @@ async def supervised(stop_within: float) -> AsyncIterator[tuple[Supervisor, "asy
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        await until(lambda: not any(keeper.pid for keeper in supervisor.keepers))
 
 
 @pytest.mark.req("FR-005")
@@ -134,7 +173,6 @@ async def test_children_that_hang_in_the_kernel_do_not_hang_the_supervisor(monke
         assert len(asked) == 2
         assert monotonic() - began < 20
         assert all(is_alive(pid) for pid in pids)
-    await until(lambda: all(child.exit_code is not None for child in asked))
 
 
 @pytest.mark.req("FR-005")

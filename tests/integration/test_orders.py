@@ -326,9 +326,29 @@ async def test_a_lack_of_threads_ends_neither_the_orders_nor_the_watching(
 
     with monkeypatch.context() as lacking:
         lacking.setattr(desk.book, "take", refuse)
-        await eventually(lambda: desk.sink.named(MachineLacked.name))
+        await eventually(lambda: len(desk.sink.named(MachineLacked.name)) > 1)  # as long as it lasts
 
     answer = await desk.ask(CommandKind.PAUSE_SOURCE, "crex")
 
     assert answer.state is CommandState.DONE
     assert not desk.sink.named(TaskFailed.name)
+
+
+async def test_a_bug_in_the_file_of_orders_is_told_once_until_it_is_mended(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    takes = 0
+
+    def fail(_free: int) -> list[Command]:
+        nonlocal takes
+        takes += 1
+        raise KeyError("x")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(desk.book, "take", fail)
+        await eventually(lambda: takes >= 3)
+
+    answer = await desk.ask(CommandKind.PAUSE_SOURCE, "crex")
+
+    assert answer.state is CommandState.DONE
+    assert len(desk.sink.named(TaskFailed.name)) == 1

@@ -36,8 +36,8 @@ from longstop.telemetry.webhook import WebhookSink
 CHILDREN = ("scraper", "api")
 #: What the children have of the time to stop; the rest is for our own last words.
 CHILDREN_SHARE = 0.8
-#: What is told and written when they are gone; a sixth of the usual time to stop.
-LAST_WORDS_SECONDS = 5.0
+#: What is told and written when they are gone: what came of a last sweep (2 s), and the last alerts (2.5 s).
+LAST_WORDS_SECONDS = 5.5
 
 
 async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:

@@ -9,11 +9,11 @@ from typing import Any
 import apsw
 import msgspec
 
+from longstop.boot import this_boot
 from longstop.errors import StorageError, StoreDamaged, StoreTooNew, UnsafeSQLite
 from longstop.hot.boots import beat_of_boot, record_of_boot
 from longstop.model.match import MonitoringRecord
 from longstop.storage.base import MAX_MATCH_ID, HotRow, NodeBeat
-from longstop.storage.boot import this_boot
 from longstop.storage.connection import Synchronous, open_writable, translated
 from longstop.storage.migrate import Database
 from longstop.storage.queries import Row, queries

@@ -10,6 +10,7 @@ from threading import Lock
 import apsw
 from msgspec import Struct
 
+from longstop.boot import is_another, this_boot
 from longstop.clock import Clock, from_iso, to_iso
 from longstop.errors import UsageError
 from longstop.model.command import (
@@ -24,7 +25,6 @@ from longstop.model.command import (
     check_move,
     overdue,
 )
-from longstop.storage.boot import is_another, this_boot
 from longstop.storage.migrate import Database
 from longstop.storage.queries import Row, queries, row, rows
 from longstop.storage.readonly import ReadOnlyDatabase

@@ -1,7 +1,7 @@
 """A backup put back into a data directory that nobody uses. What was there before is moved aside, never deleted."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -71,16 +71,23 @@ def _put(folder: Path, manifest: Manifest, directory: DataDirectory, clock: Cloc
     # From here to the end the directory is neither the old nor the new one, and nobody may start in it.
     mark = _read_mark(directory.restoring) or _leave_mark(directory, clock)
     aside = _move_aside(directory, mark)
+    _clear(directory, spared=drafts)
     for draft in drafts:
-        place = draft.with_name(draft.name.removesuffix(_SUFFIX))
-        # Of a restore that was cut off, or of an API that runs alone: its log must not be read into what is put here.
-        _remove(place)
-        draft.rename(place)
+        draft.rename(draft.with_name(draft.name.removesuffix(_SUFFIX)))
     # A mark that is gone says that all of this is on the disk.
     sync(directory.path)
     directory.restoring.unlink()
     sync(directory.path)
     return Restored(manifest=manifest, aside=aside)
+
+
+def _clear(directory: DataDirectory, spared: Collection[Path]) -> None:
+    """Remove what is left of a restore that was cut off, or of an API that runs alone: it belongs to no backup."""
+    for name in (*DATABASES, *PLAIN):
+        path = directory.path / name
+        _remove(path)
+        if (draft := _draft_of(path)) not in spared:
+            draft.unlink(missing_ok=True)
 
 
 def _read_mark(path: Path) -> _Mark | None:

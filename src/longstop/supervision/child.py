@@ -26,10 +26,10 @@ class Child:
         self._polling: asyncio.Task[None] | None = None
         try:
             self._handle = os.pidfd_open(process.pid)
-        except OSError:  # no descriptor is left, or the kernel is an old one
-            self._polling = asyncio.create_task(self._poll(), name=f"poll {process.pid}")
-        else:
             asyncio.get_running_loop().add_reader(self._handle, self._end)
+        except OSError:  # no descriptor or memory is left for it, or the kernel is an old one
+            self.let_go()
+            self._polling = asyncio.create_task(self._poll(), name=f"poll {process.pid}")
 
     @classmethod
     def start(cls, argv: Sequence[str], env: Mapping[str, str], pass_fds: Collection[int] = ()) -> "Child":

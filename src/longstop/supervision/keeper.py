@@ -87,8 +87,6 @@ class Keeper:
         #: What was done and is not seen to have helped yet.
         self._ticket: Ticket | None = None
         self._stopping = asyncio.Event()
-        # Held while a start is under way, so that a stop never misses the process that is just being born.
-        self._starting = asyncio.Lock()
         # Held while a child is ended: who comes second must not meet the next child in its pen.
         self._ending = asyncio.Lock()
 
@@ -107,10 +105,6 @@ class Keeper:
         if has_beaten:
             self._has_beaten.set()
         return has_beaten
-
-    @property
-    def is_starting(self) -> bool:
-        return self._starting.locked()
 
     @property
     def is_over(self) -> bool:
@@ -134,8 +128,7 @@ class Keeper:
         await empty(self._pen)  # whoever a supervisor that was killed has left there
         deaths = 0
         while not self._stopping.is_set():
-            # After a failure of ours one may still be alive: two at a time would be one too many.
-            await self._end_tree(self._child)
+            await self._end_left()
             began = self._clock.monotonic()
             pid, exit_code = await self._live_once(life_line)
             if self._stopping.is_set():
@@ -145,10 +138,16 @@ class Keeper:
             self._tell_end(pid, exit_code, wait)
             await self._pause(wait)
 
+    async def _end_left(self) -> None:
+        """End the child that may still live after a failure of ours: two at a time would be one too many."""
+        while (left := self._child) is not None:
+            await self._end_tree(left)
+            await left.wait()
+
     async def renew(self, pid: int, kind: RecoveryKind, reason: str, *, within: float) -> None:
         """End the child of this pid, gently while there is time, so that the next one begins; not that next one."""
         child = self._child
-        if child is None or child.pid != pid or self.is_over:
+        if child is None or child.pid != pid or child.exit_code is not None or self.is_over:
             return
         self._renewal = _Renewal(kind=kind, reason=reason, pids=tuple(each.pid for each in self._visible_tree()))
         if within > 0:
@@ -158,8 +157,7 @@ class Keeper:
     async def stop(self, within: float, hurry: asyncio.Event) -> bool:
         """End the child for good; return whether it went by itself."""
         self._stopping.set()
-        async with self._starting:
-            child = self._child
+        child = self._child
         went = child is None or await _ask_to_stop(child, within, hurry)
         self._stop_hearing()
         await self._end_tree(child)
@@ -172,14 +170,13 @@ class Keeper:
 
     async def _live_once(self, life_line: int) -> tuple[int, int]:
         """Start the child, wait for its end, and return its pid and exit code."""
+        if self.is_over:
+            return 0, 0
         try:
-            async with self._starting:
-                if self.is_over:
-                    return 0, 0
-                child = self._child = self._start(life_line)
-                self._hold(child.pid)
+            child = self._child = self._start(life_line)
         except OSError as error:  # no memory, no process slot, no such program: the next try may do better
             return 0, of_failed_start(error)
+        self._hold(child.pid)
         self._bus.emit(ProcessStarted(process=self.name, pid=child.pid, version=__version__, told_by=TELLER))
         exit_code = await self._see_it_settle(child)
         if not self.is_over:
@@ -263,7 +260,8 @@ class Keeper:
             with suppress(TimeoutError):
                 async with asyncio.timeout(KILLED_WITHIN):
                     await child.wait()
-            self._child = self._identity = None
+                # One that hangs in the kernel stays ours, and is waited for by whoever keeps it.
+                self._child = self._identity = None
 
     def _visible_tree(self) -> list[processes.Process]:
         """Return the tree as far as it can be seen: whoever is to be ended is, also when no file can be opened."""

@@ -30,7 +30,7 @@ class OrphanSweep:
     Make it before the first child is started: whoever is there by then is a stranger.
     """
 
-    def __init__(self, own_pids: Callable[[], Collection[int] | None], bus: Bus, *, data: Path, node: str) -> None:
+    def __init__(self, own_pids: Callable[[], Collection[int]], bus: Bus, *, data: Path, node: str) -> None:
         self._own_pids = own_pids
         self._bus = bus
         self._data = str(data.absolute())
@@ -49,10 +49,8 @@ class OrphanSweep:
     async def sweep(self) -> int:
         """End the orphans that there are now, and wait for the dead; return how many were ended."""
         people = await asyncio.to_thread(processes.everybody)
-        # Asked after the look: who was born since is not in it, and who was being born is nobody's orphan.
+        # Asked after the look: who was born since is not in it.
         own = self._own_pids()
-        if own is None:
-            return 0
         below = [each for each in people if each.parent == os.getpid()]
         self._remember(people, [each for each in below if each.pid in own])
         adopted = [each for each in below if each.pid not in own]

@@ -58,10 +58,8 @@ class Supervisor:
             self._hurry.set()
         self._stop_asked.set()
 
-    def own_pids(self) -> frozenset[int] | None:
-        """Return the children that live and all in their pens; `None` while one is born and nobody can say."""
-        if any(keeper.is_starting for keeper in self.keepers):
-            return None
+    def own_pids(self) -> frozenset[int]:
+        """Return the children that live and all in their pens."""
         return frozenset(pid for keeper in self.keepers for pid in keeper.own_pids())
 
     async def run(self, loops: Sequence[Loop] = ()) -> Exit:

@@ -26,7 +26,7 @@ from longstop.telemetry.posting import Post, open_post
 #: Alerts that wait; beyond, the oldest is dropped.
 MAX_WAITING = 1_000
 #: At the end, what waits may still go out for so many seconds.
-FLUSH_WITHIN = 3.0
+FLUSH_WITHIN = 2.5
 #: 1, 2, 4, 8 and 16 s lie between the attempts; a receiver that asks for a longer rest gets other alerts later.
 RETRIES = msgspec.structs.replace(policies().network, total_seconds=120.0)
 

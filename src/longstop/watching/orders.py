@@ -25,6 +25,7 @@ from longstop.sources.addresses import host_of
 from longstop.storage.commands import CommandBook
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.processes import MachineLacked
 from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
 from longstop.telemetry.lacks import failure_of
@@ -65,7 +66,8 @@ class Orders:
         #: What is asked of one source is done in the order in which it was asked: the last word counts.
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._is_begun = False
-        self._is_failing = False
+        #: What goes wrong with the file at present; `None` while nothing does.
+        self._failing: type[Exception] | None = None
 
     async def begin(self) -> None:
         """Put in force what was ordered before; a file that cannot be read is told, and tried again by `run`.
@@ -84,7 +86,7 @@ class Orders:
                 paused=_matches(orders, StandingKind.PAUSED_MATCH, source),
                 is_resting=any(each.kind is StandingKind.PAUSED_SOURCE and each.subject == source for each in orders),
             )
-        self._is_begun, self._is_failing = True, False
+        self._is_begun, self._failing = True, None
 
     async def run(self) -> None:
         """Go on until cancelled."""
@@ -105,7 +107,7 @@ class Orders:
         except Exception as error:
             self._complain(error)
             return []
-        self._is_failing = False
+        self._failing = None
         return taken
 
     async def _carry_out(self, command: Command) -> None:
@@ -266,11 +268,13 @@ class Orders:
 
     def _complain(self, error: Exception) -> None:
         """Tell that the file cannot be used, once until it can; whatever it is, the matches are watched on."""
-        if not isinstance(error, StorageError):
-            self._bus.emit(failure_of(error, "orders"))
-        elif not self._is_failing:
-            self._is_failing = True
-            self._bus.emit(RecordsFailed(records="commands", error_message=str(error)))
+        is_news, self._failing = type(error) is not self._failing, type(error)
+        if isinstance(error, StorageError):
+            told: Telemetry = RecordsFailed(records="commands", error_message=str(error))
+        else:
+            told = failure_of(error, "orders")
+        if is_news or isinstance(told, MachineLacked):  # a lack lasts as long as it is told
+            self._bus.emit(told)
 
 
 class _Refused(Exception):

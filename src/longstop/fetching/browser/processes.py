@@ -47,11 +47,6 @@ class Process(Struct, frozen=True, kw_only=True):
         return self.identity.pid
 
 
-def boot_id() -> str:
-    """Return the name of this start of the machine: before it, no pid of ours existed."""
-    return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
 def look(pid: int) -> Process | None:
     """Return what the kernel says of a pid now."""
     try:

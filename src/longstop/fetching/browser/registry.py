@@ -8,7 +8,8 @@ from uuid import uuid4
 
 import msgspec
 
-from longstop.fetching.browser.processes import Identity, boot_id
+from longstop.boot import this_boot
+from longstop.fetching.browser.processes import Identity
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +30,7 @@ class Registry:
     def __init__(self, path: Path, node: str) -> None:
         self._path = path
         self._node = node
-        self._boot = boot_id()
+        self._boot = this_boot() or ""  # where boots have no names, a start in ticks must do
         self._entries = {(entry.mark, entry.identity): entry for entry in _read(path)}
         #: Marks of what this process has started itself, and still owns.
         self._owned: set[str] = set()
