@@ -161,6 +161,22 @@ def test_a_restore_that_is_cut_off_anywhere_is_brought_to_its_end_by_the_same_ag
     assert rename == 1 + (1 + 4 + 3 if force else 1 + 3)
 
 
+def test_after_one_that_was_cut_off_another_backup_is_restored_alone(tmp_path: Path) -> None:
+    full, bare = a_node(tmp_path / "full"), a_node(tmp_path / "bare", balls=5)
+    back_up(full, tmp_path / "backup of full", CLOCK)
+    for path in bare.path.glob("ops.db*"):
+        path.unlink()
+    back_up(bare, tmp_path / "backup of bare", CLOCK)
+    with pytest.raises(Cut), cut_off_at(3):  # the mark and the first file are there, and the drafts of the others
+        restore(tmp_path / "backup of full", tmp_path / "new", CLOCK)
+
+    restore(tmp_path / "backup of bare", tmp_path / "new", CLOCK)
+
+    assert len(events(tmp_path / "new")) == 5
+    assert not list((tmp_path / "new").glob("ops.db*"))
+    assert not list((tmp_path / "new").glob("*.restored*"))
+
+
 def test_whoever_holds_a_file_over_a_restore_goes_on_with_the_new_one(tmp_path: Path) -> None:
     """An API that runs alone has no lock that a restore could see."""
     node = a_node(tmp_path / "data")

@@ -91,13 +91,18 @@ def family(head: Identity, among: Iterable[Process] | None = None) -> list[Proce
 
 
 def usage(processes: Iterable[Process]) -> Usage:
-    """Measure a family."""
+    """Measure a family.
+
+    A process in a sandbox shows its share to root alone. It counts with all that it holds: without it the limits would
+    not see the very page that leaks.
+    """
     people = list(processes)
     shares = [_pss(each.pid) for each in people]
+    held = [each.rss_bytes if share is None else share for each, share in zip(people, shares, strict=True)]
     return Usage(
         processes=len(people),
         rss_bytes=sum(each.rss_bytes for each in people) if people else None,
-        pss_bytes=sum(share for share in shares if share) if any(shares) else None,
+        pss_bytes=None if all(share is None for share in shares) else sum(held),
         cpu_seconds=sum(each.cpu_seconds for each in people),
     )
 
