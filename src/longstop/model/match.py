@@ -160,8 +160,10 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     total_failures: int = 0
     last_error: str | None = None
     sport: Sport = Sport.CRICKET
-    #: Whether nobody could be asked last time: its site is left alone, has asked for rest, or we lack what it takes.
+    #: Whether nobody could be asked last time: its site is left alone, has asked for rest, or we keep it waiting.
     is_held: bool = False
+    #: Whether that is so for all matches of its site: it is left alone, has asked for rest, or refuses us.
+    is_shut_out: bool = False
     #: What this machine lacked, where that is why nobody could be asked.
     lacking: str | None = None
 

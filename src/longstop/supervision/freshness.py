@@ -19,6 +19,7 @@ class _Seen(Struct):
     since: float
     read_at: float | None = None
     is_held: bool = False
+    is_shut_out: bool = False
     lacking: str | None = None
     #: Whether it is in play, and nobody has paused it.
     is_wanted: bool = False
@@ -81,7 +82,7 @@ class Freshness:
 
     def _closed(self) -> frozenset[str]:
         """Return the sources that left somebody before a closed door: who was the canary last knocked at the same."""
-        return frozenset(seen.ref.source for seen in self._seen.values() if seen.is_active and seen.is_held)
+        return frozenset(seen.ref.source for seen in self._seen.values() if seen.is_active and seen.is_shut_out)
 
     def read_since(self, match_ids: Collection[int], moment: float) -> tuple[str, ...]:
         """Return which of these matches had a good look since a moment; it may have shown that they are over."""
@@ -110,6 +111,7 @@ class Freshness:
         seen.is_active = seen.is_wanted and record.phase is not Phase.PAUSED
         # What we lack ourselves is nobody's wish to be left alone.
         seen.is_held, seen.lacking = record.is_held and record.lacking is None, record.lacking
+        seen.is_shut_out = record.is_shut_out
         if not was_active:
             seen.since = now
         return seen

@@ -3,6 +3,7 @@
 import msgspec
 from msgspec import Struct
 
+from longstop.errors import CircuitOpen, ResourcesExhausted
 from longstop.sources.base import Line
 from longstop.watching.absence import Absence
 from longstop.watching.lag import FROZEN_INTERVALS, Behind, Lag, who_is_behind
@@ -16,6 +17,26 @@ MOVES = 2
 
 #: How often a match is looked at by itself while the listing's lag turns out to be a frozen one.
 CHECKS_OF_A_LAG = 3
+
+
+class Obstacle(Struct, frozen=True, kw_only=True):
+    """Why nobody could be asked."""
+
+    #: Whether the site is left alone, or refuses us: that is so for all of its matches.
+    is_shut_out: bool = False
+    #: What this machine lacked.
+    lacking: str | None = None
+
+    @classmethod
+    def of(cls, error: Exception) -> "Obstacle":
+        """Return what an error says of it; the special kinds of an open circuit are queues and savings of our own."""
+        return cls(
+            is_shut_out=type(error) is CircuitOpen,
+            lacking=error.resource if isinstance(error, ResourcesExhausted) else None,
+        )
+
+
+SHUT_OUT = Obstacle(is_shut_out=True)
 
 
 class Pulse(Struct, frozen=True, kw_only=True):
@@ -34,8 +55,8 @@ class Pulse(Struct, frozen=True, kw_only=True):
     pace: Pace = Pace()
     absence: Absence = Absence()
     lag: Lag = Lag()
-    #: Whether nobody could be asked last time, or only one for all, to see whether the way is open again.
-    is_held: bool = False
+    #: Why nobody could be asked last time, or only one for all, to see whether the way is open again.
+    obstacle: Obstacle | None = None
     #: How long a disagreement of list and match must last to be a frozen feed.
     frozen_after: float = 30.0
     #: How often the listing's line has moved since the match's own pages brought news, and the other way round.
@@ -55,7 +76,7 @@ class Pulse(Struct, frozen=True, kw_only=True):
     def after_line(self, now: float, own: Line | None, listed: Line) -> "Pulse":
         """Return the pulse after an unchanged line of the listing."""
         rhythm = self.rhythm.after(now, is_news=False)
-        pulse = msgspec.structs.replace(self, tried_at=now, is_held=False, rhythm=rhythm).compared(now, own, listed)
+        pulse = msgspec.structs.replace(self, tried_at=now, obstacle=None, rhythm=rhythm).compared(now, own, listed)
         return pulse if pulse.is_blind(now) else msgspec.structs.replace(pulse, good_at=now)
 
     def after_look(
@@ -66,7 +87,7 @@ class Pulse(Struct, frozen=True, kw_only=True):
             self,
             looked_at=now,
             tried_at=now,
-            is_held=False,
+            obstacle=None,
             failures=0,
             absence=Absence(),
             rhythm=self.rhythm.after(now, is_news=is_news),
@@ -82,7 +103,7 @@ class Pulse(Struct, frozen=True, kw_only=True):
             self,
             looked_at=now,
             tried_at=now,
-            is_held=is_expected,
+            obstacle=SHUT_OUT if is_expected else None,
             failures=self.failures + 1,
             pace=self.pace.after(now, errors=errors, calm_after=calm_after) if errors else self.pace,
         )
@@ -90,9 +111,13 @@ class Pulse(Struct, frozen=True, kw_only=True):
     def after_missing(self, now: float, *, apart: float) -> "Pulse":
         return msgspec.structs.replace(self, absence=self.absence.after_missing(now, apart=apart))
 
-    def held(self, now: float) -> "Pulse":
+    def held(self, now: float, obstacle: Obstacle) -> "Pulse":
         """Return the pulse after a look for which nobody was asked: it says nothing about the match."""
-        return msgspec.structs.replace(self, tried_at=now, is_held=True)
+        return msgspec.structs.replace(self, tried_at=now, obstacle=obstacle)
+
+    def hung(self) -> "Pulse":
+        """Return the pulse during a look that hangs: whatever was in the way before it is not what it waits for."""
+        return msgspec.structs.replace(self, obstacle=None)
 
     def compared(self, now: float, own: Line | None, listed: Line | None) -> "Pulse":
         behind = who_is_behind(own, listed, now - self.rhythm.changed_at)
@@ -130,6 +155,6 @@ class Pulse(Struct, frozen=True, kw_only=True):
             failures=self.failures,
             is_in_play=is_in_play,
             is_quiet=self.rhythm.is_quiet,
-            is_held=self.is_held,
+            is_held=self.obstacle is not None,
             is_first=is_first,
         )

@@ -22,7 +22,7 @@ from longstop.watching.cadence import (
     tempo_of,
 )
 from longstop.watching.lag import CHECK_AFTER, CHECK_IN_BREAK_AFTER
-from longstop.watching.pulse import Pulse
+from longstop.watching.pulse import Obstacle, Pulse
 from longstop.watching.restarts import Life, RestartPolicy, RestartReason, restart_reason
 from longstop.watching.rules import WatchRules
 
@@ -121,8 +121,8 @@ class Vitals:
         """Take note that the match rests; when it has rested, the watch begins anew."""
         self._is_paused = True
 
-    def held(self, now: Moment) -> None:
-        self.pulse = self.pulse.held(now.monotonic)
+    def held(self, obstacle: Obstacle, now: Moment) -> None:
+        self.pulse = self.pulse.held(now.monotonic, obstacle)
 
     def restarted(self, now: Moment) -> None:
         self.pulse = self.pulse.anew(now.monotonic)
@@ -130,10 +130,12 @@ class Vitals:
         self._is_paused = False
         self._restarts += 1
 
-    def progressed(self, answers: int, now: Moment) -> None:
-        """Take note of how far the look under way has come: a long one is not a dead one."""
+    def progressed(self, answers: int, row: MatchRow, now: Moment) -> None:
+        """Take note of how far the look under way has come: a long one is not a dead one, a dead one is not held."""
         if answers != self._answers:
             self._answers, self._progress_at = answers, now.monotonic
+        elif now.monotonic - self._progress_at > self._restart_policy(row).stale_seconds:
+            self.pulse = self.pulse.hung()
 
     def _count_good(self, at: Moment, now: Moment) -> None:
         self._total_polls += 1
@@ -238,6 +240,7 @@ class Vitals:
 
     def record(self, state: HeldMatch, now: Moment) -> MonitoringRecord:
         row, pulse, tempo = state.row, self.pulse, self.tempo(state, now)
+        obstacle = pulse.obstacle
         frozen = pulse.frozen(now.monotonic)
         rest_until = max(self._rest_until, now.monotonic + self.breaker.remaining(now.monotonic))
         return MonitoringRecord(
@@ -262,5 +265,7 @@ class Vitals:
             total_failures=self._total_failures,
             last_error=self._last_error,
             sport=row.sport,
-            is_held=pulse.is_held,
+            is_held=obstacle is not None,
+            is_shut_out=obstacle is not None and obstacle.is_shut_out,
+            lacking=obstacle.lacking if obstacle else None,
         )

@@ -32,6 +32,7 @@ from longstop.telemetry.events.processes import MachineLacked, TaskFailed
 from longstop.watching.cadence import Tempo
 from longstop.watching.error_rate import ErrorWindow
 from longstop.watching.ownership import take
+from longstop.watching.pulse import SHUT_OUT, Obstacle
 from longstop.watching.restarts import RestartReason
 from longstop.watching.rules import WatchRules
 from longstop.watching.telling import Voice
@@ -87,14 +88,10 @@ class Watcher:
         self._is_ended = False
         #: Whether it is to begin anew because the scraper fails.
         self._is_recycled = False
-        #: What this machine lacked last time, if that is why nobody could be asked.
-        self._lacking: str | None = None
 
     @property
     def record(self) -> MonitoringRecord:
         record = self._vitals.record(self.state, self._around.now())
-        if record.is_held and self._lacking:
-            record = replace(record, lacking=self._lacking)
         if not self._holds:
             return record
         is_pausable = Phase.PAUSED in TRANSITIONS[record.phase]
@@ -142,7 +139,7 @@ class Watcher:
     def turned_away(self) -> None:
         """Take note that the site refuses us, so that nobody is asked for now."""
         if not self.is_looking:
-            self._vitals.held(self._around.now())
+            self._vitals.held(SHUT_OUT, self._around.now())
             self.show()
 
     def accept(self, at: Moment) -> None:
@@ -175,7 +172,8 @@ class Watcher:
         if self._is_recycled:
             return RestartReason.RECYCLED
         now = self._around.now()
-        self._vitals.progressed(self._effort.answers, now)
+        if self.is_looking:
+            self._vitals.progressed(self._effort.answers, self.state.row, now)
         return self._vitals.restart_reason(self.state.row, now, is_looking=self.is_looking)
 
     def mind_staleness(self) -> None:
@@ -338,7 +336,6 @@ class Watcher:
         if kind is FailureKind.HELD:
             self._hold_back(error, now)
             return
-        self._lacking = None
         self._vitals.failed(error, effort, now)
         self._voice.failure(error, effort.state)
         if isinstance(error, PageNotFound):
@@ -352,8 +349,7 @@ class Watcher:
 
     def _hold_back(self, error: Exception, now: Moment) -> None:
         """Take note that nobody could be asked, which says nothing about the match."""
-        self._vitals.held(now)
-        self._lacking = error.resource if isinstance(error, ResourcesExhausted) else None
+        self._vitals.held(Obstacle.of(error), now)
         if isinstance(error, ResourcesExhausted):
             self._around.bus.emit(MachineLacked(resource=error.resource, subject=str(self.state.row.ref)))
         self.show()

@@ -84,7 +84,6 @@ ATTACKS: dict[str, str | None] = {
     "exp as a fraction": signed(exp=ISSUED + 3600.5),
     "exp as a truth": signed(exp=True),
     "exp is null": signed(exp=None),
-    "iat in the future": signed(iat=ISSUED + 31),
     "iat as text": signed(iat=str(ISSUED)),
     "not yet": signed(nbf=ISSUED + 31),
     "nbf as text": signed(nbf="0"),
@@ -122,7 +121,15 @@ def test_the_tokens_made_by_hand_differ_from_an_honest_one_in_one_thing_only() -
 
 
 @pytest.mark.req("FR-026")
-@pytest.mark.parametrize("header", [signed(), signed().replace("Bearer", "bearer"), signed(nbf=ISSUED)])
+@pytest.mark.parametrize(
+    "header",
+    [
+        signed(),
+        signed().replace("Bearer", "bearer"),
+        signed(nbf=ISSUED),
+        signed(iat=ISSUED + 3600, exp=ISSUED + 7200),  # the clock was set back since
+    ],
+)
 def test_an_honest_token_is_let_in(header: str) -> None:
     bearer = TokenVerifier(SECRET).verify(header, NOW)
 
@@ -182,9 +189,10 @@ def test_a_cached_token_is_not_verified_again_for_a_minute(monkeypatch: pytest.M
 
 def test_a_clock_set_back_makes_a_token_be_verified_again() -> None:
     verifier = TokenVerifier(SECRET)
-    verifier.verify(signed(), NOW)
+    token = signed(nbf=ISSUED)
+    assert verifier.verify(token, NOW) is not None
 
-    assert verifier.verify(signed(), NOW - timedelta(hours=1)) is None
+    assert verifier.verify(token, NOW - timedelta(hours=1)) is None
 
 
 def test_the_cache_is_bounded() -> None:

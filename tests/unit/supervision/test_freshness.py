@@ -119,12 +119,22 @@ def held(freshness: Freshness, now: float) -> set[str]:
 
 def test_in_a_stall_one_who_found_the_door_closed_speaks_for_its_whole_source() -> None:
     freshness, canary = Freshness(), a_record(2)
+    shut_out = replace(a_record(1), is_held=True, is_shut_out=True)
     elsewhere = replace(a_record(3), ref=MatchRef("espn", "M3"))
-    freshness.observe([replace(a_record(1), is_held=True), canary, elsewhere], 0.0)
+    freshness.observe([shut_out, canary, elsewhere], 0.0)
 
     assert held(freshness, 95.0) == {"crex_M1", "crex_M2"}
-    freshness.observe([replace(a_record(1), is_held=True), polled(canary, 1), elsewhere], 96.0)
+    freshness.observe([shut_out, polled(canary, 1), elsewhere], 96.0)
     assert held(freshness, 130.0) == {"crex_M1"}
+
+
+@pytest.mark.req("MON-8")
+def test_in_a_stall_one_who_waits_in_a_queue_of_our_own_speaks_for_itself_only() -> None:
+    freshness = Freshness()
+
+    freshness.observe([replace(a_record(1), is_held=True), a_record(2)], 0.0)
+
+    assert held(freshness, 95.0) == {"crex_M1"}
 
 
 def test_what_we_lack_ourselves_closes_no_door() -> None:

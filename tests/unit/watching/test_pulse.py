@@ -4,7 +4,7 @@ import pytest
 
 from longstop.sources.base import Board
 from longstop.watching.lag import CHECK_AFTER, Behind
-from longstop.watching.pulse import Pulse
+from longstop.watching.pulse import SHUT_OUT, Pulse
 from longstop.watching.restarts import RestartPolicy, RestartReason, restart_reason
 from tests.builders import board, score
 
@@ -54,7 +54,7 @@ def test_failed_looks_without_an_error_of_the_site_neither_slow_a_match_nor_calm
 def test_a_look_for_which_nobody_was_asked_says_nothing_about_the_match() -> None:
     before = _failed(Pulse.at(0.0), 10.0)
 
-    held = before.held(20.0)
+    held = before.held(20.0, SHUT_OUT)
 
     assert held.tried_at == 20.0
     assert (held.good_at, held.looked_at, held.failures, held.pace) == (0.0, 10.0, 1, before.pace)

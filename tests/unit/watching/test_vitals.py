@@ -12,6 +12,7 @@ from longstop.pipeline.effort import Effort
 from longstop.pipeline.state import MatchState
 from longstop.storage.base import Finding, FindingKind
 from longstop.watching.cadence import Why
+from longstop.watching.pulse import SHUT_OUT
 from longstop.watching.restarts import RestartReason
 from longstop.watching.rules import WatchRules
 from longstop.watching.vitals import Vitals
@@ -119,7 +120,7 @@ def test_a_look_that_was_held_back_is_a_try_and_nothing_else() -> None:
     watch = Watch()
     watch.look(0)
 
-    watch.vitals.held(_at(10))
+    watch.vitals.held(SHUT_OUT, _at(10))
 
     record = watch.vitals.record(watch.state, _at(10))
     assert (watch.is_due(11), watch.is_due(12.5)) == (False, True)
@@ -285,11 +286,26 @@ def test_a_long_look_whose_answers_keep_coming_is_not_a_dead_one() -> None:
     watch.vitals.begin_look(_at(0))
 
     for answers in range(1, 10):
-        watch.vitals.progressed(answers, _at(answers * 100.0))
+        watch.vitals.progressed(answers, watch.state.row, _at(answers * 100.0))
         assert watch.vitals.restart_reason(watch.state.row, _at(answers * 100.0), is_looking=True) is None
-    watch.vitals.progressed(9, _at(1201))
+    watch.vitals.progressed(9, watch.state.row, _at(1201))
 
     assert watch.vitals.restart_reason(watch.state.row, _at(1201), is_looking=True) is RestartReason.STALE
+
+
+@pytest.mark.parametrize(("title", "patience"), [("T1 vs T2", 300.0), ("the final", 150.0)])
+def test_a_look_without_an_answer_for_so_long_is_held_back_by_nobody(title: str, patience: float) -> None:
+    watch = Watch(_state(title), FINAL)
+    watch.vitals.held(SHUT_OUT, _at(10))
+    watch.vitals.begin_look(_at(400))
+
+    watch.vitals.progressed(0, watch.state.row, _at(400 + patience))
+    assert watch.vitals.record(watch.state, _at(400 + patience)).is_held
+    assert watch.vitals.restart_reason(watch.state.row, _at(400 + patience), is_looking=True) is None
+    watch.vitals.progressed(0, watch.state.row, _at(401 + patience))
+
+    assert not watch.vitals.record(watch.state, _at(401 + patience)).is_held
+    assert watch.vitals.restart_reason(watch.state.row, _at(401 + patience), is_looking=True) is RestartReason.STALE
 
 
 @pytest.mark.req("FR-001")

@@ -6,7 +6,16 @@ import msgspec
 import pytest
 
 from longstop.clock import Moment
-from longstop.errors import CircuitOpen, ResourcesExhausted, StorageError
+from longstop.errors import (
+    BrowserBusy,
+    BudgetSpent,
+    CircuitOpen,
+    FetchError,
+    FetchTimeout,
+    LayoutHeld,
+    ResourcesExhausted,
+    StorageError,
+)
 from longstop.model.event import EventKind
 from longstop.model.match import MatchStatus, Phase
 from longstop.sources.base import Line, Listing
@@ -204,6 +213,63 @@ async def test_a_match_whose_site_is_left_alone_lacks_nothing() -> None:
 
     record = watching.watcher.record
     assert (record.is_held, record.lacking) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_shut_out"),
+    [
+        (CircuitOpen("it rests"), True),
+        (BrowserBusy("3 pages are being loaded already"), False),
+        (LayoutHeld("unreadable"), False),
+        (BudgetSpent("the month's bytes are spent"), False),
+        (ResourcesExhausted("memory"), False),
+    ],
+)
+async def test_only_a_site_that_is_left_alone_has_shut_its_matches_out(error: FetchError, is_shut_out: bool) -> None:
+    watching = Watching()
+    await watching.begin("1")
+
+    def refuse(_resource: str) -> None:
+        raise error
+
+    watching.site.before_answer = refuse
+    await watching.watcher.look()
+
+    record = watching.watcher.record
+    assert (record.is_held, record.is_shut_out) == (True, is_shut_out)
+
+
+async def test_a_canary_that_fails_was_shut_out_and_any_other_failure_was_not() -> None:
+    watching = Watching()
+    await watching.begin("1")
+    seen: list[tuple[bool, bool]] = []
+
+    def fail(_resource: str) -> None:
+        error = FetchTimeout("30 s")
+        error.is_canary = not seen
+        raise error
+
+    watching.site.before_answer = fail
+    for _ in range(2):
+        await watching.watcher.look()
+        seen.append((watching.watcher.record.is_held, watching.watcher.record.is_shut_out))
+
+    assert seen == [(True, True), (False, False)]
+
+
+@pytest.mark.parametrize("is_read_since", [True, False])
+async def test_a_match_whose_listing_is_refused_is_shut_out_and_an_older_lack_is_over(is_read_since: bool) -> None:
+    watching = Watching()
+    await watching.begin("1")
+    watching.store.next_failure = ResourcesExhausted("file descriptors")
+    await watching.watcher.look()
+    if is_read_since:
+        await watching.watcher.look()
+
+    watching.watcher.turned_away()
+
+    record = watching.hot.rows[1].record
+    assert (record.is_held, record.is_shut_out, record.lacking) == (True, True, None)
 
 
 async def test_a_bug_is_shown_with_its_trace_and_does_not_come_out() -> None:
