@@ -1,6 +1,8 @@
 # Shared by the scripts: a `.venv` that holds what the lock says. Sourced, never run.
 
 set -euo pipefail
+# Ctrl-C ends the script, too, and not only the one thing that it waits for.
+trap 'exit 130' INT
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 VENV="$ROOT/.venv"
@@ -117,12 +119,20 @@ for kind, package in (pair.split("=") for pair in sys.argv[1:]):
 END
 }
 
-# Debian packages that tests use. Without them their tests skip, except where CI=true: there nothing may be missing.
+# Debian packages that tests and suites use. What goes without them says so itself, except where CI=true: there nothing
+# may be missing.
 need_packages() { # package …
     [ $# -eq 0 ] && return
     if can_install_debian && install_debian "$@"; then
         return
     fi
     [ "${CI:-}" != true ] || fail "These Debian packages are missing and cannot be installed: $*"
-    say "Some tests will skip; to run them too: sudo apt-get install $*"
+    say "Something here will have to go without; to have all of it: sudo apt-get install $*"
+}
+
+# The browser of the suites; whoever has named one of his own means that one.
+need_browser() {
+    [ -n "${BROWSER_EXECUTABLE:-}" ] && return
+    # shellcheck disable=SC2046 # one word for each package
+    need_packages $(missing_browsers shell=chromium-headless-shell)
 }

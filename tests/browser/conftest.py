@@ -1,6 +1,5 @@
 """What tests with a real browser share."""
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,13 +9,13 @@ from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
 from tests.browser.laboratory import Laboratory, laboratory
 from tests.browser.site import Site, serving
+from tests.needs import lack
 
 
 @pytest.fixture(autouse=True)
 def _chromium() -> None:
     if find_chromium(BrowserKind.SHELL) is None:
-        missing = "there is no Chromium on this machine: longstop doctor says how to get one"
-        pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
+        lack("there is no Chromium on this machine: longstop doctor says how to get one")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from longstop.fetching.browser.chromium import find_chromium
 from longstop.fetching.browser.session import Session
 from tests.browser.laboratory import Laboratory, laboratory
 from tests.browser.site import Site
+from tests.needs import lack
 
 _LOOK = """(() => {
   const look = (seen) => ({
@@ -38,7 +39,7 @@ async def seen(request: pytest.FixtureRequest, tmp_path: Path, site: Site) -> As
     """A session, and what a page in it sees."""
     kind, is_cdp = request.param
     if find_chromium(kind) is None:
-        pytest.skip(f"there is no Chromium for {kind}")
+        lack(f"there is no Chromium for {kind}")
     async with laboratory(tmp_path, site, is_cdp=is_cdp) as lab:
         fetcher = lab.fetcher(kind=kind)
         await fetcher.fetch(lab.state("plain"))

@@ -28,6 +28,7 @@ from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.policy import BrowserPolicy
 from tests.browser.laboratory import Laboratory, laboratory, until
 from tests.browser.site import Site
+from tests.needs import lack
 from tests.servers import OK_BODY, fault_server
 
 NAVIGATING = BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20, fresh_seconds=0)
@@ -60,7 +61,7 @@ async def test_what_a_pages_script_gets_is_brought(lab: Laboratory) -> None:
 )
 async def test_every_kind_of_browser_brings_it(tmp_path: Path, site: Site, kind: BrowserKind, is_cdp: bool) -> None:
     if find_chromium(kind) is None:
-        pytest.skip(f"there is no Chromium for {kind}")
+        lack(f"there is no Chromium for {kind}")
     async with laboratory(tmp_path, site, is_cdp=is_cdp) as lab:
         page = await lab.fetcher(kind=kind).fetch(lab.state())
 
@@ -152,7 +153,7 @@ async def test_a_challenge_in_place_of_json_is_a_refusal(lab: Laboratory) -> Non
 @pytest.mark.parametrize("kind", [BrowserKind.SHELL, BrowserKind.HEADLESS])
 async def test_webrtc_finds_no_way_out_even_where_no_script_of_ours_runs(lab: Laboratory, kind: BrowserKind) -> None:
     if find_chromium(kind) is None:
-        pytest.skip(f"there is no Chromium for {kind}")
+        lack(f"there is no Chromium for {kind}")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stun:
         stun.bind(("127.0.0.1", 0))
         stun.settimeout(0.5)

@@ -15,6 +15,7 @@ from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
 from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
 from tests.chaos.running import own_environment
+from tests.needs import lack
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -44,7 +45,7 @@ async def replacement_of(stage: Stage, pid: int) -> dict[str, Any]:
 @pytest.mark.req("MON-9", "US4.1", "NFR-010")
 async def test_matches_have_their_cost_and_a_killed_browser_its_entry() -> None:
     if find_chromium(BrowserKind.SHELL) is None:
-        pytest.skip("there is no Chromium: apt-get install chromium-headless-shell")
+        lack("there is no Chromium: apt-get install chromium-headless-shell")
     simulate = ("--matches", "2", "--kinds", "t20", "--speed", "10", "--seed", "5", "--poll", "1")
     modes = (Mode.NAVIGATE, Mode.PASSIVE)
     with own_environment():

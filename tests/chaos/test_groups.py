@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from longstop.supervision.cgroups import UNIFIED
-from tests.chaos.groups import Hierarchy, hierarchy_of
+from tests.chaos.groups import Hierarchy, hierarchy_of, limited_group
 
 
 def machine(root: Path, *, groups: str, mounts: str, folders: dict[str, str]) -> Path:
@@ -50,3 +52,18 @@ def test_a_machine_without_groups_has_none(tmp_path: Path) -> None:
     root = machine(tmp_path, groups="", mounts="", folders={})
 
     assert hierarchy_of("memory", root) is None
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)])
+@pytest.mark.parametrize("groups", ["", "0::/\n"], ids=["no controller", "no right"])
+def test_who_can_make_no_group_skips_the_test_but_fails_it_where_nothing_may_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, groups: str, ci: str, outcome: type[BaseException]
+) -> None:
+    monkeypatch.setenv("CI", ci)
+    mounts = "41 31 0:38 / /groups ro - cgroup2 cgroup2 ro\n"
+    root = machine(tmp_path, groups=groups, mounts=mounts, folders={"groups": "pids"})
+    (root / "groups/cgroup.subtree_control").unlink()
+    (root / "groups/cgroup.subtree_control").mkdir()  # root may write everywhere, but not into a folder
+
+    with pytest.raises(outcome), limited_group("pids", root):
+        pass

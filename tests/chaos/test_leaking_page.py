@@ -16,6 +16,7 @@ from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
 from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
 from tests.chaos.running import own_environment, until
+from tests.needs import lack
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -49,7 +50,7 @@ def _weight_of_scraper(stage: Stage) -> int:
 @pytest.mark.req("FR-006", "NFR-009", "US2.1", "US4.2")
 async def test_a_leaking_page_makes_the_scraper_begin_anew_before_the_hard_limit() -> None:
     if find_chromium(BrowserKind.SHELL) is None:
-        pytest.skip("there is no Chromium: apt-get install chromium-headless-shell")
+        lack("there is no Chromium: apt-get install chromium-headless-shell")
     simulate = ("--matches", "2", "--kinds", "t20", "--speed", "20", "--seed", "5", "--poll", "1")
     options = StageOptions(
         simulate=simulate, browser="shell", modes=(Mode.NAVIGATE, Mode.PASSIVE), settings={**QUICK, **LIMITS}

@@ -21,6 +21,7 @@ from longstop.supervision.exits import Exit
 from tests.acceptance.harness import assert_nothing_lost
 from tests.chaos.groups import PIDS_LIMIT, pids_group_of
 from tests.chaos.running import Running, in_play, is_alive, until, until_true
+from tests.needs import lack
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -221,7 +222,7 @@ async def end_of_a_scraper(running: Running, processes: int) -> tuple[int | None
 @pytest.fixture
 def full(tmp_path: Path) -> Path:
     if os.geteuid() != 0 or shutil.which("unshare") is None:
-        pytest.skip("only root may mount")
+        lack("only root may mount, and by unshare")
     folder = tmp_path / "full"
     folder.mkdir()
     return folder

@@ -1,7 +1,6 @@
 """Verbs that rehearse the whole with the simulator: demo, verify."""
 
 import asyncio
-import os
 import signal
 from collections.abc import Coroutine
 from enum import StrEnum
@@ -12,10 +11,8 @@ import msgspec
 import typer
 from rich.console import Console
 
-from longstop.cli.options import Json, Kinds, settings_for
-from longstop.errors import UsageError
+from longstop.cli.options import Json, Kinds
 from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.browser.chromium import find_chromium
 
 T = TypeVar("T")
 
@@ -60,8 +57,6 @@ def demo(
     """Watch simulated matches live; at the end account for every event."""
     from longstop.trial.demo import DemoOptions, run_demo
 
-    if browser and find_chromium(browser, settings_for(None).scraper.browser.executable, os.environ) is None:
-        raise UsageError(f"there is no Chromium for a browser of the kind {browser}: ask longstop doctor")
     options = DemoOptions(
         seconds=seconds,
         matches=matches,
