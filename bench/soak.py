@@ -29,6 +29,7 @@ from longstop.trial.account import account
 from longstop.trial.sample import percentile
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
+from longstop.trial.witness import witnessing
 
 MATCHES = 9
 #: In this one all three football matches are played from the beginning to the end: what comes and goes with a match is
@@ -46,6 +47,8 @@ LEAST_SAMPLES = 10
 #: Of these nothing may pile up. A write-ahead log keeps its greatest length, so for it there is a limit instead.
 JUDGED = ("rss_mb", "pss_mb", "processes", "zombies", "descriptors", "threads", "contexts", "pages")
 WAL_MB = WAL_SIZE_LIMIT_BYTES / 1_000_000
+#: Of the judge's verdict.
+MUST_BE_ZERO = ("lost", "duplicated", "ghost", "wrong", "forgotten")
 #: What is promised: such a share of the time it is up, and such a share of the matches in play is younger than that.
 UP_SHARE = 0.995
 FRESH_SHARE, FRESH_SECONDS = 0.99, 10.0
@@ -66,10 +69,11 @@ async def soak(seconds: float, raw: Path | None = None) -> Report:
     async with staged(options) as stage:
         await wait_until_synced(stage, since=monotonic(), within=SETTLE_WITHIN)
         say("in sync; now it runs and is looked at")
-        samples = await _watch(stage, seconds)
+        async with witnessing(stage) as witness:
+            samples = await _watch(stage, seconds)
         deaths = len(read_events(stage.log, "process.died", "process.renewed"))
         say("the world stands still; a last full sync, and every event is accounted for")
-        verdict = await account(stage, within=SETTLE_WITHIN)
+        verdict = await account(stage, within=SETTLE_WITHIN, witness=witness)
     if raw is not None:
         await asyncio.to_thread(raw.write_bytes, b"\n".join(map(msgspec.json.encode, samples)))
     told = {"load_before": rounded(load, 1), "load_after": rounded(os.getloadavg()[0], 1), "cores": os.cpu_count()}
@@ -77,7 +81,7 @@ async def soak(seconds: float, raw: Path | None = None) -> Report:
 
 
 def report(samples: Sequence[Sample], seconds: float, verdict: Verdict, more: dict[str, Any]) -> Report:
-    """Say where each figure goes; it is ok when growth is excluded for all of them, and nothing was lost.
+    """Say where each figure goes; it is ok when growth is excluded for all of them, and nothing was lost or forgotten.
 
     A run that was too short to say is not ok either: who looked for too little time has not seen that nothing grows.
     """
@@ -93,7 +97,10 @@ def report(samples: Sequence[Sample], seconds: float, verdict: Verdict, more: di
         details.append(f"it was up for {served['up_share']:.2%} of the time, and {UP_SHARE:.1%} are promised")
     if served["fresh_share"] < FRESH_SHARE:
         details.append(f"{served['fresh_share']:.2%} were younger than {FRESH_SECONDS:g} s, not {FRESH_SHARE:.0%}")
-    whole = {"lost": verdict.lost, "duplicated": verdict.duplicated, "ghost": verdict.ghost}
+    if not verdict.events_truth == verdict.events_stored > 0 or not verdict.witnessed:
+        seen = f"{verdict.witnessed} versions were seen served"
+        details.append(f"{verdict.events_truth} events were published, {verdict.events_stored} are stored, {seen}")
+    whole = {name: getattr(verdict, name) for name in MUST_BE_ZERO}
     figures = {
         "seconds": rounded(seconds, 1),
         "samples": len(warm),
@@ -101,6 +108,9 @@ def report(samples: Sequence[Sample], seconds: float, verdict: Verdict, more: di
         "rss_mb_by_part": {part: described(each) for part, each in trends_by_part(warm).items()},
         "wal_max_mb": rounded(wal_mb, 1),
         **{name: rounded(value, 4) for name, value in served.items()},
+        "events_truth": verdict.events_truth,
+        "events_stored": verdict.events_stored,
+        "events_witnessed": verdict.witnessed,
         **whole,
         **more,
     }

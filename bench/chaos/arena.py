@@ -18,9 +18,11 @@ from longstop.clock import SystemClock, from_iso
 from longstop.fetching.browser.base import LADDER
 from longstop.simulator.faults import Fault
 from longstop.simulator.judge import Verdict
-from longstop.trial.account import account
+from longstop.simulator.truth import read_truth
+from longstop.trial.account import account, events_published
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged, survivors
+from longstop.trial.witness import witnessing
 
 ALL_KINDS = "t20,t20-rain,odi,test"
 #: After all that, everything has to be read again: on a busy machine this takes its time.
@@ -45,7 +47,9 @@ COMPRESSED = {
 COMPRESSED_INTERVAL = float(COMPRESSED["POLLING_INTERVAL_SECONDS"])
 
 #: What no suite may leave behind.
-MUST_BE_ZERO = ("lost", "duplicated", "ghost", "wrong", "orphans")
+MUST_BE_ZERO = ("lost", "duplicated", "ghost", "wrong", "forgotten", "orphans")
+#: Without them nothing could have been lost, or nobody would have noticed.
+MUST_BE_MORE = ("events_truth", "events_during", "events_witnessed")
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -104,13 +108,17 @@ async def in_arena(plan: Plan, trouble: Callable[[Arena], Awaitable[Figures]]) -
             began = monotonic()
             arena = Arena(stage=stage, began=SystemClock().now(), beside=beside)
             await wait_until_synced(stage, since=began, within=SETTLE_WITHIN)
+            witness = await beside.enter_async_context(witnessing(stage))
             say("in sync; now things go wrong")
+            since = SystemClock().now()
             measured = await trouble(arena)
+            until = SystemClock().now()
             await stage.simulator.delete("/_sim/faults")
             say("faults off, the world stands still; a last full sync, and every event is accounted for")
-            verdict = await account(stage, within=SETTLE_WITHIN)
+            verdict = await account(stage, within=SETTLE_WITHIN, witness=witness)
+            during = events_published(read_truth(stage.truth), since=since, until=until)
         orphans = survivors(data)
-    told = {"seed": plan.seed, "seconds": round(plan.seconds, 1), **_account(verdict)}
+    told = {"seed": plan.seed, "seconds": round(plan.seconds, 1), **_account(verdict), "events_during": during}
     return {**told, "orphans": orphans, **measured}, verdict.details
 
 
@@ -123,12 +131,15 @@ def _account(verdict: Verdict) -> Figures:
         "duplicated": verdict.duplicated,
         "ghost": verdict.ghost,
         "wrong": verdict.wrong,
+        "forgotten": verdict.forgotten,
+        "events_witnessed": verdict.witnessed,
     }
 
 
 def is_whole(figures: Figures) -> bool:
-    """Return whether nothing was lost, doubled, invented or left behind."""
-    return not any(figures[name] for name in MUST_BE_ZERO)
+    """Return whether nothing was lost, doubled, invented, forgotten or left behind, where it could have been."""
+    is_kept = figures["events_truth"] == figures["events_stored"] and not any(figures[name] for name in MUST_BE_ZERO)
+    return is_kept and all(figures[name] > 0 for name in MUST_BE_MORE)
 
 
 async def perform(acts: Iterable[Act], seconds: float, do: Callable[[Act], Awaitable[None]]) -> None:

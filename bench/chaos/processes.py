@@ -2,31 +2,33 @@
 
 A supervisor that was killed is started again at once, as a service manager would. A strike is overcome when the API
 shows of every match in play a look that is younger than the strike, or than the end of a halt. The next one falls a
-moment later, by the seed.
+moment later, by the seed; one of each round does not wait for that, and then the later one is timed. A browser goes
+when its owner does; in each round one owner dies while the browser is halted, so that somebody has to end it.
 """
 
 import asyncio
 import os
-import signal
 from collections import Counter
-from contextlib import suppress
+from datetime import datetime
+from itertools import pairwise
 from statistics import fmean
 from time import monotonic
 
-import psutil
 from msgspec import Struct
 
 from bench.chaos.arena import Arena, Figures, Plan, in_arena, is_whole
 from bench.chaos.blows import Role, role_of
 from bench.chaos.processes_census import Census
+from bench.chaos.processes_hits import halt_all_below, hit
 from bench.chaos.processes_service import Service, serviced
 from bench.chaos.processes_strikes import ROUND, Strike, Victim, strikes
 from bench.chaos.recovery import Recoveries, are_all_fresh
 from bench.frame import Report, rounded, say
 from bench.tree import tree
+from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
-from longstop.fetching.browser.processes import arguments_of
+from longstop.fetching.browser.processes import Identity, arguments_of, look
 from longstop.trial.stage import Stage
 
 MATCHES = 6
@@ -36,9 +38,11 @@ FASTEST = 20.0
 #: What one strike takes, about, when nothing else tells how long a run will be.
 SECONDS_PER_STRIKE = 8.0
 RECOVER_WITHIN = 10.0
+#: For the worst of each victim: what kills seldom hit must not hide behind the others.
+WORST_WITHIN = 20.0
+ORPHAN_WITHIN = 10.0
 #: A victim between two lives is waited for, so that every strike hits somebody.
 VICTIM_WITHIN = 20.0
-LOOK_EVERY = 0.1
 
 _SETTINGS = {
     "BREAK_INTERVAL_SECONDS": "2.5",
@@ -85,20 +89,23 @@ async def processes(*, seed: int, minutes: float, kills: int | None = None) -> R
 
 
 def is_mended(figures: Figures) -> bool:
-    """Return whether every strike was overcome in time, by one writer, and nobody dead lies about."""
+    """Return whether every strike was overcome in time, by one writer, and nobody dead or abandoned lies about."""
     p95 = figures["recover_p95_s"]
     is_in_time = p95 is not None and p95 <= RECOVER_WITHIN and not figures["never_recovered"]
-    return is_in_time and not (figures["second_writers"] or figures["zombies"])
+    is_none_late = all(seconds <= WORST_WITHIN for seconds in figures["recover_max_by_victim_s"].values())
+    is_tidy = figures["orphan_max_s"] <= ORPHAN_WITHIN and not figures["zombies"]
+    return is_in_time and is_none_late and is_tidy and not figures["second_writers"]
 
 
 async def _trouble(arena: Arena, seed: int, length: Length, census: Census) -> Figures:
     service = await arena.beside.enter_async_context(serviced(arena.stage))
     striking = Striking(arena.stage, service)
-    async with census.taken(arena.stage.data):
+    async with census.taken(arena.stage):
         await striking.run(seed, length)
         zombies = await census.lasting_zombies()
     # Below zero nobody was ever seen to write: then the census is blind, which is as bad.
-    return {**striking.figures(), "second_writers": census.most_writers - 1, "zombies": zombies}
+    seen = {"second_writers": census.most_writers - 1, "orphan_max_s": rounded(census.abandoned.longest, 1)}
+    return {**striking.figures(), **seen, "zombies": zombies}
 
 
 class Striking:
@@ -107,26 +114,33 @@ class Striking:
     def __init__(self, stage: Stage, service: Service) -> None:
         self.kills: Counter[Victim] = Counter()
         self.halts = 0
+        #: Those that fell before the one before was overcome.
+        self.hurried = 0
+        #: Owners that were killed while their browser was halted.
+        self.browsers_halted = 0
         #: How busy the machine was at each strike.
         self.loads: list[float] = []
         #: The longest recovery, by who was struck.
         self.worst: dict[str, float] = {}
         self._stage = stage
         self._service = service
-        self._recoveries = Recoveries(stage, are_all_fresh)
+        # Apart: who was only halted goes on at once, and would make the kills look better than they are.
+        self._after_kills = Recoveries(stage, are_all_fresh)
+        self._after_halts = Recoveries(stage, are_all_fresh)
+        self._clock = SystemClock()
 
     async def run(self, seed: int, length: Length) -> None:
         """Go on until it is enough, or until something is not overcome: nobody knows what more would tell."""
         began = monotonic()
-        for strike in strikes(seed):
+        for strike, following in pairwise(strikes(seed)):
             await asyncio.sleep(strike.pause)
-            await self._strike(strike)
-            await self._recoveries.all_done()
-            if self._recoveries.never:
+            since = await self._strike(strike)
+            if following.is_hurried:
+                continue
+            if not await self._is_overcome(strike, since):
                 return
-            self._note(strike)
-            done, kills = self._recoveries.count, self.kills.total()
-            if length.is_reached(strikes=done, kills=kills, seconds=monotonic() - began):
+            kills = self.kills.total()
+            if length.is_reached(strikes=kills + self.halts, kills=kills, seconds=monotonic() - began):
                 return
 
     def figures(self) -> Figures:
@@ -134,57 +148,56 @@ class Striking:
             "kills": self.kills.total(),
             "kills_by_victim": {victim: self.kills[victim] for victim in Victim},
             "halts": self.halts,
-            **self._recoveries.figures(),
+            "hurried": self.hurried,
+            "browsers_halted": self.browsers_halted,
+            **self._after_kills.figures(),
+            "never_recovered": self._after_kills.never + self._after_halts.never,
             "recover_max_by_victim_s": self.worst,
             "load_mean": rounded(fmean(self.loads), 1),
             "cores": os.cpu_count(),
         }
 
-    async def _strike(self, strike: Strike) -> None:
-        victim = await self._find(strike.victim)
+    async def _strike(self, strike: Strike) -> datetime:
+        """Strike as soon as there is somebody to hit; return since when all has to become well again."""
         self.loads.append(os.getloadavg()[0])
+        if strike.is_browser_halted and (scraper := self._stage.scraper()) is not None:
+            self.browsers_halted += bool(await asyncio.to_thread(halt_all_below, scraper.pid))
+        if not await hit(lambda: self._find(strike.victim), halt=strike.halt, within=VICTIM_WITHIN):
+            raise UsageError(f"there was no {strike.victim} within {VICTIM_WITHIN:g} s: it did not come back")
+        since = self._clock.now()
+        self.hurried += strike.is_hurried
         if strike.halt:
-            await _halt(victim, strike.halt)
             self.halts += 1
-            self._recoveries.begin()
-            return
-        with suppress(psutil.NoSuchProcess):
-            victim.kill()
-        self._recoveries.begin()
+            return since
         self.kills[strike.victim] += 1
         if strike.victim is Victim.UP:
             await self._service.start_up()
+        return since
 
-    def _note(self, strike: Strike) -> None:
-        taken, name = self._recoveries.seconds[-1], f"{strike.victim}_halted" if strike.halt else strike.victim.value
+    async def _is_overcome(self, strike: Strike, since: datetime) -> bool:
+        recoveries = self._after_halts if strike.halt else self._after_kills
+        recoveries.begin(since)
+        await recoveries.all_done()
+        if recoveries.never:
+            return False
+        taken, name = recoveries.seconds[-1], f"{strike.victim}_halted" if strike.halt else strike.victim.value
         self.worst[name] = max(self.worst.get(name, 0.0), round(taken, 2))
-        say(f"{name}: overcome after {taken:.1f} s")
+        say(f"{name}: overcome after {taken:.1f} s{', hurried' if strike.is_hurried else ''}")
+        return True
 
-    async def _find(self, victim: Victim) -> psutil.Process:
-        deadline = monotonic() + VICTIM_WITHIN
-        while monotonic() < deadline:
-            with suppress(psutil.NoSuchProcess):
-                if (found := await asyncio.to_thread(self._look_for, victim)) is not None:
-                    return found
-            await asyncio.sleep(LOOK_EVERY)
-        raise UsageError(f"there was no {victim} within {VICTIM_WITHIN:g} s: it did not come back")
+    def _find(self, victim: Victim) -> Identity | None:
+        pid = self._pid_of(victim)
+        found = look(pid) if pid is not None else None
+        return found.identity if found is not None else None
 
-    def _look_for(self, victim: Victim) -> psutil.Process | None:
+    def _pid_of(self, victim: Victim) -> int | None:
         match victim:
             case Victim.UP:
-                return psutil.Process(self._stage.up_pid)
+                return self._stage.up_pid
             case Victim.BROWSER:
                 scraper = self._stage.scraper()
                 below = tree(scraper.pid) if scraper is not None else []
-                heads = (each.pid for each in below if role_of(arguments_of(each.pid)) is Role.BROWSER)
-                return next(map(psutil.Process, heads), None)
+                return next((each.pid for each in below if role_of(arguments_of(each.pid)) is Role.BROWSER), None)
             case _:
-                return self._stage.process(victim)
-
-
-async def _halt(process: psutil.Process, seconds: float) -> None:
-    """Let a process stand still for a while; whoever ends it meanwhile has noticed."""
-    with suppress(psutil.NoSuchProcess):
-        process.send_signal(signal.SIGSTOP)
-        await asyncio.sleep(seconds)
-        process.send_signal(signal.SIGCONT)
+                child = self._stage.process(victim)
+                return child.pid if child is not None else None

@@ -1,7 +1,7 @@
-"""Counts the processes of a stage all the time: who was ever there, who writes the store, who is left in the end."""
+"""Counts the processes of a stage all the time: who was ever there, who writes the store, who belongs to nobody."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from time import monotonic
@@ -10,8 +10,12 @@ import psutil
 
 from bench.beside import beside
 from bench.chaos.arena import Figures
+from bench.chaos.processes_strikes import CHILDREN
 from bench.frame import rounded
-from longstop.fetching.browser.processes import Identity, Process, everybody, is_alive, mark_of
+from longstop.errors import UsageError
+from longstop.fetching.browser.processes import Identity, Process, arguments_of, kill, look
+from longstop.trial.kin import Kin
+from longstop.trial.stage import Stage
 
 LOOK_EVERY = 0.25
 #: What was ended may take so long to vanish.
@@ -19,78 +23,99 @@ GONE_WITHIN = 10.0
 
 
 class Census:
-    """Keeps the names of all who carry the stage's sign, and of all whom they have started."""
+    """Looks at all that belongs to a stage, over and over."""
 
     def __init__(self) -> None:
-        self.seen: set[Identity] = set()
         self.most_writers = 0
-        self._data = Path()
-        self._node = ""
+        self.abandoned = Abandoned()
+        self._known: Kin | None = None
 
     @asynccontextmanager
-    async def taken(self, data: Path) -> AsyncIterator[None]:
+    async def taken(self, stage: Stage) -> AsyncIterator[None]:
         """Count while the block runs."""
-        self._data, self._node = data, (data / "node-id").read_text(encoding="ascii").strip()
-        async with beside(self._count()):
+        self._known = Kin.of(stage.data)
+        async with beside(self._count(stage)):
             yield
 
     async def lasting_zombies(self) -> int:
         """Return how many of them are dead, and nobody waits for them."""
         deadline = monotonic() + GONE_WITHIN
         while True:
-            people = await asyncio.to_thread(everybody)
-            dead = sum(each.state == "Z" for each in people if each.identity in self.seen)
+            people = await asyncio.to_thread(self._kin.look)
+            dead = sum(each.state == "Z" for each in people)
             if not dead or monotonic() > deadline:
                 return dead
             await asyncio.sleep(LOOK_EVERY)
 
     async def aftermath(self) -> Figures:
-        """Return how many are left, and how long the last one took to go."""
+        """Return how many are left, and how long the last one took to go; end those who did not.
+
+        Some are halted: they would be left for ever.
+        """
         began = monotonic()
         while True:
-            people = await asyncio.to_thread(everybody)
-            left = {each.identity for each in people if self._has_sign(each)} | set(filter(is_alive, self.seen))
+            left = await asyncio.to_thread(self._kin.living)
             seconds = monotonic() - began
             if not left or seconds > GONE_WITHIN:
-                return {"processes": len(self.seen), "orphans": len(left), "gone_s": rounded(seconds, 1)}
+                for each in left:
+                    kill(each.identity)
+                return {"processes": len(self._kin.seen), "orphans": len(left), "gone_s": rounded(seconds, 1)}
             await asyncio.sleep(LOOK_EVERY)
-
-    async def _count(self) -> None:
-        while True:
-            await asyncio.to_thread(self._look)
-            await asyncio.sleep(LOOK_EVERY)
-
-    def _look(self) -> None:
-        people = everybody()
-        heads = [each for each in people if each.identity in self.seen or self._has_sign(each)]
-        self.seen |= {each.identity for each in with_descendants(heads, people)}
-        writers = [each for each in heads if each.name.startswith("python") and writes(each.pid, self._store)]
-        self.most_writers = max(self.most_writers, len(writers))
 
     @property
-    def _store(self) -> Path:
-        return self._data / "matches.db"
+    def _kin(self) -> Kin:
+        if self._known is None:
+            raise UsageError("nobody was counted yet")
+        return self._known
 
-    def _has_sign(self, process: Process) -> bool:
-        """Return whether a living process names the data directory, or carries the node's mark as a browser does."""
-        if process.state == "Z":
-            return False
-        mark = mark_of(process.pid)
-        return data_of(process.pid) == str(self._data) or (mark or "").partition(":")[0] == self._node
+    async def _count(self, stage: Stage) -> None:
+        while True:
+            await asyncio.to_thread(self._look, stage)
+            await asyncio.sleep(LOOK_EVERY)
+
+    def _look(self, stage: Stage) -> None:
+        up, store = stage.up_pid, stage.data / "matches.db"
+        supervisor, people = look(up), self._kin.look()
+        writers = [each for each in people if each.name.startswith("python") and writes(each.pid, store)]
+        self.most_writers = max(self.most_writers, len(writers))
+        owners = {each.pid for each in people if is_owner(each, arguments_of(each.pid), up)}
+        is_up = supervisor is not None and supervisor.state != "Z"
+        self.abandoned.take(without_owner(people, owners, up), monotonic(), is_up=is_up)
 
 
-def with_descendants(heads: Iterable[Process], people: Iterable[Process]) -> list[Process]:
-    """Return these processes and all below them."""
-    people, found = list(people), {each.pid for each in heads}
-    while more := {each.pid for each in people if each.parent in found} - found:
-        found |= more
-    return [each for each in people if each.pid in found]
+class Abandoned:
+    """For how long anybody belonged to nobody, while a supervisor ran that should have seen to it.
+
+    While none runs all belong to nobody, and no time counts: they can be ended from the moment on at which one does.
+    """
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self._seconds: dict[Identity, float] = {}
+        self._looked_at: float | None = None
+
+    def take(self, abandoned: Collection[Identity], at: float, *, is_up: bool) -> None:
+        passed = at - self._looked_at if is_up and self._looked_at is not None else 0.0
+        self._looked_at = at if is_up else None
+        before = self._seconds
+        self._seconds = {each: before[each] + passed if each in before else 0.0 for each in abandoned}
+        self.longest = max(self.longest, *self._seconds.values(), 0.0)
 
 
-def data_of(pid: int) -> str | None:
-    with suppress(psutil.Error):
-        return psutil.Process(pid).environ().get("LONGSTOP_DATA")
-    return None
+def is_owner(process: Process, arguments: Collection[str], up: int) -> bool:
+    """Return whether others may live below a process: the simulator, or a child that the supervisor has started.
+
+    Not everybody below the supervisor is that: it adopts what its children leave when they die.
+    """
+    return "simulate" in arguments or (process.parent == up and any(verb in arguments for verb in CHILDREN))
+
+
+def without_owner(people: Collection[Process], owners: Collection[int], up: int) -> set[Identity]:
+    """Return the living who are neither an owner nor below one, nor the supervisor."""
+    owned = set(owners)
+    while more := {each.pid for each in people if each.parent in owned} - owned:
+        owned |= more
+    return {each.identity for each in people if each.pid not in owned and each.pid != up and each.state != "Z"}
 
 
 def writes(pid: int, file: Path) -> bool:

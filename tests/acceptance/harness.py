@@ -27,6 +27,7 @@ from longstop.trial.account import account
 from longstop.trial.sample import list_matches
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
+from longstop.trial.witness import Witness, witnessing
 from tests.acceptance.receiver import Posted, receiving
 
 LIST = "/api/v3/getLiveMatches"
@@ -145,9 +146,10 @@ class Scene:
         listed: list[dict[str, Any]] = json.loads(answer)
         return listed
 
-    async def verdict(self) -> Verdict:
-        """Stop the world and account for every event."""
-        return await account(self.stage)
+    async def verdict(self, witness: Witness) -> Verdict:
+        """Stop the world, and account for every event and for all that was ever served."""
+        assert witness.seen()
+        return await account(self.stage, witness=witness)
 
     async def sample(self) -> None:
         """Ask the API again and again."""
@@ -208,7 +210,7 @@ async def _play(plot: Plot, simulate: tuple[str, ...], settings: Mapping[str, st
             scene = Scene(stage)
             await wait_until_synced(stage, since=began)
             try:
-                async with beside(scene.sample()):
+                async with witnessing(stage) as witness, beside(scene.sample()):
                     await plot(scene)
             except BaseException:
                 print(stage.log.read_text(errors="replace"))  # what there is to say about a play that failed
@@ -216,7 +218,7 @@ async def _play(plot: Plot, simulate: tuple[str, ...], settings: Mapping[str, st
             # The account restarts the scraper; what it says then is no part of the story.
             events, requests = read_log(stage.log), await scene.requests()
             await scene.mend_site()
-            verdict = await scene.verdict()
+            verdict = await scene.verdict(witness)
             return Story(
                 events=events,
                 samples=scene.samples,
@@ -249,8 +251,8 @@ def ref(key: str) -> str:
 
 
 def assert_nothing_lost(verdict: Verdict) -> None:
-    faults = (verdict.lost, verdict.duplicated, verdict.ghost, verdict.wrong)
-    assert faults == (0, 0, 0, 0), verdict.details
+    faults = (verdict.lost, verdict.duplicated, verdict.ghost, verdict.wrong, verdict.forgotten)
+    assert faults == (0, 0, 0, 0, 0), verdict.details
     assert verdict.events_truth == verdict.events_stored > 0
 
 

@@ -6,8 +6,7 @@ import signal
 import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from pathlib import Path
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from time import monotonic
 from typing import Any
 
@@ -15,6 +14,7 @@ import psutil
 import pytest
 
 from bench.chaos.blows import Role, role_of
+from bench.chaos.processes_census import writes
 from bench.tree import tree
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
@@ -22,9 +22,11 @@ from longstop.fetching.browser.processes import arguments_of
 from longstop.settings import OUR_PREFIXES, PARENT_FD_VARIABLE
 from longstop.simulator.judge import Verdict
 from longstop.trial.account import account
+from longstop.trial.kin import Kin
 from longstop.trial.sample import list_matches, was_read_since
 from longstop.trial.settle import wait_until_synced
 from longstop.trial.stage import Stage, StageOptions, staged
+from longstop.trial.witness import Witness, witnessing
 from tests.acceptance.harness import QUICK, Event, read_log, told
 
 PATIENCE_SECONDS = 40.0
@@ -33,8 +35,10 @@ PATIENCE_SECONDS = 40.0
 class Running:
     """Real processes in play, and what can be done to them."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, witness: Witness) -> None:
         self.stage = stage
+        #: Follows what is served, whoever serves it.
+        self.witness = witness
         self._first_log = stage.log
         scraper = stage.scraper()
         assert scraper is not None
@@ -42,6 +46,7 @@ class Running:
         assert first is not None
         self.up = first
         self.environ = {name: value for name, value in first.environ().items() if name != PARENT_FD_VARIABLE}
+        self._kin = Kin.of(stage.data)
         self._later: list[Process] = []
         self._stages: list[Stage] = []
 
@@ -61,7 +66,7 @@ class Running:
     def strays(self) -> list[int]:
         """Return the living processes of this stage that belong to none of those who should be there."""
         own = {self.up.pid, self.pid_of("api"), *self._below_scraper()}
-        return [each.pid for each in self.everybody() if each.pid not in own]
+        return [pid for pid in self.everybody() if pid not in own]
 
     async def start_up(self, *before: str, **more: str) -> None:
         """Start another supervisor on the same data, by a command that comes before it if need be."""
@@ -121,15 +126,19 @@ class Running:
         return told(read_log(self.stage.log), name, **fields)
 
     async def verdict(self) -> Verdict:
-        return await account(self.stage)
+        """Stop the world, and account for every event and for all that was ever served."""
+        verdict = await account(self.stage, witness=self.witness)
+        assert self.witness.seen()  # of every match that it could ask, even if there is no event yet
+        assert verdict.forgotten == 0, verdict.details
+        return verdict
 
     def writers(self) -> list[int]:
         """Return who has the store open for writing now."""
-        return [process.pid for process in self.everybody() if _writes(process, self.stage.data / "matches.db")]
+        return [pid for pid in self.everybody() if writes(pid, self.stage.data / "matches.db")]
 
-    def everybody(self) -> list[psutil.Process]:
-        """Return every living process of this stage but the simulator."""
-        return [each for each in psutil.process_iter() if _data_of(each) == str(self.stage.data) and _is_ours(each)]
+    def everybody(self) -> list[int]:
+        """Return every living process of this stage but the simulator; its browsers' are among them."""
+        return [each.pid for each in self._kin.living() if "simulate" not in arguments_of(each.pid)]
 
     async def aclose(self) -> None:
         for stage in self._stages:  # the first one is closed by whoever has made it
@@ -164,9 +173,10 @@ async def in_play(
     )
     with own_environment():
         began = monotonic()
-        async with staged(options) as stage:
+        async with staged(options) as stage, AsyncExitStack() as beside:
             await wait_until_synced(stage, since=began)
-            running = Running(stage)
+            witness = await beside.enter_async_context(witnessing(stage))
+            running = Running(stage, witness)
             try:
                 yield running
             except BaseException:
@@ -203,23 +213,4 @@ async def until_true(asked: Callable[[Any], Any], moment: Any, within: float = P
 def is_alive(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
-
-
-def _data_of(process: psutil.Process) -> str | None:
-    with suppress(psutil.Error):
-        if process.status() != psutil.STATUS_ZOMBIE:
-            return process.environ().get("LONGSTOP_DATA")
-    return None
-
-
-def _is_ours(process: psutil.Process) -> bool:
-    with suppress(psutil.Error):
-        return "simulate" not in process.cmdline()
-    return False
-
-
-def _writes(process: psutil.Process, file: Path) -> bool:
-    with suppress(psutil.Error):
-        return any(each.path == str(file) and each.mode != "r" for each in process.open_files())
     return False

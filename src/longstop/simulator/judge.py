@@ -41,6 +41,9 @@ class Verdict(Struct, frozen=True, kw_only=True):
     declared: int
     #: Innings totals that are served otherwise than they were published.
     wrong: int = 0
+    #: Event versions that were served once and are not there now as they were, of all that a witness saw served.
+    forgotten: int = 0
+    witnessed: int = 0
     details: tuple[str, ...]
 
 

@@ -1,10 +1,13 @@
 """The account at a trial's end: every event that the truth log has against every event that the API serves."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
 
+from longstop.api.shapes import data_path
+from longstop.model.event import EventKind
 from longstop.model.match import Sport
 from longstop.simulator.judge import Verdict, judge, wrong_scores
 from longstop.simulator.truth import TruthLine, read_truth
@@ -12,16 +15,30 @@ from longstop.trial.findable import expected
 from longstop.trial.sample import all_events, list_matches, sport_at, sport_of
 from longstop.trial.settle import SETTLE_WITHIN, final_sync
 from longstop.trial.stage import Stage
+from longstop.trial.witness import Seen, Witness, forgotten
+
+#: How many findings beside the judge's own are put into words.
+MAX_DETAILS = 20
+
+#: What a truth log tells besides are states.
+_KINDS = frozenset(EventKind)
 
 
-async def account(stage: Stage, *, within: float = SETTLE_WITHIN) -> Verdict:
-    """Stop the world, let the product read it whole once more, and compare; `matches` are those that the API lists."""
-    return total((await accounts(stage, within=within)).values())
+async def account(stage: Stage, *, within: float = SETTLE_WITHIN, witness: Witness | None = None) -> Verdict:
+    """Stop the world, let the product read it whole once more, and compare; `matches` are those that the API lists.
+
+    Whatever a witness has seen served must be there, too, as it was.
+    """
+    return total((await accounts(stage, within=within, witness=witness)).values())
 
 
-async def accounts(stage: Stage, *, within: float = SETTLE_WITHIN) -> dict[Sport, Verdict]:
+async def accounts(
+    stage: Stage, *, within: float = SETTLE_WITHIN, witness: Witness | None = None
+) -> dict[Sport, Verdict]:
     """Do the same, with a verdict for each sport that is shown."""
     await final_sync(stage, within=within)
+    # Before anything is read: what is served later than that cannot be missed in it.
+    seen = witness.seen() if witness is not None else {}
     entries = await list_matches(stage)
     truth = list(read_truth(stage.truth))
     return {
@@ -29,9 +46,15 @@ async def accounts(stage: Stage, *, within: float = SETTLE_WITHIN) -> dict[Sport
             stage,
             [entry for entry in entries if sport_of(entry) is sport],
             expected(sport, truth, known={_name(entry) for entry in entries}, since=stage.ready_at),
+            {url: versions for url, versions in seen.items() if url.startswith(f"{data_path(sport)}/")},
         )
         for sport in sorted({sport_at(site) for site in stage.sites})
     }
+
+
+def events_published(lines: Iterable[TruthLine], *, since: datetime, until: datetime) -> int:
+    """Return how many events a site has shown for the first time between two moments."""
+    return sum(line.op == "insert" and line.kind in _KINDS and since < line.at <= until for line in lines)
 
 
 def total(verdicts: Iterable[Verdict]) -> Verdict:
@@ -46,17 +69,27 @@ def total(verdicts: Iterable[Verdict]) -> Verdict:
         ghost=sum(verdict.ghost for verdict in each),
         declared=sum(verdict.declared for verdict in each),
         wrong=sum(verdict.wrong for verdict in each),
+        forgotten=sum(verdict.forgotten for verdict in each),
+        witnessed=sum(verdict.witnessed for verdict in each),
         details=tuple(sentence for verdict in each for sentence in verdict.details),
     )
 
 
-async def _account(stage: Stage, entries: Sequence[dict[str, Any]], truth: Sequence[TruthLine]) -> Verdict:
+async def _account(stage: Stage, entries: Sequence[dict[str, Any]], truth: Sequence[TruthLine], seen: Seen) -> Verdict:
     stored = {_name(entry): await all_events(stage, entry["url"]) for entry in entries}
     declared = {_name(entry): (await stage.api.get(f"{entry['url']}/findings")).body["findings"] for entry in entries}
     verdict = judge(truth, stored, declared=declared, sites=stage.sites)
     payloads = {_name(entry): (await stage.api.get(entry["url"])).body for entry in entries}
     wrong = wrong_scores(truth, payloads, stage.sites)
-    return replace(verdict, matches=len(entries), wrong=len(wrong), details=(*verdict.details, *wrong[:20]))
+    missed = forgotten(seen, {entry["url"]: stored[_name(entry)] for entry in entries})
+    return replace(
+        verdict,
+        matches=len(entries),
+        wrong=len(wrong),
+        forgotten=len(missed),
+        witnessed=sum(map(len, seen.values())),
+        details=(*verdict.details, *wrong[:MAX_DETAILS], *missed[:MAX_DETAILS]),
+    )
 
 
 def _name(entry: dict[str, Any]) -> str:

@@ -2,14 +2,25 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from longstop.api.shapes import data_path
 from longstop.model.match import IN_PLAY, Sport
+from longstop.trial.client import Client
 from longstop.trial.stage import Stage
 
 #: What is played on the sites that do not show cricket.
 _SPORTS = {"sofascore": Sport.FOOTBALL}
+
+
+class Askable(Protocol):
+    """As much of a stage as a consumer needs."""
+
+    @property
+    def api(self) -> Client: ...
+
+    @property
+    def sites(self) -> tuple[str, ...]: ...
 
 
 def sport_at(site: str) -> Sport:
@@ -52,7 +63,7 @@ class Samples:
         self.peak_rss_bytes = max(self.peak_rss_bytes, stage.rss_bytes())
 
 
-async def list_matches(stage: Stage, samples: Samples | None = None) -> list[dict[str, Any]]:
+async def list_matches(stage: Askable, samples: Samples | None = None) -> list[dict[str, Any]]:
     """Return all matches as the API lists them, sport by sport."""
     entries: list[dict[str, Any]] = []
     for sport in sorted({sport_at(site) for site in stage.sites}):
@@ -66,10 +77,10 @@ async def list_matches(stage: Stage, samples: Samples | None = None) -> list[dic
     return entries
 
 
-async def all_events(stage: Stage, url: str) -> list[dict[str, Any]]:
+async def all_events(stage: Askable, url: str, *, after: int = 0) -> list[dict[str, Any]]:
     """Return every event version of the match at this path, page by page, as a consumer would follow them."""
     events: list[dict[str, Any]] = []
-    after, has_more = 0, True
+    has_more = True
     while has_more:
         answer = await stage.api.get(f"{url}/events?after={after}")
         events += answer.body["events"]

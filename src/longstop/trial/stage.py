@@ -18,18 +18,22 @@ from msgspec import Struct
 from longstop.clock import SystemClock
 from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
-from longstop.fetching.browser.base import LADDER
+from longstop.fetching.browser.base import LADDER, BrowserKind
+from longstop.fetching.browser.chromium import find_chromium
 from longstop.fetching.browser.scratch import open_scratch
-from longstop.settings import PARENT_FD_VARIABLE
+from longstop.settings import PARENT_FD_VARIABLE, read_settings
 from longstop.storage.directory import DataDirectory
 from longstop.supervision.parent import life_line_of_children
 from longstop.trial.client import Client
+from longstop.trial.kin import Kin
 
 #: Seconds within which everything must have answered once; a cold machine compiles a lot at its first start.
 START_WITHIN = 60.0
 STOP_WITHIN = 40.0
 USUAL_API_PORT = 8700
 
+#: What stands in place of a browser's kind where there is none.
+_BY_HTTP = "none"
 _SOURCE = """\
   - domain_id: {name}
     enabled: true
@@ -58,7 +62,7 @@ class StageOptions(Struct, frozen=True, kw_only=True):
     #: Where the matches are shown and read; one match on two sites is two matches until they are joined.
     sites: tuple[str, ...] = ("crex",)
     #: The kind of browser that reads them, and the ways it may use; `none` reads them by HTTP.
-    browser: str = "none"
+    browser: str = _BY_HTTP
     modes: tuple[str, ...] = LADDER
     #: Those of the sites that are read by HTTP, whatever reads the others.
     by_http: tuple[str, ...] = ()
@@ -175,12 +179,19 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
 
 
 def check(options: StageOptions) -> None:
-    """Raise where something that was asked for is in use already."""
+    """Raise where something that was asked for is missing, or in use already."""
     if options.keep and (options.keep / "matches.db").exists():
         raise UsageError(f"{options.keep} holds matches already: take a new directory for each run")
     wanted = options.api_port
     if wanted and (holder := listener_on("127.0.0.1", wanted)):
         raise UsageError(f"port {wanted} is taken by {holder}: name another with --port, or leave it out")
+    if options.browser != _BY_HTTP and not set(options.sites) <= set(options.by_http):
+        _need_chromium(BrowserKind(options.browser), {**os.environ, **options.settings})
+
+
+def _need_chromium(kind: BrowserKind, environ: Mapping[str, str]) -> None:
+    if find_chromium(kind, read_settings(environ).scraper.browser.executable, environ) is None:
+        raise UsageError(f"there is no Chromium for a browser of the kind {kind}: ask longstop doctor")
 
 
 def _describe(options: StageOptions, ports: Mapping[str, int]) -> str:
@@ -195,7 +206,7 @@ def _describe(options: StageOptions, ports: Mapping[str, int]) -> str:
                 weight=weight,
                 port=ports[name],
                 urls=addresses,
-                browser="none" if name in options.by_http else options.browser,
+                browser=_BY_HTTP if name in options.by_http else options.browser,
                 modes=", ".join(options.modes),
             )
         )
@@ -270,15 +281,8 @@ def _drop_scratch(data: Path) -> None:
 
 
 def survivors(data: Path) -> int:
-    """Return how many processes of a stage are left over; they carry its data directory in their environment."""
-    return sum(_data_of(process) == str(data) for process in psutil.process_iter())
-
-
-def _data_of(process: psutil.Process) -> str | None:
-    with suppress(psutil.Error):
-        if process.status() != psutil.STATUS_ZOMBIE:
-            return process.environ().get("LONGSTOP_DATA")
-    return None
+    """Return how many processes of a stage are left over, its browsers' included."""
+    return len(Kin.of(data).living())
 
 
 async def _is_up(stage: Stage) -> bool:

@@ -7,7 +7,14 @@ import pytest
 from bench.chaos.processes import Length, is_mended
 from bench.chaos.processes_strikes import ROUND
 
-MENDED = {"recover_p95_s": 9.9, "never_recovered": 0, "second_writers": 0, "zombies": 0}
+MENDED = {
+    "recover_p95_s": 9.9,
+    "never_recovered": 0,
+    "recover_max_by_victim_s": {"up": 19.9, "api_halted": 1.0},
+    "second_writers": 0,
+    "orphan_max_s": 9.9,
+    "zombies": 0,
+}
 
 
 def test_a_minute_is_over_when_it_is_over_and_everybody_was_struck() -> None:
@@ -35,6 +42,9 @@ def test_what_is_overcome_in_time_by_one_writer_is_mended() -> None:
         ("recover_p95_s", 10.1),
         ("recover_p95_s", None),
         ("never_recovered", 1),
+        ("recover_max_by_victim_s", {"up": 20.1, "api_halted": 1.0}),
+        ("recover_max_by_victim_s", {"up": 1.0, "api_halted": 20.1}),
+        ("orphan_max_s", 10.1),
         ("second_writers", 1),
         ("second_writers", -1),
         ("zombies", 1),

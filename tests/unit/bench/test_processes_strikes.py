@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from bench.chaos.processes_strikes import CHILDREN, HALT, PAUSE, ROUND, Victim, strikes
+from bench.chaos.processes_strikes import CHILDREN, HALT, HURRY, OWNERS, PAUSE, ROUND, Victim, strikes
 
 
 def test_the_seed_fixes_the_strikes() -> None:
@@ -23,8 +23,34 @@ def test_each_round_kills_everybody_once_and_halts_one_child(seed: int) -> None:
     assert HALT[0] <= halted.halt <= HALT[1]
 
 
-def test_strikes_fall_at_different_moments() -> None:
-    pauses = [strike.pause for strike in islice(strikes(7), 50)]
+@pytest.mark.parametrize("seed", range(20))
+def test_one_kill_of_each_round_does_not_wait_until_the_strike_before_is_overcome(seed: int) -> None:
+    row = list(islice(strikes(seed), 10 * ROUND))
 
-    assert len(set(pauses)) > 40
-    assert all(PAUSE[0] <= pause <= PAUSE[1] for pause in pauses)
+    for start in range(0, len(row), ROUND):
+        (hurried,) = [strike for strike in row[start : start + ROUND] if strike.is_hurried]
+        assert hurried != row[start]
+        assert not hurried.halt
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_in_each_round_one_owner_of_the_browser_is_killed_while_that_is_halted(seed: int) -> None:
+    (orphaning,) = [strike for strike in islice(strikes(seed), ROUND) if strike.is_browser_halted]
+
+    assert orphaning.victim in OWNERS
+    assert not orphaning.halt
+
+
+def test_whoever_is_struck_in_a_hurry_is_not_always_the_same() -> None:
+    hurried = [strike for strike in islice(strikes(7), 40 * ROUND) if strike.is_hurried]
+
+    assert {strike.victim for strike in hurried} == set(Victim)
+
+
+def test_strikes_fall_at_different_moments() -> None:
+    row = list(islice(strikes(7), 50))
+
+    assert len({strike.pause for strike in row}) > 40
+    for strike in row:
+        least, most = HURRY if strike.is_hurried else PAUSE
+        assert least <= strike.pause <= most

@@ -13,7 +13,7 @@ from longstop.simulator.judge import Verdict
 
 SECONDS = 3600.0
 WHOLE = Verdict(
-    matches=9, events_truth=5, events_stored=5, lost=0, duplicated=0, ghost=0, declared=0, wrong=0, details=()
+    matches=9, events_truth=5, events_stored=5, lost=0, duplicated=0, ghost=0, declared=0, witnessed=6, details=()
 )
 CALM = {"deaths": 0}
 
@@ -73,7 +73,17 @@ def test_what_falls_is_ok() -> None:
 
 def test_a_loss_or_a_death_is_not_ok() -> None:
     assert not report(samples(), SECONDS, replace(WHOLE, lost=1), CALM).is_ok
+    assert not report(samples(), SECONDS, replace(WHOLE, wrong=1), CALM).is_ok
+    assert not report(samples(), SECONDS, replace(WHOLE, forgotten=1), CALM).is_ok
     assert not report(samples(), SECONDS, WHOLE, {"deaths": 1}).is_ok
+
+
+@pytest.mark.parametrize("changes", [{"events_truth": 0, "events_stored": 0}, {"events_stored": 4}, {"witnessed": 0}])
+def test_a_run_in_which_no_loss_could_be_seen_is_not_ok(changes: dict[str, int]) -> None:
+    said = report(samples(), SECONDS, replace(WHOLE, **changes), CALM)
+
+    assert not said.is_ok
+    assert "events were published" in said.details[0]
 
 
 @pytest.mark.req("NFR-007")

@@ -1,0 +1,83 @@
+"""Who is left of a stage, with real processes: what a browser shows of itself is enough, also when its head is dead."""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from longstop.fetching.browser.processes import MARK_VARIABLE
+from longstop.storage.directory import DataDirectory
+from longstop.trial.kin import Kin
+from longstop.trial.stage import survivors
+
+#: As Chromium does it: a first process that shows its environment, and another one that does not.
+BROWSER = ("sh", "-c", "env -i sleep 60 & wait")
+
+
+@asynccontextmanager
+async def running(*argv: str, **environ: str) -> AsyncIterator[Process]:
+    process = await asyncio.create_subprocess_exec(
+        *argv, env={"PATH": os.environ["PATH"], **environ}, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+async def until_there_are(count: int, kin: Kin) -> None:
+    async with asyncio.timeout(20):
+        while len(kin.living()) != count:  # noqa: ASYNC110 - it happens in other processes
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> str:
+    return DataDirectory.open(tmp_path).node_id
+
+
+async def test_who_names_the_data_directory_is_left_over(tmp_path: Path, node: str) -> None:
+    async with running("sleep", "60", LONGSTOP_DATA=str(tmp_path)):
+        await until_there_are(1, Kin.of(tmp_path))
+
+        assert survivors(tmp_path) == 1
+    assert survivors(tmp_path) == 0
+
+
+async def test_a_browser_is_left_over_with_all_its_processes_though_it_was_never_told_the_directory(
+    tmp_path: Path, node: str
+) -> None:
+    async with running(*BROWSER, **{MARK_VARIABLE: f"{node}:1"}):
+        await until_there_are(2, Kin.of(tmp_path))
+
+        assert survivors(tmp_path) == 2
+    assert survivors(tmp_path) == 0
+
+
+async def test_the_browser_of_another_node_is_not_ours(tmp_path: Path, node: str) -> None:
+    async with (
+        running("sleep", "60", LONGSTOP_DATA=str(tmp_path)),
+        running(*BROWSER, **{MARK_VARIABLE: "another:1"}),
+        running(*BROWSER, **{MARK_VARIABLE: ""}),
+    ):
+        await until_there_are(1, Kin.of(tmp_path))
+
+        assert survivors(tmp_path) == 1
+
+
+async def test_whoever_was_seen_is_known_without_the_head_that_told(tmp_path: Path, node: str) -> None:
+    kin = Kin.of(tmp_path)
+
+    async with running(*BROWSER, **{MARK_VARIABLE: f"{node}:1"}) as browser:
+        await until_there_are(2, kin)
+        browser.kill()
+        await browser.wait()
+
+        assert len(kin.living()) == 1

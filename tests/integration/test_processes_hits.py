@@ -1,0 +1,75 @@
+"""A strike that hits nobody is none."""
+
+import asyncio
+import signal
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from bench.chaos.processes_hits import halt_all_below, hit
+from bench.tree import tree
+from longstop.fetching.browser.processes import Identity, kill, look
+
+SLEEP = ("sleep", "60")
+
+
+@asynccontextmanager
+async def running(*argv: str) -> AsyncIterator[tuple[Process, Identity]]:
+    process = await asyncio.create_subprocess_exec(*argv)
+    try:
+        found = look(process.pid)
+        assert found is not None
+        yield process, found.identity
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+async def test_who_died_before_the_strike_is_not_hit_and_the_next_one_is_waited_for() -> None:
+    async with running(*SLEEP) as (first, dead), running(*SLEEP) as (second, living):
+        first.kill()
+        await first.wait()
+        found = iter([dead, None, living])
+
+        assert await hit(lambda: next(found), halt=0, within=20)
+
+        assert await second.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("halt", [0, 0.01])
+async def test_where_nobody_comes_in_time_nobody_was_hit(halt: float) -> None:
+    async with running(*SLEEP) as (process, dead):
+        process.kill()
+        await process.wait()
+
+        assert not await hit(lambda: dead, halt=halt, within=0.3)
+
+
+async def test_who_was_halted_stands_still_and_goes_on() -> None:
+    async with running(*SLEEP) as (_, identity):
+        halting = asyncio.create_task(hit(lambda: identity, halt=1.0, within=20))
+        async with asyncio.timeout(20):
+            while (now := look(identity.pid)) is None or now.state != "T":  # noqa: ASYNC110 - the kernel tells nobody
+                await asyncio.sleep(0.01)
+
+        assert await halting
+
+        after = look(identity.pid)
+        assert after is not None
+        assert after.state != "T"
+
+
+async def test_all_below_a_process_stand_still_and_it_goes_on_itself() -> None:
+    async with running("sh", "-c", "sleep 60 & sleep 60 & wait") as (head, _):
+        async with asyncio.timeout(20):
+            while len(below := tree(head.pid)[1:]) < 2:  # noqa: ASYNC110 - the kernel tells nobody
+                await asyncio.sleep(0.01)
+
+        assert halt_all_below(head.pid) == 2
+
+        assert [each.state for each in tree(head.pid)[1:]] == ["T", "T"]
+        assert [each.state for each in tree(head.pid)[:1]] == ["S"]
+        assert all(kill(each.identity) for each in below)
