@@ -1,8 +1,13 @@
-"""What every test gets: a clean environment."""
+"""What every test gets: a clean environment, and no deadline for single examples."""
 
 import os
 
 import pytest
+from hypothesis import settings
+
+# How long one example takes says more about a busy machine than about the code; tests as a whole have a time limit.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(autouse=True)

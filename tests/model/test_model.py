@@ -11,7 +11,6 @@ SLICE = settings(
     max_examples=60,
     stateful_step_count=30,
     derandomize=True,
-    deadline=None,
     database=None,
     # A failure is told as it was found: shrinking it can take longer than the whole suite.
     phases=(Phase.generate,),

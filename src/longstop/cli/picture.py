@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from longstop.clock import Clock, Moment
 from longstop.model.command import StandingOrder
 from longstop.model.match import MonitoringRecord
 from longstop.model.recovery import Recovery
 from longstop.storage.base import NodeBeat
-from longstop.supervision.verdict import Verdict
+from longstop.supervision.telling import not_coming_up
+from longstop.supervision.verdict import HealthStatus, Verdict
 
 
 class Picture(Struct, frozen=True, kw_only=True):
@@ -30,6 +32,15 @@ class Picture(Struct, frozen=True, kw_only=True):
         from longstop.api.status import status_document
 
         return status_document(self.judged, self.beats, self.records, self.recoveries, config={}, now=self.taken_at)
+
+
+def _with_api(judged: Verdict, recoveries: Sequence[Recovery], now: Moment) -> Verdict:
+    """Add that the API does not come up: whoever asks here may never hear it from the API itself."""
+    trouble = not_coming_up(recoveries, now.wall)
+    if trouble is None:
+        return judged
+    status = HealthStatus.DEGRADED if judged.status is HealthStatus.HEALTHY else judged.status
+    return replace(judged, status=status, reasons=(*judged.reasons, trouble))
 
 
 class Camera:
@@ -53,7 +64,7 @@ class Camera:
         now = Moment.of(self._clock)
         recoveries, standing = self._from_ops()
         return Picture(
-            judged=verdict(beats, records, now),
+            judged=_with_api(verdict(beats, records, now), recoveries or (), now),
             beats=beats,
             records=records,
             recoveries=recoveries,

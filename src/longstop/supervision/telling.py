@@ -1,12 +1,16 @@
-"""Sentences of a verdict on who is silent, and on who is left alone. Pure."""
+"""Sentences of a verdict on who is silent, who is left alone, and who does not come up. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 
 from longstop.clock import Moment
 from longstop.model.breaker import BreakerNote
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.base import NodeBeat
 
 _NAMED = 5
+#: Who keeps dying is started again after a minute at most, and is then seen to have died within another.
+_STILL_DYING = timedelta(seconds=150)
 #: What concerns a whole site first: where few are named, these are.
 _BY_WEIGHT = ("rest", "source", "target", "layout", "match")
 _STATES = {"half_open": "is being tried again", "open": "is left alone"}
@@ -36,6 +40,20 @@ def left_alone(beats: Sequence[NodeBeat], now: Moment) -> Iterator[str]:
         yield f"and {len(notes) - _NAMED} more are left alone"
 
 
+def not_coming_up(recoveries: Iterable[Recovery], now: datetime) -> str | None:
+    """Return a sentence when the API has died again and again until just now; the newest recovery comes first.
+
+    A scraper that does not come up gives no sign of life, and that tells. Who cannot be asked tells nothing.
+    """
+    starts = [each for each in recoveries if each.kind is RecoveryKind.RESTART and each.subject == "api"]
+    latest = [each for each in starts if abs(now - each.began_at) < _STILL_DYING]
+    if not any(each.outcome is RecoveryOutcome.NOT_RECOVERED for each in latest[:2]):
+        return None
+    if latest[0].outcome is RecoveryOutcome.RECOVERED:
+        return None
+    return f"the API does not come up: {latest[0].trigger} (its log says more)"
+
+
 def _weight(told: tuple[BreakerNote, float]) -> tuple[int, str]:
     note, _ = told
     known = _BY_WEIGHT.index(note.scope) if note.scope in _BY_WEIGHT else len(_BY_WEIGHT)
@@ -44,9 +62,11 @@ def _weight(told: tuple[BreakerNote, float]) -> tuple[int, str]:
 
 def _told(note: BreakerNote, told_ago: float) -> str:
     left = (note.left_seconds or 0.0) - told_ago
-    term = f" for another {_duration(left)}" if left > 0 else ""
     if note.scope == "rest":
+        term = f" for another {_duration(left)}" if left > 0 else ""
         return f"{note.subject} rests{term}, as the site has asked"
+    # One for all tries it sooner now and then.
+    term = f" for up to {_duration(left)} more" if left > 0 else ""
     return f"{note.scope} {note.subject} {_STATES.get(note.state, note.state)}{term}"
 
 

@@ -1,5 +1,6 @@
 """The account at a trial's end: every event that the truth log has against every event that the API serves."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -13,7 +14,7 @@ from longstop.simulator.judge import Verdict, judge, wrong_scores
 from longstop.simulator.truth import TruthLine, read_truth
 from longstop.trial.findable import expected
 from longstop.trial.sample import all_events, list_matches, sport_at, sport_of
-from longstop.trial.settle import SETTLE_WITHIN, final_sync
+from longstop.trial.settle import SETTLE_WITHIN, final_sync, left_alone
 from longstop.trial.stage import Stage
 from longstop.trial.witness import Seen, Witness, forgotten
 
@@ -81,6 +82,8 @@ async def _account(stage: Stage, entries: Sequence[dict[str, Any]], truth: Seque
     verdict = judge(truth, stored, declared=declared, sites=stage.sites)
     payloads = {_name(entry): (await stage.api.get(entry["url"])).body for entry in entries}
     wrong = wrong_scores(truth, payloads, stage.sites)
+    alone = await asyncio.to_thread(left_alone, stage, [entry["match_id"] for entry in entries])
+    by_order = [f"{name} is left alone by order: what is missing there, nobody has asked for" for name in sorted(alone)]
     missed = forgotten(seen, {entry["url"]: stored[_name(entry)] for entry in entries})
     return replace(
         verdict,
@@ -88,7 +91,7 @@ async def _account(stage: Stage, entries: Sequence[dict[str, Any]], truth: Seque
         wrong=len(wrong),
         forgotten=len(missed),
         witnessed=sum(map(len, seen.values())),
-        details=(*verdict.details, *wrong[:MAX_DETAILS], *missed[:MAX_DETAILS]),
+        details=(*by_order, *verdict.details, *wrong[:MAX_DETAILS], *missed[:MAX_DETAILS]),
     )
 
 

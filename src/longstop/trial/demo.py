@@ -66,7 +66,11 @@ async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
         if not options.is_quiet:
             # Long lines are left to the terminal: what it folds by itself can still be copied whole.
             console.print(greeting(stage), soft_wrap=True)
-        await wait_until_synced(stage, since=began)
+        try:
+            await wait_until_synced(stage, since=began)
+        except asyncio.CancelledError:
+            console.print("stopped before the first look: there is nothing to account for")
+            raise
         samples = Samples()
         await _watch(stage, samples, options, console)
         if not options.is_quiet:

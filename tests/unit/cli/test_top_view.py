@@ -94,7 +94,7 @@ def test_breakers_orders_and_recoveries_are_shown_when_there_are_some() -> None:
     quiet = shown(a_picture())
 
     assert row_of(lines, "api.test").split()[:4] == ["api.test", "target", "open", "42"]
-    assert "  target api.test is left alone for another 42 s" in [line.rstrip() for line in lines]
+    assert "  target api.test is left alone for up to 42 s more" in [line.rstrip() for line in lines]
     assert "cli: jane" in row_of(lines, "espncricinfo")
     assert "pending" in row_of(lines, "12:00:00 restart")
     assert not any(line.startswith(("left alone", "ordered", "mended")) for line in quiet)

@@ -90,7 +90,7 @@ async def converge(first: list[str], steps: list[tuple[str, float, str]]) -> Loo
     return looking
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(first=FIRST, steps=st.lists(STEP, max_size=25))
 def test_any_sequence_of_edits_ends_in_what_the_source_shows(
     first: list[str], steps: list[tuple[str, float, str]]
@@ -103,7 +103,7 @@ def test_any_sequence_of_edits_ends_in_what_the_source_shows(
     assert looking.store.findings[1] == ()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(first=FIRST, steps=st.lists(STEP, max_size=15))
 def test_once_equal_further_looks_store_nothing(first: list[str], steps: list[tuple[str, float, str]]) -> None:
     async def look_on() -> tuple[int, int]:
@@ -117,7 +117,7 @@ def test_once_equal_further_looks_store_nothing(first: list[str], steps: list[tu
     assert before == after
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(balls=st.lists(VALUES, min_size=1, max_size=60), batch=st.integers(min_value=1, max_value=30))
 def test_a_source_that_only_adds_gives_only_inserts(balls: list[str], batch: int) -> None:
     async def watch() -> Looking:

@@ -388,5 +388,5 @@ class BreakerMachine(RuleBasedStateMachine):
         assert (told and told.to) == (None if self.model.state is before else self.model.state)
 
 
-BreakerMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
+BreakerMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=60)
 TestBreaker = BreakerMachine.TestCase

@@ -1,8 +1,11 @@
+from datetime import timedelta
+
 import pytest
 from msgspec.structs import replace
 
 from longstop.model.breaker import BreakerNote
-from longstop.supervision.telling import left_alone, silence
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.supervision.telling import left_alone, not_coming_up, silence
 from longstop.supervision.verdict import heard
 from tests.readers import MOMENT, NOW, a_beat
 
@@ -41,7 +44,7 @@ def test_a_scraper_that_said_goodbye_has_stopped_and_is_not_missed() -> None:
     ("note", "said"),
     [
         (a_note("rest", seconds=42), "crex rests for another 42 s, as the site has asked"),
-        (a_note("target", "api.test", seconds=600), "target api.test is left alone for another 10 min"),
+        (a_note("target", "api.test", seconds=600), "target api.test is left alone for up to 10 min more"),
         (a_note("target", "api.test", seconds=-1), "target api.test is left alone"),
         (a_note("source", state="half_open"), "source crex is being tried again"),
         (a_note("layout", "crex live"), "layout crex live is left alone"),
@@ -59,3 +62,38 @@ def test_whole_sites_are_named_before_single_matches_and_the_rest_is_counted() -
     assert told[0] == "crex rests, as the site has asked"
     assert told[-1] == "and 2 more are left alone"
     assert len(told) == 6
+
+
+RECOVERED, IN_VAIN, PENDING = RecoveryOutcome.RECOVERED, RecoveryOutcome.NOT_RECOVERED, RecoveryOutcome.PENDING
+
+
+def a_restart(outcome: RecoveryOutcome, ago: float, subject: str = "api") -> Recovery:
+    began_at = NOW - timedelta(seconds=ago)
+    return Recovery(
+        id="r",
+        kind=RecoveryKind.RESTART,
+        trigger="it died",
+        subject=subject,
+        process="up",
+        began_at=began_at,
+        outcome=outcome,
+    )
+
+
+@pytest.mark.parametrize(
+    ("recoveries", "is_told"),
+    [
+        ([], False),
+        ([a_restart(PENDING, 1)], False),  # once is no habit
+        ([a_restart(IN_VAIN, 1)], True),
+        ([a_restart(PENDING, 1), a_restart(IN_VAIN, 60)], True),
+        ([a_restart(RECOVERED, 1), a_restart(IN_VAIN, 60)], False),
+        ([a_restart(PENDING, 1), a_restart(RECOVERED, 60), a_restart(IN_VAIN, 70)], False),
+        ([a_restart(IN_VAIN, 160)], False),  # of a life before
+        ([a_restart(IN_VAIN, 1, subject="scraper")], False),  # its beats tell
+    ],
+)
+def test_an_api_that_dies_again_and_again_is_told(recoveries: list[Recovery], is_told: bool) -> None:
+    said = not_coming_up(recoveries, NOW)
+
+    assert said == ("the API does not come up: it died (its log says more)" if is_told else None)

@@ -198,7 +198,7 @@ def test_a_site_that_is_cut_off_is_noted_whatever_the_status(errors: int, status
 
     judged = verdict([beat], [], MOMENT)
 
-    assert (judged.status, judged.notes) == (status, ("source crex is left alone for another 30 s",))
+    assert (judged.status, judged.notes) == (status, ("source crex is left alone for up to 30 s more",))
 
 
 @pytest.mark.parametrize(

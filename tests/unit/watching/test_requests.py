@@ -138,5 +138,5 @@ class QueueMachine(RuleBasedStateMachine):
         assert not later or (next_at is not None and next_at <= min(later))
 
 
-QueueMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+QueueMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=60)
 TestQueue = QueueMachine.TestCase

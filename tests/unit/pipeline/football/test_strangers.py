@@ -78,7 +78,7 @@ async def watch(other: Other, turns: list[Shown], *, has_lineups: bool) -> Looki
 
 
 @pytest.mark.req("NFR-009")
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(mixed=mix_ups(), has_lineups=st.booleans())
 def test_no_event_of_another_match_is_stored_and_none_of_ours_is_lost(
     mixed: tuple[Other, list[Shown]], has_lineups: bool
