@@ -15,27 +15,17 @@ import pytest
 
 from longstop.supervision.exits import Exit
 from tests.acceptance.harness import read_log, told
-from tests.chaos.running import own_environment, until
-from tests.chaos.test_starting_and_stopping import SOURCES
+from tests.chaos.deserted import deserted
+from tests.chaos.running import until
 
 pytestmark = pytest.mark.timeout(180)
 
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """The settings of a Longstop whose site does not answer, with a directory of its own for temporary files."""
-    (tmp_path / "sources.yaml").write_text(SOURCES)
+    """With a directory of its own for temporary files."""
     (tmp_path / "tmp").mkdir()
-    with own_environment():
-        inherited = dict(os.environ)
-    return {
-        **inherited,
-        "TMPDIR": str(tmp_path / "tmp"),
-        "LONGSTOP_DATA": str(tmp_path / "data"),
-        "LONGSTOP_SOURCES": str(tmp_path / "sources.yaml"),
-        "LONGSTOP_API_PORT": "0",
-        "ENABLE_PROMETHEUS_METRICS": "false",
-    }
+    return {**deserted(tmp_path), "TMPDIR": str(tmp_path / "tmp")}
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """What `up` does for itself: its own loop is watched, and the last thing that it does is seen through."""
 
 import asyncio
-import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
@@ -16,8 +15,8 @@ from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.audit import RecoveryReader
 from longstop.supervision.exits import Exit
 from tests.acceptance.harness import read_log, told
-from tests.chaos.running import own_environment, until
-from tests.chaos.test_starting_and_stopping import SOURCES
+from tests.chaos.deserted import deserted
+from tests.chaos.running import until
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -61,16 +60,7 @@ asyncio.run(up.run_up(read_settings(dict(os.environ)), dict(os.environ)))
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    (tmp_path / "sources.yaml").write_text(SOURCES)
-    with own_environment():
-        inherited = dict(os.environ)
-    return {
-        **inherited,
-        "LONGSTOP_DATA": str(tmp_path / "data"),
-        "LONGSTOP_SOURCES": str(tmp_path / "sources.yaml"),
-        "LONGSTOP_API_PORT": "0",
-        "ENABLE_PROMETHEUS_METRICS": "false",
-    }
+    return deserted(tmp_path)
 
 
 @asynccontextmanager

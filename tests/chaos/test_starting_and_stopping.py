@@ -16,7 +16,8 @@ import pytest
 
 from longstop.supervision.exits import Exit
 from tests.acceptance.harness import read_log, told
-from tests.chaos.running import is_alive, own_environment, until
+from tests.chaos.deserted import deserted
+from tests.chaos.running import is_alive, until
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -75,32 +76,11 @@ async def main():
     return await supervisor.run()
 sys.exit(asyncio.run(main()))
 """
-SOURCES = """\
-sources:
-  - domain_id: crex
-    enabled: true
-    precedence_weight: 100
-    adapter_class: crex
-    hosts: ["127.0.0.1:9"]
-    allow_private_addresses: true
-    permission: nobody is there
-    metadata: {api_url: 'http://127.0.0.1:9', content_url: 'http://127.0.0.1:9', names_url: 'http://127.0.0.1:9'}
-"""
 
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """The settings of a whole Longstop whose site does not answer."""
-    (tmp_path / "sources.yaml").write_text(SOURCES)
-    with own_environment():
-        inherited = dict(os.environ)
-    return {
-        **inherited,
-        "LONGSTOP_DATA": str(tmp_path / "data"),
-        "LONGSTOP_SOURCES": str(tmp_path / "sources.yaml"),
-        "LONGSTOP_API_PORT": "0",
-        "ENABLE_PROMETHEUS_METRICS": "false",
-    }
+    return deserted(tmp_path)
 
 
 @asynccontextmanager

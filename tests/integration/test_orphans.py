@@ -76,6 +76,18 @@ async def until(happens: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
+async def assert_spared_and_waited_for(stranger: psutil.Process, supervisor: Sweeping) -> None:
+    ended = await supervisor.tell("sweep")
+    state = stranger.status()
+    stranger.kill()
+    await until(lambda: stranger.status() == psutil.STATUS_ZOMBIE)
+    await supervisor.tell("sweep")
+
+    assert ended == 0
+    assert state == psutil.STATUS_SLEEPING
+    assert not psutil.pid_exists(stranger.pid)
+
+
 def our_marks(data: Path) -> dict[str, str]:
     return {"LONGSTOP_DATA": str(data), BEAT_FD_VARIABLE: "9"}
 
@@ -130,25 +142,9 @@ async def test_who_does_not_bear_our_mark_lives_on_and_is_waited_for_in_the_end(
     async with sweeping(tmp_path) as (supervisor, _):
         stranger = await supervisor.leave(**told)
 
-        ended = await supervisor.tell("sweep")
-        state = stranger.status()
-        stranger.kill()
-        await until(lambda: stranger.status() == psutil.STATUS_ZOMBIE)
-        await supervisor.tell("sweep")
-
-        assert ended == 0
-        assert state == psutil.STATUS_SLEEPING
-        assert not psutil.pid_exists(stranger.pid)
+        await assert_spared_and_waited_for(stranger, supervisor)
 
 
 async def test_who_was_there_before_it_began_lives_on_and_is_waited_for_in_the_end(tmp_path: Path) -> None:
     async with sweeping(tmp_path, **our_marks(tmp_path)) as (supervisor, beside):
-        ended = await supervisor.tell("sweep")
-        state = beside.status()
-        beside.kill()
-        await until(lambda: beside.status() == psutil.STATUS_ZOMBIE)
-        await supervisor.tell("sweep")
-
-        assert ended == 0
-        assert state == psutil.STATUS_SLEEPING
-        assert not psutil.pid_exists(beside.pid)
+        await assert_spared_and_waited_for(beside, supervisor)
