@@ -1,0 +1,231 @@
+"""`scripts/poll-path`: which files of the product one cricket poll runs through, from listing to JSON.
+
+The parts are the real ones: guarded fetcher, scheduler, dispatcher, SQLite store, hot view and API in one process, and
+the simulator's crex site on loopback. A match is in sync and has been polled several times when one more delivery is
+published. From that moment until the API serves the delivery, every function of `longstop` that is entered is noted, in
+all threads. Start-up, the first full poll and imports are therefore not counted, and neither is the simulator.
+"""
+
+import argparse
+import asyncio
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, closing, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import CodeType, FrameType
+
+import httpx
+
+import longstop
+from longstop.api.auth import Permission, TokenVerifier, issue_token
+from longstop.api.outlook import Outlook
+from longstop.api.secret import Secret
+from longstop.api.server import build_app
+from longstop.app.workshop import Workshop
+from longstop.clock import Moment, SystemClock
+from longstop.errors import StorageError
+from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
+from longstop.settings import Settings, load_settings
+from longstop.simulator.plan import plan_world
+from longstop.simulator.script import PublishBall, Script
+from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
+from longstop.sources.registry import enabled_sources
+from longstop.storage.audit import RecoveryReader
+from longstop.storage.directory import DataDirectory
+from longstop.storage.error_pages import ErrorPages
+from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from longstop.supervision.room import MeasuredRoom
+from longstop.telemetry.bus import Bus
+
+PRODUCT = Path(longstop.__file__).parent
+#: In the package, but no part of the product.
+NOT_COUNTED = ("simulator", "trial")
+#: How many deliveries are polled one by one before the one that counts.
+WARM_UP = 5
+SERVED_WITHIN_SECONDS = 20.0
+SECRET = Secret(b"p" * 32)
+#: Not functions; whether a comprehension has a code object of its own depends on the version of Python.
+_NO_FUNCTIONS = frozenset({"<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
+
+
+class Trace:
+    """Notes which functions are entered, in this thread and in all that are started while it is installed."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self._entered: set[CodeType] = set()
+        self._roots = tuple(f"{PRODUCT / name}/" for name in NOT_COUNTED)
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+
+    def files(self) -> dict[str, list[str]]:
+        """Return the names of the functions that were entered in each file, by its path below the package."""
+        found: dict[str, list[str]] = {}
+        for code in sorted(self._entered, key=lambda code: (code.co_filename, code.co_firstlineno)):
+            found.setdefault(str(Path(code.co_filename).relative_to(PRODUCT)), []).append(code.co_qualname)
+        return found
+
+    def _note(self, frame: FrameType, event: str, _argument: object) -> None:
+        if not self.is_on or event != "call":
+            return
+        code = frame.f_code
+        if not code.co_filename.startswith(f"{PRODUCT}/") or code.co_name in _NO_FUNCTIONS:
+            return
+        if code not in self._entered and not self._is_called_by_simulator(frame):
+            self._entered.add(code)
+
+    def _is_called_by_simulator(self, frame: FrameType | None) -> bool:
+        while frame is not None:
+            if frame.f_code.co_filename.startswith(self._roots):
+                return True
+            frame = frame.f_back
+        return False
+
+
+def poll_path() -> dict[str, list[str]]:
+    """Return the files of one poll, each with its functions that were entered."""
+    trace = Trace()
+    with TemporaryDirectory(prefix="longstop-poll-") as home, trace.installed():
+        asyncio.run(_measure(Path(home), trace))
+    return trace.files()
+
+
+async def _measure(home: Path, trace: Trace) -> None:
+    options = SimulatorOptions(matches=1)
+    async with AsyncExitStack() as stack:
+        site = await stack.enter_async_context(running_simulator(options))
+        settings = _settings(home, site)
+        await stack.enter_async_context(_scraping(settings))
+        client = await stack.enter_async_context(_client(settings))
+        (plan,) = plan_world(seed=options.seed, matches=options.matches)
+        *warm_up, counted = _plain_deliveries(plan.script, plan.starts_at)
+        sequence = 0
+        for at in warm_up:  # always ahead of the clock, which therefore publishes nothing by itself
+            site.world.advance_to(at)
+            sequence = await _served_after(client, plan.key, sequence)
+        trace.is_on = True
+        site.world.advance_to(counted)
+        await _served_after(client, plan.key, sequence)
+        trace.is_on = False
+
+
+def _plain_deliveries(script: Script, starts_at: float) -> list[float]:
+    """Return when the deliveries are published that are polled one by one; the last is one like most others.
+
+    It has a batter and a bowler that the match has seen, is no wicket, and does not begin or end an over.
+    """
+    found: list[float] = []
+    for before, step, after in zip(script, script[1:], script[2:], strict=False):
+        if not (isinstance(before, PublishBall) and isinstance(step, PublishBall) and isinstance(after, PublishBall)):
+            continue
+        is_within = before.label.over == step.label.over == after.label.over
+        if starts_at + step.at > 0 and is_within and not step.ball.outs:
+            found.append(starts_at + step.at)
+    return found[: WARM_UP + 1]
+
+
+async def _served_after(client: httpx.AsyncClient, key: str, sequence: int) -> int:
+    """Return the sequence of the next state that the API serves of the match."""
+    async with asyncio.timeout(SERVED_WITHIN_SECONDS):
+        while True:
+            answer = await client.get(f"/cricket-data/match-info/crex_{key}")
+            if answer.status_code == 200 and answer.json()["_metadata"]["sequence"] > sequence:
+                served: int = answer.json()["_metadata"]["sequence"]
+                return served
+            await asyncio.sleep(0.1)
+
+
+def _settings(home: Path, site: RunningSimulator) -> Settings:
+    sources = home / "sources.yaml"
+    sources.write_text(
+        f"""
+sources:
+  - domain_id: crex
+    enabled: true
+    precedence_weight: 50
+    adapter_class: crex
+    hosts: ["{site.base_url.removeprefix("http://")}"]
+    allow_private_addresses: true
+    metadata: {{api_url: "{site.base_url}", content_url: "{site.base_url}", names_url: "{site.base_url}"}}
+"""
+    )
+    intervals = {"POLLING_INTERVAL_SECONDS": "0.5", "BUSY_INTERVAL_SECONDS": "0.5", "DISCOVERY_INTERVAL_SECONDS": "0.5"}
+    return load_settings({"LONGSTOP_DATA": str(home / "data"), "LONGSTOP_SOURCES": str(sources), **intervals}, {})
+
+
+@asynccontextmanager
+async def _scraping(settings: Settings) -> AsyncIterator[None]:
+    """Poll as the scraper does, without its care for itself and its listeners."""
+    directory, clock, bus = DataDirectory.open(settings.data), SystemClock(), Bus()
+    store = await SqliteMatchStore.open(directory.matches_db)
+    browsers = BrowserPool(PoolPlan(registry=directory.path / "browsers.json", node=directory.node_id), bus)
+    with closing(SqliteHotWriter(directory.hot_db, on_failure=_fail)) as hot:
+        async with aclosing(store), aclosing(browsers):
+            workshop = Workshop(
+                settings,
+                store=store,
+                hot=hot,
+                pages=ErrorPages(directory.storage / "error_pages"),
+                bus=bus,
+                clock=clock,
+                node=directory.node_id,
+                browsers=browsers,
+                room=MeasuredRoom(settings.scraper.resources.memory.min_available_mb << 20),
+            )
+            async with workshop.schedulers(enabled_sources(settings.sources)) as schedulers:
+                loops = [workshop.dispatcher.run(), *(each.run() for each in schedulers.values())]
+                tasks = [asyncio.create_task(each) for each in loops]
+                try:
+                    yield
+                finally:
+                    for task in tasks:
+                        task.cancel()
+                    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _fail(error: StorageError) -> None:
+    raise error
+
+
+@asynccontextmanager
+async def _client(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+    """Ask the API as a client does, without a socket between."""
+    directory, clock = DataDirectory.open(settings.data), SystemClock()
+    reader, hot = SqliteMatchReader(directory.matches_db), SqliteHotReader(directory.hot_db)
+    recoveries = RecoveryReader(directory.ops_db)
+    outlook = Outlook(reader=reader, hot=hot, recoveries=recoveries, clock=clock, started=Moment.of(clock))
+    app = build_app(reader=reader, hot=hot, verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook)
+    ttl, permissions = timedelta(hours=1), [Permission.READ]
+    token = issue_token(SECRET, subject="poll-path", permissions=permissions, ttl=ttl, now=clock.now())
+    headers, transport = {"Authorization": f"Bearer {token}"}, httpx.ASGITransport(app=app)
+    with closing(reader), closing(hot), closing(recoveries):
+        async with httpx.AsyncClient(transport=transport, base_url="http://api.test", headers=headers) as client:
+            yield client
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="scripts/poll-path", description="List the files that one poll runs through.")
+    parser.add_argument("--functions", action="store_true", help="name the functions, too")
+    has_functions = parser.parse_args().functions
+    files = poll_path()
+    for name, functions in files.items():
+        print(f"{len(functions):4}  {name}")
+        if has_functions:
+            print("".join(f"        {function}\n" for function in functions), end="")
+    print(f"{len(files)} files, {sum(len(functions) for functions in files.values())} functions")
+
+
+if __name__ == "__main__":
+    main()
