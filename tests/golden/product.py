@@ -1,0 +1,516 @@
+"""All that the golden tests need of Longstop; no other file here imports it."""
+
+import importlib
+import io
+import pkgutil
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx
+import msgspec
+import typer
+from fastapi import FastAPI
+from msgspec import Struct
+from msgspec.structs import replace
+
+import longstop
+from longstop.api.auth import Permission, TokenVerifier, issue_token
+from longstop.api.outlook import Outlook
+from longstop.api.secret import Secret
+from longstop.api.server import build_app
+from longstop.app.workshop import ROADS
+from longstop.cli.health import CANNOT_TELL, exit_code
+from longstop.cli.main import app as command_line_app
+from longstop.cli.orders import EXITS
+from longstop.clock import Moment
+from longstop.errors import PageNotFound, StorageError
+from longstop.fetching.base import FetchRequest
+from longstop.fetching.browser.base import BrowserCensus, Usage
+from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
+from longstop.model.breaker import BreakerNote
+from longstop.model.command import CommandKind, CommandState, Refusal, Reply, StandingKind
+from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
+from longstop.model.match import MatchRef, SyncState
+from longstop.model.rates import Rates
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.model.resources import MatchCost, Resources
+from longstop.pipeline.ask import Asker
+from longstop.settings import leaves
+from longstop.simulator.football_play import play_football
+from longstop.simulator.football_script import script_football
+from longstop.simulator.football_world import FootballWorld, PlannedFootball
+from longstop.simulator.http import Request
+from longstop.simulator.kinds import play
+from longstop.simulator.mistakes import with_mistakes
+from longstop.simulator.script import LIVE_PACE, narrate
+from longstop.simulator.sites.crex.site import CrexSite
+from longstop.simulator.sites.espncricinfo.ids import match_number
+from longstop.simulator.sites.espncricinfo.site import EspncricinfoSite
+from longstop.simulator.sites.sofascore.site import SofascoreSite
+from longstop.simulator.timeline import Timeline, forget
+from longstop.simulator.world import PlannedMatch, World
+from longstop.sources.registry import load_sources, make_source
+from longstop.storage.audit import RecoveryReader, RecoveryWriter
+from longstop.storage.base import NodeBeat
+from longstop.storage.commands import CommandBook, Question
+from longstop.storage.directory import DataDirectory
+from longstop.storage.health_log import HealthLogReader, HealthLogWriter, HealthRow
+from longstop.storage.ops import ErrorWriter
+from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from longstop.supervision.exits import Exit
+from longstop.supervision.grades import Grade
+from longstop.supervision.verdict import HealthStatus, Verdict
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored
+from longstop.telemetry.events.sources import ListingFailed, RequestRetried
+from longstop.telemetry.exposition import expose
+from longstop.telemetry.log import LogSink
+from longstop.telemetry.metrics import Metrics, Watched
+from longstop.testing import ScriptedFetcher
+from longstop.watching.ownership import take
+from longstop.watching.watcher import Surroundings, Watcher
+from tests.readers import ManualClock, a_record
+
+START = datetime(2026, 3, 7, 14, 0, tzinfo=UTC)
+#: World seconds from the start of a world to the kick-off of its football match.
+KICK_OFF = 8000.0
+NODE = "node-golden"
+SOURCES = Path(__file__).parents[2] / "config" / "sources.yaml"
+#: Polls of one moment: a correction that waits for its confirmation is stored by the last of them. What is stored then
+#: depends on what the site shows at these moments, and not on how many polls a pipeline needs.
+POLLS_OF_A_MOMENT = 3
+SECRET = Secret(b"g" * 32)
+
+
+# --- matches ---------------------------------------------------------------------------------------------------------
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """Which match of the simulator is polled, and how closely."""
+
+    source: str
+    seed: int
+    index: int
+    #: Of cricket: how many overs an innings has at most.
+    overs: int = 20
+    #: The share of events that the site first shows wrong.
+    mistakes: float = 0.05
+    #: Polled after every so many changes.
+    every: int = 1
+    #: The part of the match that is polled, as shares of its changes.
+    since: float = 0.0
+    until: float = 1.0
+
+
+def rest_of(plan: Plan) -> Plan:
+    """Return what a plan leaves out at the end."""
+    return replace(plan, since=plan.until, until=1.0)
+
+
+def whole_of(plan: Plan) -> Plan:
+    return replace(plan, since=0.0, until=1.0)
+
+
+class _Simulated(Struct, frozen=True, kw_only=True):
+    """A match, its site, and the world seconds at which it changes."""
+
+    source_id: str
+    world: Timeline[Any, Any]
+    site: CrexSite | EspncricinfoSite | SofascoreSite
+    steps: Sequence[float]
+
+    def answer(self, request: FetchRequest) -> bytes | PageNotFound:
+        address = urlsplit(request.url)
+        query = dict(parse_qsl(address.query))
+        asked = Request(method=request.method, path=address.path, query=query, body=request.body or b"")
+        answered = self.site.answer(asked)
+        return PageNotFound("404") if answered.status == 404 else answered.body
+
+
+async def poll(directory: Path, plan: Plan) -> datetime:
+    """Poll a match into a data directory from its beginning on; return the moment of the last poll."""
+    match, clock = _simulate(plan), ManualClock(START)
+    data = DataDirectory.open(directory)
+    store = await SqliteMatchStore.open(data.matches_db)
+    try:
+        with closing(SqliteHotWriter(data.hot_db, on_failure=_fail)) as hot:
+            config = next(each for each in load_sources(SOURCES) if each.domain_id == plan.source)
+            asker = Asker(make_source(config), ScriptedFetcher(match.answer))
+            make_road = ROADS[asker.sport]
+            road = make_road(asker=asker, store=store, bus=Bus(), clock=clock, scraper_id=NODE)
+            ref = MatchRef(plan.source, match.source_id)
+            row = await store.register(ref, str(ref), None, clock.now(), sport=asker.sport)
+            around = Surroundings(road=road, store=store, hot=hot, bus=Bus(), clock=clock, node=NODE)
+            watcher = Watcher(await take(store, row.match_id, NODE), around)
+            for at in _moments(match, plan):
+                match.world.advance_to(at)
+                for nth in range(POLLS_OF_A_MOMENT):
+                    clock.moment = START + timedelta(seconds=at + nth)
+                    await watcher.look()
+                    assert watcher.record.last_error is None, watcher.record.last_error
+            assert watcher.record.sync is SyncState.IN_SYNC
+    finally:
+        await store.aclose()
+    return clock.now()
+
+
+def _moments(match: _Simulated, plan: Plan) -> list[float]:
+    """Return the world seconds at which to poll; the last ones are after the end, if the plan goes so far."""
+    count = len(match.steps)
+    chosen = list(match.steps[int(plan.since * count) : int(plan.until * count) : plan.every])
+    return [*chosen, *(match.steps[-1] + later for later in (10, 60, 400))] if plan.until == 1.0 else chosen
+
+
+def _simulate(plan: Plan) -> _Simulated:
+    return _football(plan) if plan.source == "sofascore" else _cricket(plan)
+
+
+def _cricket(plan: Plan) -> _Simulated:
+    whole = play("t20", plan.seed, plan.index)
+    game = replace(whole, innings=tuple(replace(each, overs=each.overs[: plan.overs]) for each in whole.innings))
+    dice = Random(f"golden {plan.seed} {plan.index}")
+    script = with_mistakes(narrate(game, LIVE_PACE, dice), dice, plan.mistakes)
+    planned = PlannedMatch(game=game, script=script, starts_at=0.0)
+    world = World([planned], started_at=START, speed=1.0, record=forget)
+    steps = [step.at for step in script]
+    if plan.source == "crex":
+        return _Simulated(source_id=game.key, world=world, site=CrexSite(world), steps=steps)
+    site = EspncricinfoSite(world, ManualClock(START))
+    return _Simulated(source_id=str(match_number(game.key)), world=world, site=site, steps=steps)
+
+
+def _football(plan: Plan) -> _Simulated:
+    match = play_football(plan.seed, plan.index, is_cup=True)
+    script = script_football(match, plan.seed, plan.mistakes)
+    planned = PlannedFootball(match=match, script=script, starts_at=KICK_OFF)
+    world = FootballWorld([planned], started_at=START, speed=1.0, record=forget)
+    steps = [KICK_OFF + step.at for step in script]
+    return _Simulated(source_id=match.key, world=world, site=SofascoreSite(world), steps=steps)
+
+
+# --- data directories ------------------------------------------------------------------------------------------------
+
+
+def name_node(directory: Path) -> None:
+    """Give a data directory that is still to be made a name of no machine."""
+    directory.mkdir(mode=0o700)
+    (directory / "node-id").write_text(NODE)
+
+
+def operate(directory: Path, now: datetime, ref: str) -> None:
+    """Write what a scraper writes beside its matches: errors, recoveries, health, commands, its beat.
+
+    `ref` is the match with the number 1, as its source calls it.
+    """
+    data, clock = DataDirectory.open(directory), ManualClock(now)
+    with closing(ErrorWriter(data.ops_db)) as errors:
+        errors.write(dict(_episodes(now, ref)))
+    with closing(RecoveryWriter(data.ops_db)) as recoveries:
+        recoveries.write(_recoveries(now, ref))
+    with closing(HealthLogWriter(data.ops_db)) as health:
+        health.write(_health(now, ref))
+    with closing(CommandBook(data.ops_db, clock)) as book:
+        _command(book)
+    with closing(SqliteHotWriter(data.hot_db, on_failure=_fail)) as hot:
+        hot.beat(_beat(now))
+
+
+async def migrate(directory: Path) -> None:
+    """Open every file of a data directory as its writers do, which brings it to the present schema."""
+    data = DataDirectory.open(directory)
+    store = await SqliteMatchStore.open(data.matches_db)
+    await store.aclose()
+    with closing(CommandBook(data.ops_db, ManualClock(START))) as book:
+        book.standing()
+    SqliteHotWriter(data.hot_db, on_failure=_fail).close()
+
+
+def _fail(error: StorageError) -> None:
+    raise error
+
+
+def _episodes(now: datetime, ref: str) -> Iterator[tuple[Episode, EpisodeChange]]:
+    for minutes, resolution in ((50, Resolution(at=now, method=ResolutionMethod.AUTO_RETRY)), (20, None)):
+        error = ErrorSeen(
+            episode=Episode(ref, f"signature {minutes}"),
+            scraper_id=NODE,
+            match_id=1,
+            timestamp=now - timedelta(minutes=minutes),
+            error_type=ErrorType.NETWORK,
+            error_class="FetchTimeout",
+            error_message="no answer within 10 s",
+            source="crex",
+            operation="poll",
+            url="https://crex.test/api",
+            retry_attempt=2,
+            snapshot="storage/error_pages/page.json",
+        )
+        change = EpisodeChange(error=error, count=3, last_seen=now - timedelta(minutes=10), resolution=resolution)
+        yield error.episode, change
+
+
+def _recoveries(now: datetime, ref: str) -> list[Recovery]:
+    begun = Recovery(
+        id="recovery-1",
+        kind=RecoveryKind.WATCH_RESTART,
+        trigger="no data for 300 s",
+        subject=ref,
+        process="scraper",
+        began_at=now - timedelta(minutes=30),
+        pids_before=(11, 12),
+    )
+    ended = replace(begun, outcome=RecoveryOutcome.RECOVERED, observed="data again", duration_seconds=2.5)
+    return [replace(ended, pids_after=(11, 13)), replace(begun, id="recovery-2", kind=RecoveryKind.RESTART)]
+
+
+def _health(now: datetime, ref: str) -> list[HealthRow]:
+    at = now - timedelta(minutes=5)
+    node = HealthRow(
+        scraper_id=NODE,
+        timestamp=at,
+        health_status=Grade.HEALTHY.value,
+        error_count=1,
+        memory_mb=64.5,
+        cpu_percent=12.5,
+        update_latency_ms=120,
+        uptime_seconds=3600.0,
+        last_update_age_seconds=1.5,
+    )
+    match = HealthRow(
+        scraper_id=NODE,
+        timestamp=at,
+        health_status=Grade.DEGRADED.value,
+        error_count=2,
+        match_id=1,
+        ref=ref,
+        polling_interval_seconds=2.5,
+        last_update_age_seconds=70.5,
+    )
+    return [node, match]
+
+
+def _command(book: CommandBook) -> None:
+    """Ask for a few things and answer all of them: one that waits would expire when it is next seen."""
+    done = Reply(state=CommandState.DONE, answer="crex is paused")
+    refused = Reply(state=CommandState.REFUSED, answer="no such match", refusal=Refusal.NOT_KNOWN)
+    asked = ((CommandKind.PAUSE_SOURCE, "crex", done), (CommandKind.UNWATCH, "crex_9", refused))
+    for kind, argument, reply in asked:
+        book.ask(Question(kind=kind, argument=argument, asked_by="cli: operator"))
+        for command in book.take(1):
+            book.answer(command, reply)
+    book.put_order(StandingKind.PAUSED_SOURCE, "crex", "cli: operator")
+
+
+def _beat(now: datetime) -> NodeBeat:
+    """Return a beat in which every field that may be absent is there."""
+    return NodeBeat(
+        node=NODE,
+        pid=11,
+        started_at=now - timedelta(hours=1),
+        beat_at=now,
+        uptime_seconds=3600.0,
+        rss_bytes=64_000_000,
+        errors_last_minute=1,
+        listed_at={"crex": now, "espncricinfo": None},
+        unlisted_seconds={"crex": 0.0, "espncricinfo": 9.5},
+        graded_at=now - timedelta(hours=1),
+        loop_lag_seconds=0.01,
+        resources=Resources(
+            pids=(11, 12),
+            rss_bytes=64_000_000,
+            pss_bytes=60_000_000,
+            peak_rss_bytes=70_000_000,
+            cpu_percent=12.5,
+            own_pss_bytes=50_000_000,
+            own_cpu_percent=10.5,
+        ),
+        rates=Rates(
+            errors_last_minute=1,
+            errors_last_hour=2,
+            polls_last_minute=24,
+            updates_last_minute=3,
+            average_latency_ms=110.5,
+            p95_latency_ms=180.5,
+            last_success_at=now,
+            last_success_seconds=0.5,
+        ),
+        waiting=1,
+        looking=2,
+        breakers=(
+            BreakerNote(
+                scope="target",
+                subject="crex.test",
+                state="open",
+                since=now - timedelta(minutes=1),
+                until=now + timedelta(minutes=1),
+                left_seconds=60.0,
+                reason="timeouts",
+            ),
+        ),
+        paused_sources=("crex",),
+        costs={1: MatchCost(pss_bytes=1_000_000, cpu_percent=0.5)},
+    )
+
+
+# --- the API ---------------------------------------------------------------------------------------------------------
+
+
+def openapi(*, is_whole: bool) -> dict[str, Any]:
+    """Return the document of an API; one that is not whole takes no orders and shows no health log."""
+    nowhere = Path("/nonexistent")
+    app, _, _ = _api(nowhere / "matches.db", nowhere / "hot.db", nowhere / "ops.db", ManualClock(START), is_whole)
+    return app.openapi()
+
+
+@asynccontextmanager
+async def client(directory: Path, now: datetime) -> AsyncIterator[httpx.AsyncClient]:
+    """Ask the API of a data directory at one moment, without a socket between."""
+    clock, data = ManualClock(now), DataDirectory.open(directory)
+    app, outlook, files = _api(data.matches_db, data.hot_db, data.ops_db, clock, True)
+    outlook.look()
+    both, ttl = [Permission.READ, Permission.ADMIN], timedelta(hours=1)
+    token = issue_token(SECRET, subject="golden", permissions=both, ttl=ttl, now=now)
+    headers, transport = {"Authorization": f"Bearer {token}"}, httpx.ASGITransport(app=app)
+    async with AsyncExitStack() as stack:
+        for file in files:
+            stack.callback(file.close)
+        yield await stack.enter_async_context(
+            httpx.AsyncClient(transport=transport, base_url="http://api.test", headers=headers)
+        )
+
+
+def _api(
+    matches: Path, hot_view: Path, ops: Path, clock: ManualClock, is_whole: bool
+) -> tuple[FastAPI, Outlook, tuple[Any, ...]]:
+    reader, hot = SqliteMatchReader(matches), SqliteHotReader(hot_view)
+    recoveries, commands, health_log = RecoveryReader(ops), CommandBook(ops, clock), HealthLogReader(ops)
+    started, config = Moment.of(clock), {"polling_interval_seconds": 2.5}
+    outlook = Outlook(reader=reader, hot=hot, recoveries=recoveries, clock=clock, started=started, config=config)
+    app = build_app(
+        reader=reader,
+        hot=hot,
+        verifier=TokenVerifier(SECRET),
+        clock=clock,
+        outlook=outlook,
+        lag=lambda: 0.01,
+        commands=commands if is_whole else None,
+        health_log=health_log if is_whole else None,
+    )
+    return app, outlook, (reader, hot, recoveries, commands, health_log)
+
+
+# --- metrics, log, settings, command line ----------------------------------------------------------------------------
+
+
+def first_metrics() -> str:
+    """Return the page of a scraper to which nothing has happened yet."""
+    watched = Watched(node=NODE, records=[], waiting=[], findings=[], rss_bytes=64_000_000)
+    return expose(Metrics().read(watched, Moment(START, 0.0))).decode()
+
+
+def metrics() -> str:
+    """Return the page of a scraper to which everything has happened that is counted."""
+    counted, ref, now = Metrics(), "crex_M1", Moment(START, START.timestamp())
+    counted.take(MatchClaimed(match_id=1, ref=ref, epoch=1))
+    counted.take(UpdateStored(match_id=1, ref=ref, inserted=1, updated=0, voided=0, seq=1, latency_ms=120))
+    counted.take(PollSucceeded(match_id=1, ref=ref, seconds=0.2))
+    counted.take(PollFailed(match_id=1, ref=ref, error_type="FetchTimeout", error_message=""))
+    counted.take(ListingFailed(source="crex", error_type="FetchTimeout", error_message=""))
+    counted.take(
+        RequestRetried(
+            source="crex", request="", attempt=2, error_type="FetchTimeout", error_message="", wait_seconds=1.0
+        )
+    )
+    records = [replace(a_record(), last_poll_at=START)]
+    counted.sample(records, now)
+    browser = BrowserCensus(
+        source="crex",
+        generation=1,
+        pid=7,
+        age_seconds=60.0,
+        users=0,
+        pages_served=3,
+        addresses=("https://crex.test/",),
+        contexts=1,
+        usage=Usage(processes=5, rss_bytes=900, pss_bytes=400, cpu_seconds=1.0),
+    )
+    watched = Watched(
+        node=NODE,
+        records=records,
+        waiting=[0],
+        findings=["gap"],
+        rss_bytes=64_000_000,
+        loop_lag_seconds=0.02,
+        browsers=(browser,),
+        proxy_bytes=12_000,
+    )
+    return expose(counted.read(watched, now)).decode()
+
+
+def log_events() -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Yield name, severity and fields of everything that is logged, wherever it is declared."""
+    for module in pkgutil.walk_packages(longstop.__path__, "longstop."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for kind in _subclasses(Telemetry):
+        if kind.__module__.partition(".")[0] == "longstop":
+            yield kind.name, kind.severity.value, kind.__struct_fields__
+
+
+def _subclasses(kind: type[Telemetry]) -> Iterator[type[Telemetry]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+class _Bare(Telemetry, frozen=True, kw_only=True):
+    """An event without fields of its own."""
+
+    name = "golden.bare"
+
+
+def log_line() -> dict[str, Any]:
+    """Return a line of the log with what every line has."""
+    stream = io.StringIO()
+    sink = LogSink(process="scraper", level=Severity.DEBUG, clock=ManualClock(START), stream=stream)
+    sink.take(_Bare())
+    line: dict[str, Any] = msgspec.json.decode(stream.getvalue())
+    return line
+
+
+def settings() -> dict[str, str]:
+    """Return the environment variable of every setting, by its place in the file."""
+    return {".".join(leaf.path): leaf.variable for leaf in leaves()}
+
+
+def verbs() -> dict[str, dict[str, list[str]]]:
+    """Return arguments and options of every verb."""
+    group = typer.main.get_command(command_line_app)
+    return {
+        name: {
+            "arguments": [each.metavar or each.name.upper() for each in verb.params if not _options(each)],
+            "options": sorted(option for each in verb.params for option in _options(each)),
+        }
+        for name, verb in getattr(group, "commands", {}).items()
+    }
+
+
+def _options(parameter: Any) -> list[str]:
+    return [each for each in (*parameter.opts, *parameter.secondary_opts) if each.startswith("-")]
+
+
+def exit_codes() -> dict[str, dict[str, int]]:
+    """Return the exit codes of processes, of verbs that give orders, and of `health`."""
+    judged = {status.value: exit_code(Verdict(status=status)) for status in HealthStatus}
+    failing = exit_code(Verdict(status=HealthStatus.DEGRADED, grade=Grade.FAILING))
+    return {
+        "processes": {each.name.lower(): each.value for each in Exit},
+        "orders": {state.value: code for state, code in EXITS.items()},
+        "health": judged | {"failing": failing, "unknown": CANNOT_TELL},
+    }

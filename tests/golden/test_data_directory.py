@@ -1,0 +1,82 @@
+"""A data directory of a former version opens, and nothing in it is lost or reads otherwise."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.golden import product
+from tests.golden.contracts import copied, directory_names, live_events, moment_of
+from tests.golden.files import DIRECTORIES
+from tests.golden.make_data_directory import MATCHES, make, served
+from tests.golden.tables import dump
+
+#: What tells of the machine that recorded a file.
+MACHINE = (b"/tmp/", b"/home/", b"/root/")
+
+
+@pytest.fixture(params=directory_names())
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def recorded(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((DIRECTORIES / f"{name}.json").read_text(encoding="utf-8"))
+    return document
+
+
+async def test_every_row_is_kept(name: str, tmp_path: Path) -> None:
+    directory = copied(name, tmp_path)
+
+    await product.migrate(directory)
+
+    found, wanted = dump(directory), recorded(name)["tables"]
+    assert found.keys() == wanted.keys()
+    for table, rows in wanted.items():
+        assert found[table] == rows, table
+
+
+async def test_every_answer_is_as_before(name: str, tmp_path: Path) -> None:
+    directory = copied(name, tmp_path)
+
+    await product.migrate(directory)
+
+    found, wanted = await served(directory, moment_of(name)), recorded(name)["answers"]
+    assert found.keys() == wanted.keys()
+    for path, answer in wanted.items():
+        assert found[path] == answer, path
+
+
+async def test_a_match_goes_on_where_the_former_version_left_it(name: str, tmp_path: Path) -> None:
+    directory, plan = copied(name, tmp_path), MATCHES[0]
+    whole = tmp_path / "whole"
+
+    await product.migrate(directory)
+    await product.poll(directory, product.rest_of(plan))
+    await product.poll(whole, product.whole_of(plan))
+
+    continued = live_events(dump(directory))
+    assert len(continued) > len(live_events(recorded(name)["tables"]))
+    assert continued == live_events(dump(whole))
+
+
+def test_such_a_directory_can_still_be_made(name: str, tmp_path: Path) -> None:
+    directory = tmp_path / "made"
+
+    make(directory)
+
+    made, wanted = dump(directory), recorded(name)["tables"]
+    for table in ("scraper_errors", "recoveries", "scraper_health_log", "commands", "standing_orders", "names"):
+        assert made[table] == wanted[table], table
+    for match in wanted["matches"]:
+        assert live_events(made, match["match_id"]) == live_events(wanted, match["match_id"]), match
+
+
+def test_a_recorded_directory_holds_corrections_and_tells_nothing_of_its_machine(name: str) -> None:
+    versions = recorded(name)["tables"]["event_versions"]
+    files = [path for path in (DIRECTORIES / name).rglob("*") if path.is_file()]
+
+    assert {each["op"] for each in versions} == {"insert", "update", "void"}
+    assert sum(path.stat().st_size for path in files) < 400_000
+    assert not [path for path in files for sign in MACHINE if sign in path.read_bytes()]
