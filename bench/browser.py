@@ -17,9 +17,9 @@ from bench.frame import Report, say
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
-from longstop.simulator.forward_proxy import ForwardProxy, running_forward_proxy
-from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
-from longstop.simulator.sites.sofascore.page import page_path
+from longstop_lab.simulator.forward_proxy import ForwardProxy, running_forward_proxy
+from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
+from longstop_lab.simulator.sites.sofascore.page import page_path
 
 ROOT = Path(__file__).parents[1]
 CRAWLEE = (str(ROOT / ".venv-bench/bin/python"), str(ROOT / "bench/browser_crawlee.py"))

@@ -19,7 +19,7 @@ from bench.holding import held, stopped
 from bench.steady import Load, steady
 from longstop.api.outlook import BLIND_AFTER_SECONDS
 from longstop.errors import UsageError
-from longstop.trial.stage import Stage, StageOptions, staged
+from longstop_lab.stage import Stage, StageOptions, staged
 
 RATE = 200.0
 #: What is aimed at; the floor of NFR-006 is ten times as much.

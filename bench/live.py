@@ -19,11 +19,11 @@ from bench.frame import Report, rounded, say
 from bench.serving import Serving, served_delays
 from longstop.clock import SystemClock
 from longstop.model.match import Sport
-from longstop.simulator.faults import Fault, FaultKind
-from longstop.trial.account import account
-from longstop.trial.sample import Samples, list_matches, percentile
-from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged
+from longstop_lab.account import account
+from longstop_lab.sample import Samples, list_matches, percentile
+from longstop_lab.settle import wait_until_synced
+from longstop_lab.simulator.faults import Fault, FaultKind
+from longstop_lab.stage import Stage, StageOptions, staged
 
 LISTED_MATCHES = 1000
 DIRECT_MATCHES = 300

@@ -19,10 +19,10 @@ from bench.tree import held, spent
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.model.match import Sport
-from longstop.trial.account import account
-from longstop.trial.sample import Samples, list_matches, percentile
-from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged
+from longstop_lab.account import account
+from longstop_lab.sample import Samples, list_matches, percentile
+from longstop_lab.settle import wait_until_synced
+from longstop_lab.stage import Stage, StageOptions, staged
 
 #: What a source may use so that it ends in the way that is measured.
 WAYS = {

@@ -27,9 +27,9 @@ from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.base import Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.policy import BrowserPolicy
-from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
-from longstop.simulator.sites.sofascore.page import page_path
-from longstop.trial.sample import percentile
+from longstop_lab.sample import percentile
+from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
+from longstop_lab.simulator.sites.sofascore.page import page_path
 
 AT_ONCE = 4
 MAX_TABS = 8

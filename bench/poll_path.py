@@ -30,9 +30,6 @@ from longstop.errors import StorageError
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
 from longstop.settings import Settings, load_settings
-from longstop.simulator.plan import plan_world
-from longstop.simulator.script import PublishBall, Script
-from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from longstop.sources.registry import enabled_sources
 from longstop.storage.audit import RecoveryReader
 from longstop.storage.directory import DataDirectory
@@ -40,6 +37,9 @@ from longstop.storage.error_pages import ErrorPages
 from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
 from longstop.supervision.room import MeasuredRoom
 from longstop.telemetry.bus import Bus
+from longstop_lab.simulator.plan import plan_world
+from longstop_lab.simulator.script import PublishBall, Script
+from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 
 PRODUCT = Path(longstop.__file__).parent
 #: In the package, but no part of the product.

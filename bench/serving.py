@@ -8,9 +8,9 @@ from typing import Any
 
 from longstop.clock import SystemClock
 from longstop.model.match import IN_PLAY
-from longstop.simulator.truth import read_truth
-from longstop.trial.sample import list_matches
-from longstop.trial.stage import Stage
+from longstop_lab.sample import list_matches
+from longstop_lab.simulator.truth import read_truth
+from longstop_lab.stage import Stage
 
 #: A match's key, and the source's id of one of its events.
 EventId = tuple[str, str]

@@ -23,13 +23,13 @@ from bench.frame import Report, rounded, run, say
 from bench.soak_sample import Sample, ask, take
 from bench.soak_trend import Course, Trend, trend
 from longstop.fetching.browser.base import BrowserKind, Mode
-from longstop.simulator.judge import Verdict
 from longstop.storage.connection import WAL_SIZE_LIMIT_BYTES
-from longstop.trial.account import account
-from longstop.trial.sample import percentile
-from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged
-from longstop.trial.witness import witnessing
+from longstop_lab.account import account
+from longstop_lab.sample import percentile
+from longstop_lab.settle import wait_until_synced
+from longstop_lab.simulator.judge import Verdict
+from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.witness import witnessing
 
 MATCHES = 9
 #: In this one all three football matches are played from the beginning to the end: what comes and goes with a match is

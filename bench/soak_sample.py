@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from bench.tree import tree
 from longstop.errors import UsageError
 from longstop.fetching.browser.processes import Process, arguments_of, usage
-from longstop.trial.sample import list_matches
-from longstop.trial.stage import Stage
+from longstop_lab.sample import list_matches
+from longstop_lab.stage import Stage
 
 MEGABYTE = 1_000_000
 #: Gauges of the scraper, added up over sources.

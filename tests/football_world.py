@@ -9,16 +9,16 @@ from longstop.model.match import MatchRef, Sport
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.football.run import FootballOutcome, FootballRoad
 from longstop.pipeline.football.state import FootballState
-from longstop.simulator.football import FootballMatch
-from longstop.simulator.football_script import script_football
-from longstop.simulator.football_world import FootballWorld, PlannedFootball
-from longstop.simulator.http import Request
-from longstop.simulator.sites.sofascore.site import SofascoreSite
-from longstop.simulator.truth import TruthLine
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from longstop.watching.ownership import take
+from longstop_lab.simulator.football import FootballMatch
+from longstop_lab.simulator.football_script import script_football
+from longstop_lab.simulator.football_world import FootballWorld, PlannedFootball
+from longstop_lab.simulator.http import Request
+from longstop_lab.simulator.sites.sofascore.site import SofascoreSite
+from longstop_lab.simulator.truth import TruthLine
 from tests.builders import NOW
 from tests.football_site import SOFASCORE_CONFIG
 from tests.memory import MemorySink, MemoryStore

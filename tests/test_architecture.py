@@ -1,6 +1,8 @@
 """Imports point one way: seams ← pure rules ← the rim that does I/O ← app and cli. This test keeps it so."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from graphlib import CycleError, TopologicalSorter
@@ -65,14 +67,16 @@ IMPLEMENTATIONS = (
     "fetching.http",
     "fetching.browser.pool",
     "api.server",
-    "simulator",
-    "simulator.*",
 )
-#: Those who put the program together.
-ASSEMBLERS = ("app", "app.*", "cli", "cli.*", "trial", "trial.*", "__main__")
+#: The simulator and those who run whole programs against it. They are no part of the product.
+LAB = ("longstop_lab", "longstop_lab.*")
+SIMULATOR = ("longstop_lab.simulator", "longstop_lab.simulator.*")
+#: Verbs of the command line may load the lab, when they run.
+MAY_LOAD_THE_LAB = ("cli.*",)
+#: Those who put the program together; the simulator is none of them.
+ASSEMBLERS = ("app", "app.*", "cli", "cli.*", *LAB, "__main__")
 #: What the simulator may know of the product; it must be able to contradict everything else.
-SIMULATOR_MAY_KNOW = ("", "model", "model.*", "clock", "errors", "simulator", "simulator.*")
-ENVIRONMENT_READERS = ("settings", *ASSEMBLERS)
+SIMULATOR_MAY_KNOW = ("", "model", "model.*", "clock", "errors", *SIMULATOR)
 #: Modules that wait, ask for the time, or touch the machine.
 # fmt: off
 IMPURE_MODULES = frozenset({
@@ -82,11 +86,12 @@ IMPURE_MODULES = frozenset({
 })
 # fmt: on
 IMPURE_CALLS = ("open(", "datetime.now(", "datetime.utcnow(", "datetime.today(", "date.today(", "print(", "input(")
+OURS = ("longstop", "longstop_lab")
 EMPTY_NAMES = frozenset({"util", "utils", "helper", "helpers", "misc"})
 
 
 class Module(Struct, frozen=True):
-    """A source file: its name below `longstop` (empty for the package itself) and its syntax."""
+    """A source file: its name below `longstop` (empty for the package itself) or in the lab, and its syntax."""
 
     name: str
     tree: ast.Module
@@ -104,38 +109,55 @@ def matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 def read_modules() -> list[Module]:
     modules = []
-    for path in sorted((SOURCE / "longstop").rglob("*.py")):
-        parts = path.relative_to(SOURCE / "longstop").with_suffix("").parts
-        name = ".".join(part for part in parts if part != "__init__")
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        name = below_longstop(".".join(part for part in parts if part != "__init__"))
         modules.append(Module(name, ast.parse(path.read_text(encoding="utf-8"))))
     return modules
+
+
+def below_longstop(name: str) -> str:
+    """Return a module's name without `longstop.`; one of the lab keeps all of its name."""
+    return "" if name == "longstop" else name.removeprefix("longstop.")
+
+
+def is_assembler(name: str) -> bool:
+    return matches(name, ASSEMBLERS) and not matches(name, SIMULATOR)
 
 
 MODULES = read_modules()
 NAMES = frozenset(module.name for module in MODULES)
 
 
-def imported(module: Module) -> Iterator[str]:
+def imported(tree: ast.AST) -> Iterator[str]:
     """Yield full names; `from package import submodule` counts as the submodule."""
-    for node in ast.walk(module.tree):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             for alias in node.names:
                 full = f"{base}.{alias.name}"
-                yield full if full.removeprefix("longstop.") in NAMES else base
+                yield full if below_longstop(full) in NAMES else base
 
 
 def ours(module: Module) -> Iterator[str]:
-    """Yield what a module imports of Longstop, named below the package."""
-    for name in imported(module):
-        if name == "longstop" or name.startswith("longstop."):
-            yield name.removeprefix("longstop").removeprefix(".")
+    """Yield what a module imports of Longstop and its lab, named as modules are."""
+    for name in imported(module.tree):
+        if name.partition(".")[0] in OURS:
+            yield below_longstop(name)
 
 
 def foreign(module: Module) -> Iterator[str]:
-    return (name.partition(".")[0] for name in imported(module) if name.partition(".")[0] != "longstop")
+    return (name.partition(".")[0] for name in imported(module.tree) if name.partition(".")[0] not in OURS)
+
+
+def at_start(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is executed when a module is imported: everything outside its functions."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield node
+            yield from at_start(node)
 
 
 def is_pure(name: str) -> bool:
@@ -168,7 +190,7 @@ def decisions_touch_nothing(module: Module) -> Iterator[str]:
 
 
 def only_assemblers_know_implementations(module: Module) -> Iterator[str]:
-    if module.is_one_of(ASSEMBLERS):
+    if is_assembler(module.name):
         return
     for name in ours(module):
         own_package = name.partition(".")[0] == module.name.partition(".")[0]
@@ -177,21 +199,36 @@ def only_assemblers_know_implementations(module: Module) -> Iterator[str]:
 
 
 def nobody_imports_the_assemblers(module: Module) -> Iterator[str]:
-    if not module.is_one_of(ASSEMBLERS):
+    if not is_assembler(module.name):
         for name in ours(module):
-            if matches(name, ASSEMBLERS):
+            if is_assembler(name):
                 yield f"{module.name} imports {name}: only the command line stands above app; take it as an argument"
 
 
 def the_simulator_knows_only_the_words(module: Module) -> Iterator[str]:
-    if module.is_one_of(("simulator", "simulator.*")):
+    if module.is_one_of(SIMULATOR):
         for name in ours(module):
             if not matches(name, SIMULATOR_MAY_KNOW):
                 yield f"{module.name} imports {name}: who shares our code shares our mistakes; write it anew"
 
 
+def only_verbs_load_the_lab(module: Module) -> Iterator[str]:
+    if module.is_one_of(LAB):
+        return
+    if not module.is_one_of(MAY_LOAD_THE_LAB):
+        for name in ours(module):
+            if matches(name, LAB):
+                yield f"{module.name} imports {name}: the product works without its lab"
+        return
+    for node in at_start(module.tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for name in imported(node):
+                if matches(name, LAB):
+                    yield f"{module.name} imports {name} at its start: import it inside the verb's function"
+
+
 def the_environment_is_read_at_the_edge(module: Module) -> Iterator[str]:
-    if module.is_one_of(ENVIRONMENT_READERS):
+    if module.name == "settings" or is_assembler(module.name):
         return
     for node in ast.walk(module.tree):
         reads = isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.environ", "os.environb", "os.getenv")
@@ -216,6 +253,7 @@ RULES: list[Rule] = [
     only_assemblers_know_implementations,
     nobody_imports_the_assemblers,
     the_simulator_knows_only_the_words,
+    only_verbs_load_the_lab,
     the_environment_is_read_at_the_edge,
     names_say_something,
 ]
@@ -251,14 +289,41 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         (decisions_touch_nothing, "watching.cadence", "from datetime import datetime\nx = datetime.now()"),
         (decisions_touch_nothing, "sources.crex", "text = open('x').read()"),
         (only_assemblers_know_implementations, "pipeline.run", "from longstop.storage.sqlite import Anything"),
-        (only_assemblers_know_implementations, "watching.watcher", "import longstop.simulator.world"),
+        (only_assemblers_know_implementations, "longstop_lab.simulator.world", "import longstop.hot.sqlite"),
         (nobody_imports_the_assemblers, "api.matches", "from longstop.app import open_app"),
-        (the_simulator_knows_only_the_words, "simulator.world", "from longstop.sources.crex.source import CrexSource"),
+        (nobody_imports_the_assemblers, "longstop_lab.simulator.world", "import longstop_lab.stage"),
+        (the_simulator_knows_only_the_words, "longstop_lab.simulator.world", "import longstop.sources.crex.source"),
+        (the_simulator_knows_only_the_words, "longstop_lab.simulator.world", "from longstop_lab import stage"),
+        (only_verbs_load_the_lab, "watching.watcher", "def watch():\n    import longstop_lab.simulator.world"),
+        (only_verbs_load_the_lab, "app.up", "def run():\n    from longstop_lab import stage"),
+        (only_verbs_load_the_lab, "cli.trials", "from longstop_lab.demo import run_demo"),
+        (only_verbs_load_the_lab, "cli.trials", "class Demo:\n    if True:\n        import longstop_lab"),
         (the_environment_is_read_at_the_edge, "fetching.http", "import os\nx = os.environ['HTTPS_PROXY']"),
         (the_environment_is_read_at_the_edge, "fetching.http", "from os import getenv"),
+        (the_environment_is_read_at_the_edge, "longstop_lab.simulator.http", "from os import getenv"),
         (names_say_something, "storage.utils", ""),
         (names_say_something, "storage.rows", "def _utils(): ..."),
     ],
 )
 def test_the_rule_sees_a_breach(rule: Rule, name: str, code: str) -> None:
     assert list(rule(Module(name, ast.parse(code))))
+
+
+def test_a_verb_may_load_the_lab_inside_its_function() -> None:
+    code = "def demo():\n    from longstop_lab.demo import run_demo"
+
+    assert not list(only_verbs_load_the_lab(Module("cli.trials", ast.parse(code))))
+
+
+def test_no_module_of_the_product_loads_the_lab_when_it_is_imported() -> None:
+    code = f"""\
+import importlib, sys
+for name in {sorted(NAMES)}:
+    if not name.startswith("longstop_lab") and name != "__main__":
+        importlib.import_module(f"longstop.{{name}}".rstrip("."))
+assert "longstop.cli.main" in sys.modules
+print([name for name in sys.modules if name.startswith("longstop_lab")])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -20,11 +20,11 @@ from longstop.api.secret import Secret
 from longstop.api.server import build_app
 from longstop.cli.main import app
 from longstop.settings import Leaf, Settings, known_variables, leaves
-from longstop.simulator.faults import FaultKind
 from longstop.storage.commands import CommandBook
 from longstop.storage.health_log import HealthLogReader
 from longstop.supervision.exits import Exit
 from longstop.telemetry.events.base import Telemetry
+from longstop_lab.simulator.faults import FaultKind
 from tests.readers import ManualClock, MemoryHot, MemoryReader, an_outlook
 
 ROOT = Path(__file__).parents[1]

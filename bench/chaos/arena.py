@@ -16,13 +16,13 @@ from bench.chaos.schedule import Act
 from bench.frame import say
 from longstop.clock import SystemClock, from_iso
 from longstop.fetching.browser.base import LADDER
-from longstop.simulator.faults import Fault
-from longstop.simulator.judge import Verdict
-from longstop.simulator.truth import read_truth
-from longstop.trial.account import account, events_published
-from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged, survivors
-from longstop.trial.witness import witnessing
+from longstop_lab.account import account, events_published
+from longstop_lab.settle import wait_until_synced
+from longstop_lab.simulator.faults import Fault
+from longstop_lab.simulator.judge import Verdict
+from longstop_lab.simulator.truth import read_truth
+from longstop_lab.stage import Stage, StageOptions, staged, survivors
+from longstop_lab.witness import witnessing
 
 ALL_KINDS = "t20,t20-rain,odi,test"
 #: After all that, everything has to be read again: on a busy machine this takes its time.

@@ -27,8 +27,8 @@ from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.processes import Identity, Process, arguments_of, everybody, is_alive
 from longstop.model.match import IN_PLAY
-from longstop.trial.sample import list_matches, percentile
-from longstop.trial.stage import Stage
+from longstop_lab.sample import list_matches, percentile
+from longstop_lab.stage import Stage
 
 SITES = ("crex", "sofascore")
 MATCHES = 6

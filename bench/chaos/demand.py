@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from math import ceil
 
-from longstop.simulator.truth import TruthLine
+from longstop_lab.simulator.truth import TruthLine
 
 #: Items on a page of the event list.
 PAGE_ITEMS = 10

@@ -5,7 +5,7 @@ from random import Random
 
 from bench.chaos.schedule import FEED, LIST, STATE, Act
 from bench.chaos.slopes import Slope, acts_of, errors
-from longstop.simulator.faults import Fault, FaultKind
+from longstop_lab.simulator.faults import Fault, FaultKind
 
 #: Seconds of quiet after an episode. With the lengths below, a minute always holds every kind.
 QUIET = (0.5, 2.5)

@@ -10,8 +10,8 @@ from bench.beside import beside
 from bench.frame import rounded
 from longstop.errors import UsageError
 from longstop.model.match import IN_PLAY
-from longstop.trial.sample import list_matches
-from longstop.trial.stage import Stage
+from longstop_lab.sample import list_matches
+from longstop_lab.stage import Stage
 
 #: More often than twice a second, also when an answer takes its time.
 SAMPLE_EVERY = 0.25

@@ -24,8 +24,8 @@ from bench.chaos.schedule import Act
 from bench.chaos.timeline import Timeline, bans
 from bench.frame import Report, rounded, say
 from longstop.clock import SystemClock
-from longstop.simulator.truth import read_truth
-from longstop.trial.stage import Stage
+from longstop_lab.simulator.truth import read_truth
+from longstop_lab.stage import Stage
 
 MATCHES = 20
 SPEED = 40.0

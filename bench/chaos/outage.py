@@ -14,7 +14,7 @@ from bench.chaos.recovery import GIVE_UP_AFTER, Recoveries, are_all_fresh
 from bench.chaos.timeline import Timeline, moments, peak
 from bench.frame import Report, rounded, say
 from longstop.clock import SystemClock
-from longstop.simulator.faults import FaultKind
+from longstop_lab.simulator.faults import FaultKind
 
 MATCHES = 50
 SPEED = 10.0

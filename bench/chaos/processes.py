@@ -29,7 +29,7 @@ from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.processes import Identity, arguments_of, look
-from longstop.trial.stage import Stage
+from longstop_lab.stage import Stage
 
 MATCHES = 6
 #: The matches have to last: so many seconds of theirs pass at most, whatever the run's length.

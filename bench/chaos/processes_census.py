@@ -14,8 +14,8 @@ from bench.chaos.processes_strikes import CHILDREN
 from bench.frame import rounded
 from longstop.errors import UsageError
 from longstop.fetching.browser.processes import Identity, Process, arguments_of, kill, look
-from longstop.trial.kin import Kin
-from longstop.trial.stage import Stage
+from longstop_lab.kin import Kin
+from longstop_lab.stage import Stage
 
 LOOK_EVERY = 0.25
 #: What was ended may take so long to vanish.

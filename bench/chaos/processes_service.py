@@ -10,7 +10,7 @@ import psutil
 
 from longstop.settings import PARENT_FD_VARIABLE
 from longstop.supervision.parent import life_line_of_children
-from longstop.trial.stage import STOP_WITHIN, Stage
+from longstop_lab.stage import STOP_WITHIN, Stage
 
 
 class Service:

@@ -19,9 +19,9 @@ from bench.chaos.slopes import Slope, acts_of
 from bench.chaos.timeline import Timeline
 from bench.frame import Report, rounded, say
 from longstop.clock import SystemClock
-from longstop.simulator.faults import Fault, FaultKind
-from longstop.simulator.truth import read_truth
-from longstop.trial.stage import Stage
+from longstop_lab.simulator.faults import Fault, FaultKind
+from longstop_lab.simulator.truth import read_truth
+from longstop_lab.stage import Stage
 
 MATCHES = 10
 SPEED = 40.0

@@ -9,8 +9,8 @@ from bench.frame import rounded, say
 from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
 from longstop.model.match import IN_PLAY
-from longstop.trial.sample import list_matches, percentile
-from longstop.trial.stage import Stage
+from longstop_lab.sample import list_matches, percentile
+from longstop_lab.stage import Stage
 
 LOOK_EVERY = 0.1
 #: Longer than this is no recovery.

@@ -5,7 +5,7 @@ from random import Random
 
 from msgspec import Struct
 
-from longstop.simulator.faults import Fault, FaultKind
+from longstop_lab.simulator.faults import Fault, FaultKind
 
 LIST = "/api/v3/getLiveMatches"
 STATE = "/api/v3/getSV3"

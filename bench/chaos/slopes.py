@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from bench.chaos.schedule import Act
-from longstop.simulator.faults import Fault, FaultKind
+from longstop_lab.simulator.faults import Fault, FaultKind
 
 #: Seconds for which a slope stays on one level.
 LEVEL_SECONDS = 0.5

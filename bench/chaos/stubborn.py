@@ -18,8 +18,8 @@ from bench.chaos.arena import Figures
 from bench.frame import Report, rounded, say
 from longstop.fetching.browser.base import BrowserKind
 from longstop.supervision.exits import Exit
-from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged, survivors
+from longstop_lab.settle import wait_until_synced
+from longstop_lab.stage import Stage, StageOptions, staged, survivors
 
 MATCHES = 2
 #: What is promised, by default and with everything that belongs to it (FR-005).

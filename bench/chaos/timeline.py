@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from longstop.errors import UsageError
-from longstop.simulator.requests import RequestNote
-from longstop.trial.stage import Stage
+from longstop_lab.simulator.requests import RequestNote
+from longstop_lab.stage import Stage
 
 #: What arrives so soon after a site asked to be left alone was on its way already.
 IN_FLIGHT_SECONDS = 0.25

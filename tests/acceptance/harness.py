@@ -22,12 +22,12 @@ from msgspec import Struct
 from bench.beside import beside
 from longstop.clock import SystemClock, from_iso
 from longstop.settings import OUR_PREFIXES
-from longstop.simulator.judge import Verdict
-from longstop.trial.account import account
-from longstop.trial.sample import list_matches
-from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged
-from longstop.trial.witness import Witness, witnessing
+from longstop_lab.account import account
+from longstop_lab.sample import list_matches
+from longstop_lab.settle import wait_until_synced
+from longstop_lab.simulator.judge import Verdict
+from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.witness import Witness, witnessing
 from tests.acceptance.receiver import Posted, receiving
 
 LIST = "/api/v3/getLiveMatches"

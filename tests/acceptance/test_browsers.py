@@ -10,11 +10,11 @@ import pytest
 
 from longstop.clock import SystemClock, from_iso
 from longstop.fetching.browser.base import Mode
-from longstop.simulator.judge import Verdict
-from longstop.trial.account import account
-from longstop.trial.sample import list_matches
-from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged
+from longstop_lab.account import account
+from longstop_lab.sample import list_matches
+from longstop_lab.settle import wait_until_synced
+from longstop_lab.simulator.judge import Verdict
+from longstop_lab.stage import Stage, StageOptions, staged
 from tests.acceptance.harness import Event, read_log, told
 
 pytestmark = pytest.mark.timeout(180)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from longstop.simulator.judge import judge
-from longstop.simulator.truth import read_truth
+from longstop_lab.simulator.judge import judge
+from longstop_lab.simulator.truth import read_truth
 from tests.acceptance.conftest import Longstop
 
 pytestmark = pytest.mark.timeout(180)

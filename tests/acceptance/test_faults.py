@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from curl_cffi.requests import AsyncSession
 
-from longstop.trial.account import account
-from longstop.trial.sample import list_matches
-from longstop.trial.settle import final_sync, wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged
+from longstop_lab.account import account
+from longstop_lab.sample import list_matches
+from longstop_lab.settle import final_sync, wait_until_synced
+from longstop_lab.stage import Stage, StageOptions, staged
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -9,10 +9,10 @@ import psutil
 import pytest
 
 from longstop.model.football_payload import FootballEventV1
-from longstop.trial.account import account
-from longstop.trial.sample import list_matches
-from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged
+from longstop_lab.account import account
+from longstop_lab.sample import list_matches
+from longstop_lab.settle import wait_until_synced
+from longstop_lab.stage import Stage, StageOptions, staged
 
 pytestmark = pytest.mark.timeout(120)
 

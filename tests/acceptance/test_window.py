@@ -5,9 +5,9 @@ from time import monotonic
 
 import pytest
 
-from longstop.trial.account import account
-from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged
+from longstop_lab.account import account
+from longstop_lab.settle import wait_until_synced
+from longstop_lab.stage import Stage, StageOptions, staged
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -15,9 +15,9 @@ from longstop.errors import SettingsError
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.guards import FetchPolicy
 from longstop.settings import Browser, Proxy, load_settings
-from longstop.simulator.forward_proxy import running_forward_proxy
 from longstop.storage.directory import DataDirectory
 from longstop.telemetry.bus import Bus
+from longstop_lab.simulator.forward_proxy import running_forward_proxy
 from tests.browser.laboratory import Heard, Laboratory
 from tests.browser.site import Site
 

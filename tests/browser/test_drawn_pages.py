@@ -20,8 +20,6 @@ from longstop.pipeline.drawn import ONLY_DRAWN
 from longstop.pipeline.football.run import FootballRoad
 from longstop.pipeline.run import Road
 from longstop.resilience.breaker import source_policy
-from longstop.simulator.faults import Fault, FaultKind
-from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from longstop.sources.base import DrawnBoard, DrawnFootballBoard, Source
 from longstop.sources.crex.source import CrexSource
 from longstop.sources.sofascore.source import SofascoreSource
@@ -30,6 +28,8 @@ from longstop.storage.error_pictures import ErrorPictures
 from longstop.watching.camera import Camera
 from longstop.watching.gate import SourceGate
 from longstop.watching.ownership import take
+from longstop_lab.simulator.faults import Fault, FaultKind
+from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from tests.browser.laboratory import Laboratory, until
 from tests.builders import CREX_CONFIG, NOW
 from tests.football_site import SOFASCORE_CONFIG

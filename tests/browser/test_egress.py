@@ -24,7 +24,7 @@ from longstop.fetching.browser.processes import everybody
 from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
 from longstop.fetching.browser.session import Session, SessionPlan
 from longstop.model.match import Priority
-from longstop.simulator.forward_proxy import ForwardProxy, ProxyFault, ProxyFaultKind, running_forward_proxy
+from longstop_lab.simulator.forward_proxy import ForwardProxy, ProxyFault, ProxyFaultKind, running_forward_proxy
 from tests.browser.laboratory import Laboratory, laboratory, until
 from tests.browser.site import RULES, UNSEEN, Site
 

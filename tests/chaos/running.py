@@ -20,13 +20,13 @@ from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.processes import arguments_of
 from longstop.settings import OUR_PREFIXES, PARENT_FD_VARIABLE
-from longstop.simulator.judge import Verdict
-from longstop.trial.account import account
-from longstop.trial.kin import Kin
-from longstop.trial.sample import list_matches, was_read_since
-from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged
-from longstop.trial.witness import Witness, witnessing
+from longstop_lab.account import account
+from longstop_lab.kin import Kin
+from longstop_lab.sample import list_matches, was_read_since
+from longstop_lab.settle import wait_until_synced
+from longstop_lab.simulator.judge import Verdict
+from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.witness import Witness, witnessing
 from tests.acceptance.harness import QUICK, Event, read_log, told
 
 PATIENCE_SECONDS = 40.0

@@ -17,7 +17,7 @@ import pytest
 from bench.health import P95_SECONDS, RATIO, WORST_SECONDS, Trial, compare, troubles, wait_until_healthy
 from bench.holding import held
 from bench.steady import Load, steady
-from longstop.trial.stage import Stage, StageOptions, staged
+from longstop_lab.stage import Stage, StageOptions, staged
 
 #: What is promised. What is aimed at is measured by `scripts/bench health`.
 FLOOR_SECONDS = 0.1

@@ -11,9 +11,9 @@ from bench.beside import beside
 from bench.tree import held
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.chromium import find_chromium
-from longstop.trial.account import account
-from longstop.trial.settle import wait_until_synced
-from longstop.trial.stage import Stage, StageOptions, staged
+from longstop_lab.account import account
+from longstop_lab.settle import wait_until_synced
+from longstop_lab.stage import Stage, StageOptions, staged
 from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
 from tests.chaos.running import own_environment, until
 from tests.needs import lack

@@ -41,19 +41,6 @@ from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.model.resources import MatchCost, Resources
 from longstop.pipeline.ask import Asker
 from longstop.settings import leaves
-from longstop.simulator.football_play import play_football
-from longstop.simulator.football_script import script_football
-from longstop.simulator.football_world import FootballWorld, PlannedFootball
-from longstop.simulator.http import Request
-from longstop.simulator.kinds import play
-from longstop.simulator.mistakes import with_mistakes
-from longstop.simulator.script import LIVE_PACE, narrate
-from longstop.simulator.sites.crex.site import CrexSite
-from longstop.simulator.sites.espncricinfo.ids import match_number
-from longstop.simulator.sites.espncricinfo.site import EspncricinfoSite
-from longstop.simulator.sites.sofascore.site import SofascoreSite
-from longstop.simulator.timeline import Timeline, forget
-from longstop.simulator.world import PlannedMatch, World
 from longstop.sources.registry import load_sources, make_source
 from longstop.storage.audit import RecoveryReader, RecoveryWriter
 from longstop.storage.base import NodeBeat
@@ -75,6 +62,19 @@ from longstop.telemetry.metrics import Metrics, Watched
 from longstop.testing import ScriptedFetcher
 from longstop.watching.ownership import take
 from longstop.watching.watcher import Surroundings, Watcher
+from longstop_lab.simulator.football_play import play_football
+from longstop_lab.simulator.football_script import script_football
+from longstop_lab.simulator.football_world import FootballWorld, PlannedFootball
+from longstop_lab.simulator.http import Request
+from longstop_lab.simulator.kinds import play
+from longstop_lab.simulator.mistakes import with_mistakes
+from longstop_lab.simulator.script import LIVE_PACE, narrate
+from longstop_lab.simulator.sites.crex.site import CrexSite
+from longstop_lab.simulator.sites.espncricinfo.ids import match_number
+from longstop_lab.simulator.sites.espncricinfo.site import EspncricinfoSite
+from longstop_lab.simulator.sites.sofascore.site import SofascoreSite
+from longstop_lab.simulator.timeline import Timeline, forget
+from longstop_lab.simulator.world import PlannedMatch, World
 from tests.readers import ManualClock, a_record
 
 START = datetime(2026, 3, 7, 14, 0, tzinfo=UTC)

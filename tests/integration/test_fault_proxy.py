@@ -11,7 +11,7 @@ import pytest
 from curl_cffi.requests import AsyncSession
 
 from longstop.errors import UsageError
-from longstop.simulator.proxy import Line, RunningProxy, Toxics, read_line, running_proxy
+from longstop_lab.simulator.proxy import Line, RunningProxy, Toxics, read_line, running_proxy
 
 HELLO = b"hello"
 #: Clocks and timers of a machine need not agree to the millisecond.

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from longstop.model.match import MatchStatus, Phase
-from longstop.simulator.football_play import play_football
-from longstop.simulator.judge import judge
+from longstop_lab.simulator.football_play import play_football
+from longstop_lab.simulator.judge import judge
 from tests.football_world import WatchingFootball
 
 SEED = 7

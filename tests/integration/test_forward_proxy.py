@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from longstop.simulator.forward_proxy import RunningForwardProxy, running_forward_proxy
-from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
+from longstop_lab.simulator.forward_proxy import RunningForwardProxy, running_forward_proxy
+from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 
 LIST = "/api/v3/getLiveMatches"
 ANA, BEN = "ana:pw_session-1_country-in", "ben:pw_session-2"

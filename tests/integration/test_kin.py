@@ -12,8 +12,8 @@ import pytest
 
 from longstop.fetching.browser.processes import MARK_VARIABLE
 from longstop.storage.directory import DataDirectory
-from longstop.trial.kin import Kin
-from longstop.trial.stage import survivors
+from longstop_lab.kin import Kin
+from longstop_lab.stage import survivors
 
 #: As Chromium does it: a first process that shows its environment, and another one that does not.
 BROWSER = ("sh", "-c", "env -i sleep 60 & wait")

@@ -11,10 +11,10 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.simulator.faults import Fault, FaultKind
-from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
-from longstop.simulator.sites.sofascore.site import LIST
-from longstop.simulator.truth import read_truth
+from longstop_lab.simulator.faults import Fault, FaultKind
+from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
+from longstop_lab.simulator.sites.sofascore.site import LIST
+from longstop_lab.simulator.truth import read_truth
 from tests.integration.test_simulator import LIST as CREX_LIST
 from tests.integration.test_simulator import Client, client_of
 

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
-from longstop.simulator.faults import Fault, FaultKind
-from longstop.simulator.judge import judge
-from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator, serve
-from longstop.simulator.truth import read_truth
+from longstop_lab.simulator.faults import Fault, FaultKind
+from longstop_lab.simulator.judge import judge
+from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator, serve
+from longstop_lab.simulator.truth import read_truth
 
 LIST = "/api/v3/getLiveMatches"
 FEED = "/commentary/v1/getBallFeeds"

@@ -23,10 +23,6 @@ from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
 from longstop.resilience.breaker import match_policy
 from longstop.resilience.retry import RetryPolicy
-from longstop.simulator.faults import Fault, FaultKind
-from longstop.simulator.judge import Verdict, judge
-from longstop.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
-from longstop.simulator.truth import read_truth
 from longstop.sources.base import SourceConfig
 from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus
@@ -36,6 +32,10 @@ from longstop.watching.ownership import take_over
 from longstop.watching.rules import WatchRules
 from longstop.watching.scheduler import Scheduler
 from longstop.watching.watcher import Surroundings
+from longstop_lab.simulator.faults import Fault, FaultKind
+from longstop_lab.simulator.judge import Verdict, judge
+from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
+from longstop_lab.simulator.truth import read_truth
 from tests.memory import MemoryHot, MemorySink, MemoryStore
 
 LIST = "/api/v3/getLiveMatches"

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from longstop.trial.stage import held_port
+from longstop_lab.stage import held_port
 
 
 async def test_a_held_port_is_refused_to_others_and_a_server_of_ours_can_listen_there_again_and_again() -> None:

@@ -12,9 +12,9 @@ from msgspec import Struct
 from longstop.api.auth import Permission, TokenVerifier, issue_token
 from longstop.api.server import build_app
 from longstop.clock import SystemClock
-from longstop.trial.client import Client
-from longstop.trial.sample import all_events
-from longstop.trial.witness import Witness, forgotten, witnessing
+from longstop_lab.client import Client
+from longstop_lab.sample import all_events
+from longstop_lab.witness import Witness, forgotten, witnessing
 from tests.contract.stores import SqliteFiles, delivery_key, event, later, owned_match, update
 from tests.integration.test_api import SECRET, serving
 from tests.readers import MemoryHot, an_outlook

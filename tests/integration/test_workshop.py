@@ -11,11 +11,11 @@ from longstop.errors import SourceError
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.pipeline.ask import Asker
 from longstop.settings import load_settings
-from longstop.simulator.service import SimulatorOptions, running_simulator
 from longstop.sources.registry import enabled_sources
 from longstop.storage.error_pages import NoPages
 from longstop.telemetry.bus import Bus
 from longstop.watching.scheduler import Scheduler
+from longstop_lab.simulator.service import SimulatorOptions, running_simulator
 from tests.memory import MemoryHot, MemorySink, MemoryStore
 
 NOWHERE = "127.0.0.1:9"

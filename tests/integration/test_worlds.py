@@ -12,17 +12,17 @@ from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
 from longstop.pipeline.state import MatchState
-from longstop.simulator.game import Game
-from longstop.simulator.http import Request
-from longstop.simulator.judge import Verdict, judge
-from longstop.simulator.kinds import play, script_for
-from longstop.simulator.sites.crex.site import CrexSite
-from longstop.simulator.truth import TruthLine
-from longstop.simulator.world import PlannedMatch, World
 from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from longstop.watching.ownership import take
+from longstop_lab.simulator.game import Game
+from longstop_lab.simulator.http import Request
+from longstop_lab.simulator.judge import Verdict, judge
+from longstop_lab.simulator.kinds import play, script_for
+from longstop_lab.simulator.sites.crex.site import CrexSite
+from longstop_lab.simulator.truth import TruthLine
+from longstop_lab.simulator.world import PlannedMatch, World
 from tests.builders import CREX_CONFIG, NOW
 from tests.memory import MemorySink, MemoryStore
 from tests.readers import ManualClock

@@ -55,7 +55,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Watch simulated matches live; at the end account for every event."""
-    from longstop.trial.demo import DemoOptions, run_demo
+    from longstop_lab.demo import DemoOptions, run_demo
 
     options = DemoOptions(
         seconds=seconds,
@@ -85,7 +85,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Replay real matches through simulator, scraper, store and API, and compare every ball."""
-    from longstop.trial.verify import FileReport, verify_file
+    from longstop_lab.verify import FileReport, verify_file
 
     console = Console(highlight=False)
 

@@ -8,7 +8,7 @@ import pytest
 from bench.browser import bytes_down, compared, is_good
 from bench.contender import Cost, contending
 from longstop.errors import UsageError
-from longstop.simulator.forward_proxy import ForwardProxy, Usage
+from longstop_lab.simulator.forward_proxy import ForwardProxy, Usage
 
 GOOD = {"ratio_crawlee": 3.5, "ratio_crawlee_warm": 80.0, "bytes_saved": 0.8, "contexts_left": 0, "processes_left": 0}
 #: A contender that works for a moment and tells what it was told.

@@ -9,7 +9,7 @@ import pytest
 from bench.chaos.blows import Blow, Role
 from bench.chaos.browser import Struck, Watch, is_in_time, told
 from longstop.clock import to_iso
-from longstop.trial.stage import Stage
+from longstop_lab.stage import Stage
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 IN_TIME = {

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from bench.chaos.demand import requests_needed, requests_to_follow
-from longstop.simulator.truth import TruthLine
+from longstop_lab.simulator.truth import TruthLine
 from tests.builders import NOW
 
 

@@ -2,7 +2,7 @@
 
 from bench.chaos.cuts import CUT_SECONDS, EVERY, cuts_in_turn
 from bench.chaos.episodes import CUT, episodes, until_return
-from longstop.simulator.faults import FaultKind
+from longstop_lab.simulator.faults import FaultKind
 
 
 def test_the_seed_and_the_length_fix_the_episodes() -> None:

@@ -1,7 +1,7 @@
 """What goes wrong when: the same for the same seed, and everything gets its turn."""
 
 from bench.chaos.schedule import schedule
-from longstop.simulator.faults import FaultKind
+from longstop_lab.simulator.faults import FaultKind
 
 
 def test_the_seed_and_the_length_fix_the_schedule() -> None:

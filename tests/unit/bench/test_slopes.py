@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from bench.chaos.slopes import LEVEL_SECONDS, Slope, acts_of, errors
-from longstop.simulator.faults import FaultKind, FaultRule, choose
-from longstop.simulator.http import Request
+from longstop_lab.simulator.faults import FaultKind, FaultRule, choose
+from longstop_lab.simulator.http import Request
 from tests.builders import NOW
 
 SLOPE = Slope(seconds=20, foot_seconds=0.1, top_seconds=3.0, top_errors=0.2)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from bench.soak import WAL_MB, report, trend_of, trends_by_part
 from bench.soak_sample import Sample, Served
 from bench.soak_trend import Course
-from longstop.simulator.judge import Verdict
+from longstop_lab.simulator.judge import Verdict
 
 SECONDS = 3600.0
 WHOLE = Verdict(

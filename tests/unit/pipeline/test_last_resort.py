@@ -28,7 +28,6 @@ from longstop.pipeline.drawn import ONLY_DRAWN, is_called
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.run import Road
 from longstop.resilience.breaker import source_policy
-from longstop.simulator.pages.hostile import redesigned
 from longstop.sources.crex.source import CrexSource
 from longstop.storage.error_pages import NoPages
 from longstop.telemetry.bus import Bus
@@ -36,6 +35,7 @@ from longstop.telemetry.events.matches import ResourceFailed
 from longstop.telemetry.events.sources import SelectorFellBack
 from longstop.testing import Answer, ScriptedFetcher
 from longstop.watching.gate import MAX_UNREADABLE, SourceGate
+from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG
 from tests.drawn_pages import crex_page
 from tests.unit.pipeline.looking import Looking

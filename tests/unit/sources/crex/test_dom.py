@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from longstop.errors import ParseError
 from longstop.model.match import MatchStatus
-from longstop.simulator.pages.hostile import redesigned
 from longstop.sources.base import Ask, DrawnBoard, Resource
 from longstop.sources.crex.dom import read_drawn
 from longstop.sources.crex.source import CrexSource
+from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG, score
 from tests.drawn_pages import crex_page
 from tests.unit.sources.pruning import each_without_two, pruned

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from longstop.errors import ParseError
 from longstop.model.football import Goals
 from longstop.model.match import MatchStatus
-from longstop.simulator.pages.hostile import redesigned
 from longstop.sources.base import Ask, DrawnFootballBoard, Resource
 from longstop.sources.sofascore.dom import read_drawn
 from longstop.sources.sofascore.source import SofascoreSource
+from longstop_lab.simulator.pages.hostile import redesigned
 from tests.drawn_pages import sofascore_page
 from tests.football_site import SOFASCORE_CONFIG
 from tests.unit.sources.pruning import each_without_two, pruned

@@ -1,0 +1,133 @@
+from collections.abc import Sequence
+from datetime import timedelta
+from random import Random
+
+import pytest
+
+from longstop.errors import UsageError
+from longstop_lab.simulator.faults import Choice, Fault, FaultBook, FaultKind, FaultRule, choose, read_faults
+from longstop_lab.simulator.http import Request
+from tests.unit.lab.simulator.games import NOON
+
+STATE = Request(method="GET", path="/api/v3/getSV3", query={"key": "11AB"})
+FEED = Request(method="POST", path="/commentary/v1/getBallFeeds", body=b'{"matchKey":"11AB"}')
+
+
+def rules(*faults: Fault) -> Sequence[FaultRule]:
+    return [FaultRule(id=nth, fault=fault, until=None) for nth, fault in enumerate(faults)]
+
+
+def chosen(faults: Sequence[FaultRule], request: Request = STATE) -> FaultKind | None:
+    fault = choose(faults, request, NOON, Random(1)).fault
+    return fault.kind if fault else None
+
+
+def test_without_rules_nothing_befalls_a_request() -> None:
+    assert choose((), STATE, NOON, Random(1)) == Choice()
+
+
+def test_a_rule_holds_for_its_path_only() -> None:
+    only_feed = rules(Fault(kind=FaultKind.DROP, path="/commentary/"))
+
+    assert chosen(only_feed, FEED) is FaultKind.DROP
+    assert chosen(only_feed, STATE) is None
+
+
+def test_a_rule_holds_for_its_match_only_by_query_or_body() -> None:
+    this, other = rules(Fault(kind=FaultKind.DROP, match="11AB")), rules(Fault(kind=FaultKind.DROP, match="11CD"))
+
+    assert [chosen(this, request) for request in (STATE, FEED)] == [FaultKind.DROP, FaultKind.DROP]
+    assert [chosen(other, request) for request in (STATE, FEED)] == [None, None]
+
+
+def test_what_is_left_out_of_the_list_befalls_the_list_alone() -> None:
+    lists = [
+        Request(method="GET", path=path) for path in ("/api/v3/getLiveMatches", "/api/v1/sport/football/events/live")
+    ]
+    names = Request(method="POST", path="/mapping/getHomeMapData", body=b'{"p":[]}')
+
+    for unlisted in (rules(Fault(kind=FaultKind.UNLISTED, match="11AB")), rules(Fault(kind=FaultKind.UNLISTED))):
+        assert [chosen(unlisted, request) for request in lists] == [FaultKind.UNLISTED] * 2
+        assert [chosen(unlisted, request) for request in (STATE, FEED, names)] == [None] * 3
+
+
+def test_a_rule_hits_its_share_of_requests() -> None:
+    third = rules(Fault(kind=FaultKind.RESET, share=0.3))
+    dice = Random(1)
+
+    hits = sum(choose(third, STATE, NOON, dice).fault is not None for _ in range(2000))
+
+    assert 500 < hits < 700
+
+
+def test_a_rule_ends_when_its_time_is_over() -> None:
+    book = FaultBook(seed=1)
+    book.add(Fault(kind=FaultKind.HTML, valid_seconds=5), NOON)
+
+    assert book.choose(STATE, NOON + timedelta(seconds=4.9)).fault is not None
+    assert book.choose(STATE, NOON + timedelta(seconds=5)).fault is None
+
+
+def test_delays_add_up_and_the_first_other_fault_wins() -> None:
+    choice = choose(
+        rules(
+            Fault(kind=FaultKind.LATENCY, seconds=1),
+            Fault(kind=FaultKind.STATUS, status=429),
+            Fault(kind=FaultKind.LATENCY, seconds=0.5, jitter_seconds=0.5),
+            Fault(kind=FaultKind.DROP),
+        ),
+        STATE,
+        NOON,
+        Random(1),
+    )
+
+    assert 1.5 <= choice.delay_seconds <= 2
+    assert choice.fault == Fault(kind=FaultKind.STATUS, status=429)
+
+
+def test_rules_can_be_taken_away() -> None:
+    book = FaultBook(seed=1)
+    first = book.add(Fault(kind=FaultKind.DROP), NOON)
+    second = book.add(Fault(kind=FaultKind.RESET), NOON)
+
+    book.remove(first.id)
+    kept = book.rules
+    book.clear()
+
+    assert (kept, book.rules) == ([second], [])
+
+
+def test_taking_away_a_rule_that_is_not_there_says_which_are() -> None:
+    book = FaultBook(seed=1)
+
+    with pytest.raises(UsageError, match="there is no fault 7: none is in force"):
+        book.remove(7)
+    book.add(Fault(kind=FaultKind.DROP), NOON)
+    with pytest.raises(UsageError, match="there is no fault 7: in force are 1"):
+        book.remove(7)
+
+    assert len(book.rules) == 1
+
+
+def test_faults_are_read_one_or_many() -> None:
+    drop = Fault(kind=FaultKind.DROP, share=0.5)
+
+    assert read_faults(b'{"kind":"drop","share":0.5}') == [drop]
+    assert read_faults(b'[{"kind":"drop","share":0.5}]') == [drop]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b'{"kind":"flood"}',
+        b'{"kind":"drop","share":2}',
+        b'{"kind":"drop","shre":1}',
+        b"7",
+        b'[{"kind":"drop"},{"kind":"renamed"}]',
+    ],
+)
+def test_what_is_no_fault_is_a_sentence(body: bytes) -> None:
+    with pytest.raises(UsageError, match="this is no fault"):
+        read_faults(body)
