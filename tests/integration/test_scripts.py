@@ -15,7 +15,7 @@ PROGRAMS = ("openssl", "strace", "promtool", "Xvfb", "faketime")
 STUB = """\
 #!/bin/bash
 case "$*" in
-"-m pytest"* | "-m bench"* | *install*) echo "${0##*/} $*" >>"$SAID" ;;
+"-m pytest"* | "-m tests"* | "-m bench"* | *install*) echo "${0##*/} $*" >>"$SAID" ;;
 "- "*) echo "$MISSING" ;;
 "-u") echo 0 ;;
 esac
@@ -23,6 +23,12 @@ case "$*" in
 *"$INTERRUPTED"*)
     trap 'exit 2' INT
     kill -INT 0
+    ;;
+esac
+case "$*" in
+"-m tests"*"$FAILING"*)
+    echo "$FAILING" >>"$3"
+    exit 1
     ;;
 esac
 """
@@ -42,32 +48,58 @@ def clone(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(clone: Path, script: str, *words: str, missing: str = "", interrupted: str = "never") -> tuple[int, list[str]]:
-    """Return a script's exit code, and what it has started."""
+def run(
+    clone: Path,
+    script: str,
+    *words: str,
+    missing: str = "",
+    interrupted: str = "never",
+    failing: str = "never",
+) -> tuple[int, list[str], str]:
+    """Return a script's exit code, what it has started, and what it printed."""
     said = clone / "said"
     environ = {
         "PATH": f"{clone}/bin:{os.environ['PATH']}",
         "SAID": str(said),
         "MISSING": missing,
         "INTERRUPTED": interrupted,
+        "FAILING": failing,
     }
     ended = subprocess.run(
-        [clone / "scripts" / script, *words], env=environ, start_new_session=True, timeout=50, capture_output=True
+        [clone / "scripts" / script, *words],
+        env=environ,
+        start_new_session=True,
+        timeout=50,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     lines = said.read_text().splitlines() if said.exists() else []
-    return ended.returncode, [line for line in lines if "-m pip" not in line]
+    return ended.returncode, [line for line in lines if "-m pip" not in line], ended.stdout
 
 
 def test_all_tests_are_three_suites(clone: Path) -> None:
-    code, said = run(clone, "test")
+    code, said, _ = run(clone, "test")
 
-    assert (code, len(said)) == (0, 3)
-    assert all(line.startswith("python -m pytest") for line in said)
+    assert code == 0
+    assert [line.split()[2] for line in said] == ["pytest", "tests.repeat_failed", "tests.repeat_failed"]
+
+
+def test_a_failed_suite_fails_the_run_after_the_others_and_flaky_tests_are_listed_last(clone: Path) -> None:
+    code, said, printed = run(clone, "test", failing="tests/chaos")
+
+    assert (code, len(said)) == (1, 3)
+    assert printed.splitlines()[-2:] == ["flaky: tests/chaos", "flaky: tests/chaos"]
+
+
+def test_named_tests_are_never_repeated(clone: Path) -> None:
+    _, said, _ = run(clone, "test", "tests/chaos", "-k", "kill")
+
+    assert said == ["python -m pytest tests/chaos -k kill"]
 
 
 @pytest.mark.parametrize("missing", ["", "chromium"])
 def test_ctrl_c_ends_a_script_and_starts_nothing_more(clone: Path, missing: str) -> None:
-    code, said = run(clone, "test", missing=missing, interrupted="-q -y" if missing else "-n auto")
+    code, said, _ = run(clone, "test", missing=missing, interrupted="-q -y" if missing else "-n auto")
 
     assert code == 128 + signal.SIGINT
     assert len(said) == 1
@@ -88,7 +120,7 @@ def test_ctrl_c_ends_a_script_and_starts_nothing_more(clone: Path, missing: str)
 def test_a_script_brings_the_browser_that_it_needs(
     clone: Path, script: str, words: tuple[str, ...], is_brought: bool
 ) -> None:
-    code, said = run(clone, script, *words, missing="chromium-headless-shell")
+    code, said, _ = run(clone, script, *words, missing="chromium-headless-shell")
 
     assert code == 0
     assert [line.split()[-1] for line in said[:-1]] == ["chromium-headless-shell"] * is_brought
