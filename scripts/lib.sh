@@ -69,7 +69,7 @@ is_set_up() { [ "$(cat "$VENV/.longstop-$1" 2>/dev/null)" = "$(fingerprint "$1")
 
 pip_install() { "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
 
-# Everything that the product (run) or its developers (dev, which includes run) need from Python.
+# Everything that the product (run) or its developers (dev: also what drives a browser) need from Python.
 set_up() { # run|dev
     exec 9<pyproject.toml
     flock 9 # two scripts at once on a fresh clone: the second waits for the first
@@ -130,8 +130,9 @@ need_packages() { # package …
     say "Something here will have to go without; to have all of it: sudo apt-get install $*"
 }
 
-# The browser of the suites; whoever has named one of his own means that one.
+# The browser of the suites, and the packages that drive it; with BROWSER_EXECUTABLE set, that one is used.
 need_browser() {
+    set_up dev
     [ -n "${BROWSER_EXECUTABLE:-}" ] && return
     # shellcheck disable=SC2046 # one word for each package
     need_packages $(missing_browsers shell=chromium-headless-shell)

@@ -20,6 +20,7 @@ from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import LADDER, BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
+from longstop.fetching.browser.extra import INSTALL, missing_packages
 from longstop.fetching.browser.scratch import open_scratch
 from longstop.settings import PARENT_FD_VARIABLE, read_settings
 from longstop.storage.directory import DataDirectory
@@ -186,10 +187,15 @@ def check(options: StageOptions) -> None:
     if wanted and (holder := listener_on("127.0.0.1", wanted)):
         raise UsageError(f"port {wanted} is taken by {holder}: name another with --port, or leave it out")
     if options.browser != _BY_HTTP and not set(options.sites) <= set(options.by_http):
-        _need_chromium(BrowserKind(options.browser), {**os.environ, **options.settings})
+        _need_browser(BrowserKind(options.browser), {**os.environ, **options.settings})
 
 
-def _need_chromium(kind: BrowserKind, environ: Mapping[str, str]) -> None:
+def _need_browser(kind: BrowserKind, environ: Mapping[str, str]) -> None:
+    if missing := missing_packages():
+        raise UsageError(
+            f"packages are missing: {', '.join(missing)}. Without them no browser can be used. Run {INSTALL}, or leave "
+            "out --browser"
+        )
     if find_chromium(kind, read_settings(environ).scraper.browser.executable, environ) is None:
         raise UsageError(f"there is no Chromium for a browser of the kind {kind}: ask longstop doctor")
 

@@ -13,6 +13,7 @@ from longstop.doctor.base import NO_SITE, Check, skipped
 from longstop.doctor.machine import Remedy
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
+from longstop.fetching.browser.extra import missing_packages
 from longstop.settings import Settings
 
 #: What nobody can look at who does not know the settings.
@@ -63,8 +64,11 @@ def _browsers(
     paths = {kind: Path(named) if named else find_chromium(kind, "", environ) for kind in machine.BROWSER_PACKAGES}
     starts = measure.browser_starts(paths, environ)
     return [
-        machine.check_chromium(kind, starts[kind], remedy, is_needed=kind in wanted, is_root=remedy.is_root)
-        for kind in machine.BROWSER_PACKAGES
+        machine.check_browser_packages(missing_packages(), remedy, is_needed=bool(wanted)),
+        *(
+            machine.check_chromium(kind, starts[kind], remedy, is_needed=kind in wanted, is_root=remedy.is_root)
+            for kind in machine.BROWSER_PACKAGES
+        ),
     ]
 
 

@@ -1,9 +1,12 @@
 """Checks of the machine: what was measured goes in, a verdict comes out."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from longstop.doctor.base import Check, Verdict, judged
 from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.extra import INSTALL, PACKAGES
 
 OLDEST_PYTHON = (3, 11)
 #: The wall clock cannot be before the day on which this was written.
@@ -50,7 +53,7 @@ class Remedy(Struct, frozen=True):
     is_root: bool
     #: Whether packages come from Debian or Ubuntu.
     has_apt: bool
-    #: The Python that runs us, and which has Playwright.
+    #: The Python that runs us.
     python: str
 
     def for_program(self, package: str) -> str:
@@ -131,6 +134,16 @@ def check_space(place: str, free_bytes: int) -> Check:
         f"free {LEAST_SPACE_BYTES / 1e9:,.0f} GB, or choose another directory with LONGSTOP_DATA",
         is_good=free_bytes >= LEAST_SPACE_BYTES,
     )
+
+
+def check_browser_packages(missing: Sequence[str], remedy: Remedy, *, is_needed: bool) -> Check:
+    """Judge whether the extra for browsers is installed; who reads sites by HTTP only needs none of it."""
+    name = "browser, packages"
+    if not missing:
+        return Check(name=name, verdict=Verdict.OK, found=", ".join(PACKAGES), is_needed=is_needed)
+    found = f"{', '.join(missing)} missing; needed for sites that are read by a browser"
+    advice = f"run {remedy.python} -m {INSTALL}"
+    return Check(name=name, verdict=Verdict.MISSING, found=found, advice=advice, is_needed=is_needed)
 
 
 def check_chromium(

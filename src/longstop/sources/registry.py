@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, Validat
 from longstop.config_file import Group, Wanted, Whole, parse_yaml, read_text, say_problems, suggest
 from longstop.errors import LongstopError, SettingsError
 from longstop.fetching.browser.base import LADDER, BrowserKind, Mode
+from longstop.fetching.browser.extra import INSTALL, missing_packages
 from longstop.model.match import Sport
 from longstop.sources.base import Source, SourceConfig
 
@@ -72,12 +73,19 @@ def load_sources(path: Path) -> tuple[SourceConfig, ...]:
 
 
 def enabled_sources(path: Path) -> tuple[SourceConfig, ...]:
-    """Return the sites that may be read; none at all is a mistake, and worth a sentence."""
+    """Return the sites that may be read; none at all, or one that cannot be read here, is a mistake."""
     enabled = tuple(config for config in load_sources(path) if config.enabled)
     if not enabled:
         raise SettingsError(
             f"no source is enabled in {path}: write who gave leave to read a site into its permission and set "
             "enabled: true, or try longstop demo"
+        )
+    browsed = [config.domain_id for config in enabled if config.browser]
+    missing = missing_packages() if browsed else []
+    if missing:
+        raise SettingsError(
+            f"source {browsed[0]} of {path} is read by a browser, but packages are missing: {', '.join(missing)}. "
+            f"Without them no page can be opened. Run {INSTALL}, or write browser: none if the site answers without one"
         )
     return enabled
 

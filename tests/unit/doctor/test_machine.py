@@ -11,6 +11,7 @@ from longstop.doctor.machine import (
     Moment,
     Program,
     Remedy,
+    check_browser_packages,
     check_chromium,
     check_clock,
     check_fetching,
@@ -133,3 +134,15 @@ def test_who_starts_a_browser_as_root_is_told_that_its_sandbox_is_off() -> None:
     check = check_chromium(BrowserKind.SHELL, start, ROOT, is_needed=False, is_root=True)
 
     assert check.found == "/usr/bin/chromium starts, as root without its sandbox"
+
+
+@pytest.mark.parametrize("is_needed", [True, False])
+def test_a_missing_extra_is_in_the_way_if_a_site_is_read_by_a_browser(is_needed: bool) -> None:
+    there = check_browser_packages([], USER, is_needed=is_needed)
+    missing = check_browser_packages(["playwright"], USER, is_needed=is_needed)
+
+    assert (there.verdict, there.advice) == (Verdict.OK, "")
+    assert missing.verdict is Verdict.MISSING
+    assert missing.is_in_the_way is is_needed
+    assert missing.found.startswith("playwright missing")
+    assert missing.advice == "run /venv/bin/python -m pip install 'longstop[browser]'"

@@ -1,8 +1,10 @@
 """The registry: what `sources.yaml` may say, and who is found for it."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from longstop.config_file import parse_yaml
@@ -10,7 +12,7 @@ from longstop.errors import SettingsError
 from longstop.fetching.base import FetchRequest
 from longstop.model.match import Sport
 from longstop.sources.base import Ask, Reading, SourceConfig
-from longstop.sources.registry import load_sources, make_source, parse_sources
+from longstop.sources.registry import enabled_sources, load_sources, make_source, parse_sources
 
 SHIPPED = Path(__file__).parents[3] / "config" / "sources.yaml"
 THIS = "tests.unit.sources.test_registry"
@@ -153,6 +155,27 @@ def test_an_empty_file_describes_no_site() -> None:
 def test_a_missing_file_is_named_with_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="into LONGSTOP_SOURCES"):
         load_sources(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("package", ["playwright", "playwright_stealth"])
+def test_without_its_packages_no_browser_may_be_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    file = tmp_path / "sources.yaml"
+    plain, browsed = entry(domain_id="plain"), entry(domain_id="browsed", browser="shell")
+    monkeypatch.setitem(sys.modules, package, None)
+
+    file.write_bytes(msgspec.json.encode({"sources": [plain, {**browsed, "enabled": False}]}))
+    enabled = enabled_sources(file)
+    file.write_bytes(msgspec.json.encode({"sources": [plain, browsed]}))
+    with pytest.raises(SettingsError) as caught:
+        enabled_sources(file)
+
+    assert [each.domain_id for each in enabled] == ["plain"]
+    assert str(caught.value) == (
+        f"source browsed of {file} is read by a browser, but packages are missing: {package}. Without them no page can "
+        "be opened. Run pip install 'longstop[browser]', or write browser: none if the site answers without one"
+    )
 
 
 @pytest.mark.req("MON-6")

@@ -1,10 +1,9 @@
 """Which Chromium is started, and with which arguments."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
-
-import playwright
 
 from longstop.fetching.browser.base import BrowserKind
 
@@ -22,9 +21,8 @@ _DOWNLOADED = {
     BrowserKind.HEADLESS: "chromium-*/chrome-linux*/chrome",
     BrowserKind.HEADED: "chromium-*/chrome-linux*/chrome",
 }
-#: The value of its variable with which Playwright keeps them inside its own package, and where that is.
+#: The value of its variable with which Playwright keeps them inside its own package.
 _INSIDE = "0"
-_INSIDE_PLAYWRIGHT = Path(playwright.__file__).parent / "driver/package/.local-browsers"
 
 _ALWAYS = (
     "--disable-background-networking",
@@ -99,17 +97,24 @@ def _installed(kind: BrowserKind, environment: Mapping[str, str]) -> Iterator[Pa
         if found:
             yield Path(found)
     place = _downloads(environment)
+    if place is None:
+        return
     programs = (path for path in place.glob(_DOWNLOADED[kind]) if path.is_file())
     yield from sorted(programs, key=lambda path: _revision(path.relative_to(place)), reverse=True)
 
 
-def _downloads(environment: Mapping[str, str]) -> Path:
-    """Return where `playwright install` puts its browsers, by the variables that it goes by."""
+def _downloads(environment: Mapping[str, str]) -> Path | None:
+    """Return where `playwright install` puts its browsers, by the variables that it goes by; `None` for nowhere."""
     named = environment.get("PLAYWRIGHT_BROWSERS_PATH")
     if named:
-        return _INSIDE_PLAYWRIGHT if named == _INSIDE else Path(named)
+        return _inside_playwright() if named == _INSIDE else Path(named)
     home = Path(environment.get("HOME") or Path.home())
     return Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "ms-playwright"
+
+
+def _inside_playwright() -> Path | None:
+    package = find_spec("playwright")
+    return Path(package.origin).parent / "driver/package/.local-browsers" if package and package.origin else None
 
 
 def _revision(path: Path) -> int:

@@ -1,5 +1,7 @@
 """Which Chromium is started, and with which arguments."""
 
+import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -95,14 +97,21 @@ def test_of_playwrights_own_the_newest_by_number_is_taken(bare: Path) -> None:
 
 def test_playwrights_own_are_looked_for_where_its_variables_say(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inside = "chromium_headless_shell-1200/chrome-linux/headless_shell"
-    monkeypatch.setattr(chromium, "_INSIDE_PLAYWRIGHT", bare / "package")
+    package = ModuleSpec("playwright", None, origin=str(bare / "package/__init__.py"))
+    monkeypatch.setattr(chromium, "find_spec", {"playwright": package}.get)
     home = _put(bare / ".cache/ms-playwright" / inside)
     cache = _put(bare / "cache/ms-playwright" / inside)
     named = _put(bare / "browsers" / inside)
-    within = _put(bare / "package" / inside)
+    within = _put(bare / "package/driver/package/.local-browsers" / inside)
     is_cached = {"XDG_CACHE_HOME": str(bare / "cache")}
 
     assert _find(bare) == home
     assert _find(bare, **is_cached) == cache
     assert _find(bare, PLAYWRIGHT_BROWSERS_PATH=str(bare / "browsers"), **is_cached) == named
     assert _find(bare, PLAYWRIGHT_BROWSERS_PATH="0", **is_cached) == within
+
+
+def test_without_playwright_nothing_is_looked_for_inside_it(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "playwright", None)
+
+    assert _find(bare, PLAYWRIGHT_BROWSERS_PATH="0") is None
