@@ -36,8 +36,8 @@ def mutated(mutant: Mutant) -> str:
     return text.replace(mutant.old, mutant.new)
 
 
-def broken_rule(name: str, file: str, old: str, new: str, tested_by: str | None = None) -> Mutant:
-    """Return a mutant of a pure rule: the unit test of its module must notice, or that of the module named."""
-    package, _, module = (tested_by or file).partition("/")
+def broken_rule(name: str, file: str, old: str, new: str) -> Mutant:
+    """Return a mutant of a pure rule: the unit test of its module must notice."""
+    package, _, module = file.partition("/")
     command = (*PYTEST, f"tests/unit/{package}/test_{module}")
     return Mutant(name=name, file=file, old=old, new=new, hunters=(("rules", command),))

@@ -2,8 +2,8 @@
 
 from bench.mutant import broken_rule
 
-_BREAKER, _COUNTING, _TARGETS = "resilience/breaker.py", "resilience/counting.py", "resilience/targets.py"
-_RETRY, _TIMEOUTS, _TAXONOMY = "resilience/retry.py", "resilience/timeouts.py", "resilience/taxonomy.py"
+_BREAKER, _RETRY = "resilience/breaker.py", "resilience/retry.py"
+_TIMEOUTS, _TAXONOMY = "resilience/timeouts.py", "resilience/taxonomy.py"
 _MATCH = "model/match.py"
 
 
@@ -46,46 +46,43 @@ _BREAKERS = (
     broken_rule("an open breaker never rests", _BREAKER, "now >= self._opens_until", "False"),
     broken_rule(
         "a success does not end a row of failures",
-        _COUNTING,
+        _BREAKER,
         "        self._failed_at.clear()",
         "        pass",
-        tested_by=_BREAKER,
     ),
     broken_rule(
         "a share is judged by a few attempts",
-        _COUNTING,
+        _BREAKER,
         "attempts < self._rule.min_attempts or failures",
         "failures",
-        tested_by=_BREAKER,
     ),
     broken_rule(
         "a share never forgets",
-        _COUNTING,
+        _BREAKER,
         "if each.number > newest.number - SLICES]",
         "]",
-        tested_by=_BREAKER,
     ),
     broken_rule(
         "a canary that failed keeps its place",
-        _TARGETS,
+        _BREAKER,
         "        self.release(leave, now)\n        return ()\n",
         "        return ()\n",
     ),
     broken_rule(
         "a canary wakes its own host only",
-        _TARGETS,
+        _BREAKER,
         "            woken = self._moved(host, breaker.half_open(now), now)",
         "            woken = self._moved(host, breaker.half_open(now), now) if host == canarys_host else ()",
     ),
     broken_rule(
         "as many canaries as requests",
-        _TARGETS,
+        _BREAKER,
         "self._canary is None and now >= self._canary_due_at",
         "True",
     ),
     broken_rule(
         "the last wish for rest counts, not the longest",
-        _TARGETS,
+        _BREAKER,
         "max(self._until, now + seconds)",
         "now + seconds",
     ),

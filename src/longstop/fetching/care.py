@@ -9,9 +9,8 @@ from longstop.fetching.base import Fetcher
 from longstop.fetching.circuit import Resting, TargetCircuit, host_of
 from longstop.fetching.guards import Deadline, FetchPolicy, ListedHosts, NamedErrors, SomeBody
 from longstop.fetching.retrying import Retrying
-from longstop.resilience.breaker import BreakerPolicy, target_policy
+from longstop.resilience.breaker import BreakerPolicy, Rest, Targets, target_policy
 from longstop.resilience.retry import RetryBudget, RetryPolicy, policies
-from longstop.resilience.targets import Rest, Targets
 from longstop.resilience.timeouts import AdaptiveTimeouts, Timeouts
 from longstop.telemetry.bus import Bus
 

@@ -7,8 +7,8 @@ from longstop.clock import Clock
 from longstop.errors import CircuitOpen, FetchError
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.fetching.guards import Around
+from longstop.resilience.breaker import Move, Pass, Rest, Targets
 from longstop.resilience.retry import asked_rest
-from longstop.resilience.targets import Move, Pass, Rest, Targets
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.resilience.timeouts import AdaptiveTimeouts
 from longstop.telemetry.breakers import tell_breaker

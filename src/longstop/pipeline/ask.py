@@ -8,7 +8,7 @@ from longstop.errors import PageNotFound, SourceError
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.model.match import Priority, Sport
 from longstop.pipeline.effort import Effort
-from longstop.resilience.attempt import AttemptState
+from longstop.resilience.taxonomy import AttemptState
 from longstop.sources.base import (
     Ask,
     Board,

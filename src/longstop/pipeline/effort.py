@@ -2,8 +2,7 @@
 
 from longstop.errors import SourceError
 from longstop.fetching.base import Page
-from longstop.resilience.attempt import AttemptState, step
-from longstop.resilience.taxonomy import FailureKind, kind_of
+from longstop.resilience.taxonomy import AttemptState, FailureKind, kind_of, step
 
 
 class Effort:

@@ -34,7 +34,7 @@ from longstop.pipeline.normalise import normalise, status_of, title_of
 from longstop.pipeline.state import MatchState
 from longstop.pipeline.validate import validate_scorecard
 from longstop.pipeline.walk import look
-from longstop.resilience.attempt import AttemptState
+from longstop.resilience.taxonomy import AttemptState
 from longstop.sources.base import Board, DrawnBoard, Names, Scorecard
 from longstop.storage.base import Finding, FindingKind, MatchStore, Receipt
 from longstop.telemetry.bus import Bus

@@ -1,14 +1,104 @@
-"""A breaker leaves alone what keeps failing, and tries it again with care. One engine; policies make its instances."""
+"""Breakers stop asking what keeps failing, and try it again with care.
 
+From the bottom up: when failures are too many, the breaker of one thing, and the breakers of one source's hosts with
+the rest that the site has asked for. Nothing here grows with the traffic, and every moment is monotonic and comes from
+the caller.
+"""
+
+from collections import deque
 from enum import StrEnum
+from typing import Protocol
 
 from msgspec import Struct
 
 from longstop.errors import IllegalTransition
-from longstop.resilience.counting import Consecutive, Share
 
+#: A share is counted in this many slices of its window, so that a busy site costs no more memory than a quiet one.
+SLICES = 20
 #: However many good answers it takes to close, no more than these are awaited at one time.
 MAX_TARGET_PROBES = 5
+
+
+class Count(Protocol):
+    """What a rule remembers of what happened."""
+
+    def succeed(self, now: float) -> None: ...
+
+    def fail(self, now: float) -> str | None:
+        """Count a failure; return why that is one too many, or `None`."""
+        ...
+
+
+class Consecutive(Struct, frozen=True, kw_only=True):
+    """So many failures with no success between them."""
+
+    threshold: int
+    #: How far the first and the last of them may lie apart; `None` for any distance.
+    within_seconds: float | None = None
+
+    def count(self) -> Count:
+        return _Streak(self)
+
+
+class Share(Struct, frozen=True, kw_only=True):
+    """Too large a share of all attempts within a window that moves along."""
+
+    window_seconds: float
+    #: Fewer than these say nothing.
+    min_attempts: int
+    share: float
+
+    def count(self) -> Count:
+        return _Slices(self)
+
+
+class _Streak:
+    def __init__(self, rule: Consecutive) -> None:
+        self._rule = rule
+        self._failed_at: deque[float] = deque(maxlen=rule.threshold)
+
+    def succeed(self, now: float) -> None:
+        self._failed_at.clear()
+
+    def fail(self, now: float) -> str | None:
+        self._failed_at.append(now)
+        threshold, within = self._rule.threshold, self._rule.within_seconds
+        if len(self._failed_at) < threshold or (within is not None and now - self._failed_at[0] > within):
+            return None
+        return f"{threshold} failures in a row"
+
+
+class _Slice:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.attempts = 0
+        self.failures = 0
+
+
+class _Slices:
+    def __init__(self, rule: Share) -> None:
+        self._rule = rule
+        self._slices: deque[_Slice] = deque(maxlen=SLICES)
+
+    def succeed(self, now: float) -> None:
+        self._slice(now).attempts += 1
+
+    def fail(self, now: float) -> str | None:
+        newest = self._slice(now)
+        newest.attempts += 1
+        newest.failures += 1
+        counted = [each for each in self._slices if each.number > newest.number - SLICES]
+        attempts = sum(each.attempts for each in counted)
+        failures = sum(each.failures for each in counted)
+        if attempts < self._rule.min_attempts or failures < self._rule.share * attempts:
+            return None
+        return f"{failures} of {attempts} attempts failed within {self._rule.window_seconds:g} s"
+
+    def _slice(self, now: float) -> _Slice:
+        number = int(now * SLICES // self._rule.window_seconds)
+        if not self._slices or self._slices[-1].number != number:
+            self._slices.append(_Slice(number))
+        return self._slices[-1]
 
 
 class BreakerState(StrEnum):
@@ -191,3 +281,121 @@ class Breaker:
         self._generation += 1
         self._probes.clear()
         self._successes = 0
+
+
+class Move(Struct, frozen=True, kw_only=True):
+    """What became of the breaker of one host."""
+
+    host: str
+    transition: Transition
+
+
+class Pass(Struct, frozen=True, kw_only=True):
+    """Leave to ask a host once, and what asking for it moved."""
+
+    host: str
+    #: `None` for the canary, which goes where nobody else may.
+    permit: Permit | None = None
+    moves: tuple[Move, ...] = ()
+    #: Whether it is a canary's or a probe's: then a failure says only what is known.
+    is_trial: bool = False
+
+
+class Targets:
+    """Decides whether a host may be asked. Every moment is monotonic and comes from the caller.
+
+    While a host is left alone, the next request that comes along after `canary_seconds` goes to it all the same. When
+    it comes back well, the way to the site is open again: all hosts are tried, not only this one.
+    """
+
+    def __init__(self, policy: BreakerPolicy, canary_seconds: float) -> None:
+        self._policy = policy
+        self._canary_seconds = canary_seconds
+        self._breakers: dict[str, Breaker] = {}
+        self._canary_due_at = 0.0
+        self._canary: Pass | None = None
+
+    @property
+    def rejected(self) -> int:
+        """How many requests were ever turned away."""
+        return sum(breaker.rejected for breaker in self._breakers.values())
+
+    def open_hosts(self, now: float) -> tuple[str, ...]:
+        return tuple(host for host, each in self._breakers.items() if each.state(now) is BreakerState.OPEN)
+
+    def remaining(self, host: str, now: float) -> float:
+        """Return the seconds until a host may be tried again; 0 when that is now."""
+        return self._breakers[host].remaining(now) if host in self._breakers else 0.0
+
+    def enter(self, host: str, now: float) -> Pass | None:
+        """Return leave to ask, or `None`: turned away, and counted."""
+        breaker = self._breakers.setdefault(host, Breaker(self._policy))
+        if breaker.state(now) is BreakerState.OPEN and self._canary is None and now >= self._canary_due_at:
+            self._canary_due_at = now + self._canary_seconds
+            self._canary = Pass(host=host, is_trial=True)
+            return self._canary
+        permit = breaker.permit(now)
+        if permit is None:
+            return None
+        is_trial = breaker.state(now) is not BreakerState.CLOSED
+        return Pass(host=host, permit=permit, moves=self._moved(host, permit.transition, now), is_trial=is_trial)
+
+    def succeed(self, leave: Pass, now: float, seconds: float) -> tuple[Move, ...]:
+        """Take note of an answer; return what that moved."""
+        if leave.permit is not None:
+            return self._moved(leave.host, self._breakers[leave.host].succeed(leave.permit, now, seconds), now)
+        self.release(leave, now)
+        return () if self._policy.is_slow(seconds) else self._wake(leave.host, now, seconds)
+
+    def fail(self, leave: Pass, now: float) -> tuple[Move, ...]:
+        """Take note of a failure; return what that moved. A canary's says only what is known."""
+        if leave.permit is not None:
+            return self._moved(leave.host, self._breakers[leave.host].fail(leave.permit, now), now)
+        self.release(leave, now)
+        return ()
+
+    def release(self, leave: Pass, now: float) -> None:
+        """Give back leave of which there is nothing to say; after `succeed` or `fail` this does nothing."""
+        if leave.permit is not None:
+            self._breakers[leave.host].release(leave.permit, now)
+        elif leave is self._canary:
+            self._canary = None
+
+    def _wake(self, canarys_host: str, now: float, seconds: float) -> tuple[Move, ...]:
+        """Let all hosts be tried; to its own the canary was the first good answer."""
+        moves: list[Move] = []
+        for host, breaker in self._breakers.items():
+            woken = self._moved(host, breaker.half_open(now), now)
+            moves += woken
+            permit = breaker.permit(now) if woken and host == canarys_host else None
+            if permit is not None:
+                moves += self._moved(host, breaker.succeed(permit, now, seconds), now)
+        return tuple(moves)
+
+    def _moved(self, host: str, transition: Transition | None, now: float) -> tuple[Move, ...]:
+        if transition is None:
+            return ()
+        if transition.to is BreakerState.OPEN and now >= self._canary_due_at:
+            self._canary_due_at = now + self._canary_seconds
+        return (Move(host=host, transition=transition),)
+
+
+class Rest:
+    """For how long the site has asked to be left alone; the longest wish counts, for all."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+        #: How many requests were ever turned away.
+        self.rejected = 0
+
+    def ask(self, seconds: float, now: float) -> None:
+        """Take note of a wish."""
+        self._until = max(self._until, now + seconds)
+
+    def hold(self, now: float) -> float:
+        """Return for how long one who comes now is held back, and count it; 0 when the site may be asked."""
+        self.rejected += now < self._until
+        return self.remaining(now)
+
+    def remaining(self, now: float) -> float:
+        return max(0.0, self._until - now)

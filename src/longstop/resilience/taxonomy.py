@@ -1,4 +1,7 @@
-"""What an error means for what we do next: one table, read from the particular to the general."""
+"""What an error means for what we do next, and the state in which it ends an attempt to read a match.
+
+The errors stand in one table, read from the particular to the general; an attempt is a state machine.
+"""
 
 from enum import StrEnum
 
@@ -15,6 +18,7 @@ from longstop.errors import (
     FetchError,
     FetchTimeout,
     ForbiddenTarget,
+    IllegalTransition,
     ImpossibleObservation,
     LayoutChanged,
     LayoutHeld,
@@ -102,3 +106,53 @@ def meaning_of(error: Exception) -> Meaning:
 
 def kind_of(error: Exception) -> FailureKind:
     return meaning_of(error).kind
+
+
+class AttemptState(StrEnum):
+    INIT = "init"
+    BROWSER_READY = "browser_ready"
+    NAVIGATING = "navigating"
+    #: Asked, and waiting for the answer that matters.
+    INTERCEPTING = "intercepting"
+    CAPTURED = "captured"
+    VALIDATED = "validated"
+    PERSISTED = "persisted"
+    DONE = "done"
+    #: Asking again may help.
+    SOFT_FAIL = "soft_fail"
+    HARD_FAIL = "hard_fail"
+    #: Nobody was asked.
+    CIRCUIT_OPEN = "circuit_open"
+
+
+_FAILURES = frozenset({AttemptState.SOFT_FAIL, AttemptState.HARD_FAIL})
+#: Over HTTP there is no browser to make ready and nothing to navigate, hence INIT → INTERCEPTING. A look takes several
+#: pages, hence CAPTURED → INTERCEPTING; and what brings nothing new has nothing to persist, hence VALIDATED → DONE.
+TRANSITIONS: dict[AttemptState, frozenset[AttemptState]] = {
+    AttemptState.INIT: _FAILURES | {AttemptState.BROWSER_READY, AttemptState.INTERCEPTING, AttemptState.CIRCUIT_OPEN},
+    AttemptState.BROWSER_READY: _FAILURES | {AttemptState.NAVIGATING},
+    AttemptState.NAVIGATING: _FAILURES | {AttemptState.INTERCEPTING},
+    AttemptState.INTERCEPTING: _FAILURES | {AttemptState.CAPTURED, AttemptState.CIRCUIT_OPEN},
+    AttemptState.CAPTURED: _FAILURES | {AttemptState.INTERCEPTING, AttemptState.VALIDATED},
+    AttemptState.VALIDATED: _FAILURES | {AttemptState.PERSISTED, AttemptState.DONE},
+    AttemptState.PERSISTED: frozenset({AttemptState.DONE}),
+    AttemptState.DONE: frozenset(),
+    AttemptState.SOFT_FAIL: frozenset(),
+    AttemptState.HARD_FAIL: frozenset(),
+    AttemptState.CIRCUIT_OPEN: frozenset(),
+}
+
+
+def step(current: AttemptState, to: AttemptState) -> AttemptState:
+    """Return the new state, or raise: a step that is not in the table is a bug."""
+    if to not in TRANSITIONS[current]:
+        raise IllegalTransition(f"an attempt cannot go from {current} to {to}")
+    return to
+
+
+def end_of(reached: AttemptState, error: Exception) -> AttemptState:
+    """Return the state in which an error ends an attempt that had come so far."""
+    meaning = meaning_of(error)
+    if meaning.kind is FailureKind.HELD:
+        return step(reached, AttemptState.CIRCUIT_OPEN)
+    return step(reached, AttemptState.SOFT_FAIL if meaning.is_soft else AttemptState.HARD_FAIL)

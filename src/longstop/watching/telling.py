@@ -6,8 +6,8 @@ from longstop.clock import to_iso
 from longstop.errors import SourceError
 from longstop.model.match import Phase
 from longstop.pipeline.held import HeldMatch
-from longstop.resilience.attempt import AttemptState, end_of
 from longstop.resilience.breaker import Transition
+from longstop.resilience.taxonomy import AttemptState, end_of
 from longstop.storage.base import Finding, MatchRow, Receipt
 from longstop.telemetry.breakers import tell_breaker
 from longstop.telemetry.bus import Bus

@@ -21,9 +21,8 @@ from longstop.model.match import TRANSITIONS, MonitoringRecord, Phase, SyncState
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.held import HeldMatch
 from longstop.pipeline.road import Looked, MatchRoad
-from longstop.resilience.attempt import AttemptState
 from longstop.resilience.breaker import Permit
-from longstop.resilience.taxonomy import FailureKind, kind_of
+from longstop.resilience.taxonomy import AttemptState, FailureKind, kind_of
 from longstop.sources.base import Line
 from longstop.storage.base import HotRow, HotWriter, MatchStore
 from longstop.telemetry.bus import Bus

@@ -42,7 +42,7 @@ from longstop.pipeline.football.walk import look
 from longstop.pipeline.held import HeldMatch
 from longstop.pipeline.keeping import Proposal, Scribe
 from longstop.pipeline.last_resort import LastResort
-from longstop.resilience.attempt import AttemptState
+from longstop.resilience.taxonomy import AttemptState
 from longstop.sources.base import DrawnFootballBoard, FootballBoard, Lineups, Statistics
 from longstop.storage.base import Finding, FindingKind, MatchStore, Receipt
 from longstop.telemetry.bus import Bus
