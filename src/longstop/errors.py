@@ -72,6 +72,11 @@ class SourceError(LongstopError):
         #: Where the page that could not be read is kept; `None` when it is not.
         self.page: str | None = None
 
+    def name(self, source: str, request: str) -> None:
+        """Say which source and request the error belongs to; what is said already stays."""
+        self.source = self.source or source
+        self.request = self.request or request
+
     def __str__(self) -> str:
         where = " ".join(part for part in (self.source, self.request) if part)
         return f"{where}: {self.reason}" if where else self.reason
@@ -231,6 +236,5 @@ def belonging_to(source: str, request: str) -> Iterator[None]:
     try:
         yield
     except SourceError as error:
-        error.source = error.source or source
-        error.request = error.request or request
+        error.name(source, request)
         raise

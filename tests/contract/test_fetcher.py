@@ -20,8 +20,7 @@ from longstop.errors import (
     SourceUnreachable,
 )
 from longstop.fetching.base import Fetcher, FetchRequest
-from longstop.fetching.care import SourceCare, guarded
-from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.resilience.retry import RetryPolicy
 from longstop.telemetry.bus import Bus
@@ -72,8 +71,8 @@ async def _opened(kind: str, *, deadline_seconds: float) -> AsyncIterator[Seam]:
     async with fault_server() as server:
         policy = FetchPolicy(hosts=(server.authority,), allow_private_addresses=True, deadline_seconds=deadline_seconds)
         inner = HttpFetcher(policy, SystemClock()) if kind == "http" else ScriptedFetcher(_scripted)
-        care = SourceCare(policy, clock=SystemClock(), bus=Bus(), retry=RetryPolicy(attempts=1))
-        fetcher = guarded(inner, care)
+        guards = GuardPolicy(retry=RetryPolicy(attempts=1))
+        fetcher = GuardedFetcher(inner, policy, clock=SystemClock(), bus=Bus(), guards=guards)
         yield fetcher, lambda path: FetchRequest(source="crex", url=server.url(path))
         await fetcher.aclose()
 

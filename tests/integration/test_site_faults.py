@@ -15,8 +15,7 @@ from curl_cffi.requests import AsyncSession
 
 from longstop.api.shapes import event_entry
 from longstop.clock import SystemClock
-from longstop.fetching.care import SourceCare, guarded
-from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.model.match import SyncState
 from longstop.pipeline.ask import Asker
@@ -230,8 +229,8 @@ class Watching:
         config = _config(site)
         policy = FetchPolicy(hosts=config.hosts, allow_private_addresses=True, deadline_seconds=0.5)
         clock, bus = SystemClock(), Bus([self.sink])
-        care = SourceCare(policy, clock=clock, bus=bus, retry=RetryPolicy(attempts=1), canary_seconds=0.1)
-        self.fetcher = guarded(HttpFetcher(policy, clock), care)
+        guards = GuardPolicy(retry=RetryPolicy(attempts=1), canary_seconds=0.1)
+        self.fetcher = GuardedFetcher(HttpFetcher(policy, clock), policy, clock=clock, bus=bus, guards=guards)
         asker = Asker(CrexSource(config), self.fetcher)
         # What is not found or cannot be read rests for a while; a test need not wait as long as a site.
         cadence = Cadence(

@@ -9,10 +9,8 @@ from longstop.clock import Clock, Moment
 from longstop.errors import SettingsError
 from longstop.fetching.base import Fetcher
 from longstop.fetching.browser.pool import BrowserPool
-from longstop.fetching.care import SourceCare, guarded
-from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy, RenewableFetcher
 from longstop.fetching.http import HttpFetcher
-from longstop.fetching.renewable import RenewableFetcher
 from longstop.model.match import Sport
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.football.run import FootballRoad
@@ -116,9 +114,9 @@ class Workshop:
         return make
 
     def _scheduler(self, description: "_Description", fetcher: RenewableFetcher) -> Scheduler:
-        config, care = description.config, self._care(description.config)
+        config, guarded = description.config, self._guarded(description.config, fetcher)
         gate = self._gate(config, self._camera(config, fetcher))
-        asker = Asker(make_source(config), guarded(fetcher, care), gate, is_browsed=config.browser is not None)
+        asker = Asker(make_source(config), guarded, gate, is_browsed=config.browser is not None)
         make_road = ROADS[asker.sport]
         around = Surroundings(
             road=make_road(asker=asker, store=self._store, bus=self._bus, clock=self._clock, scraper_id=self._node),
@@ -135,7 +133,7 @@ class Workshop:
             asker=asker,
             around=around,
             dispatcher=self.dispatcher,
-            renew=self._renewing(description, asker, care, fetcher),
+            renew=self._renewing(description, asker, guarded, fetcher),
             door=self._door(config),
         )
 
@@ -144,7 +142,7 @@ class Workshop:
         return None if room is None else Doorman(config.domain_id, room=room, clock=self._clock, bus=self._bus)
 
     def _renewing(
-        self, description: "_Description", asker: Asker, care: SourceCare, fetcher: RenewableFetcher
+        self, description: "_Description", asker: Asker, guarded: GuardedFetcher, fetcher: RenewableFetcher
     ) -> Renew:
         """Return what makes a source's connections afresh, and reads again what the operator says of it."""
         renewed_at = -inf
@@ -158,7 +156,7 @@ class Workshop:
             try:
                 config = self._described_now(description.config)
                 asker.read_by(make_source(config))
-                description.config, care.policy = config, self._policy(config)
+                description.config, guarded.policy = config, self._policy(config)
             except SettingsError as error:
                 self._bus.emit(ReloadFailed(source=description.config.domain_id, reason=str(error)))
             # One match that is stuck is no reason to close the open pages of all the others.
@@ -183,17 +181,15 @@ class Workshop:
             max_connections=fetching.concurrency_cap,
         )
 
-    def _care(self, config: SourceConfig) -> SourceCare:
+    def _guarded(self, config: SourceConfig, fetcher: RenewableFetcher) -> GuardedFetcher:
         breaker, retry = self._settings.resilience.circuit_breaker, self._settings.resilience.retry
-        return SourceCare(
-            self._policy(config),
-            clock=self._clock,
-            bus=self._bus,
+        guards = GuardPolicy(
             retry=policies(retry.max_attempts, retry.base_delay, retry.max_delay).live,
             breaker=target_policy(breaker.threshold, breaker.timeout, breaker.success_threshold, breaker.slow),
             canary_seconds=breaker.canary_interval,
             timeouts=self._timeouts(config),
         )
+        return GuardedFetcher(fetcher, self._policy(config), clock=self._clock, bus=self._bus, guards=guards)
 
     def _timeouts(self, config: SourceConfig) -> Timeouts:
         """Return how long a source is waited for; a page that a browser has to load takes longer than an answer."""

@@ -60,6 +60,11 @@ class Target(Struct, frozen=True, kw_only=True):
     url: str
 
     @property
+    def authority(self) -> str:
+        """Return host and port as the URL has them."""
+        return self.url.split("/", 3)[2]
+
+    @property
     def literal(self) -> Address | None:
         """Return the address if the host is one, and no name."""
         return _literal(self.host)

@@ -6,10 +6,9 @@ from random import Random
 
 from longstop.errors import FetchError
 from longstop.fetching.base import FetchRequest, Page
-from longstop.fetching.care import SourceCare, guarded
-from longstop.fetching.guards import FetchPolicy
-from longstop.resilience.breaker import BreakerPolicy
-from longstop.resilience.retry import RetryPolicy
+from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy
+from longstop.resilience.breaker import BreakerPolicy, target_policy
+from longstop.resilience.retry import RetryPolicy, policies
 from longstop.telemetry.bus import Bus
 from longstop.testing import Answer, ScriptedFetcher, VirtualClock
 from tests.memory import MemorySink
@@ -28,7 +27,7 @@ class NoDice(Random):
 
 
 class Site:
-    """A scripted site, the care for it, and what was told about it."""
+    """A scripted site, the guarded fetcher in front of it, and what was told about it."""
 
     def __init__(
         self,
@@ -41,19 +40,34 @@ class Site:
     ) -> None:
         self.sink = MemorySink()
         self.inner = ScriptedFetcher(script, delay_seconds=delay_seconds)
-        self.care = SourceCare(
+        self.fetcher = GuardedFetcher(
+            self.inner,
             POLICY,
             clock=VirtualClock(),
             bus=Bus([self.sink]),
-            retry=retry,
-            breaker=breaker,
+            guards=GuardPolicy(retry=retry or policies().live, breaker=breaker or target_policy()),
             random=random or NoDice(),
         )
-        self.fetcher = guarded(self.inner, self.care)
 
     @property
     def asked(self) -> int:
         return len(self.inner.requests)
+
+    @property
+    def rejected(self) -> int:
+        """How many requests were held back."""
+        return self.fetcher.targets.rejected + self.fetcher.rest.rejected
+
+    @property
+    def retries(self) -> int:
+        """How many requests were sent again."""
+        return self.fetcher.budget.spent
+
+    def open_hosts(self) -> tuple[str, ...]:
+        return self.fetcher.targets.open_hosts(now())
+
+    def rest_seconds(self) -> float:
+        return self.fetcher.rest.remaining(now())
 
     def takes(self, seconds: float) -> None:
         """Let each answer take so long from here on."""

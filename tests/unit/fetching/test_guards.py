@@ -1,23 +1,37 @@
-"""The guards around a fetcher, each with one concern."""
+"""One source's guards, and the fetcher behind them that can be replaced in use."""
 
 import asyncio
+from random import Random
 
 import pytest
 
 from longstop.errors import (
+    CircuitOpen,
     EmptyBody,
     FetchError,
     FetchTimeout,
     ForbiddenTarget,
+    LayoutChanged,
     PageNotFound,
+    SourceChallenged,
+    SourceFailed,
     SourceRefused,
     SourceUnreachable,
 )
 from longstop.fetching.base import FetchRequest, Page
+from longstop.fetching.guards import RenewableFetcher
 from longstop.resilience.breaker import target_policy
-from longstop.telemetry.events.sources import TimeoutsChanged
-from longstop.testing import page, run_virtual
-from tests.unit.fetching.site import ONCE, REQUEST, Site, now, saying
+from longstop.resilience.retry import RetryPolicy, policies
+from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events.sources import (
+    BreakerClosed,
+    BreakerOpened,
+    BreakerProbing,
+    RequestRetried,
+    TimeoutsChanged,
+)
+from longstop.testing import Answer, ScriptedFetcher, page, run_virtual
+from tests.unit.fetching.site import API_REQUEST, ONCE, REQUEST, Site, now, saying, types
 
 
 def test_a_fetch_within_its_deadline_passes() -> None:
@@ -59,7 +73,7 @@ def test_a_host_outside_the_list_is_refused_before_anything_is_asked_or_counted(
     with pytest.raises(ForbiddenTarget) as caught:
         run_virtual(site.fetcher.fetch(FetchRequest(source="crex", url="https://evil.com/x")))
 
-    assert (site.asked, site.care.retries) == (0, 0)
+    assert (site.asked, site.retries) == (0, 0)
     assert str(caught.value) == "crex GET https://evil.com/x: evil.com:443 is not in the source's host list"
 
 
@@ -98,7 +112,7 @@ def test_a_slow_site_is_given_more_time_and_a_fast_one_less_and_each_change_is_t
     async def visit(delay_seconds: float) -> float:
         site.takes(delay_seconds)
         await site.fetch_often(10)
-        return site.care.timeouts.fetch
+        return site.fetcher.timeouts.now.fetch
 
     async def visits() -> list[float]:
         return [await visit(seconds) for seconds in (1.0, 2.5, 2.5, 1.0, 0.1)]
@@ -124,7 +138,7 @@ def test_a_site_that_was_found_slow_is_really_waited_for() -> None:
         for _ in range(10):
             outcomes.append(await site.fetch())
             await asyncio.sleep(60)  # the breaker closes meanwhile: this is about the time-out
-        return [*outcomes, await site.fetch()], site.care.timeouts.fetch
+        return [*outcomes, await site.fetch()], site.fetcher.timeouts.now.fetch
 
     outcomes, seconds = run_virtual(visit())
 
@@ -146,4 +160,623 @@ def test_only_what_is_answered_or_never_comes_says_how_fast_a_site_is(error: Fet
 
     run_virtual(site.fetch_often(10))
 
-    assert site.care.timeouts.fetch == fetch_seconds
+    assert site.fetcher.timeouts.now.fetch == fetch_seconds
+
+
+# --- retries --------------------------------------------------------------------------------------------------------
+
+
+FAILED = SourceFailed("answered 502")
+REFUSED = SourceRefused("answered 429")
+#: A breaker that never gets in the way.
+PATIENT = target_policy(threshold=1000)
+
+
+def _visit(site: Site) -> tuple[Page | FetchError, float]:
+    async def visit() -> tuple[Page | FetchError, float]:
+        return await site.fetch(), now()
+
+    return run_virtual(visit())
+
+
+@pytest.mark.req("FR-002", "FR-017")
+@pytest.mark.parametrize("error", [FAILED, SourceUnreachable("reset"), FetchTimeout("late"), EmptyBody("empty")])
+def test_what_fails_for_a_moment_is_asked_again_after_the_stated_delays(error: FetchError) -> None:
+    site = Site(saying(error, error, b"{}"))
+
+    outcome, took = _visit(site)
+
+    assert isinstance(outcome, Page)
+    assert (outcome.retries, took, site.asked) == (2, 3, 3)
+    assert [event.wait_seconds for event in site.sink.events if isinstance(event, RequestRetried)] == [1, 2]
+
+
+def test_a_page_that_came_at_once_was_not_retried() -> None:
+    site = Site(saying(b"{}"))
+
+    outcome, _ = _visit(site)
+
+    assert isinstance(outcome, Page)
+    assert (outcome.retries, site.retries, site.sink.events) == (0, 0, [])
+
+
+@pytest.mark.req("FR-002", "FR-017")
+def test_the_network_policy_asks_five_times_more_and_then_says_the_last_error() -> None:
+    site = Site(saying(*[FAILED] * 5, SourceUnreachable("reset")), retry=policies().network, breaker=PATIENT)
+    for _ in range(10):
+        site.fetcher.budget.earn()
+
+    outcome, took = _visit(site)
+
+    assert isinstance(outcome, SourceUnreachable)
+    assert (outcome.retries, took, site.asked) == (5, 31, 6)
+
+
+def test_when_all_attempts_are_used_up_the_last_error_says_how_many_there_were() -> None:
+    site = Site(saying(FAILED))
+
+    outcome, took = _visit(site)
+
+    assert isinstance(outcome, SourceFailed)
+    assert (outcome.retries, took, site.asked) == (2, 3, 3)
+    assert str(outcome) == "crex GET https://crex.com/live: answered 502"
+
+
+def test_each_retry_is_told_without_the_query() -> None:
+    site = Site(saying(FAILED, b"{}"))
+
+    _visit(site)
+
+    assert site.sink.events == [
+        RequestRetried(
+            source="crex",
+            request="GET https://crex.com/live",
+            attempt=2,
+            error_type="SourceFailed",
+            error_message="answered 502",
+            wait_seconds=1.0,
+        )
+    ]
+
+
+@pytest.mark.req("CAP-8")
+@pytest.mark.parametrize("error", [PageNotFound("404"), SourceChallenged("a captcha"), REFUSED])
+def test_what_another_second_cannot_mend_is_not_asked_again(error: FetchError) -> None:
+    site = Site(saying(error))
+
+    outcome, took = _visit(site)
+
+    assert type(outcome) is type(error)
+    assert (took, site.asked) == (0, 1)
+
+
+@pytest.mark.req("FR-017")
+def test_all_attempts_together_end_after_45_seconds() -> None:
+    site = Site(saying(b"{}"), delay_seconds=3600, breaker=PATIENT)
+    for _ in range(10):  # a slow site: 15 s for each attempt
+        site.fetcher.timeouts.observe(3.0)
+
+    outcome, took = _visit(site)
+
+    assert isinstance(outcome, FetchTimeout)
+    assert (took, outcome.retries) == (45, 2)
+    assert outcome.reason == "no whole answer within 45 s"
+
+
+def test_the_deadline_over_all_attempts_says_nothing_about_the_site() -> None:
+    retry = RetryPolicy(attempts=1, total_seconds=5)
+    site = Site(saying(b"{}"), delay_seconds=3600, retry=retry, breaker=target_policy(threshold=1))
+
+    outcomes = run_virtual(site.fetch_often(15))
+
+    assert types(outcomes) == ["FetchTimeout"] * 15
+    assert (site.asked, site.rejected, site.sink.events) == (15, 0, [])
+
+
+def test_a_failure_that_says_after_how_long_is_asked_again_just_then() -> None:
+    site = Site(saying(SourceFailed("503", retry_after_seconds=20), b"{}"))
+
+    outcome, took = _visit(site)
+
+    assert isinstance(outcome, Page)
+    assert (outcome.retries, took) == (1, 20)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whoever_waits_for_a_rest_to_end_is_never_held_by_it(seed: int) -> None:
+    site = Site(saying(SourceFailed("503", retry_after_seconds=20), b"{}"), random=Random(seed))
+
+    outcome, took = _visit(site)
+
+    assert isinstance(outcome, Page)
+    assert 20 <= took <= 20 * 1.1 * 1.25
+
+
+def test_a_refusal_is_told_at_once_and_waited_out_by_nobody() -> None:
+    site = Site(saying(SourceRefused("429", retry_after_seconds=20), b"{}"))
+
+    outcome, took = _visit(site)
+
+    assert isinstance(outcome, SourceRefused)
+    assert (took, site.asked, outcome.retry_after_seconds) == (0, 1, 20)
+
+
+def test_a_rest_that_does_not_fit_is_told_at_once() -> None:
+    site = Site(saying(SourceFailed("503", retry_after_seconds=60), b"{}"))
+
+    outcome, took = _visit(site)
+
+    assert isinstance(outcome, SourceFailed)
+    assert (took, site.asked, outcome.retry_after_seconds) == (0, 1, 60)
+
+
+def test_if_the_circuit_opens_under_way_the_real_error_is_told_and_nobody_waits() -> None:
+    site = Site(saying(FAILED), breaker=target_policy(threshold=2))
+
+    outcome, took = _visit(site)
+
+    assert isinstance(outcome, SourceFailed)
+    assert (outcome.retries, took, site.asked) == (1, 1, 2)
+
+
+def test_if_the_circuit_opens_while_one_waits_the_real_error_is_told() -> None:
+    site = Site(saying(FAILED), breaker=target_policy(threshold=4))
+
+    async def together() -> tuple[list[Page | FetchError], float]:
+        # Three fail at once and wait a second; a fourth, half a second later, opens the circuit.
+        waiting = [asyncio.create_task(site.fetch()) for _ in range(3)]
+        await asyncio.sleep(0.5)
+        await site.fetch()
+        return await asyncio.gather(*waiting), now()
+
+    outcomes, ended_at = run_virtual(together())
+
+    assert types(outcomes) == ["SourceFailed"] * 3
+    assert [outcome.retries for outcome in outcomes] == [0] * 3
+    assert (ended_at, site.asked) == (1, 4)
+
+
+@pytest.mark.req("FR-002")
+def test_retries_stay_below_a_fifth_of_the_traffic_however_long_it_fails() -> None:
+    site = Site(saying(FAILED), breaker=PATIENT)
+
+    run_virtual(site.fetch_often(500))
+
+    assert site.asked == 500 + site.retries
+    assert 100 <= site.retries <= 103
+
+
+def test_what_was_held_back_earns_no_retries() -> None:
+    site = Site(saying(SourceRefused("429", retry_after_seconds=900)))
+
+    run_virtual(site.fetch_often(100))
+
+    assert site.asked == 1
+    assert [site.fetcher.budget.spend() for _ in range(4)] == [True, True, True, False]
+
+
+def test_a_wait_can_be_cancelled() -> None:
+    site = Site(saying(FAILED))
+
+    async def cancel() -> tuple[bool, float]:
+        task = asyncio.create_task(site.fetcher.fetch(REQUEST))
+        await asyncio.sleep(0.5)
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled(), now()
+
+    assert run_virtual(cancel()) == (True, 0.5)
+    assert site.asked == 1
+
+
+# --- the circuit of a host ------------------------------------------------------------------------------------------
+
+
+RESET = SourceUnreachable("reset")
+
+
+class Net:
+    """A way to the site that can be cut."""
+
+    is_cut = True
+
+    def __call__(self, _request: FetchRequest) -> Answer:
+        return RESET if self.is_cut else b"{}"
+
+
+def _breaker_events(site: Site) -> list[Telemetry]:
+    return [event for event in site.sink.events if event.name.startswith("breaker.")]
+
+
+@pytest.mark.req("FR-003")
+def test_five_connection_failures_in_a_row_open_the_circuit_and_nothing_more_is_sent() -> None:
+    site = Site(saying(RESET), retry=ONCE)
+
+    outcomes = run_virtual(site.fetch_often(8))
+
+    assert types(outcomes) == ["SourceUnreachable"] * 5 + ["CircuitOpen"] * 3
+    assert (site.asked, site.rejected) == (5, 3)
+    assert _breaker_events(site) == [
+        BreakerOpened(scope="target", subject="crex.com", reason="5 failures in a row, the last: reset", seconds=60)
+    ]
+
+
+def test_who_is_held_learns_for_how_long() -> None:
+    site = Site(saying(RESET), retry=ONCE)
+
+    async def visit() -> Page | FetchError:
+        await site.fetch_often(5)
+        await asyncio.sleep(2)
+        return await site.fetch()
+
+    held = run_virtual(visit())
+
+    assert isinstance(held, CircuitOpen)
+    assert held.retry_after_seconds == 58
+    assert str(held) == "crex GET https://crex.com/live: crex.com is left alone for 58.0 s more"
+
+
+@pytest.mark.parametrize("error", [PageNotFound("404"), SourceRefused("403"), SourceRefused("429")])
+def test_whatever_the_site_answers_the_connection_is_good(error: FetchError) -> None:
+    site = Site(saying(*[RESET] * 4, error, *[RESET] * 4, b"{}"), retry=ONCE)
+
+    outcomes = run_virtual(site.fetch_often(10))
+
+    assert "CircuitOpen" not in types(outcomes)
+    assert site.asked == 10
+
+
+@pytest.mark.req("FR-003")
+def test_after_its_time_the_host_is_tried_and_five_good_answers_close_the_circuit() -> None:
+    net = Net()
+    site = Site(net, retry=ONCE)
+
+    async def visit() -> list[Page | FetchError]:
+        await site.fetch_often(5)
+        await asyncio.sleep(60)
+        net.is_cut = False
+        return await site.fetch_often(5)
+
+    outcomes = run_virtual(visit())
+
+    assert types(outcomes) == ["Page"] * 5
+    assert _breaker_events(site)[1:] == [
+        BreakerProbing(scope="target", subject="crex.com"),
+        BreakerClosed(scope="target", subject="crex.com", rejected=0),
+    ]
+
+
+@pytest.mark.req("FR-003")
+def test_while_the_circuit_is_open_one_canary_goes_out_every_interval() -> None:
+    site = Site(saying(RESET), retry=ONCE)
+
+    async def visit() -> list[float]:
+        await site.fetch_often(5)
+        sent = []
+        while now() < 20:
+            await asyncio.sleep(0.125)
+            before = site.asked
+            await asyncio.gather(*(site.fetch() for _ in range(50)))
+            sent += [now()] * (site.asked - before)
+        return sent
+
+    assert run_virtual(visit()) == [2.5, 5.0, 7.5, 10.0, 12.5, 15.0, 17.5, 20.0]
+
+
+@pytest.mark.req("FR-003")
+def test_a_canary_that_comes_back_opens_all_hosts_of_the_source_by_half() -> None:
+    net = Net()
+    site = Site(net, retry=ONCE)
+
+    async def visit() -> tuple[tuple[str, ...], tuple[str, ...], Page | FetchError]:
+        await site.fetch_often(5)
+        await site.fetch_often(5, API_REQUEST)
+        before = site.open_hosts()
+        net.is_cut = False
+        await asyncio.sleep(2.5)
+        await site.fetch(REQUEST)
+        return before, site.open_hosts(), await site.fetch(API_REQUEST)
+
+    before, after, outcome = run_virtual(visit())
+
+    assert (before, after) == (("crex.com", "api.crex.com"), ())
+    assert isinstance(outcome, Page)
+    assert _breaker_events(site)[2:] == [
+        BreakerProbing(scope="target", subject="crex.com"),
+        BreakerProbing(scope="target", subject="api.crex.com"),
+    ]
+
+
+@pytest.mark.req("FR-003")
+def test_when_the_way_is_back_no_more_than_five_are_let_in_at_once_until_the_circuit_closes() -> None:
+    net = Net()
+    site = Site(net, retry=ONCE)
+
+    async def visit() -> list[Page | FetchError]:
+        await site.fetch_often(5)
+        await asyncio.sleep(60)
+        net.is_cut = False
+        site.takes(1.0)
+        return await asyncio.gather(*(site.fetch() for _ in range(50)))
+
+    outcomes = run_virtual(visit())
+
+    assert types(outcomes).count("Page") == 5
+    held = [outcome.reason for outcome in outcomes if isinstance(outcome, CircuitOpen)]
+    assert held == ["crex.com is being tried by others"] * 45
+    assert _breaker_events(site)[-1] == BreakerClosed(scope="target", subject="crex.com", rejected=45)
+
+
+def test_a_late_answer_from_before_the_cut_does_not_close_the_circuit() -> None:
+    net = Net()
+    site = Site(net, retry=ONCE)
+
+    async def visit() -> tuple[str, bool]:
+        net.is_cut = False
+        site.takes(5.0)
+        late = asyncio.create_task(site.fetch())
+        await asyncio.sleep(1)
+        net.is_cut = True
+        site.takes(0.0)
+        await site.fetch_often(5)
+        net.is_cut = False
+        return type(await late).__name__, "crex.com" in site.open_hosts()
+
+    assert run_virtual(visit()) == ("Page", True)
+
+
+def test_answers_that_crawl_open_the_circuit_and_say_so() -> None:
+    site = Site(saying(b"{}"), delay_seconds=9.0, retry=ONCE)
+
+    outcomes = run_virtual(site.fetch_often(6))
+
+    assert types(outcomes) == ["Page"] * 5 + ["CircuitOpen"]
+    opened = next(event for event in site.sink.events if isinstance(event, BreakerOpened))
+    assert opened.reason == "5 failures in a row, the last: answered after 9.0 s"
+
+
+def test_a_cancelled_probe_gives_its_place_back() -> None:
+    net = Net()
+    site = Site(net, retry=ONCE)
+
+    async def visit() -> Page | FetchError:
+        await site.fetch_often(5)
+        await asyncio.sleep(60)
+        net.is_cut = False
+        site.takes(5.0)
+        probes = [asyncio.create_task(site.fetch()) for _ in range(5)]
+        await asyncio.sleep(1)
+        for probe in probes:
+            probe.cancel()
+        await asyncio.wait(probes)
+        return await site.fetch()
+
+    assert isinstance(run_virtual(visit()), Page)
+
+
+def test_an_error_that_no_fetcher_should_raise_gives_the_place_back_too() -> None:
+    answers = [RESET] * 5 + [None] * 5 + [b"{}"]
+
+    def script(_request: FetchRequest) -> Answer:
+        answer = answers.pop(0)
+        if answer is None:
+            raise LayoutChanged("a bug in a third party's fetcher")
+        return answer
+
+    site = Site(script, retry=ONCE)
+
+    async def visit() -> Page | FetchError:
+        await site.fetch_often(5)
+        await asyncio.sleep(60)
+        for _ in range(5):
+            with pytest.raises(LayoutChanged):
+                await site.fetch()
+        return await site.fetch()
+
+    assert isinstance(run_virtual(visit()), Page)
+
+
+# --- rest -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "rested"),
+    [
+        (0.0, 1.0),
+        (30.0, 30.0),
+        (864_000.0, 900.0),  # ten days
+    ],
+)
+def test_a_rest_that_one_answer_asks_for_holds_all_requests_of_the_source(asked: float, rested: float) -> None:
+    site = Site(saying(SourceRefused("429", retry_after_seconds=asked), b"{}"), retry=ONCE)
+
+    async def visit() -> list[Page | FetchError]:
+        first = await site.fetch()
+        at_once = await site.fetch(API_REQUEST)
+        await asyncio.sleep(rested - 0.01)
+        almost = await site.fetch()
+        await asyncio.sleep(0.02)
+        return [first, at_once, almost, await site.fetch()]
+
+    first, at_once, almost, after = run_virtual(visit())
+
+    assert types([first, at_once, almost, after]) == ["SourceRefused", "CircuitOpen", "CircuitOpen", "Page"]
+    assert isinstance(at_once, CircuitOpen)
+    assert at_once.retry_after_seconds == rested
+    assert at_once.reason == f"the site has asked for rest, {rested:.1f} s more"
+    assert (site.asked, site.rejected) == (2, 2)
+
+
+def test_a_rest_is_a_little_longer_than_asked_and_never_shorter() -> None:
+    rests = []
+    for seed in range(50):
+        site = Site(saying(SourceFailed("503", retry_after_seconds=100)), retry=ONCE, random=Random(seed))
+
+        async def visit(site: Site = site) -> float:
+            await site.fetch()
+            return site.rest_seconds()
+
+        rests.append(run_virtual(visit()))
+
+    assert all(100 <= rest <= 110 for rest in rests)
+    assert max(rests) - min(rests) > 5
+
+
+def test_a_refusal_that_asks_for_nothing_holds_nobody() -> None:
+    site = Site(saying(SourceRefused("403"), b"{}"))
+
+    assert types(run_virtual(site.fetch_often(2))) == ["SourceRefused", "Page"]
+
+
+def test_an_open_circuit_is_no_wish_of_the_site() -> None:
+    site = Site(saying(FetchTimeout("late")), retry=ONCE)
+
+    async def visit() -> float:
+        await site.fetch_often(7)
+        return site.rest_seconds()
+
+    assert run_virtual(visit()) == 0
+
+
+def test_a_rest_uses_up_neither_the_canary_nor_a_probe() -> None:
+    site = Site(saying(*[RESET] * 4, SourceFailed("503", retry_after_seconds=5), b"{}"), retry=ONCE)
+
+    async def visit() -> list[Page | FetchError]:
+        await site.fetch_often(5)
+        await asyncio.sleep(4)
+        held = await site.fetch()  # would be the canary
+        await asyncio.sleep(1.1)
+        return [held, await site.fetch()]
+
+    assert types(run_virtual(visit())) == ["CircuitOpen", "Page"]
+
+
+# --- replacing the fetcher ------------------------------------------------------------------------------------------
+
+
+class Numbered(ScriptedFetcher):
+    """Answers with its number after a second, and knows how often it was closed."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(lambda _: b"%d" % number, delay_seconds=1.0)
+        self.closed = 0
+
+    async def aclose(self) -> None:
+        self.closed += 1
+        await super().aclose()
+
+
+class Workbench:
+    """A renewable fetcher, and all that it has made."""
+
+    def __init__(self) -> None:
+        self.made: list[Numbered] = []
+        self.fetcher = RenewableFetcher(self._make)
+
+    def _make(self) -> Numbered:
+        self.made.append(Numbered(len(self.made)))
+        return self.made[-1]
+
+    @property
+    def closed(self) -> list[int]:
+        return [each.closed for each in self.made]
+
+    def begin(self) -> asyncio.Task[Page]:
+        return asyncio.create_task(self.fetcher.fetch(REQUEST))
+
+
+def test_new_requests_go_by_the_new_one_and_old_ones_end_by_the_old() -> None:
+    async def run() -> None:
+        bench = Workbench()
+        first, second = bench.begin(), bench.begin()
+        await asyncio.sleep(0.5)
+
+        await bench.fetcher.renew()
+        third = bench.begin()
+        under_way = bench.closed
+        bodies = [(await each).body for each in (first, second, third)]
+
+        assert bodies == [b"0", b"0", b"1"]
+        assert (under_way, bench.closed) == ([0, 0], [1, 0])
+
+    run_virtual(run())
+
+
+def test_an_idle_one_is_closed_at_once() -> None:
+    async def run() -> None:
+        bench = Workbench()
+        await bench.fetcher.fetch(REQUEST)
+
+        await bench.fetcher.renew()
+
+        assert bench.closed == [1, 0]
+        assert (await bench.fetcher.fetch(REQUEST)).body == b"1"
+
+    run_virtual(run())
+
+
+def test_an_old_one_is_closed_by_the_last_who_uses_it_even_if_that_is_cancelled() -> None:
+    async def run() -> None:
+        bench = Workbench()
+        stuck = bench.begin()
+        await asyncio.sleep(0.5)
+        await bench.fetcher.renew()
+
+        stuck.cancel()
+        await asyncio.wait([stuck])
+
+        assert (stuck.cancelled(), bench.closed) == (True, [1, 0])
+
+    run_virtual(run())
+
+
+def test_renewing_again_and_again_leaves_none_open_but_the_last() -> None:
+    async def run() -> None:
+        bench = Workbench()
+        tasks = []
+        for _ in range(5):
+            tasks.append(bench.begin())
+            await asyncio.sleep(0.1)
+            await bench.fetcher.renew()
+        await asyncio.wait(tasks)
+
+        assert bench.closed == [1, 1, 1, 1, 1, 0]
+
+    run_virtual(run())
+
+
+def test_a_new_one_that_cannot_be_made_leaves_the_old_in_place() -> None:
+    made: list[Numbered] = []
+
+    def make() -> Numbered:
+        if made:
+            raise OSError("no more files")
+        made.append(Numbered(0))
+        return made[0]
+
+    async def run() -> None:
+        fetcher = RenewableFetcher(make)
+
+        with pytest.raises(OSError, match="no more files"):
+            await fetcher.renew()
+
+        assert (await fetcher.fetch(REQUEST)).body == b"0"
+
+    run_virtual(run())
+
+
+def test_closing_closes_all_that_are_still_open() -> None:
+    async def run() -> None:
+        bench = Workbench()
+        task = bench.begin()
+        await asyncio.sleep(0.5)
+        await bench.fetcher.renew()
+
+        await bench.fetcher.aclose()
+
+        assert bench.closed == [1, 1]
+        assert (await task).body == b"0"
+        with pytest.raises(SourceUnreachable):
+            await bench.fetcher.fetch(REQUEST)
+
+    run_virtual(run())

@@ -6,8 +6,7 @@ from random import Random
 from typing import Any
 
 from longstop.fetching.base import FetchRequest, Page
-from longstop.fetching.care import SourceCare, guarded
-from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.guards import FetchPolicy, GuardedFetcher
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
 from longstop.resilience.breaker import source_policy
@@ -109,9 +108,9 @@ class Running:
         if not self._is_guarded:
             return Asker(source, self.fetcher)
         policy = FetchPolicy(hosts=CREX_CONFIG.hosts, allow_private_addresses=True)
-        care = SourceCare(policy, clock=clock, bus=bus, random=Random(7))
+        guarded = GuardedFetcher(self.fetcher, policy, clock=clock, bus=bus, random=Random(7))
         gate = SourceGate("crex", policy=source_policy(), probe_seconds=300.0, pages=NoPages(), clock=clock, bus=bus)
-        return Asker(source, guarded(self.fetcher, care), gate)
+        return Asker(source, guarded, gate)
 
     async def stop(self, task: asyncio.Task[None]) -> None:
         task.cancel()
