@@ -21,6 +21,8 @@ _LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
 _NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 #: Two URL parsers may see two hosts in a text that has one of these.
 _AMBIGUOUS = re.compile(r"[\x00-\x20\x7f\\]")
+#: The part of a URL that says where it leads.
+_ORIGIN = re.compile(r"[A-Za-z]+://[^/?#]*")
 #: Name lookups read 2130706433, 0x7f000001 and 127.1 as addresses, so a name must not end like a number.
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
@@ -51,18 +53,15 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """A URL that has been read once and written again, so that whoever connects sees what was checked."""
+    """A URL that has been read once and written again, so that curl connects to what was checked."""
 
     scheme: str
     #: Lower case; an IPv6 address without its brackets.
     host: str
     port: int
+    #: Host and port as the URL has them, without the scheme's own port.
+    authority: str
     url: str
-
-    @property
-    def authority(self) -> str:
-        """Return host and port as the URL has them."""
-        return self.url.split("/", 3)[2]
 
     @property
     def literal(self) -> Address | None:
@@ -70,38 +69,17 @@ class Target(Struct, frozen=True, kw_only=True):
         return _literal(self.host)
 
 
-@lru_cache(maxsize=256)
-def _literal(host: str) -> Address | None:
-    """Read an address; the hosts of a source are few, and each is looked at several times a request."""
-    try:
-        return ip_address(host)
-    except ValueError:
-        return None
-
-
 def read_target(url: str) -> Target:
     """Read an http or https URL, or raise: nothing that two programs could read in two ways passes."""
     if _AMBIGUOUS.search(url):
         raise ForbiddenTarget("the URL has blanks, control characters or backslashes")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise ForbiddenTarget(f"the URL cannot be read: {error}") from error
-    if parts.scheme not in _DEFAULT_PORTS:
-        raise ForbiddenTarget(f"only http and https are fetched, not {parts.scheme[:20]!r}")
-    if "@" in parts.netloc:
-        raise ForbiddenTarget("the URL carries a user name")
-    host = _read_host(parts)
-    default = _DEFAULT_PORTS[parts.scheme]
-    authority = _authority(host, None if port in (None, default) else port)
-    query = f"?{parts.query}" if parts.query else ""
-    return Target(
-        scheme=parts.scheme,
-        host=host,
-        port=default if port is None else port,
-        url=f"{parts.scheme}://{authority}{parts.path or '/'}{query}",
-    )
+    found = _ORIGIN.match(url)
+    start = found[0] if found else url
+    scheme, host, port, authority = _read_origin(start)
+    path, _, query = url[len(start) :].partition("#")[0].partition("?")
+    query = f"?{query}" if query else ""
+    written = f"{scheme}://{authority}{path or '/'}{query}"
+    return Target(scheme=scheme, host=host, port=port, authority=authority, url=written)
 
 
 def allowed_target(url: str, hosts: Iterable[str], allow_private_addresses: bool) -> Target:
@@ -112,14 +90,46 @@ def allowed_target(url: str, hosts: Iterable[str], allow_private_addresses: bool
     target = read_target(url)
     if target.scheme != "https" and not allow_private_addresses:
         raise ForbiddenTarget("only https is allowed for this source")
-    listed = {entry.lower() for entry in hosts}
-    is_listed = _authority(target.host, target.port) in listed
-    is_default = target.port == _DEFAULT_PORTS[target.scheme] and _authority(target.host, None) in listed
-    if not (is_listed or is_default):
+    listed = _listed(tuple(hosts))
+    if target.authority not in listed and _authority(target.host, target.port) not in listed:
         raise ForbiddenTarget(f"{_authority(target.host, target.port)} is not in the source's host list")
     return target
 
 
+# A source has few hosts, and each is read several times a request: what they mean is kept.
+
+
+@lru_cache(maxsize=256)
+def _read_origin(text: str) -> tuple[str, str, int, str]:
+    """Return scheme, host, port and authority of a URL's beginning, or raise."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise ForbiddenTarget(f"the URL cannot be read: {error}") from error
+    if parts.scheme not in _DEFAULT_PORTS:
+        raise ForbiddenTarget(f"only http and https are fetched, not {parts.scheme[:20]!r}")
+    if "@" in parts.netloc:
+        raise ForbiddenTarget("the URL carries a user name")
+    host, default = _read_host(parts), _DEFAULT_PORTS[parts.scheme]
+    authority = _authority(host, None if port in (None, default) else port)
+    return parts.scheme, host, default if port is None else port, authority
+
+
+@lru_cache(maxsize=256)
+def _listed(hosts: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(entry.lower() for entry in hosts)
+
+
+@lru_cache(maxsize=256)
+def _literal(host: str) -> Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=256)
 def is_public(address: Address) -> bool:
     """Return whether an address belongs to the open internet; wrapped IPv4 is judged by what is inside."""
     if isinstance(address, IPv4Address):

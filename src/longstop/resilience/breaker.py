@@ -329,7 +329,7 @@ class Targets:
 
     def enter(self, host: str, now: float) -> Pass | None:
         """Return leave to ask, or `None`: turned away, and counted."""
-        breaker = self._breakers.setdefault(host, Breaker(self._policy))
+        breaker = self._breakers.get(host) or self._breakers.setdefault(host, Breaker(self._policy))
         if breaker.state(now) is BreakerState.OPEN and self._canary is None and now >= self._canary_due_at:
             self._canary_due_at = now + self._canary_seconds
             self._canary = Pass(host=host, is_trial=True)

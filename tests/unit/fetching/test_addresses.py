@@ -178,7 +178,7 @@ def test_any_text_is_a_target_or_forbidden(text: str) -> None:
 
 
 def _target(host: str = "crex.com") -> Target:
-    return Target(scheme="https", host=host, port=443, url=f"https://{host}/")
+    return read_target(f"https://{host}/")
 
 
 def _check(*found: str, target: Target | None = None, allow_private_addresses: bool = False) -> tuple[Address, ...]:
