@@ -1,4 +1,4 @@
-"""What an HTTP answer means: a page, another place to look, or one of our errors. All of it is pure."""
+"""What an answer, or an error of curl, means: a page, a redirect, or one of our errors. All of it is pure."""
 
 import re
 from collections.abc import Mapping
@@ -7,8 +7,20 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
+from curl_cffi import CurlError
+from curl_cffi.const import CurlECode
+from curl_cffi.requests import exceptions as curl
 
-from longstop.errors import BodyTruncated, FetchError, ForbiddenTarget, PageNotFound, SourceFailed, SourceRefused
+from longstop.errors import (
+    BodyTruncated,
+    FetchError,
+    FetchTimeout,
+    ForbiddenTarget,
+    PageNotFound,
+    SourceFailed,
+    SourceRefused,
+    SourceUnreachable,
+)
 from longstop.fetching.base import FetchRequest
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -20,6 +32,44 @@ _KEEPS_METHOD = frozenset({307, 308})
 _HEADERS_FOR_ANYONE = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 _URL_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
 _WHOLE_SECONDS = re.compile(r"-?[0-9]+")
+_CURLS_OWN_WORDS = re.compile(r"curl: \(\d+\) (.*?)\.? See https://", re.DOTALL)
+
+#: From curl's errors to ours. Every error class of the library stands here, so that a test notices a new one.
+CURL_ERRORS: dict[type[CurlError], type[FetchError]] = {
+    curl.Timeout: FetchTimeout,
+    curl.ConnectTimeout: FetchTimeout,
+    curl.ReadTimeout: FetchTimeout,
+    curl.IncompleteRead: BodyTruncated,
+    curl.ChunkedEncodingError: BodyTruncated,
+    curl.ContentDecodingError: BodyTruncated,
+    curl.TooManyRedirects: ForbiddenTarget,
+    curl.InvalidURL: ForbiddenTarget,
+    curl.MissingSchema: ForbiddenTarget,
+    curl.URLRequired: ForbiddenTarget,
+    curl.InvalidProxyURL: ForbiddenTarget,
+    # The scheme has been checked long before; what is left under this name is a reply that is no HTTP.
+    curl.InvalidSchema: SourceUnreachable,
+    curl.ConnectionError: SourceUnreachable,
+    curl.DNSError: SourceUnreachable,
+    curl.SSLError: SourceUnreachable,
+    curl.CertificateVerifyError: SourceUnreachable,
+    curl.ProxyError: SourceUnreachable,
+    curl.InterfaceError: SourceUnreachable,
+    curl.HTTPError: SourceUnreachable,
+    curl.SessionClosed: SourceUnreachable,
+    curl.ImpersonateError: SourceUnreachable,
+    curl.CookieConflict: SourceUnreachable,
+    curl.InvalidHeader: SourceUnreachable,
+    curl.InvalidJSONError: SourceUnreachable,
+    curl.JSONDecodeError: SourceUnreachable,
+    curl.StreamConsumedError: SourceUnreachable,
+    curl.RetryError: SourceUnreachable,
+    curl.UnrewindableBodyError: SourceUnreachable,
+    curl.RequestException: SourceUnreachable,
+    CurlError: SourceUnreachable,
+}
+#: Codes that the library files under a class that says less than the code does.
+CURL_CODES: dict[int, type[FetchError]] = {CurlECode.BAD_CONTENT_ENCODING: BodyTruncated}
 
 
 def error_of(status: int, headers: Mapping[str, str], now: datetime) -> FetchError | None:
@@ -71,3 +121,14 @@ def redirected(request: FetchRequest, status: int, headers: Mapping[str, str]) -
 
 def _is_for_anyone(header: str) -> bool:
     return header.lower() in _HEADERS_FOR_ANYONE
+
+
+def translated(error: CurlError) -> FetchError:
+    """Return our error for one of curl's, in curl's words without the library's advice around them."""
+    meaning = CURL_CODES.get(error.code) or CURL_ERRORS[_known_class(error)]
+    found = _CURLS_OWN_WORDS.search(str(error))
+    return meaning(f"{found[1] if found else error} (curl {int(error.code)})")
+
+
+def _known_class(error: CurlError) -> type[CurlError]:
+    return next(kind for kind in type(error).__mro__ if kind in CURL_ERRORS)

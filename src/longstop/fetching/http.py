@@ -20,9 +20,8 @@ from longstop.errors import (
     belonging_to,
 )
 from longstop.fetching.addresses import Resolve, Target, allowed_target, checked_addresses, resolve_by_system
-from longstop.fetching.answers import REDIRECTS, error_of, redirected
+from longstop.fetching.answers import REDIRECTS, error_of, redirected, translated
 from longstop.fetching.base import FetchRequest, Page
-from longstop.fetching.curl_errors import translated
 from longstop.fetching.guards import FetchPolicy
 from longstop.lacking import exhausted
 

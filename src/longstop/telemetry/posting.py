@@ -9,8 +9,7 @@ from curl_cffi import AsyncSession, CurlError, CurlOpt, Response
 
 from longstop.clock import Clock, SystemClock
 from longstop.errors import FetchTimeout, ForbiddenTarget, SourceFailed
-from longstop.fetching.answers import REDIRECTS, error_of
-from longstop.fetching.curl_errors import translated
+from longstop.fetching.answers import REDIRECTS, error_of, translated
 
 #: For one attempt, from the question to the end of the answer.
 DEADLINE_SECONDS = 5.0
