@@ -303,12 +303,19 @@ async def test_a_site_that_speaks_no_tls_is_unreachable(open_fetcher: Open) -> N
             await open_fetcher(hosts=(authority,)).fetch(_get(f"https://{authority}/"))
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(open_fetcher: Open, tmp_path: Path) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    make = f"openssl req -x509 -newkey rsa:2048 -nodes -keyout {key} -out {certificate} -subj /CN=site.test"
+async def _certificate(directory: Path, name: str) -> tuple[Path, ssl.SSLContext]:
+    """Make a certificate that vouches for itself; return its file, and what a server needs to show it."""
+    key, certificate = directory / "key.pem", directory / "certificate.pem"
+    make = f"openssl req -x509 -newkey rsa:2048 -nodes -keyout {key} -out {certificate} -subj /CN={name}"
+    make += f" -addext subjectAltName=DNS:{name}"
     await (await asyncio.create_subprocess_exec(*make.split(), stderr=asyncio.subprocess.DEVNULL)).wait()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
+    return certificate, context
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused(open_fetcher: Open, tmp_path: Path) -> None:
+    _, context = await _certificate(tmp_path, "site.test")
     met: list[None] = []
 
     async with await asyncio.start_server(lambda *_: met.append(None), "127.0.0.1", 0, ssl=context) as listening:
@@ -319,6 +326,38 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(open_fetcher: Op
             await fetcher.fetch(_get(f"https://{host}/"))
 
     assert met == []
+
+
+async def test_the_operators_own_certificates_are_trusted(
+    open_fetcher: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, context = await _certificate(tmp_path, "site.test")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as listening:
+        host = f"site.test:{listening.sockets[0].getsockname()[1]}"
+        fetcher = open_fetcher(hosts=(host,), resolve=_leading_to("127.0.0.1"))
+
+        page = await fetcher.fetch(_get(f"https://{host}/"))
+
+    assert page.body == b"{}"
+
+
+async def test_nothing_of_a_post_is_left_over_for_the_next_request(server: FaultServer, open_fetcher: Open) -> None:
+    fetcher = open_fetcher(max_connections=1)
+    post = FetchRequest(source="crex", url=server.url("/echo"), method="POST", body=b"{}", headers={"X-Key": "secret"})
+    await fetcher.fetch(post)
+
+    page = await fetcher.fetch(_get(server.url("/echo")))
+
+    assert page.body == b"GET "
+    assert not {"x-key", "content-type", "content-length"} & set(server.received[1].headers)
 
 
 async def test_a_proxy_of_the_environment_is_not_used(

@@ -1,26 +1,27 @@
 """Fetching over HTTP by curl, with the TLS and header habits of a browser."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from io import BytesIO
 from types import MappingProxyType
 from typing import Any, cast
 
-from curl_cffi import AsyncSession, CurlError, CurlOpt, Response
-from curl_cffi.requests.session import HttpMethod
+from curl_cffi import AsyncSession, Curl, CurlError, CurlInfo, CurlOpt, Response
+from curl_cffi.requests.impersonate import DEFAULT_CHROME
+from curl_cffi.requests.utils import requote_uri
 from msgspec import Struct
 from pydantic import SecretStr
 
 from longstop.clock import Clock
 from longstop.errors import (
     BodyTooLarge,
+    FetchError,
     ForbiddenTarget,
     ResourcesExhausted,
-    SourceFailed,
+    SourceError,
     SourceUnreachable,
-    belonging_to,
 )
 from longstop.fetching.addresses import Resolve, Target, allowed_target, checked_addresses, resolve_by_system
-from longstop.fetching.answers import REDIRECTS, error_of, redirected, translated
+from longstop.fetching.answers import REDIRECTS, error_of, read_headers, redirected, translated
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.guards import FetchPolicy
 from longstop.lacking import exhausted
@@ -65,9 +66,11 @@ class HttpFetcher:
         #: What the session before this one was given up for.
         self._lacked = ""
         self._session = self._new_session()
+        #: What curl is told on every request, beside the request itself.
+        self._options = self._curl_options()
 
     async def fetch(self, request: FetchRequest) -> Page:
-        with belonging_to(request.source, str(request)):
+        try:
             started = self._clock.monotonic()
             answer, wire_bytes = await self._follow(request)
             error = error_of(answer.status, answer.headers, self._clock.now())
@@ -81,6 +84,9 @@ class HttpFetcher:
                 elapsed_seconds=self._clock.monotonic() - started,
                 wire_bytes=wire_bytes,
             )
+        except SourceError as error:
+            error.name(request.source, str(request))
+            raise
 
     async def aclose(self) -> None:
         if not self._is_closed:
@@ -100,56 +106,67 @@ class HttpFetcher:
     async def _ask(self, request: FetchRequest) -> Answer:
         target = allowed_target(request.url, self._policy.hosts, self._policy.allow_private_addresses)
         await self._pin(target)
-        body, session = _CappedBody(self._policy.max_body_bytes), await self._sound_session()
-        with self._foreign_errors(session):
-            response = await session.request(
-                cast(HttpMethod, request.method),
-                target.url,
-                data=request.body,
-                headers=_headers_of(request),
-                content_callback=body.take,
-            )
+        session = await self._sound_session()
+        if self._is_closed:
+            raise SourceUnreachable("the fetcher is closed")
+        try:
+            answer = await self._send(session, request, target.url)
+        except (CurlError, OSError, MemoryError) as error:
+            raise self._translated(error, session) from error
         if self._is_closed:  # the library ends what is under way as if it had been good
             raise SourceUnreachable("the fetcher was closed under way")
         if session is not self._session:
             raise ResourcesExhausted(self._lacked)
-        return Answer(
-            status=response.status_code,
-            headers=MappingProxyType({name.lower(): value or "" for name, value in response.headers.items()}),
-            body=body.whole(),
-            wire_bytes=response.response_size,
-        )
+        return answer
+
+    async def _send(self, session: AsyncSession[Response], request: FetchRequest, url: str) -> Answer:
+        """Send one request by a handle of the session, which takes it back without any of its settings.
+
+        `AsyncSession.request` does the same for half as much again: it sets and reads much that we do not use.
+        """
+        body, head = _CappedBody(self._policy.max_body_bytes), BytesIO()
+        curl = await session.pop_curl()
+        try:
+            _describe(curl, request, url)
+            for option, value in self._options.items():
+                curl.setopt(option, value)
+            curl.setopt(CurlOpt.WRITEFUNCTION, body.take)
+            curl.setopt(CurlOpt.HEADERDATA, head)
+            await session.acurl.add_handle(curl)
+            return Answer(
+                status=_number(curl, CurlInfo.RESPONSE_CODE),
+                headers=MappingProxyType(read_headers(head.getvalue())),
+                body=body.whole(),
+                wire_bytes=_number(curl, CurlInfo.HEADER_SIZE) + _number(curl, CurlInfo.SIZE_DOWNLOAD_T),
+            )
+        finally:
+            session.release_curl(curl)
 
     def _new_session(self) -> AsyncSession[Response]:
-        return AsyncSession(
-            impersonate="chrome",
-            allow_redirects=False,
-            timeout=self._policy.longest_deadline_seconds,
-            max_clients=self._policy.max_connections,
-            trust_env=False,
-            discard_cookies=True,
-            curl_options=self._curl_options(),
-        )
+        return AsyncSession(max_clients=self._policy.max_connections, trust_env=False)
 
     async def _sound_session(self) -> AsyncSession[Response]:
         """Return the session to ask by: after a lack a new one, and what waits in the old one is put off."""
         if self._lack is not None:
             old = self._session
-            with self._foreign_errors(old):
+            try:
                 self._session = self._new_session()
                 self._lacked, self._lack = self._lack, None
                 await old.close()
+            except (CurlError, OSError, MemoryError) as error:
+                raise self._translated(error, old) from error
         return self._session
 
-    @contextmanager
-    def _foreign_errors(self, session: AsyncSession[Response]) -> Iterator[None]:
-        try:
-            with _foreign_errors():
-                yield
-        except ResourcesExhausted as error:
-            if session is self._session:  # one that was given up has said it before
-                self._lack = error.resource
-            raise
+    def _translated(self, error: Exception, session: AsyncSession[Response]) -> FetchError:
+        """Return our error for a foreign one; a session that met a lack of this machine is given up."""
+        lack = exhausted(error)
+        if lack is None:
+            if isinstance(error, CurlError):
+                return translated(error)
+            return SourceUnreachable(f"{type(error).__name__}: {error}")
+        if session is self._session:  # one that was given up has said it before
+            self._lack = lack.resource
+        return lack
 
     async def _pin(self, target: Target) -> None:
         """Tell curl the checked addresses, so that no second lookup can change them.
@@ -166,12 +183,21 @@ class HttpFetcher:
         )
         if target.literal is None:
             name = f"{target.host}:{target.port}"
-            self._pins[name] = f"{name}:{','.join(map(str, addresses))}"
-            self._session.curl_options = self._curl_options()
+            pin = f"{name}:{','.join(map(str, addresses))}"
+            if self._pins.get(name) != pin:
+                self._pins[name] = pin
+                self._options = self._curl_options()
 
     def _curl_options(self) -> dict[CurlOpt, Any]:
         # Without an empty proxy curl reads http_proxy from the environment by itself.
-        options: dict[CurlOpt, Any] = {CurlOpt.PROXY: "", CurlOpt.RESOLVE: list(self._pins.values())}
+        options: dict[CurlOpt, Any] = {
+            CurlOpt.TIMEOUT_MS: int(self._policy.longest_deadline_seconds * 1000),
+            CurlOpt.PROXY: "",
+            CurlOpt.RESOLVE: list(self._pins.values()),
+        }
+        authorities: object = self._session.verify
+        if isinstance(authorities, str):  # the operator's own, which the session has found in the environment
+            options |= {CurlOpt.CAINFO: authorities, CurlOpt.PROXY_CAINFO: authorities}
         if self._proxy is not None:
             options[CurlOpt.PROXY] = self._proxy.server
             options[CurlOpt.PROXYUSERNAME] = self._proxy.username
@@ -202,20 +228,30 @@ class _CappedBody:
         return bytes(self._collected)
 
 
-def _headers_of(request: FetchRequest) -> dict[str, str]:
-    headers = dict(request.headers)
-    if request.body is not None and "content-type" not in map(str.lower, headers):
-        headers["Content-Type"] = "application/json"
-    return headers
+def _describe(curl: Curl, request: FetchRequest, url: str) -> None:
+    """Tell curl what to ask, as a browser asks it."""
+    curl.setopt(CurlOpt.URL, requote_uri(url))
+    if request.method == "POST":
+        curl.setopt(CurlOpt.POST, 1)
+    elif request.method != "GET" or request.body:
+        curl.setopt(CurlOpt.CUSTOMREQUEST, request.method)
+    if request.method == "POST" or request.body:
+        body = request.body or b""
+        curl.setopt(CurlOpt.POSTFIELDS, body)
+        curl.setopt(CurlOpt.POSTFIELDSIZE, len(body))
+    curl.setopt(CurlOpt.HTTPHEADER, _header_lines(request))
+    curl.setopt(CurlOpt.ACCEPT_ENCODING, "gzip, deflate, br")
+    curl.impersonate(DEFAULT_CHROME)
 
 
-@contextmanager
-def _foreign_errors() -> Iterator[None]:
-    try:
-        yield
-    except CurlError as error:
-        raise exhausted(error) or translated(error) from error
-    except (OSError, MemoryError) as error:
-        raise exhausted(error) or SourceUnreachable(f"{type(error).__name__}: {error}") from error
-    except (LookupError, ValueError) as error:  # the library reads headers in Python, and trips over strange ones
-        raise SourceFailed(f"the answer's headers cannot be read: {error!r}") from error
+def _header_lines(request: FetchRequest) -> list[bytes]:
+    # Curl leaves a header out that has no value, unless a semicolon says that this is meant.
+    lines = [f"{name}: {value}" if value else f"{name};" for name, value in request.headers.items()]
+    if request.body is not None and "content-type" not in map(str.lower, request.headers):
+        lines.append("Content-Type: application/json")
+    # Curl would ask first whether a long body may be sent; browsers do not.
+    return [line.encode() for line in (*lines, "Expect:")]
+
+
+def _number(curl: Curl, info: CurlInfo) -> int:
+    return cast(int, curl.getinfo(info))

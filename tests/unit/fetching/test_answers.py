@@ -1,5 +1,6 @@
-"""What an HTTP answer means."""
+"""What an answer, or an error of curl, means."""
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
@@ -19,7 +20,7 @@ from longstop.errors import (
     SourceRefused,
     SourceUnreachable,
 )
-from longstop.fetching.answers import CURL_ERRORS, error_of, redirected, retry_after_seconds, translated
+from longstop.fetching.answers import CURL_ERRORS, error_of, read_headers, redirected, retry_after_seconds, translated
 from longstop.fetching.base import FetchRequest
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -143,6 +144,44 @@ def test_a_redirect_to_an_unreadable_url_is_forbidden() -> None:
         redirected(POST, 302, {"location": "https://[::1/"})
 
 
+# --- headers --------------------------------------------------------------------------------------------------------
+
+
+def test_header_names_are_read_in_lower_case_and_values_without_their_blanks() -> None:
+    assert read_headers(b"HTTP/1.1 200 OK\r\nContent-Type:  text/html \r\nX-Empty:\r\n\r\n") == {
+        "content-type": "text/html",
+        "x-empty": "",
+    }
+
+
+def test_a_header_that_comes_twice_is_a_list_and_a_folded_one_is_whole() -> None:
+    received = b"HTTP/1.1 200 OK\r\nVary: a\r\nX-Long: one\r\n two\r\nvary: b\r\n\r\n"
+
+    assert read_headers(received) == {"vary": "a, b", "x-long": "one two"}
+
+
+@pytest.mark.parametrize("first", [b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", b"HTTP/1.1 200 Connected\r\n\r\n"])
+def test_only_the_headers_of_the_last_answer_count(first: bytes) -> None:
+    assert read_headers(first + b"HTTP/2 200\r\na: 1\r\n\r\n") == {"a": "1"}
+
+
+@pytest.mark.parametrize(("written", "read"), [("é".encode(), "é"), (b"\xe9", "é"), (b"\xff\xfe", "ÿþ")])
+def test_a_header_is_read_as_utf_8_or_else_as_latin_1(written: bytes, read: str) -> None:
+    assert read_headers(b"HTTP/1.1 200 OK\r\nX-Name: " + written + b"\r\n\r\n") == {"x-name": read}
+
+
+@pytest.mark.parametrize("lines", [b" folded: too early\r\n", b"no colon\r\n"])
+def test_headers_that_cannot_be_read_are_the_sites_failure(lines: bytes) -> None:
+    with pytest.raises(SourceFailed, match="headers cannot be read"):
+        read_headers(b"HTTP/1.1 200 OK\r\n" + lines + b"\r\n")
+
+
+@given(st.binary())
+def test_any_bytes_are_headers_or_the_sites_failure(received: bytes) -> None:
+    with suppress(SourceFailed):
+        assert all(name == name.lower() for name in read_headers(received))
+
+
 # --- from curl's errors to ours -------------------------------------------------------------------------------------
 
 
@@ -180,6 +219,13 @@ def test_the_codes_of_a_bad_day_become_what_they_mean(code: CurlECode, expected:
     kind = curl.code2error(code, "")
 
     assert type(translated(kind("broken", code))) is expected
+
+
+@pytest.mark.parametrize("code", [code for code in CurlECode if code is not CurlECode.OK])
+def test_an_error_that_has_only_a_code_means_what_its_class_would(code: CurlECode) -> None:
+    kind = curl.code2error(code, "")
+
+    assert type(translated(CurlError("broken", code))) is type(translated(kind("broken", code)))
 
 
 def test_a_code_that_curl_has_yet_to_invent_is_a_connection_that_failed() -> None:
