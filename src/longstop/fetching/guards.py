@@ -126,7 +126,7 @@ class GuardedFetcher:
             wait = self._wait_after(outcome, host, started)
             if wait is None:
                 raise outcome
-            self._tell_retry(request, outcome, wait)
+            self._emit_retry(request, outcome, wait)
             await asyncio.sleep(wait)
             again = await self._attempt(request, host, started)
             if isinstance(again, CircuitOpen):
@@ -142,7 +142,7 @@ class GuardedFetcher:
         return wait if wait is not None and host not in self.targets.open_hosts(now) and self.budget.spend() else None
 
     async def _attempt(self, request: FetchRequest, host: str, started: float) -> Page | FetchError:
-        """Send a request once, unless the site is to be left alone; return the page, or what went wrong."""
+        """Send a request once, unless rest or circuit hold it back; return the page, or what went wrong."""
         now = self._clock.monotonic()
         rest = self.rest.hold(now)
         if rest > 0:
@@ -150,7 +150,7 @@ class GuardedFetcher:
         leave = self.targets.enter(host, now)
         if leave is None:
             return self._circuit_open(host, now)
-        self._tell_moves(leave.moves)
+        self._emit_moves(leave.moves)
         total = self._retry.total_seconds
         try:
             async with asyncio.timeout(None if total is None else total - (now - started)):
@@ -185,7 +185,7 @@ class GuardedFetcher:
             self._learn(request.source, now - started)
         error.is_canary = leave.is_trial
         if kind is FailureKind.CONNECTION:
-            self._tell_moves(self.targets.fail(leave, now), error.reason)
+            self._emit_moves(self.targets.fail(leave, now), error.reason)
         elif kind not in _SITE_NOT_HEARD:
             self._count_answer(leave, started, now)
         if not isinstance(error, CircuitOpen):
@@ -213,7 +213,7 @@ class GuardedFetcher:
         counted = took if took > NEARLY_LATE_SHARE * self.timeouts.now.fetch else 0.0
         moves = self.targets.succeed(leave, now, counted)
         if moves:
-            self._tell_moves(moves, f"answered after {took:.1f} s")
+            self._emit_moves(moves, f"answered after {took:.1f} s")
 
     def _obey(self, request: FetchRequest, error: FetchError, now: float) -> None:
         """Hold all requests to the site for as long as one answer has asked for."""
@@ -232,11 +232,11 @@ class GuardedFetcher:
         reason = f"{host} is left alone for {seconds:.1f} s more" if seconds else f"{host} is being tried by others"
         return CircuitOpen(reason, retry_after_seconds=seconds)
 
-    def _tell_moves(self, moves: tuple[Move, ...], last: str = "") -> None:
+    def _emit_moves(self, moves: tuple[Move, ...], last: str = "") -> None:
         for move in moves:
             tell_breaker(self._bus, "target", move.host, move.transition, last=last)
 
-    def _tell_retry(self, request: FetchRequest, error: FetchError, wait: float) -> None:
+    def _emit_retry(self, request: FetchRequest, error: FetchError, wait: float) -> None:
         self._bus.emit(
             RequestRetried(
                 source=request.source,
