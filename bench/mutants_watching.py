@@ -2,10 +2,8 @@
 
 from bench.mutant import broken_rule
 
-_CADENCE, _RHYTHM, _PACE = "watching/cadence.py", "watching/rhythm.py", "watching/pace.py"
-_GATE, _REQUESTS, _RESTARTS = "watching/gate.py", "watching/requests.py", "watching/restarts.py"
-_LAG, _ABSENCE, _PULSE = "watching/lag.py", "watching/absence.py", "watching/pulse.py"
-_DISPATCHER, _VITALS = "watching/dispatcher.py", "watching/vitals.py"
+_CADENCE, _WATCH_STATE, _RESTARTS = "watching/cadence.py", "watching/watch_state.py", "watching/restarts.py"
+_GATE, _DISPATCHER = "watching/gate.py", "watching/dispatcher.py"
 
 _WHEN = (
     broken_rule(
@@ -46,57 +44,57 @@ _WHEN = (
         "",
     ),
     broken_rule(
-        "ten equal cycles are a break", _RHYTHM, "status is MatchStatus.BREAK and self.is_quiet", "self.is_quiet"
+        "ten equal cycles are a break", _CADENCE, "status is MatchStatus.BREAK and self.is_quiet", "self.is_quiet"
     ),
     broken_rule(
         "the word alone is a break",
-        _RHYTHM,
+        _CADENCE,
         "status is MatchStatus.BREAK and self.is_quiet",
         "status is MatchStatus.BREAK",
     ),
     broken_rule(
         "no break without the word",
-        _RHYTHM,
+        _CADENCE,
         "        return now - self.changed_at >= break_after",
         "        return False",
     ),
     broken_rule(
         "a change does not end a break",
-        _RHYTHM,
+        _CADENCE,
         "changed_at=now if is_news else self.changed_at",
         "changed_at=self.changed_at",
     ),
-    broken_rule("half is more than half", _RHYTHM, "sum(self.news) > BUSY_SHARE", "sum(self.news) >= BUSY_SHARE"),
-    broken_rule("a bad spell never ends", _PACE, "now - self.bad_at >= calm_after", "False"),
+    broken_rule("half is more than half", _CADENCE, "sum(self.news) > BUSY_SHARE", "sum(self.news) >= BUSY_SHARE"),
+    broken_rule("a bad spell never ends", _CADENCE, "now - self.bad_at >= calm_after", "False"),
     broken_rule(
         "every error in a spell is an accident",
-        _PACE,
+        _CADENCE,
         "        elif self.good >= GOOD_BETWEEN_ACCIDENTS:",
         "        elif True:",
     ),
     broken_rule(
         "no error in a spell is an accident",
-        _PACE,
+        _CADENCE,
         "        elif self.good >= GOOD_BETWEEN_ACCIDENTS:",
         "        elif False:",
     ),
     broken_rule(
-        "what begins a spell is rare within it", _PACE, "GOOD_BETWEEN_ACCIDENTS = 7", "GOOD_BETWEEN_ACCIDENTS = 4"
+        "what begins a spell is rare within it", _CADENCE, "GOOD_BETWEEN_ACCIDENTS = 7", "GOOD_BETWEEN_ACCIDENTS = 4"
     ),
     broken_rule(
-        "errors of an hour count as those of a minute", _PACE, "if now - at < MINUTE)", "if now - at < 60 * MINUTE)"
+        "errors of an hour count as those of a minute", _CADENCE, "if now - at < MINUTE)", "if now - at < 60 * MINUTE)"
     ),
-    broken_rule("a failed look of which nothing is known calms", _PULSE, " if errors else self.pace", ""),
+    broken_rule("a failed look of which nothing is known calms", _WATCH_STATE, " if errors else self.pace", ""),
 )
 
 _WATCHES = (
     broken_rule(
         "a burst of not-found ends a match",
-        _ABSENCE,
+        _WATCH_STATE,
         "        if self.times and now - self.counted_at < apart:",
         "        if False:",
     ),
-    broken_rule("a match that is listed is taken for gone", _ABSENCE, " and not is_listed", ""),
+    broken_rule("a match that is listed is taken for gone", _WATCH_STATE, " and not is_listed", ""),
     broken_rule(
         "stale is noticed and nothing follows", _RESTARTS, "        return RestartReason.STALE", "        return None"
     ),
@@ -114,58 +112,63 @@ _WATCHES = (
         "1 if life.is_quiet else 99",
     ),
     broken_rule("a watch ends amid the play", _RESTARTS, "1 if life.is_quiet else 1 + PATIENCE", "1"),
-    broken_rule("a disagreement of one moment is a frozen feed", _LAG, " and now - self.since >= frozen_after", ""),
+    broken_rule(
+        "a disagreement of one moment is a frozen feed", _WATCH_STATE, " and now - self.since >= frozen_after", ""
+    ),
     broken_rule(
         "a disagreement that comes back has lasted all the time",
-        _LAG,
+        _WATCH_STATE,
         "        return self if behind is self.behind else Lag(behind=behind, since=now)",
         "        return Lag(behind=behind, since=self.since or now)",
     ),
     broken_rule(
         "two silent witnesses are believed for ever",
-        _LAG,
+        _WATCH_STATE,
         "    return Behind.BOTH if is_silent else Behind.NOBODY",
         "    return Behind.NOBODY",
     ),
     broken_rule(
         "an announced break is a frozen feed",
-        _LAG,
+        _WATCH_STATE,
         "own.status is MatchStatus.LIVE and unchanged_seconds",
         "unchanged_seconds",
     ),
     broken_rule(
         "a frozen page makes a match young",
-        _PULSE,
+        _WATCH_STATE,
         "        ).compared(now, own, listed)\n        return pulse if pulse.is_blind(now) else msgspec",
         "        ).compared(now, own, listed)\n        return msgspec",
     ),
     broken_rule(
-        "a restart forgets the errors", _PULSE, "tried_at=None, failures=0)", "tried_at=None, failures=0, pace=Pace())"
+        "a restart forgets the errors",
+        _WATCH_STATE,
+        "tried_at=None, failures=0)",
+        "tried_at=None, failures=0, pace=Pace())",
     ),
     broken_rule(
         "a long look is a dead one",
-        _VITALS,
+        _WATCH_STATE,
         "            self._answers, self._progress_at = answers, now.monotonic",
         "            self._answers = answers",
     ),
     broken_rule(
         "a paused match is begun anew again and again",
-        _VITALS,
+        _WATCH_STATE,
         "        self._is_paused = False\n        self._restarts += 1",
         "        self._restarts += 1",
     ),
     broken_rule(
         "the order goes by time alone",
-        _REQUESTS,
+        _DISPATCHER,
         "(request.priority, scheduled_at, count, request)",
         "(0, scheduled_at, count, request)",
     ),
     broken_rule(
-        "a request begins before its time", _REQUESTS, "self._later and self._later[0][0] <= now", "self._later"
+        "a request begins before its time", _DISPATCHER, "self._later and self._later[0][0] <= now", "self._later"
     ),
     broken_rule(
         "two looks at one match at once",
-        _REQUESTS,
+        _DISPATCHER,
         "        if request.slot in self._taken:\n            return False\n",
         "",
     ),

@@ -15,9 +15,8 @@ from longstop.supervision.admission import Refusal as Full
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import MachineLacked, TaskFailed
 from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
-from longstop.watching.cadence import Cadence
+from longstop.watching.cadence import Cadence, WatchRules
 from longstop.watching.orders import Orders
-from longstop.watching.rules import WatchRules
 from tests.crex_site import OUT_OF_ORDER
 from tests.memory import MemorySink
 from tests.unit.watching.running import Running, match

@@ -25,10 +25,9 @@ from longstop.resilience.retry import RetryPolicy
 from longstop.sources.base import SourceConfig
 from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus
-from longstop.watching.cadence import Cadence
+from longstop.watching.cadence import Cadence, WatchRules
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.ownership import take_over
-from longstop.watching.rules import WatchRules
 from longstop.watching.scheduler import Scheduler
 from longstop.watching.watcher import Surroundings
 from longstop_lab.simulator.faults import Fault, FaultKind

@@ -26,13 +26,12 @@ from longstop.storage.base import HotWriter, MatchStore
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.upkeep import ReloadFailed
-from longstop.watching.cadence import Cadence
+from longstop.watching.cadence import Cadence, WatchRules
 from longstop.watching.camera import Camera, KeepsPictures, TakesPictures
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.doorman import Doorman
 from longstop.watching.gate import KeepsPages, SourceGate
 from longstop.watching.restarts import RestartPolicy
-from longstop.watching.rules import WatchRules
 from longstop.watching.scheduler import Renew, Scheduler
 from longstop.watching.watcher import Surroundings
 

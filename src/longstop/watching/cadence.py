@@ -1,4 +1,8 @@
-"""When to look next. Pure: how a match goes and a moment go in, seconds come out."""
+"""How often to poll. Pure: how a match goes and the time go in, seconds come out.
+
+Three things set the interval: the status of the match and how lively it is (`Rhythm`), recent errors (`Pace`), and what
+the operator has chosen (`Cadence`, `WatchRules`).
+"""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -9,29 +13,47 @@ import msgspec
 from msgspec import Struct
 
 from longstop.model.match import MatchStatus, Phase, Priority, SyncState, priority_of
-from longstop.watching.pace import Pace
-from longstop.watching.rhythm import Rhythm
+from longstop.resilience.breaker import BreakerPolicy, match_policy
+from longstop.watching.restarts import RestartPolicy
 
 ARCHIVE_AFTER = timedelta(hours=24)
-#: A match that cannot be read for the last time is put away all the same after this much longer.
+#: A match whose last full poll keeps failing is archived anyway after this much longer.
 ARCHIVE_PATIENCE = timedelta(hours=2)
-#: Results are edited: a match is read whole again so long after its end.
+#: Results are edited: a full poll is due this long after the end of a match.
 REREAD_AFTER = (timedelta(hours=2), timedelta(hours=6), timedelta(hours=24))
-#: A match that fails this often in a row no longer hurries everybody else's listing.
+#: A match that fails this often in a row no longer shortens the interval of the listing.
 MANY_FAILURES = 5
-#: However often a page says that something has changed, its match is looked at no more often than this.
+#: However often a page signals a change, its match is polled no more often than this.
 HURRIED_SECONDS = 1.0
-#: What is open about a match is looked into after 10, 20, 40 … seconds, and then every five minutes.
+#: A match with open findings is polled in full after 10, 20, 40 … seconds, and then every five minutes.
 FIRST_REVISIT_SECONDS = 10.0
 LAST_REVISIT_SECONDS = 300.0
-#: Looks begin with a tick, or somewhat after it when they had to wait: one that falls due this share of an interval
-#: later would wait for a whole tick more. Whoever is slowed down by errors is not let off so much.
+#: Polls start with a tick, or somewhat later when they had to wait. One that falls due this share of an interval after
+#: a tick would wait for a whole tick more. After errors the share is smaller.
 EARLY = 0.5
 EARLY_AFTER_ERRORS = 0.25
 
+#: Liveliness is judged over this many cycles.
+CYCLES = 10
+#: A match is busy when more than this share of them brought news.
+BUSY_SHARE = 0.5
+
+MINUTE = 60.0
+#: From this many errors on, polls are this many times further apart: 5, 10 and 20 s at the usual 2.5 s.
+STEPS: tuple[tuple[int, float], ...] = ((20, 8.0), (10, 4.0), (5, 2.0))
+FIRST_STEP, LAST_STEP = STEPS[-1][0], STEPS[0][0]
+#: An error with at least this many good polls before it is an accident. One in seven polls of 2 s is still five a
+#: minute: what begins a spell must not count as rare within it, or the pace would oscillate.
+GOOD_BETWEEN_ACCIDENTS = 7
+
+_MATCH_POLICY = match_policy()
+
+
+# --- what an operator has chosen ------------------------------------------------------------------------------------
+
 
 class Cadence(Struct, frozen=True, kw_only=True):
-    """How often to look, in seconds."""
+    """How often to poll, in seconds."""
 
     live: float = 2.5
     busy: float = 2.0
@@ -41,12 +63,115 @@ class Cadence(Struct, frozen=True, kw_only=True):
     imminent: float = 60.0
     upcoming: float = 3600.0
     completed: float = 300.0
-    #: How often to ask the listing for new matches when no match needs a look sooner.
+    #: How often to ask the listing for new matches when no match needs a poll sooner.
     discovery: float = 60.0
     #: How long errors must be rare before the pace is as before.
     calm_after: float = 300.0
     #: "Not found" is remembered for this long.
     not_found: float = 60.0
+
+
+class WatchRules(Struct, frozen=True, kw_only=True):
+    """How often to poll, when to restart, when to pause, what to report."""
+
+    cadence: Cadence = Cadence()
+    restarts: RestartPolicy = RestartPolicy()
+    breaker: BreakerPolicy = _MATCH_POLICY
+    #: More errors of one match than these within a minute are reported.
+    max_errors: int = 10
+    #: A match is important when its title contains one of these words; in lower case.
+    important: tuple[str, ...] = ()
+
+    def is_important(self, title: str) -> bool:
+        return any(word in title.lower() for word in self.important)
+
+
+# --- how lively a match is ------------------------------------------------------------------------------------------
+
+
+class Rhythm(Struct, frozen=True, kw_only=True):
+    """The last cycles of a match, newest last. A cycle is one chance to see news: a poll, or a line of the listing."""
+
+    #: When something was last seen to change, or the watch began.
+    changed_at: float
+    #: Whether each of the last cycles brought news.
+    news: tuple[bool, ...] = ()
+    #: Cycles in a row without news.
+    unchanged: int = 0
+
+    def after(self, now: float, *, is_news: bool) -> "Rhythm":
+        """Return the rhythm with one cycle more."""
+        return msgspec.structs.replace(
+            self,
+            changed_at=now if is_news else self.changed_at,
+            news=(*self.news, is_news)[-CYCLES:],
+            unchanged=0 if is_news else self.unchanged + 1,
+        )
+
+    @property
+    def is_busy(self) -> bool:
+        return len(self.news) == CYCLES and sum(self.news) > BUSY_SHARE * CYCLES
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether nothing has happened for some cycles: a good moment for a restart."""
+        return self.unchanged >= CYCLES
+
+    def is_break(self, status: MatchStatus, now: float, break_after: float) -> bool:
+        """Return whether play has stopped. Balls are 30 s apart: a few equal polls alone are no break."""
+        if status is MatchStatus.BREAK and self.is_quiet:
+            return True
+        return now - self.changed_at >= break_after
+
+
+# --- how errors slow it down ----------------------------------------------------------------------------------------
+
+
+class Pace(Struct, frozen=True, kw_only=True):
+    """The errors of a match as far as they matter for its pace.
+
+    Five errors within a minute begin a bad spell. Within it the pace falls with every few errors more, and it ends once
+    errors have been rare for some minutes. Rare is a share of the polls, not a number a minute: a match polled every 20
+    seconds never has five errors a minute, and would speed up while everything still fails.
+    """
+
+    #: The moments of the errors within the last minute, as many as matter.
+    recent: tuple[float, ...] = ()
+    #: Errors of the bad spell; 0 when there is none.
+    errors: int = 0
+    #: When the spell was last seen to be bad.
+    bad_at: float = 0.0
+    #: Good polls since the last error.
+    good: int = 0
+
+    def after(self, now: float, *, errors: int, calm_after: float) -> "Pace":
+        """Return the pace after a poll that met this many errors, whether or not it succeeded in the end."""
+        if not errors:
+            calmed = self.calmed(now, calm_after)
+            return msgspec.structs.replace(calmed, good=self.good + 1)
+        latest = (*self.recent, *[now] * min(errors, LAST_STEP))
+        recent = tuple(at for at in latest if now - at < MINUTE)[-LAST_STEP:]
+        if not self.errors:
+            total, bad_at = (len(recent) if len(recent) >= FIRST_STEP else 0), now
+        elif self.good >= GOOD_BETWEEN_ACCIDENTS:
+            total, bad_at = self.errors, self.bad_at
+        else:
+            total, bad_at = self.errors + errors, now
+        return Pace(recent=recent, errors=total, bad_at=bad_at)
+
+    def calmed(self, now: float, calm_after: float) -> "Pace":
+        """Return the pace with a bad spell ended, if it has been calm for long enough."""
+        if self.errors and now - self.bad_at >= calm_after:
+            return Pace(good=self.good)
+        return self
+
+    @property
+    def factor(self) -> float:
+        """Return how many times further apart the polls are than usual."""
+        return next((factor for errors, factor in STEPS if self.errors >= errors), 1.0)
+
+
+# --- the interval ---------------------------------------------------------------------------------------------------
 
 
 class Why(StrEnum):
@@ -63,11 +188,11 @@ class Why(StrEnum):
 
 
 class Tempo(Struct, frozen=True, kw_only=True):
-    """How long a good look lasts, and why so long."""
+    """The interval between two polls, and where it comes from."""
 
     seconds: float
     why: Why
-    #: News or not, errors keep the looks so far apart; 0 when there are none.
+    #: With news or without, errors keep the polls this far apart; 0 when there are none.
     at_least: float = 0.0
 
 
@@ -86,7 +211,7 @@ class Course(Struct, frozen=True, kw_only=True):
 
 
 def tempo_of(course: Course, now: datetime, monotonic: float, cadence: Cadence) -> Tempo:
-    """Return how long a good look at this match lasts."""
+    """Return the interval between two polls of this match."""
     usual = _usual(course, now, monotonic, cadence)
     if course.pace.factor == 1.0:
         return usual
@@ -114,7 +239,7 @@ def _usual(course: Course, now: datetime, monotonic: float, cadence: Cadence) ->
 
 def _in_play(course: Course, monotonic: float, cadence: Cadence) -> Tempo:
     break_after = cadence.break_after if course.is_silence_a_break else inf
-    # Of a match that cannot be read nobody knows whether it stands still.
+    # While polls fail, nothing is known about whether play has stopped.
     if not course.failures and course.rhythm.is_break(course.status, monotonic, break_after):
         return Tempo(seconds=cadence.paused_play, why=Why.BREAK)
     if course.is_important:
@@ -124,37 +249,40 @@ def _in_play(course: Course, monotonic: float, cadence: Cadence) -> Tempo:
     return Tempo(seconds=cadence.live, why=Why.BASELINE)
 
 
+# --- what is due ----------------------------------------------------------------------------------------------------
+
+
 def is_due(tried_at: float | None, tempo: Tempo, monotonic: float, cadence: Cadence) -> bool:
-    """Return whether it is time for the next look, be it after a good one or a bad one."""
+    """Return whether the next poll is due, after a good one or a failed one."""
     early = EARLY_AFTER_ERRORS if tempo.at_least else EARLY
     return tried_at is None or monotonic - tried_at >= tempo.seconds - early * cadence.live
 
 
 def is_due_for_news(tried_at: float | None, tempo: Tempo, monotonic: float, cadence: Cadence) -> bool:
-    """Return whether a match that shows something new may be looked at: only errors hold it back, never a break."""
+    """Return whether a match that shows something new may be polled: errors delay that, a break does not."""
     seconds = max(tempo.at_least, min(tempo.seconds, cadence.live))
     return is_due(tried_at, msgspec.structs.replace(tempo, seconds=seconds), monotonic, cadence)
 
 
 def hurried_at(tried_at: float | None, tempo: Tempo, monotonic: float) -> float | None:
-    """Return when a match that is said to have changed may be looked at; `None` while errors hold it back."""
+    """Return when a match whose page signalled a change may be polled; `None` while errors delay it."""
     if tempo.at_least:
         return None
     return monotonic if tried_at is None else max(monotonic, tried_at + HURRIED_SECONDS)
 
 
 def revisit_after(visits: int) -> float:
-    """Return the seconds until what is open about a match is looked into again, after this many visits in vain."""
+    """Return the seconds until the next full poll of a match with open findings, after this many in vain."""
     return min(FIRST_REVISIT_SECONDS * 2.0 ** min(visits, 10), LAST_REVISIT_SECONDS)
 
 
 def listing_interval(tempos: Iterable[Tempo], cadence: Cadence) -> float:
-    """Return the pause between two listings: as short as the most urgent match wants it."""
+    """Return the interval between two listings: that of the most urgent match."""
     return min([cadence.discovery, *(tempo.seconds for tempo in tempos)])
 
 
 def must_reread(completed_at: datetime | None, read_at: datetime | None, now: datetime) -> bool:
-    """Return whether a finished match is due for one of its whole re-reads."""
+    """Return whether a finished match is due for one of its full polls."""
     if completed_at is None:
         return False
     due = [completed_at + after for after in REREAD_AFTER if completed_at + after <= now]
@@ -162,7 +290,7 @@ def must_reread(completed_at: datetime | None, read_at: datetime | None, now: da
 
 
 def may_be_archived(phase: Phase, completed_at: datetime | None, read_at: datetime | None, now: datetime) -> bool:
-    """Return whether a match has been over for so long, and read once more, that nobody needs to look any more."""
+    """Return whether a match ended long enough ago, and was polled in full since, to need no more polls."""
     if phase is not Phase.COMPLETED or completed_at is None or now - completed_at < ARCHIVE_AFTER:
         return False
     return not must_reread(completed_at, read_at, now) or now - completed_at >= ARCHIVE_AFTER + ARCHIVE_PATIENCE

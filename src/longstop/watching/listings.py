@@ -1,24 +1,87 @@
-"""One source's listing: asked for once at a time, and more rarely while it fails; no match waits for it for long."""
+"""One source's listing: when it is requested, and which matches it shows.
+
+It is requested once at a time, and less often while it fails. No match waits long for it.
+"""
 
 import asyncio
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
+
+from msgspec import Struct
 
 from longstop.clock import Clock, Moment
 from longstop.errors import CircuitOpen, PageNotFound, ResourcesExhausted, SourceError, SourceRefused
 from longstop.pipeline.ask import Asker
-from longstop.sources.base import Listing
+from longstop.sources.base import Line, Listing
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import MachineLacked
 from longstop.telemetry.events.sources import ListingFailed
-from longstop.watching.cadence import EARLY, Cadence
-from longstop.watching.pace import Pace
+from longstop.watching.cadence import EARLY, Cadence, Pace
 
-#: How long the matches wait for a listing that is under way, and how often each is asked for by itself without one:
-#: in multiples of the usual interval.
+#: How long the matches wait for a listing that is under way, and how often each is polled by itself without one: in
+#: multiples of the usual interval.
 UNLISTED_FACTOR = 4.0
-#: All matches depend on the listing: while it is read well after a bad spell, it is asked at most so many times more
-#: rarely.
+#: All matches depend on the listing: while it is read well after a bad spell, its interval grows by this factor at
+#: most.
 SLOWEST_GOOD_LISTING = 2.0
+#: A finished match that was not listed for this long is forgotten. If it comes back, the store still knows that it is
+#: archived.
+FORGOTTEN_AFTER_SECONDS = 24 * 3600.0
+
+
+# --- who is listed: pure --------------------------------------------------------------------------------------------
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """A listing, sorted out. A match it does not show is not finished: it is polled by itself."""
+
+    new: tuple[Line, ...]
+    changed: tuple[Line, ...]
+    unchanged: tuple[Line, ...]
+    missing: tuple[str, ...]
+
+
+def sort_out(
+    listing: Listing, *, watched: Collection[str], ignored: Collection[str], is_news: Callable[[Line], bool]
+) -> Plan:
+    """Return what to do about each match of a listing and each match that is watched."""
+    boards = [board for board in listing.boards if board.source_id not in ignored]
+    known = [board for board in boards if board.source_id in watched]
+    news = [is_news(board) for board in known]
+    return Plan(
+        new=tuple(board for board in boards if board.source_id not in watched),
+        changed=tuple(board for board, is_changed in zip(known, news, strict=True) if is_changed),
+        unchanged=tuple(board for board, is_changed in zip(known, news, strict=True) if not is_changed),
+        missing=tuple(sorted(set(watched) - {board.source_id for board in boards})),
+    )
+
+
+class Finished:
+    """Matches that are finished for us, while a site may still list them: remembered until a day after that.
+
+    Moments are monotonic.
+    """
+
+    def __init__(self) -> None:
+        self._listed_at: dict[str, float] = {}
+
+    def __contains__(self, source_id: object) -> bool:
+        return source_id in self._listed_at
+
+    def add(self, source_id: str, now: float) -> None:
+        self._listed_at[source_id] = now
+
+    def discard(self, source_id: str) -> None:
+        self._listed_at.pop(source_id, None)
+
+    def hear(self, listed: Iterable[str], now: float) -> None:
+        """Note who is listed, and forget those who have not been listed for a day."""
+        heard = {source_id: now for source_id in listed if source_id in self._listed_at}
+        kept = {key: at for key, at in self._listed_at.items() if now - at < FORGOTTEN_AFTER_SECONDS}
+        self._listed_at = kept | heard
+
+
+# --- asking for it --------------------------------------------------------------------------------------------------
 
 
 class Listings:

@@ -19,13 +19,10 @@ from longstop.telemetry.events.sources import ListingRead
 from longstop.telemetry.events.upkeep import StoreFailed
 from longstop.telemetry.lacks import failure_of
 from longstop.watching.cadence import listing_interval
-from longstop.watching.discovery import sort_out
-from longstop.watching.dispatcher import Dispatcher, Work
+from longstop.watching.dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work
 from longstop.watching.doorman import Doorman
-from longstop.watching.finished import Finished
-from longstop.watching.listings import UNLISTED_FACTOR, Listings
+from longstop.watching.listings import UNLISTED_FACTOR, Finished, Listings, sort_out
 from longstop.watching.ownership import take
-from longstop.watching.requests import ResourceType, ScrapeRequest
 from longstop.watching.restarts import RestartReason
 from longstop.watching.watcher import Hold, Surroundings, Watcher
 

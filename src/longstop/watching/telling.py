@@ -26,8 +26,7 @@ from longstop.telemetry.events.matches import (
     UpdateStored,
 )
 from longstop.watching.cadence import Tempo, Why
-from longstop.watching.error_rate import Crowd
-from longstop.watching.lag import WITNESS, Lag
+from longstop.watching.watch_state import WITNESS, Crowd, Lag
 
 #: A lively match goes from one to the other and back all the time: that is no news.
 _USUAL = frozenset({Why.BASELINE, Why.BUSY, Why.IMPORTANT})

@@ -28,14 +28,11 @@ from longstop.storage.base import HotRow, HotWriter, MatchStore
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import MatchGone, PollSucceeded, WatchRestarted
 from longstop.telemetry.events.processes import MachineLacked, TaskFailed
-from longstop.watching.cadence import Tempo
-from longstop.watching.error_rate import ErrorWindow
+from longstop.watching.cadence import Tempo, WatchRules
 from longstop.watching.ownership import take
-from longstop.watching.pulse import SHUT_OUT, Obstacle
 from longstop.watching.restarts import RestartReason
-from longstop.watching.rules import WatchRules
 from longstop.watching.telling import Voice
-from longstop.watching.vitals import Vitals
+from longstop.watching.watch_state import SHUT_OUT, ErrorWindow, Obstacle, Vitals
 
 #: Failures that say something about the match itself, and so count for its pause.
 _COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})

@@ -16,11 +16,11 @@ from longstop.storage.error_pages import NoPages
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
+from longstop.watching.cadence import WatchRules
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.doorman import Doorman
 from longstop.watching.gate import SourceGate
 from longstop.watching.ownership import take_over
-from longstop.watching.rules import WatchRules
 from longstop.watching.scheduler import Scheduler
 from longstop.watching.watcher import Surroundings
 from tests.builders import CREX_CONFIG

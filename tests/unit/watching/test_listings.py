@@ -1,4 +1,4 @@
-"""One source's listing: how it fails, how often it is asked, and who does not wait for it."""
+"""One source's listing: how it fails, how often it is requested, who does not wait for it, and who is listed."""
 
 import asyncio
 from typing import Any
@@ -8,13 +8,14 @@ import pytest
 from longstop.errors import FetchError, SourceFailed, SourceRefused
 from longstop.model.match import Phase
 from longstop.pipeline.ask import Asker
+from longstop.sources.base import Listing
 from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import WatchRestarted
 from longstop.testing import VirtualClock, run_virtual
 from longstop.watching.cadence import Cadence
-from longstop.watching.listings import SLOWEST_GOOD_LISTING, Listings
-from tests.builders import CREX_CONFIG
+from longstop.watching.listings import FORGOTTEN_AFTER_SECONDS, SLOWEST_GOOD_LISTING, Finished, Listings, Plan, sort_out
+from tests.builders import CREX_CONFIG, board
 from tests.crex_site import OUT_OF_ORDER, Site
 from tests.unit.watching.running import LIST, CountingFetcher, Running, match, script
 
@@ -210,3 +211,71 @@ def test_the_wait_for_a_list_counts_from_the_last_that_was_read() -> None:
         return before, desk.listings.unread_seconds
 
     assert run_virtual(play()) == pytest.approx((20.0, 5.0), abs=0.1)
+
+
+# --- what it says -----------------------------------------------------------------------------------------------------
+
+
+NEW, CHANGED, SAME, OLD = (board(source_id=key) for key in ("new", "changed", "same", "old"))
+
+
+def plan(listing: Listing) -> Plan:
+    return sort_out(
+        listing,
+        watched=("changed", "same", "gone"),
+        ignored=("old",),
+        is_news=lambda shown: shown.source_id == "changed",
+    )
+
+
+def test_a_listing_is_sorted_into_new_changed_unchanged_and_missing() -> None:
+    found = plan(Listing(boards=(NEW, CHANGED, SAME, OLD)))
+
+    assert found == Plan(new=(NEW,), changed=(CHANGED,), unchanged=(SAME,), missing=("gone",))
+
+
+@pytest.mark.req("FLD-5")
+def test_an_empty_listing_makes_every_match_missing_and_none_finished() -> None:
+    assert plan(Listing(boards=())) == Plan(new=(), changed=(), unchanged=(), missing=("changed", "gone", "same"))
+
+
+def test_an_unreadable_entry_is_looked_at_like_a_missing_one() -> None:
+    found = plan(Listing(boards=(CHANGED, SAME), unreadable=("gone",)))
+
+    assert found.missing == ("gone",)
+
+
+# --- who is remembered as over ----------------------------------------------------------------------------------------
+
+
+def test_who_is_listed_again_and_again_is_remembered() -> None:
+    finished = Finished()
+    finished.add("M1", 0.0)
+
+    for hour in range(1, 100):
+        finished.hear(["M1", "M2"], hour * 3600.0)
+
+    assert "M1" in finished
+    assert "M2" not in finished
+
+
+def test_who_was_not_listed_for_a_day_is_forgotten_and_not_sooner() -> None:
+    finished = Finished()
+    finished.add("M1", 0.0)
+
+    finished.hear([], FORGOTTEN_AFTER_SECONDS - 1)
+    shortly_before = "M1" in finished
+    finished.hear([], FORGOTTEN_AFTER_SECONDS)
+
+    assert shortly_before
+    assert "M1" not in finished
+
+
+def test_who_is_wanted_again_is_forgotten_at_once() -> None:
+    finished = Finished()
+    finished.add("M1", 0.0)
+
+    finished.discard("M1")
+    finished.discard("M2")
+
+    assert "M1" not in finished

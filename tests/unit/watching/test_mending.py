@@ -11,8 +11,8 @@ from longstop.model.match import Phase, SyncState
 from longstop.telemetry.events.matches import ErrorRateHigh, MatchStale, WatchRestarted
 from longstop.telemetry.events.sources import BreakerOpened
 from longstop.testing import START
+from longstop.watching.cadence import WatchRules
 from longstop.watching.restarts import RestartPolicy
-from longstop.watching.rules import WatchRules
 from tests.unit.watching.running import LIST, Running, match, script
 
 STATE, FEED = "getSV3", "getBallFeeds"

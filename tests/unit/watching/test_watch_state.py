@@ -1,21 +1,38 @@
-"""What a watch remembers, and what follows from it."""
+"""What is known about how the polling of a match goes, and what follows from it."""
 
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from longstop.clock import Moment
 from longstop.errors import FetchTimeout, PageNotFound
+from longstop.model.cricket import Result, ResultKind
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.state import MatchState
+from longstop.sources.base import Board
 from longstop.storage.base import Finding, FindingKind
-from longstop.watching.cadence import Why
-from longstop.watching.pulse import SHUT_OUT
-from longstop.watching.restarts import RestartReason
-from longstop.watching.rules import WatchRules
-from longstop.watching.vitals import Vitals
+from longstop.watching.cadence import WatchRules, Why
+from longstop.watching.restarts import RestartPolicy, RestartReason, restart_reason
+from longstop.watching.watch_state import (
+    CHECK_AFTER,
+    CONFIRMATIONS,
+    MAX_COUNTED,
+    SHUT_OUT,
+    SILENT_AFTER,
+    WITNESS,
+    Absence,
+    Behind,
+    Crowd,
+    ErrorWindow,
+    Lag,
+    Pulse,
+    Vitals,
+    who_is_behind,
+)
 from tests.builders import NOW, board, match_row, match_state, score
 
 OLDER, NEWER = board(first=score("12/1 2.3")), board(first=score("13/1 2.4"))
@@ -404,3 +421,365 @@ def test_a_change_that_was_stored_after_the_last_look_that_was_shown_is_the_youn
 
     assert vitals.last_poll_at == row.updated_at
     assert vitals.age_at(_at(0)) == 1
+
+
+# --- cycle by cycle ---------------------------------------------------------------------------------------------------
+
+
+CALM_AFTER = 300.0
+FROZEN_AFTER = 30.0
+
+
+def _looked(
+    pulse: Pulse, now: float, own: Board = NEWER, listed: Board | None = NEWER, *, is_news: bool = False
+) -> Pulse:
+    return pulse.after_look(now, is_news=is_news, errors=0, calm_after=CALM_AFTER, own=own, listed=listed)
+
+
+def _failed(pulse: Pulse, *moments: float) -> Pulse:
+    for now in moments:
+        pulse = pulse.after_failure(now, errors=1, calm_after=CALM_AFTER)
+    return pulse
+
+
+def test_a_good_look_makes_a_match_young_and_forgets_its_failures() -> None:
+    troubled = _failed(Pulse.at(0.0), 1.0, 2.0).after_missing(2.0, apart=60.0)
+
+    pulse = _looked(troubled, 10.0)
+
+    assert (pulse.good_at, pulse.tried_at, pulse.looked_at, pulse.failures, pulse.absence.times) == (10, 10, 10, 0, 0)
+
+
+def test_a_failed_look_is_a_try_and_no_sign_of_life() -> None:
+    pulse = _failed(Pulse.at(0.0), 10.0)
+
+    assert (pulse.good_at, pulse.tried_at, pulse.looked_at, pulse.failures) == (0, 10, 10, 1)
+    assert pulse.rhythm == Pulse.at(0.0).rhythm
+
+
+def test_failed_looks_without_an_error_of_the_site_neither_slow_a_match_nor_calm_it() -> None:
+    slowed = Pulse.at(0.0).after_failure(1.0, errors=5, calm_after=CALM_AFTER)
+
+    pulse = slowed
+    for now in range(2, 400):
+        pulse = pulse.after_failure(float(now), errors=0, calm_after=CALM_AFTER)
+
+    assert pulse.pace == slowed.pace
+    assert pulse.failures == 399
+
+
+def test_a_look_for_which_nobody_was_asked_says_nothing_about_the_match() -> None:
+    before = _failed(Pulse.at(0.0), 10.0)
+
+    held = before.held(20.0, SHUT_OUT)
+
+    assert held.tried_at == 20.0
+    assert (held.good_at, held.looked_at, held.failures, held.pace) == (0.0, 10.0, 1, before.pace)
+
+
+def test_an_unchanged_line_is_a_good_cycle_without_a_look() -> None:
+    pulse = Pulse.at(0.0).after_line(5.0, NEWER, NEWER)
+
+    assert (pulse.good_at, pulse.tried_at, pulse.looked_at, pulse.rhythm.unchanged) == (5.0, 5.0, None, 1)
+
+
+def test_errors_on_the_way_of_a_good_look_slow_it_like_any_others() -> None:
+    pulse = Pulse.at(0.0).after_look(1.0, is_news=True, errors=5, calm_after=CALM_AFTER, own=NEWER, listed=NEWER)
+
+    assert pulse.pace.factor == 2.0
+    assert pulse.failures == 0
+
+
+def test_a_match_whose_own_page_stands_still_while_the_list_moves_on_gets_no_younger() -> None:
+    pulse = _looked(Pulse.at(0.0), 10.0, OLDER, NEWER)  # a cache, perhaps
+    assert (pulse.is_blind(10.0), pulse.good_at) == (False, 10.0)
+
+    frozen = _looked(pulse.after_list_moved().after_list_moved(), 10.0 + FROZEN_AFTER, OLDER, NEWER)
+
+    assert frozen.is_blind(10.0 + FROZEN_AFTER)
+    assert frozen.good_at == 10.0
+
+
+def test_two_pages_that_differ_for_good_are_no_frozen_feed() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 400, 10):
+        pulse = _looked(pulse, float(now), OLDER, NEWER)
+
+    assert pulse.frozen(400.0) is None
+    assert pulse.good_at == 390.0
+
+
+def test_a_page_that_moves_though_it_is_behind_is_no_frozen_feed() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 400, 10):
+        pulse = pulse.after_list_moved()
+        pulse = pulse.after_look(float(now), is_news=True, errors=0, calm_after=CALM_AFTER, own=OLDER, listed=NEWER)
+
+    assert pulse.frozen(400.0) is None
+
+
+@pytest.mark.req("FR-001")
+def test_a_frozen_page_makes_the_match_stale_and_its_watch_is_begun_anew() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 400, 10):
+        pulse = _looked(pulse.after_list_moved(), float(now), OLDER, NEWER)
+
+    life = pulse.life(progress_at=0.0, is_in_play=True)
+    assert restart_reason(life, 400.0, RestartPolicy()) is RestartReason.STALE
+
+
+def test_a_list_that_is_behind_does_not_make_a_match_blind() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in (10.0, 50.0, 90.0):
+        pulse = _looked(pulse, now, NEWER, OLDER)
+
+    assert (pulse.lag.behind, pulse.is_blind(90.0), pulse.good_at) == (Behind.LIST, False, 90.0)
+
+
+def test_a_thawed_page_is_believed_at_once() -> None:
+    frozen = _looked(_looked(Pulse.at(0.0), 10.0, OLDER), 50.0, OLDER)
+
+    thawed = _looked(frozen, 60.0, NEWER, is_news=True)
+
+    assert not thawed.is_blind(60.0)
+    assert thawed.good_at == 60.0
+
+
+def test_a_line_that_stands_still_for_a_minute_needs_a_second_witness() -> None:
+    pulse = _looked(Pulse.at(0.0), 100.0, is_news=True)
+    for now in range(110, 160, 10):
+        pulse = pulse.after_line(float(now), NEWER, NEWER)
+
+    assert not pulse.wants_check(100.0 + CHECK_AFTER - 0.1, CHECK_AFTER)
+    assert pulse.wants_check(100.0 + CHECK_AFTER, CHECK_AFTER)
+    assert not _looked(pulse, 100.0 + CHECK_AFTER).wants_check(100.0 + CHECK_AFTER + 1.0, CHECK_AFTER)
+
+
+def test_a_list_that_is_behind_needs_the_match_itself_every_ten_seconds() -> None:
+    pulse = _looked(Pulse.at(0.0), 10.0, NEWER, OLDER)
+
+    assert not pulse.wants_check(19.9, CHECK_AFTER)
+    assert pulse.wants_check(20.0, CHECK_AFTER)
+
+
+def test_a_list_that_differs_for_good_is_no_frozen_one() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 400, 10):
+        pulse = _looked(pulse, float(now), NEWER, OLDER)
+
+    assert pulse.frozen(400.0) is None
+
+
+def test_a_list_that_stands_still_while_the_match_moves_is_frozen() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 60, 10):
+        pulse = _looked(pulse, float(now), NEWER, OLDER, is_news=True)
+
+    frozen = pulse.frozen(60.0)
+    assert frozen is not None
+    assert frozen.behind is Behind.LIST
+
+
+def test_two_witnesses_that_are_silent_for_ten_minutes_of_play_are_both_behind() -> None:
+    pulse = Pulse.at(0.0)
+
+    for now in range(10, 620, 10):
+        pulse = pulse.after_line(float(now), NEWER, NEWER)
+
+    assert (pulse.lag.behind, pulse.lag.since) == (Behind.BOTH, 600.0)
+
+
+def test_a_watch_begun_anew_keeps_what_is_known_of_the_game_and_of_the_errors() -> None:
+    before = _failed(_looked(Pulse.at(0.0), 10.0, OLDER), *[float(now) for now in range(20, 31)])
+
+    anew = before.anew(100.0)
+
+    assert (anew.began, anew.good_at, anew.tried_at, anew.looked_at, anew.failures) == (100.0, 10.0, None, None, 0)
+    assert (anew.rhythm, anew.pace, anew.lag, anew.absence) == (before.rhythm, before.pace, before.lag, before.absence)
+    assert anew.pace.factor > 1.0
+
+
+@pytest.mark.parametrize(("progress_at", "counts"), [(5.0, 10.0), (20.0, 20.0)])
+def test_the_last_sign_of_progress_is_a_good_look_or_an_answer_within_one(progress_at: float, counts: float) -> None:
+    life = _looked(Pulse.at(0.0), 10.0).life(progress_at=progress_at, is_in_play=True)
+
+    assert life.good_at == counts
+
+
+# --- when "not found" means that a match is over ----------------------------------------------------------------------
+
+
+APART = 60.0
+
+
+def _missing_at(*moments: float) -> Absence:
+    absence = Absence()
+    for now in moments:
+        absence = absence.after_missing(now, apart=APART)
+    return absence
+
+
+@pytest.mark.req("EC3")
+def test_a_match_is_gone_when_its_page_was_missing_three_times_a_minute_apart() -> None:
+    assert not _missing_at(0, 60).is_gone(is_listed=False)
+    assert _missing_at(0, 60, 120).is_gone(is_listed=False)
+
+
+@pytest.mark.req("EC3")
+def test_a_match_that_a_list_still_shows_is_not_gone_however_often_its_page_is_missing() -> None:
+    assert not _missing_at(*range(0, 6000, 60)).is_gone(is_listed=True)
+
+
+@given(st.lists(st.floats(0, 59.9), max_size=50))
+def test_a_burst_of_answers_within_a_minute_says_it_once(moments: list[float]) -> None:
+    absence = _missing_at(0.0, *sorted(moments))
+
+    assert absence == Absence(times=1, counted_at=0.0)
+
+
+@given(st.lists(st.floats(0.1, 200), max_size=50))
+def test_a_match_is_never_gone_within_two_minutes(gaps: list[float]) -> None:
+    absence, now = Absence(), 1000.0
+
+    for gap in gaps:
+        absence, now = absence.after_missing(now, apart=APART), now + gap
+        assert now - gap - 1000.0 >= (CONFIRMATIONS - 1) * APART or not absence.is_gone(is_listed=False)
+
+
+# --- whether one page stands still while the other moves --------------------------------------------------------------
+
+
+OVER = board(
+    first=score("13/1 2.4"), status=MatchStatus.COMPLETED, result=Result(outcome=ResultKind.WON, text="T1 won")
+)
+AT_LUNCH = board(first=score("13/1 2.4"), status=MatchStatus.BREAK)
+
+
+@pytest.mark.parametrize(
+    ("own", "listed", "behind"),
+    [
+        (OLDER, NEWER, Behind.MATCH),
+        (NEWER, OLDER, Behind.LIST),
+        (NEWER, NEWER, Behind.NOBODY),
+        (NEWER, OVER, Behind.MATCH),
+        (OVER, NEWER, Behind.LIST),
+        (None, NEWER, Behind.NOBODY),
+        (NEWER, None, Behind.NOBODY),
+    ],
+)
+def test_who_shows_less_than_the_other_is_behind(own: Board | None, listed: Board | None, behind: Behind) -> None:
+    assert who_is_behind(own, listed, 0.0) is behind
+
+
+@pytest.mark.parametrize(
+    ("shown", "seconds", "behind"),
+    [
+        (NEWER, SILENT_AFTER, Behind.BOTH),
+        (NEWER, SILENT_AFTER - 0.1, Behind.NOBODY),
+        (AT_LUNCH, 10 * SILENT_AFTER, Behind.NOBODY),  # a break that is announced may last
+        (OVER, 10 * SILENT_AFTER, Behind.NOBODY),
+    ],
+)
+def test_two_witnesses_of_a_standstill_are_believed_for_ten_minutes_of_play(
+    shown: Board, seconds: float, behind: Behind
+) -> None:
+    assert who_is_behind(shown, shown, seconds) is behind
+
+
+def test_a_page_that_is_behind_is_told_as_such_even_after_a_long_silence() -> None:
+    assert who_is_behind(OLDER, NEWER, SILENT_AFTER) is Behind.MATCH
+
+
+@pytest.mark.parametrize("behind", [Behind.MATCH, Behind.LIST])
+def test_a_disagreement_is_a_cache_for_half_a_minute_and_a_frozen_feed_after_it(behind: Behind) -> None:
+    lag = Lag().after(100.0, behind).after(120.0, behind)
+
+    assert not lag.has_lasted(100.0 + FROZEN_AFTER - 0.1, FROZEN_AFTER)
+    assert lag.has_lasted(100.0 + FROZEN_AFTER, FROZEN_AFTER)
+
+
+def test_a_disagreement_that_ends_and_comes_back_is_counted_anew() -> None:
+    lag = Lag().after(0.0, Behind.MATCH).after(20.0, Behind.NOBODY).after(25.0, Behind.MATCH)
+
+    assert not lag.has_lasted(54.0, FROZEN_AFTER)
+    assert lag.has_lasted(55.0, FROZEN_AFTER)
+
+
+def test_the_other_one_being_behind_is_another_disagreement() -> None:
+    lag = Lag().after(0.0, Behind.MATCH).after(29.0, Behind.LIST)
+
+    assert not lag.has_lasted(31.0, FROZEN_AFTER)
+
+
+def test_a_silence_of_both_is_frozen_at_once_since_it_has_lasted_already() -> None:
+    assert Lag().after(700.0, Behind.BOTH).has_lasted(700.0, FROZEN_AFTER)
+
+
+def test_where_nobody_is_behind_nothing_is_frozen() -> None:
+    assert not Lag().has_lasted(10_000.0, FROZEN_AFTER)
+
+
+def test_everybody_who_can_be_behind_has_a_witness_against_him() -> None:
+    assert set(WITNESS) == set(Behind) - {Behind.NOBODY}
+
+
+# --- errors within a minute -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("US3.4")
+def test_the_eleventh_error_of_a_minute_is_told_with_the_types_of_all() -> None:
+    window = ErrorWindow(threshold=10)
+
+    told = [window.add(now, {"FetchTimeout": 2}) for now in range(5)]
+    crowd = window.add(59.9, {"EmptyBody": 1})
+
+    assert told == [None] * 5
+    assert crowd == Crowd(errors=11, types={"EmptyBody": 1, "FetchTimeout": 10})
+
+
+def test_what_is_a_minute_old_no_longer_counts() -> None:
+    window = ErrorWindow(threshold=10)
+    window.add(0.0, {"FetchTimeout": 10})
+
+    assert window.add(60.0, {"FetchTimeout": 10}) is None
+    assert window.add(60.1, {"EmptyBody": 1}) == Crowd(errors=11, types={"EmptyBody": 1, "FetchTimeout": 10})
+
+
+def test_trouble_that_lasts_is_told_once_and_again_only_after_a_calm() -> None:
+    window = ErrorWindow(threshold=10)
+
+    lasting = [window.add(now, {"FetchTimeout": 1}) is not None for now in range(0, 600, 5)]
+    calm = window.add(700.0, {})
+    again = [window.add(701.0 + now, {"FetchTimeout": 1}) is not None for now in range(11)]
+
+    assert lasting.count(True) == 1
+    assert calm is None
+    assert again == [False] * 10 + [True]
+
+
+@given(st.lists(st.tuples(st.floats(0, 30), st.integers(0, 15)), max_size=80), st.integers(1, 30))
+def test_a_crowd_is_told_exactly_when_the_count_of_a_minute_passes_the_threshold(
+    looks: list[tuple[float, int]], threshold: int
+) -> None:
+    window, seen, was_crowded, now = ErrorWindow(threshold), list[float](), False, 0.0
+
+    for gap, errors in looks:
+        now += gap
+        seen += [now] * errors
+        count = min(sum(now - at < 60 for at in seen), MAX_COUNTED)
+        crowd = window.add(now, {"FetchTimeout": errors})
+        is_crowded = count > threshold
+        assert (crowd.errors if crowd else None) == (count if is_crowded and not was_crowded else None)
+        was_crowded = is_crowded
+
+
+def test_a_storm_costs_no_more_memory_than_a_bad_minute() -> None:
+    crowd = ErrorWindow(threshold=10).add(0.0, {"FetchTimeout": 100_000})
+
+    assert crowd == Crowd(errors=MAX_COUNTED, types={"FetchTimeout": MAX_COUNTED})

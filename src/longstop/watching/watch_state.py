@@ -1,18 +1,28 @@
-"""How the watching of one match goes: counted here, decided by pure rules, acted on by the watcher."""
+"""What is known about how the polling of one match goes, and what follows from it. Pure."""
 
+from collections import deque
 from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
 
 from longstop.clock import Moment
-from longstop.errors import SourceError
+from longstop.errors import CircuitOpen, ResourcesExhausted, SourceError
 from longstop.model.match import IN_PLAY, MatchStatus, MonitoringRecord, Phase
+from longstop.pipeline.boards import steps_back
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.held import HeldMatch
 from longstop.resilience.breaker import Breaker, BreakerState
 from longstop.sources.base import Line
 from longstop.storage.base import MatchRow
 from longstop.watching.cadence import (
+    MINUTE,
     Course,
+    Pace,
+    Rhythm,
     Tempo,
+    WatchRules,
     hurried_at,
     is_due,
     is_due_for_news,
@@ -21,10 +31,228 @@ from longstop.watching.cadence import (
     revisit_after,
     tempo_of,
 )
-from longstop.watching.lag import CHECK_AFTER, CHECK_IN_BREAK_AFTER
-from longstop.watching.pulse import Obstacle, Pulse
 from longstop.watching.restarts import Life, RestartPolicy, RestartReason, restart_reason
-from longstop.watching.rules import WatchRules
+
+#: A disagreement that lasts for so many usual intervals is no cache: 30 s.
+FROZEN_INTERVALS = 12
+#: A match in play whose line has not moved for this long is looked at by itself.
+CHECK_AFTER = 60.0
+#: The same for one of which no play is expected now: in a break, or past its start and not begun.
+CHECK_IN_BREAK_AFTER = 300.0
+#: Without a break being announced, no game stands still for this long: then even two witnesses are not believed.
+SILENT_AFTER = 600.0
+
+
+class Behind(StrEnum):
+    """Who shows less than is known to have been played."""
+
+    NOBODY = "nobody"
+    MATCH = "match"
+    LIST = "list"
+    #: Nobody moves, and only the clock says that somebody should.
+    BOTH = "both"
+
+
+WITNESS = {Behind.MATCH: "list", Behind.LIST: "match", Behind.BOTH: "clock"}
+
+
+class Lag(Struct, frozen=True, kw_only=True):
+    """Who is behind, and since when."""
+
+    behind: Behind = Behind.NOBODY
+    since: float = 0.0
+
+    def after(self, now: float, behind: Behind) -> "Lag":
+        return self if behind is self.behind else Lag(behind=behind, since=now)
+
+    def has_lasted(self, now: float, frozen_after: float) -> bool:
+        if self.behind is Behind.BOTH:
+            return True
+        return self.behind is not Behind.NOBODY and now - self.since >= frozen_after
+
+
+def who_is_behind(own: Line | None, listed: Line | None, unchanged_seconds: float) -> Behind:
+    """Return which of two scoreboards of the same match shows less than the other."""
+    if own is None or listed is None:
+        return Behind.NOBODY
+    if steps_back(listed, own):
+        return Behind.MATCH
+    if steps_back(own, listed):
+        return Behind.LIST
+    # Where much of the play changes nothing that is shown, standing still is usual.
+    is_silent = own.tells_all and own.status is MatchStatus.LIVE and unchanged_seconds >= SILENT_AFTER
+    return Behind.BOTH if is_silent else Behind.NOBODY
+
+
+#: So many times a page must be missing, each time long enough after the last.
+CONFIRMATIONS = 3
+
+
+class Absence(Struct, frozen=True, kw_only=True):
+    """How often in a row a match's page was not found."""
+
+    times: int = 0
+    #: When it was counted last.
+    counted_at: float = 0.0
+
+    def after_missing(self, now: float, *, apart: float) -> "Absence":
+        """Count one more, unless it is so soon after the last that it says nothing new."""
+        if self.times and now - self.counted_at < apart:
+            return self
+        return msgspec.structs.replace(self, times=self.times + 1, counted_at=now)
+
+    def is_gone(self, *, is_listed: bool) -> bool:
+        return self.times >= CONFIRMATIONS and not is_listed
+
+
+#: So often the one page must have moved while the other stood still.
+MOVES = 2
+
+
+#: How often a match is looked at by itself while the listing's lag turns out to be a frozen one.
+CHECKS_OF_A_LAG = 3
+
+
+class Obstacle(Struct, frozen=True, kw_only=True):
+    """Why nobody could be asked."""
+
+    #: Whether the site is left alone, or refuses us: that is so for all of its matches.
+    is_shut_out: bool = False
+    #: What this machine lacked.
+    lacking: str | None = None
+
+    @classmethod
+    def of(cls, error: Exception) -> "Obstacle":
+        """Return what an error says of it; the special kinds of an open circuit are queues and savings of our own."""
+        return cls(
+            is_shut_out=type(error) is CircuitOpen,
+            lacking=error.resource if isinstance(error, ResourcesExhausted) else None,
+        )
+
+
+SHUT_OUT = Obstacle(is_shut_out=True)
+
+
+class Pulse(Struct, frozen=True, kw_only=True):
+    """What the next decisions about a match are made on; a restart begins it anew."""
+
+    began: float
+    rhythm: Rhythm
+    #: The last accepted poll.
+    good_at: float
+    #: The last look at the match's own pages, good or not; `None` before the first.
+    looked_at: float | None = None
+    #: The last look or accepted line.
+    tried_at: float | None = None
+    #: Failed looks in a row.
+    failures: int = 0
+    pace: Pace = Pace()
+    absence: Absence = Absence()
+    lag: Lag = Lag()
+    #: Why nobody could be asked last time, or only one for all, to see whether the way is open again.
+    obstacle: Obstacle | None = None
+    #: How long a disagreement of list and match must last to be a frozen feed.
+    frozen_after: float = 30.0
+    #: How often the listing's line has moved since the match's own pages brought news, and the other way round.
+    list_moves: int = 0
+    own_moves: int = 0
+
+    @classmethod
+    def at(cls, now: float, *, interval: float = 2.5) -> "Pulse":
+        """Return the pulse of a watch that begins, of a match that is looked at so often."""
+        frozen_after = FROZEN_INTERVALS * interval
+        return cls(began=now, good_at=now, rhythm=Rhythm(changed_at=now), frozen_after=frozen_after)
+
+    def anew(self, now: float) -> "Pulse":
+        """Return the pulse of a watch begun anew: what is known of the game and of the errors stays."""
+        return msgspec.structs.replace(self, began=now, looked_at=None, tried_at=None, failures=0)
+
+    def after_line(self, now: float, own: Line | None, listed: Line) -> "Pulse":
+        """Return the pulse after an unchanged line of the listing."""
+        rhythm = self.rhythm.after(now, is_news=False)
+        pulse = msgspec.structs.replace(self, tried_at=now, obstacle=None, rhythm=rhythm).compared(now, own, listed)
+        return pulse if pulse.is_blind(now) else msgspec.structs.replace(pulse, good_at=now)
+
+    def after_look(
+        self, now: float, *, is_news: bool, errors: int, calm_after: float, own: Line | None, listed: Line | None
+    ) -> "Pulse":
+        """Return the pulse after a good look that began `now`."""
+        pulse = msgspec.structs.replace(
+            self,
+            looked_at=now,
+            tried_at=now,
+            obstacle=None,
+            failures=0,
+            absence=Absence(),
+            rhythm=self.rhythm.after(now, is_news=is_news),
+            pace=self.pace.after(now, errors=errors, calm_after=calm_after),
+            list_moves=0 if is_news else self.list_moves,
+            own_moves=self.own_moves + is_news,
+        ).compared(now, own, listed)
+        return pulse if pulse.is_blind(now) else msgspec.structs.replace(pulse, good_at=now)
+
+    def after_failure(self, now: float, *, errors: int, calm_after: float, is_expected: bool = False) -> "Pulse":
+        """Return the pulse after a failed look; one that met no error of the site's is no good look for the pace."""
+        return msgspec.structs.replace(
+            self,
+            looked_at=now,
+            tried_at=now,
+            obstacle=SHUT_OUT if is_expected else None,
+            failures=self.failures + 1,
+            pace=self.pace.after(now, errors=errors, calm_after=calm_after) if errors else self.pace,
+        )
+
+    def after_missing(self, now: float, *, apart: float) -> "Pulse":
+        return msgspec.structs.replace(self, absence=self.absence.after_missing(now, apart=apart))
+
+    def held(self, now: float, obstacle: Obstacle) -> "Pulse":
+        """Return the pulse after a look for which nobody was asked: it says nothing about the match."""
+        return msgspec.structs.replace(self, tried_at=now, obstacle=obstacle)
+
+    def hung(self) -> "Pulse":
+        """Return the pulse during a look that hangs: whatever was in the way before it is not what it waits for."""
+        return msgspec.structs.replace(self, obstacle=None)
+
+    def compared(self, now: float, own: Line | None, listed: Line | None) -> "Pulse":
+        behind = who_is_behind(own, listed, now - self.rhythm.changed_at)
+        return msgspec.structs.replace(self, lag=self.lag.after(now, behind))
+
+    def after_list_moved(self) -> "Pulse":
+        """Return the pulse after a line of the listing that differs from the one before it."""
+        return msgspec.structs.replace(self, list_moves=self.list_moves + 1, own_moves=0)
+
+    def frozen(self, now: float) -> Lag | None:
+        """Return who stands still while play goes on, if anybody does.
+
+        Two pages may differ for good; only one that stands still while the other *moves* is frozen.
+        """
+        moves = {Behind.MATCH: self.list_moves, Behind.LIST: self.own_moves}.get(self.lag.behind, MOVES)
+        return self.lag if moves >= MOVES and self.lag.has_lasted(now, self.frozen_after) else None
+
+    def is_blind(self, now: float) -> bool:
+        """Return whether what the match's own pages show is known to be old."""
+        frozen = self.frozen(now)
+        return frozen is not None and frozen.behind is Behind.MATCH
+
+    def wants_check(self, now: float, check_after: float) -> bool:
+        """Return whether the match's own pages must say for themselves that nothing happens."""
+        if self.lag.behind is Behind.LIST:
+            check_after = self.frozen_after / CHECKS_OF_A_LAG
+        quiet_since = max(self.rhythm.changed_at, self.looked_at or self.began)
+        return now - quiet_since >= check_after
+
+    def life(self, *, progress_at: float | None, is_in_play: bool, is_first: bool = True) -> Life:
+        """Return what a restart is decided on; `progress_at` is the last answer within a look that is under way."""
+        return Life(
+            began=self.began,
+            good_at=self.good_at if progress_at is None else max(self.good_at, progress_at),
+            failures=self.failures,
+            is_in_play=is_in_play,
+            is_quiet=self.rhythm.is_quiet,
+            is_held=self.obstacle is not None,
+            is_first=is_first,
+        )
+
 
 #: An important match counts as stale in half the time.
 IMPORTANT_SHARE = 0.5
@@ -269,3 +497,38 @@ class Vitals:
             is_shut_out=obstacle is not None and obstacle.is_shut_out,
             lacking=obstacle.lacking if obstacle else None,
         )
+
+
+#: More than these a minute need no exact count.
+MAX_COUNTED = 200
+
+
+class Crowd(Struct, frozen=True, kw_only=True):
+    """More errors within a minute than allowed."""
+
+    errors: int
+    types: dict[str, int]
+
+
+class ErrorWindow:
+    """A sliding minute; it tells once when the threshold is passed, and again only after it was calm."""
+
+    def __init__(self, threshold: int) -> None:
+        self._threshold = threshold
+        self._seen: deque[tuple[float, str]] = deque(maxlen=MAX_COUNTED)
+        self._is_told = False
+
+    def add(self, now: float, types: dict[str, int]) -> Crowd | None:
+        """Count the errors of one look; return what to tell when they have become too many."""
+        self._seen.extend((now, name) for name, times in types.items() for _ in range(times))
+        while self._seen and now - self._seen[0][0] >= MINUTE:
+            self._seen.popleft()
+        is_crowded = len(self._seen) > self._threshold
+        is_news, self._is_told = is_crowded and not self._is_told, is_crowded
+        return Crowd(errors=len(self._seen), types=self._counts()) if is_news else None
+
+    def _counts(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for _, name in self._seen:
+            counts[name] = counts.get(name, 0) + 1
+        return dict(sorted(counts.items()))
