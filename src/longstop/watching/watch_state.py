@@ -1,19 +1,21 @@
-"""What is known about how the polling of one match goes, and what follows from it. Pure."""
+"""What is known about how the polling of one feed goes, and what follows from it. Pure.
+
+`WatchState` is frozen: everything that happens returns the next state. It can be lost without losing data. Moments are
+monotonic where their type is `float`, and on the wall clock where it is `datetime`.
+"""
 
 from collections import deque
 from datetime import datetime
 from enum import StrEnum
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.errors import CircuitOpen, ResourcesExhausted, SourceError
 from longstop.model.match import IN_PLAY, MatchStatus, MonitoringRecord, Phase
 from longstop.pipeline.boards import steps_back
-from longstop.pipeline.effort import Effort
 from longstop.pipeline.held import HeldMatch
-from longstop.resilience.breaker import Breaker, BreakerState
 from longstop.sources.base import Line
 from longstop.storage.base import MatchRow
 from longstop.watching.cadence import (
@@ -33,23 +35,85 @@ from longstop.watching.cadence import (
 )
 from longstop.watching.restarts import Life, RestartPolicy, RestartReason, restart_reason
 
-#: A disagreement that lasts for so many usual intervals is no cache: 30 s.
+#: A match is gone after its page was not found this often, each time long enough after the last.
+CONFIRMATIONS = 3
+#: An important match counts as stale in half the time.
+IMPORTANT_SHARE = 0.5
+
+#: A disagreement of listing and match that lasts for this many usual intervals is no cache: 30 s.
 FROZEN_INTERVALS = 12
-#: A match in play whose line has not moved for this long is looked at by itself.
+#: One page must have moved this often while the other stood still.
+MOVES = 2
+#: How often a match is polled while a lag of the listing turns out to be a frozen listing.
+CHECKS_OF_A_LAG = 3
+#: A match in play whose line has not moved for this long is polled.
 CHECK_AFTER = 60.0
 #: The same for one of which no play is expected now: in a break, or past its start and not begun.
 CHECK_IN_BREAK_AFTER = 300.0
-#: Without a break being announced, no game stands still for this long: then even two witnesses are not believed.
+#: Without an announced break, no game stands still for this long: then both pages are taken for frozen.
 SILENT_AFTER = 600.0
+
+#: The error window counts no further than this.
+MAX_COUNTED = 200
+
+
+# --- why the site could not be asked --------------------------------------------------------------------------------
+
+
+class Obstacle(Struct, frozen=True, kw_only=True):
+    """Why a poll asked nothing."""
+
+    #: Whether the circuit of the site is open, or the site refuses us: that holds for all of its matches.
+    is_shut_out: bool = False
+    #: The resource of which this machine ran out.
+    lacking: str | None = None
+
+    @classmethod
+    def of(cls, error: Exception) -> "Obstacle":
+        """Return what an error says about it. Subclasses of `CircuitOpen` concern our own queues and savings."""
+        return cls(
+            is_shut_out=type(error) is CircuitOpen,
+            lacking=error.resource if isinstance(error, ResourcesExhausted) else None,
+        )
+
+
+SHUT_OUT = Obstacle(is_shut_out=True)
+
+
+# --- whether the page was not found ---------------------------------------------------------------------------------
+
+
+class Absence(Struct, frozen=True, kw_only=True):
+    """How often in a row a match's page was not found."""
+
+    times: int = 0
+    #: When it was counted last.
+    counted_at: float = 0.0
+
+    def after_missing(self, now: float, *, apart: float) -> "Absence":
+        """Count one more, unless it comes too soon after the last one to say anything new."""
+        if self.times and now - self.counted_at < apart:
+            return self
+        return replace(self, times=self.times + 1, counted_at=now)
+
+    def is_gone(self, *, is_listed: bool) -> bool:
+        return self.times >= CONFIRMATIONS and not is_listed
+
+
+# --- whether one page stands still while the other moves ------------------------------------------------------------
 
 
 class Behind(StrEnum):
-    """Who shows less than is known to have been played."""
+    """Which page shows less than is known to have been played.
+
+    The listing and a match's own pages are two witnesses of the same play. A brief disagreement is a cache; one that
+    lasts is a frozen page, which by itself looks exactly like a break.
+    """
 
     NOBODY = "nobody"
     MATCH = "match"
     LIST = "list"
-    #: Nobody moves, and only the clock says that somebody should.
+    #: Neither page moves, and only the clock says that one should.
     BOTH = "both"
 
 
@@ -57,7 +121,7 @@ WITNESS = {Behind.MATCH: "list", Behind.LIST: "match", Behind.BOTH: "clock"}
 
 
 class Lag(Struct, frozen=True, kw_only=True):
-    """Who is behind, and since when."""
+    """Which page is behind, and since when."""
 
     behind: Behind = Behind.NOBODY
     since: float = 0.0
@@ -84,414 +148,348 @@ def who_is_behind(own: Line | None, listed: Line | None, unchanged_seconds: floa
     return Behind.BOTH if is_silent else Behind.NOBODY
 
 
-#: So many times a page must be missing, each time long enough after the last.
-CONFIRMATIONS = 3
+# --- the state ------------------------------------------------------------------------------------------------------
 
 
-class Absence(Struct, frozen=True, kw_only=True):
-    """How often in a row a match's page was not found."""
+class WatchState(Struct, frozen=True, kw_only=True):
+    """How the polling of one feed goes: what the next decisions about it are made on."""
 
-    times: int = 0
-    #: When it was counted last.
-    counted_at: float = 0.0
-
-    def after_missing(self, now: float, *, apart: float) -> "Absence":
-        """Count one more, unless it is so soon after the last that it says nothing new."""
-        if self.times and now - self.counted_at < apart:
-            return self
-        return msgspec.structs.replace(self, times=self.times + 1, counted_at=now)
-
-    def is_gone(self, *, is_listed: bool) -> bool:
-        return self.times >= CONFIRMATIONS and not is_listed
-
-
-#: So often the one page must have moved while the other stood still.
-MOVES = 2
-
-
-#: How often a match is looked at by itself while the listing's lag turns out to be a frozen one.
-CHECKS_OF_A_LAG = 3
-
-
-class Obstacle(Struct, frozen=True, kw_only=True):
-    """Why nobody could be asked."""
-
-    #: Whether the site is left alone, or refuses us: that is so for all of its matches.
-    is_shut_out: bool = False
-    #: What this machine lacked.
-    lacking: str | None = None
-
-    @classmethod
-    def of(cls, error: Exception) -> "Obstacle":
-        """Return what an error says of it; the special kinds of an open circuit are queues and savings of our own."""
-        return cls(
-            is_shut_out=type(error) is CircuitOpen,
-            lacking=error.resource if isinstance(error, ResourcesExhausted) else None,
-        )
-
-
-SHUT_OUT = Obstacle(is_shut_out=True)
-
-
-class Pulse(Struct, frozen=True, kw_only=True):
-    """What the next decisions about a match are made on; a restart begins it anew."""
-
+    rules: WatchRules
+    #: When the watch started or was last restarted.
     began: float
-    rhythm: Rhythm
-    #: The last accepted poll.
-    good_at: float
-    #: The last look at the match's own pages, good or not; `None` before the first.
-    looked_at: float | None = None
-    #: The last look or accepted line.
-    tried_at: float | None = None
-    #: Failed looks in a row.
-    failures: int = 0
-    pace: Pace = Pace()
-    absence: Absence = Absence()
-    lag: Lag = Lag()
-    #: Why nobody could be asked last time, or only one for all, to see whether the way is open again.
+    restarts: int = 0
+    #: Whether the match's breaker has paused it and it was not restarted since.
+    is_paused: bool = False
+    #: No poll before this moment, because the page was not found.
+    rest_until: float = 0.0
+    #: Why the last poll asked nothing, or was only a canary for all matches of the site.
     obstacle: Obstacle | None = None
-    #: How long a disagreement of list and match must last to be a frozen feed.
-    frozen_after: float = 30.0
-    #: How often the listing's line has moved since the match's own pages brought news, and the other way round.
-    list_moves: int = 0
-    own_moves: int = 0
+
+    #: The last poll or accepted line, good or not; a restart forgets it.
+    tried_at: float | None = None
+    #: The last poll of the match's own pages, good or not; a restart forgets it.
+    polled_at: float | None = None
+    #: When the last poll started.
+    last_attempt_at: datetime | None = None
+    #: Within the poll that is under way: its answers so far, and when the last one came.
+    answers: int = 0
+    progress_at: float = 0.0
+
+    #: When something was last accepted, or the watch first started: staleness counts from here. A line counts from its
+    #: arrival: a slow listing makes a match older, not stale.
+    good_at: float
+    #: When what was last accepted was asked for, also by an earlier run: the age that is shown counts from here.
+    last_poll: Moment | None = None
+    #: When the last stored change was asked for.
+    changed_at: datetime | None = None
+    #: When the last full poll started.
+    full_poll_at: datetime | None = None
+    #: When the next full poll is due because something about the match is open, and how many there were.
+    revisit_at: float | None = None
+    visits: int = 0
+
+    rhythm: Rhythm
+    pace: Pace = Pace()
+    #: Failed polls in a row.
+    failures: int = 0
+    last_error: str | None = None
+    total_polls: int = 0
+    total_failures: int = 0
+
+    #: The listing's last line of the match; `None` while the listing does not show it.
+    listed: Line | None = None
+    absence: Absence = Absence()
+    #: Whether a listing that was read since the page was first missing does not show the match.
+    is_delisted: bool = False
+    lag: Lag = Lag()
+    #: Which page stands still, and how often the other one has moved since.
+    still: Behind = Behind.NOBODY
+    moves: int = 0
 
     @classmethod
-    def at(cls, now: float, *, interval: float = 2.5) -> "Pulse":
-        """Return the pulse of a watch that begins, of a match that is looked at so often."""
-        frozen_after = FROZEN_INTERVALS * interval
-        return cls(began=now, good_at=now, rhythm=Rhythm(changed_at=now), frozen_after=frozen_after)
-
-    def anew(self, now: float) -> "Pulse":
-        """Return the pulse of a watch begun anew: what is known of the game and of the errors stays."""
-        return msgspec.structs.replace(self, began=now, looked_at=None, tried_at=None, failures=0)
-
-    def after_line(self, now: float, own: Line | None, listed: Line) -> "Pulse":
-        """Return the pulse after an unchanged line of the listing."""
-        rhythm = self.rhythm.after(now, is_news=False)
-        pulse = msgspec.structs.replace(self, tried_at=now, obstacle=None, rhythm=rhythm).compared(now, own, listed)
-        return pulse if pulse.is_blind(now) else msgspec.structs.replace(pulse, good_at=now)
-
-    def after_look(
-        self, now: float, *, is_news: bool, errors: int, calm_after: float, own: Line | None, listed: Line | None
-    ) -> "Pulse":
-        """Return the pulse after a good look that began `now`."""
-        pulse = msgspec.structs.replace(
-            self,
-            looked_at=now,
-            tried_at=now,
-            obstacle=None,
-            failures=0,
-            absence=Absence(),
-            rhythm=self.rhythm.after(now, is_news=is_news),
-            pace=self.pace.after(now, errors=errors, calm_after=calm_after),
-            list_moves=0 if is_news else self.list_moves,
-            own_moves=self.own_moves + is_news,
-        ).compared(now, own, listed)
-        return pulse if pulse.is_blind(now) else msgspec.structs.replace(pulse, good_at=now)
-
-    def after_failure(self, now: float, *, errors: int, calm_after: float, is_expected: bool = False) -> "Pulse":
-        """Return the pulse after a failed look; one that met no error of the site's is no good look for the pace."""
-        return msgspec.structs.replace(
-            self,
-            looked_at=now,
-            tried_at=now,
-            obstacle=SHUT_OUT if is_expected else None,
-            failures=self.failures + 1,
-            pace=self.pace.after(now, errors=errors, calm_after=calm_after) if errors else self.pace,
+    def starting(cls, row: MatchRow, rules: WatchRules, now: Moment, former: Moment | None = None) -> "WatchState":
+        """Return the state of a watch that starts; `former` is the last accepted poll of an earlier run."""
+        is_youngest = former is not None and (row.updated_at is None or former.wall >= row.updated_at)
+        return cls(
+            rules=rules,
+            began=now.monotonic,
+            good_at=now.monotonic,
+            last_poll=former if is_youngest else None,
+            changed_at=row.updated_at,
+            rhythm=Rhythm(changed_at=now.monotonic),
         )
 
-    def after_missing(self, now: float, *, apart: float) -> "Pulse":
-        return msgspec.structs.replace(self, absence=self.absence.after_missing(now, apart=apart))
+    # --- what happens ----------------------------------------------------------------------------------------
 
-    def held(self, now: float, obstacle: Obstacle) -> "Pulse":
-        """Return the pulse after a look for which nobody was asked: it says nothing about the match."""
-        return msgspec.structs.replace(self, tried_at=now, obstacle=obstacle)
+    def after_listing(self, line: Line | None) -> "WatchState":
+        """Return the state after a listing: with its line of the match, or `None` if it does not show the match."""
+        has_moved = line is not None and self.listed is not None and line.fingerprint != self.listed.fingerprint
+        state = self.after_move(Behind.MATCH) if has_moved else self
+        return replace(state, listed=line, is_delisted=line is None)
 
-    def hung(self) -> "Pulse":
-        """Return the pulse during a look that hangs: whatever was in the way before it is not what it waits for."""
-        return msgspec.structs.replace(self, obstacle=None)
+    def without_listing(self) -> "WatchState":
+        """Return the state after a listing that was not read: it is no witness, for or against anything."""
+        return replace(self, listed=None)
 
-    def compared(self, now: float, own: Line | None, listed: Line | None) -> "Pulse":
-        behind = who_is_behind(own, listed, now - self.rhythm.changed_at)
-        return msgspec.structs.replace(self, lag=self.lag.after(now, behind))
+    def after_line(self, own: Line | None, asked: Moment, now: Moment) -> "WatchState":
+        """Return the state after an unchanged line of a listing, which counts as a good poll."""
+        at = now.monotonic
+        state = replace(self, tried_at=at, obstacle=None, rhythm=self.rhythm.after(at, is_news=False))
+        return state._accepted(own, asked, at, now)
 
-    def after_list_moved(self) -> "Pulse":
-        """Return the pulse after a line of the listing that differs from the one before it."""
-        return msgspec.structs.replace(self, list_moves=self.list_moves + 1, own_moves=0)
+    def poll_started(self, now: Moment) -> "WatchState":
+        return replace(self, last_attempt_at=now.wall, progress_at=now.monotonic, answers=0)
+
+    def poll_progressed(self, answers: int, row: MatchRow, now: Moment) -> "WatchState":
+        """Return the state amid a poll: one whose answers come is alive, and no obstacle excuses one that hangs."""
+        if answers != self.answers:
+            return replace(self, answers=answers, progress_at=now.monotonic)
+        is_hung = now.monotonic - self.progress_at > self._restart_policy(row).stale_seconds
+        return replace(self, obstacle=None) if is_hung else self
+
+    def after_poll(
+        self, match: HeldMatch, began: Moment, now: Moment, *, errors: int, is_news: bool, is_full: bool
+    ) -> "WatchState":
+        """Return the state after a good poll, with the errors it met on the way."""
+        at = began.monotonic
+        state = self.after_move(Behind.LIST) if is_news else self
+        return replace(
+            state._with_revisit(match, at),
+            tried_at=at,
+            polled_at=at,
+            obstacle=None,
+            rest_until=0.0,
+            failures=0,
+            last_error=None,
+            absence=Absence(),
+            changed_at=began.wall if is_news else self.changed_at,
+            full_poll_at=began.wall if is_full else self.full_poll_at,
+            rhythm=self.rhythm.after(at, is_news=is_news),
+            pace=self.pace.after(at, errors=errors, calm_after=self.rules.cadence.calm_after),
+        )._accepted(match.board, began, at, now)
+
+    def after_failure(self, error: Exception, now: Moment, *, errors: int) -> "WatchState":
+        """Return the state after a failed poll; one without an error of the site does not count for the pace."""
+        at, is_canary = now.monotonic, isinstance(error, SourceError) and error.is_canary
+        calm_after = self.rules.cadence.calm_after
+        return replace(
+            self,
+            tried_at=at,
+            polled_at=at,
+            obstacle=SHUT_OUT if is_canary else None,
+            failures=self.failures + 1,
+            total_failures=self.total_failures + 1,
+            last_error=f"{type(error).__name__}: {error}",
+            pace=self.pace.after(at, errors=errors, calm_after=calm_after) if errors else self.pace,
+        )
+
+    def after_missing(self, now: Moment) -> "WatchState":
+        """Return the state after a page that was not found: no poll for a while."""
+        apart = self.rules.cadence.not_found
+        return replace(
+            self,
+            absence=self.absence.after_missing(now.monotonic, apart=apart),
+            is_delisted=self.is_delisted and bool(self.absence.times),
+            rest_until=now.monotonic + apart,
+        )
+
+    def after_obstacle(self, obstacle: Obstacle, now: Moment) -> "WatchState":
+        """Return the state after a poll that asked nothing: it says nothing about the match."""
+        return replace(self, tried_at=now.monotonic, obstacle=obstacle)
+
+    def paused(self) -> "WatchState":
+        """Return the state after the match's breaker opened; when it closes, the watch is restarted."""
+        return replace(self, is_paused=True)
+
+    def restarted(self, now: Moment) -> "WatchState":
+        """Return the state of a watch that is restarted: what is known of the game and of the errors stays."""
+        return replace(
+            self,
+            began=now.monotonic,
+            restarts=self.restarts + 1,
+            is_paused=False,
+            rest_until=0.0,
+            tried_at=None,
+            polled_at=None,
+            failures=0,
+        )
+
+    def after_move(self, still: Behind) -> "WatchState":
+        """Return the state after one page has moved while the other stood still."""
+        return replace(self, still=still, moves=self.moves + 1 if still is self.still else 1)
+
+    def _accepted(self, own: Line | None, asked: Moment, at: float, now: Moment) -> "WatchState":
+        """Count something accepted at a moment, unless the match's pages are known to be frozen."""
+        behind = who_is_behind(own, self.listed, at - self.rhythm.changed_at)
+        state = replace(self, lag=self.lag.after(at, behind), total_polls=self.total_polls + 1)
+        return replace(
+            state,
+            good_at=self.good_at if state.is_blind(at) else at,
+            last_poll=self.last_poll if state.is_blind(now.monotonic) else asked,
+        )
+
+    def _with_revisit(self, match: HeldMatch, now: float) -> "WatchState":
+        """Plan a full poll while something is open: an event list that lagged, or late names, may have caught up."""
+        if not (match.findings or match.has_unnamed):
+            return replace(self, revisit_at=None, visits=0)
+        if self.revisit_at is None or now >= self.revisit_at:
+            return replace(self, revisit_at=now + revisit_after(self.visits), visits=self.visits + 1)
+        return self
+
+    # --- when to poll ----------------------------------------------------------------------------------------
+
+    def tempo(self, match: HeldMatch, now: Moment) -> Tempo:
+        row = match.row
+        course = Course(
+            status=row.status,
+            start_at=row.start_at,
+            sync=match.sync,
+            rhythm=self.rhythm,
+            pace=self.pace,
+            failures=self.failures,
+            is_important=self.rules.is_important(row.title),
+            is_silence_a_break=match.board is None or match.board.tells_all,
+        )
+        return tempo_of(course, now.wall, now.monotonic, self.rules.cadence)
+
+    def is_due(
+        self, match: HeldMatch, now: Moment, *, paused_for: float, is_news: bool = False, at_least: float = 0.0
+    ) -> bool:
+        """Return whether a poll is due, at least so many seconds after the last one.
+
+        `paused_for` is how long the match's breaker stays open.
+        """
+        if paused_for or now.monotonic < self.rest_until:
+            return False
+        if self.tried_at is not None and now.monotonic - self.tried_at < at_least:
+            return False
+        decide = is_due_for_news if is_news else is_due
+        return decide(self.tried_at, self.tempo(match, now), now.monotonic, self.rules.cadence)
+
+    def hurried_at(self, match: HeldMatch, now: Moment, *, paused_for: float) -> float | None:
+        """Return when a signal of change may be followed; `None` after errors and while paused."""
+        if paused_for or now.monotonic < self.rest_until:
+            return None
+        return hurried_at(self.tried_at, self.tempo(match, now), now.monotonic)
+
+    def wants_full(self, match: HeldMatch, now: Moment) -> bool:
+        """Return whether the next poll must be a full one."""
+        is_revisit = self.revisit_at is not None and now.monotonic >= self.revisit_at
+        return is_revisit or must_reread(match.row.completed_at, self.full_poll_at, now.wall)
+
+    def wants_check(self, match: HeldMatch, now: Moment) -> bool:
+        """Return whether the match's own pages must confirm what the listing says: that nothing happens."""
+        board, start_at = match.board, match.row.start_at
+        if board is None or board.status is MatchStatus.COMPLETED:
+            return False
+        if board.status is MatchStatus.LIVE:
+            return self.is_unchecked(now.monotonic, CHECK_AFTER)
+        may_go_on = board.status is MatchStatus.BREAK or (start_at is not None and start_at <= now.wall)
+        return may_go_on and self.is_unchecked(now.monotonic, CHECK_IN_BREAK_AFTER)
+
+    def is_unchecked(self, now: float, check_after: float) -> bool:
+        """Return whether nothing has changed, and the match's own pages were not polled, for so long."""
+        if self.lag.behind is Behind.LIST:
+            check_after = self.frozen_after / CHECKS_OF_A_LAG
+        quiet_since = max(self.rhythm.changed_at, self.polled_at or self.began)
+        return now - quiet_since >= check_after
+
+    # --- how it goes -----------------------------------------------------------------------------------------
+
+    @property
+    def frozen_after(self) -> float:
+        """Return how long a disagreement of listing and match must last to be a frozen page."""
+        return FROZEN_INTERVALS * self.rules.cadence.live
 
     def frozen(self, now: float) -> Lag | None:
-        """Return who stands still while play goes on, if anybody does.
+        """Return which page stands still while play goes on, if one does.
 
         Two pages may differ for good; only one that stands still while the other *moves* is frozen.
         """
-        moves = {Behind.MATCH: self.list_moves, Behind.LIST: self.own_moves}.get(self.lag.behind, MOVES)
-        return self.lag if moves >= MOVES and self.lag.has_lasted(now, self.frozen_after) else None
+        has_moved = self.lag.behind is Behind.BOTH or (self.lag.behind is self.still and self.moves >= MOVES)
+        return self.lag if has_moved and self.lag.has_lasted(now, self.frozen_after) else None
 
     def is_blind(self, now: float) -> bool:
         """Return whether what the match's own pages show is known to be old."""
         frozen = self.frozen(now)
         return frozen is not None and frozen.behind is Behind.MATCH
 
-    def wants_check(self, now: float, check_after: float) -> bool:
-        """Return whether the match's own pages must say for themselves that nothing happens."""
-        if self.lag.behind is Behind.LIST:
-            check_after = self.frozen_after / CHECKS_OF_A_LAG
-        quiet_since = max(self.rhythm.changed_at, self.looked_at or self.began)
-        return now - quiet_since >= check_after
-
-    def life(self, *, progress_at: float | None, is_in_play: bool, is_first: bool = True) -> Life:
-        """Return what a restart is decided on; `progress_at` is the last answer within a look that is under way."""
-        return Life(
-            began=self.began,
-            good_at=self.good_at if progress_at is None else max(self.good_at, progress_at),
-            failures=self.failures,
-            is_in_play=is_in_play,
-            is_quiet=self.rhythm.is_quiet,
-            is_held=self.obstacle is not None,
-            is_first=is_first,
-        )
-
-
-#: An important match counts as stale in half the time.
-IMPORTANT_SHARE = 0.5
-
-
-class Vitals:
-    """The memory of one watch. Everything in it can be lost without losing data."""
-
-    def __init__(self, row: MatchRow, rules: WatchRules, now: Moment, former: Moment | None = None) -> None:
-        self.pulse = Pulse.at(now.monotonic, interval=rules.cadence.live)
-        self.breaker = Breaker(rules.breaker)
-        #: The listing's last line about the match; `None` while the listing does not show it.
-        self.listed: Line | None = None
-        #: Listings read since the page was first missing that do not show the match.
-        self._lists_without = 0
-        self.read_whole_at: datetime | None = None
-        self._rules = rules
-        # Until the first look of this run, the last one of a run before it, or the last stored change, is the youngest
-        # moment that we can vouch for.
-        self.last_poll_at = row.updated_at
-        self._last_poll_monotonic: float | None = None
-        if former is not None and (row.updated_at is None or former.wall >= row.updated_at):
-            self.last_poll_at, self._last_poll_monotonic = former.wall, former.monotonic
-        self._last_attempt_at: datetime | None = None
-        self._changed_at = row.updated_at
-        #: Not looked at before this moment, since the page was not found.
-        self._rest_until = now.monotonic
-        self._progress_at, self._answers = now.monotonic, 0
-        #: When to look into what is open about the match; such a look reads everything.
-        self._revisit_at: float | None = None
-        self._visits = 0
-        self._is_paused = False
-        self._restarts = 0
-        self._total_polls = 0
-        self._total_failures = 0
-        self._last_error: str | None = None
-
-    # --- what happens ----------------------------------------------------------------------------------------
-
-    def heard_of(self, line: Line | None) -> None:
-        """Take note of what the listing says of the match, or that it says nothing."""
-        if line is not None and self.listed is not None and line.fingerprint != self.listed.fingerprint:
-            self.pulse = self.pulse.after_list_moved()
-        self.listed = line
-        self._lists_without = 0 if line is not None else self._lists_without + 1
-
-    def heard_nothing(self) -> None:
-        """Forget the listing's last line: a list that was not read is no witness."""
-        self.listed = None
-
-    def saw_line(self, own: Line | None, at: Moment, now: Moment) -> None:
-        """Count a listing's unchanged line as a good look."""
-        if self.listed is not None:
-            self.pulse = self.pulse.after_line(now.monotonic, own, self.listed)
-        self._count_good(at, now)
-
-    def begin_look(self, now: Moment) -> None:
-        self._last_attempt_at, self._progress_at, self._answers = now.wall, now.monotonic, 0
-
-    def looked(self, state: HeldMatch, effort: Effort, began: Moment, now: Moment, *, is_news: bool) -> None:
-        """Count a good look that began at a moment."""
-        self.pulse = self.pulse.after_look(
-            began.monotonic,
-            is_news=is_news,
-            errors=effort.error_count,
-            calm_after=self._rules.cadence.calm_after,
-            own=state.board,
-            listed=self.listed,
-        )
-        self._last_error, self._rest_until = None, now.monotonic
-        self._changed_at = began.wall if is_news else self._changed_at
-        self._plan_revisit(state, began.monotonic)
-        self._count_good(began, now)
-
-    def failed(self, error: Exception, effort: Effort, now: Moment) -> None:
-        self.pulse = self.pulse.after_failure(
-            now.monotonic,
-            errors=effort.error_count,
-            calm_after=self._rules.cadence.calm_after,
-            is_expected=isinstance(error, SourceError) and error.is_canary,
-        )
-        self._total_failures += 1
-        self._last_error = f"{type(error).__name__}: {error}"
-
-    def missing(self, now: Moment) -> None:
-        """Count that the page was not found, and let it rest."""
-        apart = self._rules.cadence.not_found
-        if not self.pulse.absence.times:
-            self._lists_without = 0
-        self.pulse = self.pulse.after_missing(now.monotonic, apart=apart)
-        self._rest_until = now.monotonic + apart
-
-    def paused(self) -> None:
-        """Take note that the match rests; when it has rested, the watch begins anew."""
-        self._is_paused = True
-
-    def held(self, obstacle: Obstacle, now: Moment) -> None:
-        self.pulse = self.pulse.held(now.monotonic, obstacle)
-
-    def restarted(self, now: Moment) -> None:
-        self.pulse = self.pulse.anew(now.monotonic)
-        self._progress_at, self._rest_until = now.monotonic, now.monotonic
-        self._is_paused = False
-        self._restarts += 1
-
-    def progressed(self, answers: int, row: MatchRow, now: Moment) -> None:
-        """Take note of how far the look under way has come: a long one is not a dead one, a dead one is not held."""
-        if answers != self._answers:
-            self._answers, self._progress_at = answers, now.monotonic
-        elif now.monotonic - self._progress_at > self._restart_policy(row).stale_seconds:
-            self.pulse = self.pulse.hung()
-
-    def _count_good(self, at: Moment, now: Moment) -> None:
-        self._total_polls += 1
-        if not self.pulse.is_blind(now.monotonic):
-            self.last_poll_at, self._last_poll_monotonic = at.wall, at.monotonic
-
-    def _plan_revisit(self, state: HeldMatch, now: float) -> None:
-        """Come back to a match with something open: a feed that lagged, or names that were late, may have caught up."""
-        if not (state.findings or state.has_unnamed):
-            self._revisit_at, self._visits = None, 0
-        elif self._revisit_at is None or now >= self._revisit_at:
-            self._revisit_at = now + revisit_after(self._visits)
-            self._visits += 1
-
-    # --- what follows from it --------------------------------------------------------------------------------
-
-    def tempo(self, state: HeldMatch, now: Moment) -> Tempo:
-        row = state.row
-        course = Course(
-            status=row.status,
-            start_at=row.start_at,
-            sync=state.sync,
-            rhythm=self.pulse.rhythm,
-            pace=self.pulse.pace,
-            failures=self.pulse.failures,
-            is_important=self._rules.is_important(row.title),
-            is_silence_a_break=state.board is None or state.board.tells_all,
-        )
-        return tempo_of(course, now.wall, now.monotonic, self._rules.cadence)
-
-    def is_due(self, state: HeldMatch, now: Moment, *, is_news: bool, at_least: float) -> bool:
-        """Return whether the match may and should be looked at now, so many seconds after the last time at least."""
-        if now.monotonic < self._rest_until or self.breaker.state(now.monotonic) is BreakerState.OPEN:
-            return False
-        if self.pulse.tried_at is not None and now.monotonic - self.pulse.tried_at < at_least:
-            return False
-        decide = is_due_for_news if is_news else is_due
-        return decide(self.pulse.tried_at, self.tempo(state, now), now.monotonic, self._rules.cadence)
-
-    def hurried_at(self, state: HeldMatch, now: Moment) -> float | None:
-        """Return the moment, monotonic, from which a sign of change may be followed; `None` after errors."""
-        if now.monotonic < self._rest_until or self.breaker.state(now.monotonic) is BreakerState.OPEN:
-            return None
-        return hurried_at(self.pulse.tried_at, self.tempo(state, now), now.monotonic)
-
     def is_gone(self) -> bool:
-        """Return whether the match is gone for good: its page, again and again, and its line in a list read since."""
-        return self.pulse.absence.is_gone(is_listed=not self._lists_without)
+        """Return whether the match is gone for good: its page again and again, and its line in a listing since."""
+        return self.absence.is_gone(is_listed=not self.is_delisted)
 
-    def wants_whole(self, state: HeldMatch, now: Moment) -> bool:
-        """Return whether the next look must read everything."""
-        is_revisit = self._revisit_at is not None and now.monotonic >= self._revisit_at
-        return is_revisit or must_reread(state.row.completed_at, self.read_whole_at, now.wall)
+    @property
+    def last_poll_at(self) -> datetime | None:
+        """Return the last accepted poll; before the first, the last stored change is what we can vouch for."""
+        return self.last_poll.wall if self.last_poll else self.changed_at
 
-    def wants_check(self, state: HeldMatch, now: Moment) -> bool:
-        """Return whether the listing's word that nothing happened needs a second witness."""
-        if state.board is None:
-            return False
-        match state.board.status:
-            case MatchStatus.LIVE:
-                return self.pulse.wants_check(now.monotonic, CHECK_AFTER)
-            case MatchStatus.BREAK:
-                return self.pulse.wants_check(now.monotonic, CHECK_IN_BREAK_AFTER)
-            case MatchStatus.UPCOMING:
-                has_begun = state.row.start_at is not None and state.row.start_at <= now.wall
-                return has_begun and self.pulse.wants_check(now.monotonic, CHECK_IN_BREAK_AFTER)
-            case MatchStatus.COMPLETED:
-                return False
+    @property
+    def last_poll_monotonic(self) -> float | None:
+        return self.last_poll.monotonic if self.last_poll else None
 
     def age_at(self, now: Moment) -> float:
         """Return the seconds since the last accepted poll; 0 before the first."""
         if self.last_poll_at is None:
             return 0.0
-        return max(0.0, now.seconds_since(self.last_poll_at, self._last_poll_monotonic))
+        return max(0.0, now.seconds_since(self.last_poll_at, self.last_poll_monotonic))
 
     def is_stale(self, row: MatchRow, now: Moment) -> bool:
-        """Return whether the match should have been read and was not, whoever is to blame."""
-        return self._life(row, is_looking=False).is_stale(now.monotonic, self._restart_policy(row))
+        """Return whether a match in play was not read for too long, for whatever reason."""
+        return self.life(row, is_polling=False).is_stale(now.monotonic, self._restart_policy(row))
 
-    def restart_reason(self, row: MatchRow, now: Moment, *, is_looking: bool) -> RestartReason | None:
-        """Return why the watch should be begun anew; `None` while it should not."""
+    def restart_reason(
+        self, row: MatchRow, now: Moment, *, paused_for: float, is_polling: bool
+    ) -> RestartReason | None:
+        """Return why the watch should be restarted; `None` while it should not."""
         if row.phase is Phase.PAUSED:
-            is_rested = self.breaker.state(now.monotonic) is not BreakerState.OPEN
-            return RestartReason.COOL_DOWN if self._is_paused and is_rested else None
-        return restart_reason(self._life(row, is_looking=is_looking), now.monotonic, self._restart_policy(row))
+            return RestartReason.COOL_DOWN if self.is_paused and not paused_for else None
+        return restart_reason(self.life(row, is_polling=is_polling), now.monotonic, self._restart_policy(row))
 
-    def _life(self, row: MatchRow, *, is_looking: bool) -> Life:
-        is_in_play = row.status in IN_PLAY and row.phase is Phase.ACTIVE
-        progress_at = self._progress_at if is_looking else None
-        return self.pulse.life(progress_at=progress_at, is_in_play=is_in_play, is_first=not self._restarts)
-
-    def _restart_policy(self, row: MatchRow) -> RestartPolicy:
-        policy = self._rules.restarts
-        if not self._rules.is_important(row.title):
-            return policy
-        return RestartPolicy(
-            lifetime_seconds=policy.lifetime_seconds, stale_seconds=policy.stale_seconds * IMPORTANT_SHARE
+    def life(self, row: MatchRow, *, is_polling: bool) -> Life:
+        """Return what a restart is decided on."""
+        return Life(
+            began=self.began,
+            good_at=max(self.good_at, self.progress_at) if is_polling else self.good_at,
+            failures=self.failures,
+            is_in_play=row.status in IN_PLAY and row.phase is Phase.ACTIVE,
+            is_quiet=self.rhythm.is_quiet,
+            is_held=self.obstacle is not None,
+            is_first=not self.restarts,
         )
 
-    def may_be_archived(self, row: MatchRow, now: Moment) -> bool:
-        return may_be_archived(row.phase, row.completed_at, self.read_whole_at, now.wall)
+    def _restart_policy(self, row: MatchRow) -> RestartPolicy:
+        policy = self.rules.restarts
+        if not self.rules.is_important(row.title):
+            return policy
+        return replace(policy, stale_seconds=policy.stale_seconds * IMPORTANT_SHARE)
 
-    def record(self, state: HeldMatch, now: Moment) -> MonitoringRecord:
-        row, pulse, tempo = state.row, self.pulse, self.tempo(state, now)
-        obstacle = pulse.obstacle
-        frozen = pulse.frozen(now.monotonic)
-        rest_until = max(self._rest_until, now.monotonic + self.breaker.remaining(now.monotonic))
+    def may_be_archived(self, row: MatchRow, now: Moment) -> bool:
+        return may_be_archived(row.phase, row.completed_at, self.full_poll_at, now.wall)
+
+    def record(self, match: HeldMatch, now: Moment, *, paused_for: float) -> MonitoringRecord:
+        row, tempo, frozen, obstacle = match.row, self.tempo(match, now), self.frozen(now.monotonic), self.obstacle
+        rest_until = max(self.rest_until, now.monotonic + paused_for)
         return MonitoringRecord(
             match_id=row.match_id,
             ref=row.ref,
             phase=row.phase,
             status=row.status,
-            sync=state.sync,
+            sync=match.sync,
             last_poll_at=self.last_poll_at,
-            last_poll_monotonic=self._last_poll_monotonic,
+            last_poll_monotonic=self.last_poll_monotonic,
             start_at=row.start_at,
-            last_attempt_at=self._last_attempt_at,
+            last_attempt_at=self.last_attempt_at,
             not_before=now.on_the_wall(rest_until) if rest_until > now.monotonic else None,
-            changed_at=self._changed_at,
+            changed_at=self.changed_at,
             frozen_since=now.on_the_wall(frozen.since) if frozen else None,
             interval_seconds=tempo.seconds,
             tempo=tempo.why.value,
-            is_important=self._rules.is_important(row.title),
-            restarts=self._restarts,
-            consecutive_failures=pulse.failures,
-            total_polls=self._total_polls,
-            total_failures=self._total_failures,
-            last_error=self._last_error,
+            is_important=self.rules.is_important(row.title),
+            restarts=self.restarts,
+            consecutive_failures=self.failures,
+            total_polls=self.total_polls,
+            total_failures=self.total_failures,
+            last_error=self.last_error,
             sport=row.sport,
             is_held=obstacle is not None,
             is_shut_out=obstacle is not None and obstacle.is_shut_out,
@@ -499,8 +497,7 @@ class Vitals:
         )
 
 
-#: More than these a minute need no exact count.
-MAX_COUNTED = 200
+# --- how many errors there were within a minute ---------------------------------------------------------------------
 
 
 class Crowd(Struct, frozen=True, kw_only=True):
@@ -511,20 +508,20 @@ class Crowd(Struct, frozen=True, kw_only=True):
 
 
 class ErrorWindow:
-    """A sliding minute; it tells once when the threshold is passed, and again only after it was calm."""
+    """A sliding minute. It reports once when the threshold is passed, and again only after a calm."""
 
     def __init__(self, threshold: int) -> None:
         self._threshold = threshold
         self._seen: deque[tuple[float, str]] = deque(maxlen=MAX_COUNTED)
-        self._is_told = False
+        self._is_reported = False
 
     def add(self, now: float, types: dict[str, int]) -> Crowd | None:
-        """Count the errors of one look; return what to tell when they have become too many."""
+        """Count the errors of one poll; return what to report when they have become too many."""
         self._seen.extend((now, name) for name, times in types.items() for _ in range(times))
         while self._seen and now - self._seen[0][0] >= MINUTE:
             self._seen.popleft()
         is_crowded = len(self._seen) > self._threshold
-        is_news, self._is_told = is_crowded and not self._is_told, is_crowded
+        is_news, self._is_reported = is_crowded and not self._is_reported, is_crowded
         return Crowd(errors=len(self._seen), types=self._counts()) if is_news else None
 
     def _counts(self) -> dict[str, int]:

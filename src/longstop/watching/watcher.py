@@ -21,7 +21,7 @@ from longstop.model.match import TRANSITIONS, MonitoringRecord, Phase, SyncState
 from longstop.pipeline.effort import Effort
 from longstop.pipeline.held import HeldMatch
 from longstop.pipeline.road import Looked, MatchRoad
-from longstop.resilience.breaker import Permit
+from longstop.resilience.breaker import Breaker, Permit
 from longstop.resilience.taxonomy import AttemptState, FailureKind, kind_of
 from longstop.sources.base import Line
 from longstop.storage.base import HotRow, HotWriter, MatchStore
@@ -32,7 +32,7 @@ from longstop.watching.cadence import Tempo, WatchRules
 from longstop.watching.ownership import take
 from longstop.watching.restarts import RestartReason
 from longstop.watching.telling import Voice
-from longstop.watching.watch_state import SHUT_OUT, ErrorWindow, Obstacle, Vitals
+from longstop.watching.watch_state import SHUT_OUT, ErrorWindow, Obstacle, WatchState
 
 #: Failures that say something about the match itself, and so count for its pause.
 _COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
@@ -72,7 +72,9 @@ class Watcher:
         #: Whether `state` is what is stored; a commit that was reported as failed may be durable all the same.
         self._is_base_known = True
         self._around = around
-        self._vitals = Vitals(state.row, around.rules, around.now(), around.former.get(state.row.match_id))
+        former = around.former.get(state.row.match_id)
+        self._watch = WatchState.starting(state.row, around.rules, around.now(), former)
+        self._breaker = Breaker(around.rules.breaker)
         self._voice = Voice(around.bus, state.row)
         self._errors = ErrorWindow(around.rules.max_errors)
         self._effort = Effort()
@@ -87,7 +89,8 @@ class Watcher:
 
     @property
     def record(self) -> MonitoringRecord:
-        record = self._vitals.record(self.state, self._around.now())
+        now = self._around.now()
+        record = self._watch.record(self.state, now, paused_for=self._breaker.remaining(now.monotonic))
         if not self._holds:
             return record
         is_pausable = Phase.PAUSED in TRANSITIONS[record.phase]
@@ -96,12 +99,12 @@ class Watcher:
     @property
     def active_at(self) -> float:
         """Return the moment, monotonic, at which something last moved in the match."""
-        return self._vitals.pulse.rhythm.changed_at
+        return self._watch.rhythm.changed_at
 
     @property
     def tempo(self) -> Tempo:
         """Return how long a good look lasts at present."""
-        return self._vitals.tempo(self.state, self._around.now())
+        return self._watch.tempo(self.state, self._around.now())
 
     @property
     def is_looking(self) -> bool:
@@ -111,7 +114,7 @@ class Watcher:
 
     def listed(self, board: Line) -> bool:
         """Take note of the listing's line; return whether an unchanged one is not enough this time."""
-        self._vitals.heard_of(board)
+        self._watch = self._watch.after_listing(board)
         state, now = self.state, self._around.now()
         return (
             not self._is_base_known
@@ -120,28 +123,28 @@ class Watcher:
             or bool(state.suspects)
             or board.fingerprint != state.board.fingerprint
             or not board.tells_all
-            or self._vitals.wants_whole(state, now)
-            or self._vitals.wants_check(state, now)
+            or self._watch.wants_full(state, now)
+            or self._watch.wants_check(state, now)
         )
 
     def unlisted(self) -> None:
         """Take note that the listing does not show the match."""
-        self._vitals.heard_of(None)
+        self._watch = self._watch.after_listing(None)
 
     def unheard(self) -> None:
         """Take note that there is no listing to go by."""
-        self._vitals.heard_nothing()
+        self._watch = self._watch.without_listing()
 
     def turned_away(self) -> None:
         """Take note that the site refuses us, so that nobody is asked for now."""
         if not self.is_looking:
-            self._vitals.held(SHUT_OUT, self._around.now())
+            self._watch = self._watch.after_obstacle(SHUT_OUT, self._around.now())
             self.show()
 
     def accept(self, at: Moment) -> None:
         """Count a listing's unchanged line as a good look: nothing to store, only a younger age."""
         if self.state.row.phase is not Phase.PAUSED and not self._holds:
-            self._vitals.saw_line(self.state.board, at, self._around.now())
+            self._watch = self._watch.after_line(self.state.board, at, self._around.now())
             self._after_cycle({})
 
     # --- when to act -----------------------------------------------------------------------------------------
@@ -151,13 +154,16 @@ class Watcher:
         # Who is to begin anew does that first: another look in between would be abandoned like the one before.
         if self.is_looking or self._holds or self.restart_reason() is not None:
             return False
-        return self._vitals.is_due(self.state, self._around.now(), is_news=is_news, at_least=at_least)
+        now = self._around.now()
+        paused_for = self._breaker.remaining(now.monotonic)
+        return self._watch.is_due(self.state, now, paused_for=paused_for, is_news=is_news, at_least=at_least)
 
     def hurried_at(self) -> float | None:
         """Return when a match that is said to have changed may be looked at; `None` when something holds it back."""
         if self.is_looking or self.restart_reason() is not None:
             return None
-        return self._vitals.hurried_at(self.state, self._around.now())
+        now = self._around.now()
+        return self._watch.hurried_at(self.state, now, paused_for=self._breaker.remaining(now.monotonic))
 
     def restart_reason(self) -> RestartReason | None:
         """Return why the watch should be begun anew; `None` while it should not."""
@@ -169,17 +175,18 @@ class Watcher:
             return RestartReason.RECYCLED
         now = self._around.now()
         if self.is_looking:
-            self._vitals.progressed(self._effort.answers, self.state.row, now)
-        return self._vitals.restart_reason(self.state.row, now, is_looking=self.is_looking)
+            self._watch = self._watch.poll_progressed(self._effort.answers, self.state.row, now)
+        paused_for = self._breaker.remaining(now.monotonic)
+        return self._watch.restart_reason(self.state.row, now, paused_for=paused_for, is_polling=self.is_looking)
 
     def mind_staleness(self) -> None:
         """Tell that the match was not read for too long, once as long as that lasts."""
         now = self._around.now()
-        is_stale = not self._holds and self._vitals.is_stale(self.state.row, now)
-        self._voice.staleness(is_stale, self._vitals.last_poll_at, self._vitals.age_at(now))
+        is_stale = not self._holds and self._watch.is_stale(self.state.row, now)
+        self._voice.staleness(is_stale, self._watch.last_poll_at, self._watch.age_at(now))
 
     def may_be_archived(self) -> bool:
-        return not self.is_looking and self._vitals.may_be_archived(self.state.row, self._around.now())
+        return not self.is_looking and self._watch.may_be_archived(self.state.row, self._around.now())
 
     def abandon(self) -> None:
         """End a look that does not come back."""
@@ -222,21 +229,21 @@ class Watcher:
         """Take one look; store what changed; note how it went."""
         if self._holds or self._is_ended:
             return
-        permit = self._vitals.breaker.permit(self._around.clock.monotonic())
+        permit = self._breaker.permit(self._around.clock.monotonic())
         if permit is None:
             return
         self._voice.breaker(permit.transition)
         began, effort = self._around.now(), Effort()
         self._look, self._effort = asyncio.current_task(), effort
-        self._vitals.begin_look(began)
+        self._watch = self._watch.poll_started(began)
         try:
             await self._look_from(began, permit, effort)
         finally:
-            self._vitals.breaker.release(permit, self._around.clock.monotonic())
+            self._breaker.release(permit, self._around.clock.monotonic())
             self._look = None
 
     async def _look_from(self, began: Moment, permit: Permit, effort: Effort) -> None:
-        is_whole = self._vitals.wants_whole(self.state, began)
+        is_whole = self._watch.wants_full(self.state, began)
         try:
             with own_lacks():
                 state = await self._base()
@@ -255,8 +262,7 @@ class Watcher:
             await self._note_failure(error, effort, permit)
             self._around.bus.emit(TaskFailed.by(error, task=f"watch {self.state.row.ref}"))
         else:
-            self._vitals.read_whole_at = began.wall if is_whole else self._vitals.read_whole_at
-            self._note_success(outcome, effort, permit, began)
+            self._note_success(outcome, effort, permit, began, is_whole=is_whole)
 
     async def _base(self) -> HeldMatch:
         """Return what the next look goes on from, read again where it is not known."""
@@ -269,7 +275,7 @@ class Watcher:
         """Begin the watch anew: claim the match again, go on from what is stored, forget what was only remembered."""
         if self._is_ended:
             return
-        now, pulse, row = self._around.now(), self._vitals.pulse, self.state.row
+        now, began, row = self._around.now(), self._watch.began, self.state.row
         try:
             self.state = await take(self._around.store, row.match_id, self._around.node)
         except StorageError as error:
@@ -278,13 +284,13 @@ class Watcher:
             return
         self._is_base_known = True
         self._is_released = self._is_recycled = False
-        self._vitals.restarted(now)
+        self._watch = self._watch.restarted(now)
         self._around.bus.emit(
             WatchRestarted(
                 match_id=row.match_id,
                 ref=str(row.ref),
                 reason=reason.value,
-                age_seconds=round(now.monotonic - pulse.began, 1),
+                age_seconds=round(now.monotonic - began, 1),
                 epoch=self.state.row.epoch,
             )
         )
@@ -305,7 +311,7 @@ class Watcher:
             if kind_of(error) is FailureKind.HELD:
                 self._hold_back(error, self._around.now())
                 return False
-            self._vitals.failed(error, Effort(), self._around.now())
+            self._watch = self._watch.after_failure(error, self._around.now(), errors=0)
             self._voice.failure(error, AttemptState.VALIDATED)
             return False
         self._voice.changes(before, self.state)
@@ -313,7 +319,7 @@ class Watcher:
 
     # --- what follows ----------------------------------------------------------------------------------------
 
-    def _note_success(self, outcome: Looked, effort: Effort, permit: Permit, began: Moment) -> None:
+    def _note_success(self, outcome: Looked, effort: Effort, permit: Permit, began: Moment, *, is_whole: bool) -> None:
         before, self.state = self.state, outcome.state
         if outcome.receipt is not None:
             self._voice.stored(outcome.receipt)
@@ -323,8 +329,9 @@ class Watcher:
         self._around.bus.emit(
             PollSucceeded(match_id=before.row.match_id, ref=str(before.row.ref), seconds=round(seconds, 3))
         )
-        self._vitals.looked(self.state, effort, began, now, is_news=outcome.receipt is not None)
-        self._voice.breaker(self._vitals.breaker.succeed(permit, now.monotonic))
+        is_news, errors = outcome.receipt is not None, effort.error_count
+        self._watch = self._watch.after_poll(self.state, began, now, errors=errors, is_news=is_news, is_full=is_whole)
+        self._voice.breaker(self._breaker.succeed(permit, now.monotonic))
         self._after_cycle(effort.errors)
 
     async def _note_failure(self, error: Exception, effort: Effort, permit: Permit | None = None) -> None:
@@ -332,12 +339,12 @@ class Watcher:
         if kind is FailureKind.HELD:
             self._hold_back(error, now)
             return
-        self._vitals.failed(error, effort, now)
+        self._watch = self._watch.after_failure(error, now, errors=effort.error_count)
         self._voice.failure(error, effort.state)
         if isinstance(error, PageNotFound):
             await self._consider_gone(now)
         if permit is not None and kind in _COUNTED:
-            transition = self._vitals.breaker.fail(permit, now.monotonic)
+            transition = self._breaker.fail(permit, now.monotonic)
             self._voice.breaker(transition)
             if transition is not None:
                 await self._pause()
@@ -345,22 +352,22 @@ class Watcher:
 
     def _hold_back(self, error: Exception, now: Moment) -> None:
         """Take note that nobody could be asked, which says nothing about the match."""
-        self._vitals.held(Obstacle.of(error), now)
+        self._watch = self._watch.after_obstacle(Obstacle.of(error), now)
         if isinstance(error, ResourcesExhausted):
             self._around.bus.emit(MachineLacked(resource=error.resource, subject=str(self.state.row.ref)))
         self.show()
 
     async def _pause(self) -> None:
         """Let the match rest. One that is over has no such phase: there the breaker's rest is all."""
-        self._vitals.paused()
+        self._watch = self._watch.paused()
         if Phase.PAUSED in TRANSITIONS[self.state.row.phase]:
             await self._keep(self._around.road.pause)
 
     async def _consider_gone(self, now: Moment) -> None:
         """End a match whose page is gone for good; once, and after reading what is left of it."""
-        self._vitals.missing(now)
-        absence, row = self._vitals.pulse.absence, self.state.row
-        if row.phase is Phase.COMPLETED or not self._vitals.is_gone():
+        self._watch = self._watch.after_missing(now)
+        absence, row = self._watch.absence, self.state.row
+        if row.phase is Phase.COMPLETED or not self._watch.is_gone():
             return
         self._around.bus.emit(MatchGone(match_id=row.match_id, ref=str(row.ref), confirmations=absence.times))
         await self._keep(lambda state: self._around.road.finish(state, Effort()))
@@ -370,7 +377,7 @@ class Watcher:
         crowd = self._errors.add(now.monotonic, errors)
         if crowd is not None:
             self._voice.crowd(crowd)
-        self._voice.frozen(self._vitals.pulse.frozen(now.monotonic), now.monotonic)
+        self._voice.frozen(self._watch.frozen(now.monotonic), now.monotonic)
         self._voice.tempo(self.tempo)
         self.show()
 

@@ -6,17 +6,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.errors import FetchTimeout, PageNotFound
 from longstop.model.cricket import Result, ResultKind
-from longstop.model.match import MatchStatus, Phase, SyncState
-from longstop.pipeline.effort import Effort
+from longstop.model.match import MatchStatus, MonitoringRecord, Phase, SyncState
 from longstop.pipeline.state import MatchState
+from longstop.resilience.breaker import Breaker
 from longstop.sources.base import Board
 from longstop.storage.base import Finding, FindingKind
 from longstop.watching.cadence import WatchRules, Why
-from longstop.watching.restarts import RestartPolicy, RestartReason, restart_reason
+from longstop.watching.restarts import RestartReason
 from longstop.watching.watch_state import (
     CHECK_AFTER,
     CONFIRMATIONS,
@@ -29,8 +30,7 @@ from longstop.watching.watch_state import (
     Crowd,
     ErrorWindow,
     Lag,
-    Pulse,
-    Vitals,
+    WatchState,
     who_is_behind,
 )
 from tests.builders import NOW, board, match_row, match_state, score
@@ -45,38 +45,46 @@ def _at(seconds: float) -> Moment:
     return Moment(NOW + timedelta(seconds=seconds), START + seconds)
 
 
-def _state(title: str = "T1 vs T2 - T20", **row: Any) -> MatchState:
+def _match(title: str = "T1 vs T2 - T20", **row: Any) -> MatchState:
     teams = {"T1": "Reds", "T2": "Blues"}
     return match_state(row=match_row(title=title, **row), sync=SyncState.IN_SYNC, board=NEWER, teams=teams)
 
 
 class Watch:
-    """The vitals of a match, and what happens to it."""
+    """A match, how its polling goes, and its breaker."""
 
-    def __init__(self, state: MatchState | None = None, rules: WatchRules | None = None) -> None:
-        self.state = state or _state()
-        self.vitals = Vitals(self.state.row, rules or WatchRules(), _at(0))
-        self.vitals.listed = NEWER
+    def __init__(self, match: MatchState | None = None, rules: WatchRules | None = None) -> None:
+        self.match = match or _match()
+        starting = WatchState.starting(self.match.row, rules or WatchRules(), _at(0))
+        self.state = replace(starting, listed=NEWER)
+        self.breaker = Breaker(self.state.rules.breaker)
 
-    def look(self, at: float, *, is_news: bool = False, took: float = 0.0, state: MatchState | None = None) -> None:
-        self.vitals.begin_look(_at(at))
-        self.vitals.looked(state or self.state, Effort(), _at(at), _at(at + took), is_news=is_news)
+    def poll(self, at: float, *, is_news: bool = False, took: float = 0.0, match: MatchState | None = None) -> None:
+        began, now = _at(at), _at(at + took)
+        self.state = self.state.poll_started(began).after_poll(
+            match or self.match, began, now, errors=0, is_news=is_news, is_full=False
+        )
 
     def fail(self, at: float, error: FetchTimeout | PageNotFound | None = None) -> None:
-        effort, met = Effort(), error or FetchTimeout("30 s")
-        effort.failed(met)
-        self.vitals.begin_look(_at(at))
-        self.vitals.failed(met, effort, _at(at))
+        self.state = self.state.poll_started(_at(at)).after_failure(error or FetchTimeout("30 s"), _at(at), errors=1)
 
     def is_due(self, at: float, *, is_news: bool = False, at_least: float = 0.0) -> bool:
-        return self.vitals.is_due(self.state, _at(at), is_news=is_news, at_least=at_least)
+        paused_for = self.breaker.remaining(START + at)
+        return self.state.is_due(self.match, _at(at), paused_for=paused_for, is_news=is_news, at_least=at_least)
+
+    def restart_reason(self, now: Moment, *, is_polling: bool) -> RestartReason | None:
+        paused_for = self.breaker.remaining(now.monotonic)
+        return self.state.restart_reason(self.match.row, now, paused_for=paused_for, is_polling=is_polling)
+
+    def record(self, now: Moment) -> MonitoringRecord:
+        return self.state.record(self.match, now, paused_for=self.breaker.remaining(now.monotonic))
 
     def pause(self, at: float) -> None:
         for _ in range(5):
-            permit = self.vitals.breaker.permit(START + at)
+            permit = self.breaker.permit(START + at)
             assert permit is not None
-            self.vitals.breaker.fail(permit, START + at)
-        self.vitals.paused()
+            self.breaker.fail(permit, START + at)
+        self.state = self.state.paused()
 
 
 # --- when to look ---------------------------------------------------------------------------------------------------
@@ -85,7 +93,7 @@ class Watch:
 def test_a_match_is_due_at_its_tempo_be_the_last_look_good_or_bad() -> None:
     watch = Watch()
     assert watch.is_due(0)
-    watch.look(10)
+    watch.poll(10)
     assert (watch.is_due(11), watch.is_due(12.5)) == (False, True)
 
     watch.fail(20)
@@ -96,7 +104,7 @@ def test_a_match_is_due_at_its_tempo_be_the_last_look_good_or_bad() -> None:
 def test_a_match_is_not_due_sooner_than_the_caller_wants() -> None:
     watch = Watch()
     assert watch.is_due(0, at_least=10)
-    watch.look(10)
+    watch.poll(10)
 
     assert (watch.is_due(19, at_least=10), watch.is_due(20, at_least=10)) == (False, True)
 
@@ -106,21 +114,21 @@ def test_a_page_that_was_not_found_rests_for_a_minute_whatever_the_list_shows() 
     watch = Watch()
     watch.fail(10, PageNotFound("404"))
 
-    watch.vitals.missing(_at(10))
+    watch.state = watch.state.after_missing(_at(10))
 
     assert not watch.is_due(69, is_news=True)
     assert watch.is_due(70)
-    assert watch.vitals.record(watch.state, _at(11)).not_before == NOW + timedelta(seconds=70)
+    assert watch.record(_at(11)).not_before == NOW + timedelta(seconds=70)
 
 
 def test_a_good_look_ends_the_rest_of_a_page_that_was_not_found() -> None:
     watch = Watch()
-    watch.vitals.missing(_at(10))
+    watch.state = watch.state.after_missing(_at(10))
 
-    watch.look(12)
+    watch.poll(12)
 
     assert watch.is_due(15)
-    assert watch.vitals.pulse.absence.times == 0
+    assert watch.state.absence.times == 0
 
 
 @pytest.mark.req("US2.2")
@@ -130,27 +138,49 @@ def test_a_match_whose_breaker_is_open_is_not_due_until_it_has_rested() -> None:
     watch.pause(10)
 
     assert (watch.is_due(309, is_news=True), watch.is_due(310)) == (False, True)
-    assert watch.vitals.record(watch.state, _at(10)).not_before == NOW + timedelta(seconds=310)
+    assert watch.record(_at(10)).not_before == NOW + timedelta(seconds=310)
+
+
+def test_a_signal_of_change_is_followed_at_once_but_not_while_the_match_is_paused() -> None:
+    watch = Watch()
+    watch.poll(10)
+
+    at_once = watch.state.hurried_at(watch.match, _at(20), paused_for=0.0)
+
+    assert at_once == START + 20
+    assert watch.state.hurried_at(watch.match, _at(20), paused_for=1.0) is None
+    assert watch.state.after_missing(_at(20)).hurried_at(watch.match, _at(79), paused_for=0.0) is None
 
 
 def test_a_look_that_was_held_back_is_a_try_and_nothing_else() -> None:
     watch = Watch()
-    watch.look(0)
+    watch.poll(0)
 
-    watch.vitals.held(SHUT_OUT, _at(10))
+    watch.state = watch.state.after_obstacle(SHUT_OUT, _at(10))
 
-    record = watch.vitals.record(watch.state, _at(10))
+    record = watch.record(_at(10))
     assert (watch.is_due(11), watch.is_due(12.5)) == (False, True)
     assert (record.consecutive_failures, record.total_failures, record.last_error) == (0, 0, None)
 
 
 @pytest.mark.req("FR-025")
 def test_an_important_match_is_told_by_a_word_of_its_title_whatever_its_case() -> None:
-    final, friendly = _state("T1 vs T2 - World Cup FINAL"), _state("T1 vs T2 - friendly")
+    final, friendly = _match("T1 vs T2 - World Cup FINAL"), _match("T1 vs T2 - friendly")
 
-    assert Watch(final, FINAL).vitals.tempo(final, _at(0)).why is Why.IMPORTANT
-    assert Watch(friendly, FINAL).vitals.tempo(friendly, _at(0)).why is Why.BASELINE
-    assert Watch(final).vitals.tempo(final, _at(0)).why is Why.BASELINE
+    assert Watch(final, FINAL).state.tempo(final, _at(0)).why is Why.IMPORTANT
+    assert Watch(friendly, FINAL).state.tempo(friendly, _at(0)).why is Why.BASELINE
+    assert Watch(final).state.tempo(final, _at(0)).why is Why.BASELINE
+
+
+@pytest.mark.req("EC3")
+def test_only_a_listing_read_since_the_page_was_first_missing_confirms_that_a_match_is_gone() -> None:
+    state = _start().after_listing(None)
+    for now in (0.0, 60.0, 120.0):
+        state = state.after_missing(_moment(now))
+
+    assert not state.is_gone()
+    assert state.after_listing(None).is_gone()
+    assert not state.after_listing(NEWER).is_gone()
 
 
 # --- whole looks and second witnesses -------------------------------------------------------------------------------
@@ -171,37 +201,37 @@ def test_what_is_open_about_a_match_is_looked_into_by_whole_looks_further_and_fu
     watch, whole = Watch(match_state(**{**fields, **changes})), list[int]()
 
     for second in range(100):
-        if watch.vitals.wants_whole(watch.state, _at(second)):
+        if watch.state.wants_full(watch.match, _at(second)):
             whole.append(second)
-        watch.look(second)
+        watch.poll(second)
 
     assert whole == ([10, 30, 70] if is_revisited else [])
 
 
 def test_once_nothing_is_open_the_distances_begin_anew() -> None:
     finding = Finding(kind=FindingKind.MISMATCH, place="1", detail="2 runs")
-    open_, closed = match_state(findings=(finding,), board=NEWER, teams={"T1": "R", "T2": "B"}), _state()
+    open_, closed = match_state(findings=(finding,), board=NEWER, teams={"T1": "R", "T2": "B"}), _match()
     watch = Watch(closed)
-    watch.look(0, state=open_)
-    watch.look(10, state=open_)
+    watch.poll(0, match=open_)
+    watch.poll(10, match=open_)
 
-    watch.look(20, state=closed)
-    watch.look(30, state=open_)
+    watch.poll(20, match=closed)
+    watch.poll(30, match=open_)
 
-    assert not watch.vitals.wants_whole(open_, _at(39))
-    assert watch.vitals.wants_whole(open_, _at(40))
+    assert not watch.state.wants_full(open_, _at(39))
+    assert watch.state.wants_full(open_, _at(40))
 
 
 @pytest.mark.req("FLD-8")
 def test_a_finished_match_wants_a_whole_look_two_hours_after_its_end() -> None:
-    over = _state(status=MatchStatus.COMPLETED, phase=Phase.COMPLETED, completed_at=NOW)
+    over = _match(status=MatchStatus.COMPLETED, phase=Phase.COMPLETED, completed_at=NOW)
     watch = Watch(over)
-    watch.vitals.read_whole_at = NOW
+    watch.state = replace(watch.state, full_poll_at=NOW)
 
-    before, due = (watch.vitals.wants_whole(over, _at(hours * 3600)) for hours in (1.9, 2.0))
-    watch.vitals.read_whole_at = NOW + timedelta(hours=2)
+    before, due = (watch.state.wants_full(over, _at(hours * 3600)) for hours in (1.9, 2.0))
+    watch.state = replace(watch.state, full_poll_at=NOW + timedelta(hours=2))
 
-    assert (before, due, watch.vitals.wants_whole(over, _at(2.1 * 3600))) == (False, True, False)
+    assert (before, due, watch.state.wants_full(over, _at(2.1 * 3600))) == (False, True, False)
 
 
 @pytest.mark.req("MON-1")
@@ -209,10 +239,10 @@ def test_a_match_that_has_been_over_for_a_day_and_was_read_once_more_may_be_put_
     row = match_row(status=MatchStatus.COMPLETED, phase=Phase.COMPLETED, completed_at=NOW)
     watch = Watch()
 
-    before = watch.vitals.may_be_archived(row, _at(24 * 3600))
-    watch.vitals.read_whole_at = NOW + timedelta(hours=24)
+    before = watch.state.may_be_archived(row, _at(24 * 3600))
+    watch.state = replace(watch.state, full_poll_at=NOW + timedelta(hours=24))
 
-    assert (before, watch.vitals.may_be_archived(row, _at(24 * 3600))) == (False, True)
+    assert (before, watch.state.may_be_archived(row, _at(24 * 3600))) == (False, True)
 
 
 def test_only_a_match_in_play_needs_a_second_witness_of_its_standing_still() -> None:
@@ -220,7 +250,7 @@ def test_only_a_match_in_play_needs_a_second_witness_of_its_standing_still() -> 
     resting = Watch(match_state(board=board(status=MatchStatus.BREAK)))
     unseen = Watch(match_state())
 
-    wanted = [watch.vitals.wants_check(watch.state, _at(61)) for watch in (live, resting, unseen)]
+    wanted = [watch.state.wants_check(watch.match, _at(61)) for watch in (live, resting, unseen)]
 
     assert wanted == [True, False, False]
 
@@ -229,30 +259,30 @@ def test_only_a_match_in_play_needs_a_second_witness_of_its_standing_still() -> 
 
 
 def test_before_the_first_look_a_match_is_as_old_as_its_last_stored_change() -> None:
-    watch = Watch(_state(updated_at=NOW - timedelta(hours=1)))
+    watch = Watch(_match(updated_at=NOW - timedelta(hours=1)))
 
-    assert watch.vitals.record(watch.state, _at(0)).last_poll_at == NOW - timedelta(hours=1)
+    assert watch.record(_at(0)).last_poll_at == NOW - timedelta(hours=1)
 
 
 def test_a_look_makes_a_match_as_young_as_its_question() -> None:
     watch = Watch()
 
-    watch.look(10, took=7)
+    watch.poll(10, took=7)
 
-    assert watch.vitals.last_poll_at == NOW + timedelta(seconds=10)
+    assert watch.state.last_poll_at == NOW + timedelta(seconds=10)
 
 
 def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_looks_nor_by_lines() -> None:
     watch = Watch(match_state(board=OLDER, sync=SyncState.IN_SYNC))
-    watch.look(10)
+    watch.poll(10)
     for line in (board(first=score("14/1 2.5"), fingerprint="moved"), NEWER):
-        watch.vitals.heard_of(line)
+        watch.state = watch.state.after_listing(line)
     for second in range(20, 100, 10):
-        watch.look(second)
+        watch.poll(second)
 
-    watch.vitals.saw_line(OLDER, _at(100), _at(100))
+    watch.state = watch.state.after_line(OLDER, _at(100), _at(100))
 
-    record = watch.vitals.record(watch.state, _at(100))
+    record = watch.record(_at(100))
     assert record.last_poll_at == NOW + timedelta(seconds=30)  # the last one that may have been a cache
     assert record.frozen_since == NOW + timedelta(seconds=10)
 
@@ -260,10 +290,10 @@ def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_looks_nor_by_
 def test_a_line_makes_a_match_as_young_as_the_listing() -> None:
     watch = Watch()
 
-    watch.vitals.saw_line(NEWER, _at(5), _at(6))
+    watch.state = watch.state.after_line(NEWER, _at(5), _at(6))
 
-    assert watch.vitals.last_poll_at == NOW + timedelta(seconds=5)
-    assert watch.vitals.pulse.rhythm.unchanged == 1
+    assert watch.state.last_poll_at == NOW + timedelta(seconds=5)
+    assert watch.state.rhythm.unchanged == 1
 
 
 # --- restarts -------------------------------------------------------------------------------------------------------
@@ -272,57 +302,56 @@ def test_a_line_makes_a_match_as_young_as_the_listing() -> None:
 @pytest.mark.req("FR-001")
 def test_a_match_in_play_that_makes_no_progress_is_begun_anew_and_then_given_its_time() -> None:
     watch = Watch()
-    row = watch.state.row
-    assert watch.vitals.restart_reason(row, _at(300), is_looking=False) is None
-    assert watch.vitals.restart_reason(row, _at(301), is_looking=False) is RestartReason.STALE
+    assert watch.restart_reason(_at(300), is_polling=False) is None
+    assert watch.restart_reason(_at(301), is_polling=False) is RestartReason.STALE
 
-    watch.vitals.restarted(_at(301))
+    watch.state = watch.state.restarted(_at(301))
 
-    assert watch.vitals.restart_reason(row, _at(601), is_looking=False) is None
+    assert watch.restart_reason(_at(601), is_polling=False) is None
     assert watch.is_due(301)
-    assert watch.vitals.record(watch.state, _at(301)).restarts == 1
+    assert watch.record(_at(301)).restarts == 1
 
 
 @pytest.mark.req("FR-025")
 def test_an_important_match_is_stale_in_half_the_time() -> None:
-    watch = Watch(_state("the final"), FINAL)
+    watch = Watch(_match("the final"), FINAL)
 
-    assert watch.vitals.restart_reason(watch.state.row, _at(150), is_looking=False) is None
-    assert watch.vitals.restart_reason(watch.state.row, _at(151), is_looking=False) is RestartReason.STALE
+    assert watch.restart_reason(_at(150), is_polling=False) is None
+    assert watch.restart_reason(_at(151), is_polling=False) is RestartReason.STALE
 
 
 @pytest.mark.parametrize("status", [MatchStatus.UPCOMING, MatchStatus.COMPLETED])
 def test_a_match_that_is_not_in_play_is_never_stale(status: MatchStatus) -> None:
-    watch = Watch(_state(status=status))
+    watch = Watch(_match(status=status))
 
-    assert watch.vitals.restart_reason(watch.state.row, _at(3600), is_looking=False) is None
+    assert watch.restart_reason(_at(3600), is_polling=False) is None
 
 
 def test_a_long_look_whose_answers_keep_coming_is_not_a_dead_one() -> None:
     watch = Watch()
-    watch.vitals.begin_look(_at(0))
+    watch.state = watch.state.poll_started(_at(0))
 
     for answers in range(1, 10):
-        watch.vitals.progressed(answers, watch.state.row, _at(answers * 100.0))
-        assert watch.vitals.restart_reason(watch.state.row, _at(answers * 100.0), is_looking=True) is None
-    watch.vitals.progressed(9, watch.state.row, _at(1201))
+        watch.state = watch.state.poll_progressed(answers, watch.match.row, _at(answers * 100.0))
+        assert watch.restart_reason(_at(answers * 100.0), is_polling=True) is None
+    watch.state = watch.state.poll_progressed(9, watch.match.row, _at(1201))
 
-    assert watch.vitals.restart_reason(watch.state.row, _at(1201), is_looking=True) is RestartReason.STALE
+    assert watch.restart_reason(_at(1201), is_polling=True) is RestartReason.STALE
 
 
 @pytest.mark.parametrize(("title", "patience"), [("T1 vs T2", 300.0), ("the final", 150.0)])
 def test_a_look_without_an_answer_for_so_long_is_held_back_by_nobody(title: str, patience: float) -> None:
-    watch = Watch(_state(title), FINAL)
-    watch.vitals.held(SHUT_OUT, _at(10))
-    watch.vitals.begin_look(_at(400))
+    watch = Watch(_match(title), FINAL)
+    watch.state = watch.state.after_obstacle(SHUT_OUT, _at(10))
+    watch.state = watch.state.poll_started(_at(400))
 
-    watch.vitals.progressed(0, watch.state.row, _at(400 + patience))
-    assert watch.vitals.record(watch.state, _at(400 + patience)).is_held
-    assert watch.vitals.restart_reason(watch.state.row, _at(400 + patience), is_looking=True) is None
-    watch.vitals.progressed(0, watch.state.row, _at(401 + patience))
+    watch.state = watch.state.poll_progressed(0, watch.match.row, _at(400 + patience))
+    assert watch.record(_at(400 + patience)).is_held
+    assert watch.restart_reason(_at(400 + patience), is_polling=True) is None
+    watch.state = watch.state.poll_progressed(0, watch.match.row, _at(401 + patience))
 
-    assert not watch.vitals.record(watch.state, _at(401 + patience)).is_held
-    assert watch.vitals.restart_reason(watch.state.row, _at(401 + patience), is_looking=True) is RestartReason.STALE
+    assert not watch.record(_at(401 + patience)).is_held
+    assert watch.restart_reason(_at(401 + patience), is_polling=True) is RestartReason.STALE
 
 
 @pytest.mark.req("FR-001")
@@ -330,31 +359,31 @@ def test_the_eleventh_failure_in_a_row_begins_a_watch_anew() -> None:
     watch = Watch()
     for second in range(10):
         watch.fail(second)
-    assert watch.vitals.restart_reason(watch.state.row, _at(10), is_looking=False) is None
+    assert watch.restart_reason(_at(10), is_polling=False) is None
 
     watch.fail(10)
 
-    assert watch.vitals.restart_reason(watch.state.row, _at(10), is_looking=False) is RestartReason.ERRORS
+    assert watch.restart_reason(_at(10), is_polling=False) is RestartReason.ERRORS
 
 
 @pytest.mark.req("US2.2")
 def test_a_paused_match_is_begun_anew_once_when_it_has_rested_and_not_for_being_stale() -> None:
-    watch = Watch(_state(phase=Phase.PAUSED))
+    watch = Watch(_match(phase=Phase.PAUSED))
     watch.pause(0)
 
-    resting = watch.vitals.restart_reason(watch.state.row, _at(299), is_looking=False)
-    rested = watch.vitals.restart_reason(watch.state.row, _at(301), is_looking=False)
-    watch.vitals.restarted(_at(301))
+    resting = watch.restart_reason(_at(299), is_polling=False)
+    rested = watch.restart_reason(_at(301), is_polling=False)
+    watch.state = watch.state.restarted(_at(301))
 
     assert (resting, rested) == (None, RestartReason.COOL_DOWN)
-    assert watch.vitals.restart_reason(watch.state.row, _at(302), is_looking=False) is None
+    assert watch.restart_reason(_at(302), is_polling=False) is None
 
 
 def test_a_match_found_paused_at_the_start_is_looked_at_without_a_restart() -> None:
-    watch = Watch(_state(phase=Phase.PAUSED))
+    watch = Watch(_match(phase=Phase.PAUSED))
 
     assert watch.is_due(0)
-    assert watch.vitals.restart_reason(watch.state.row, _at(0), is_looking=False) is None
+    assert watch.restart_reason(_at(0), is_polling=False) is None
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------
@@ -363,11 +392,11 @@ def test_a_match_found_paused_at_the_start_is_looked_at_without_a_restart() -> N
 @pytest.mark.req("MON-3")
 def test_the_record_shows_how_it_goes() -> None:
     watch = Watch()
-    watch.look(10, is_news=True)
-    watch.vitals.saw_line(NEWER, _at(12), _at(12))
+    watch.poll(10, is_news=True)
+    watch.state = watch.state.after_line(NEWER, _at(12), _at(12))
     watch.fail(15)
 
-    record = watch.vitals.record(watch.state, _at(20))
+    record = watch.record(_at(20))
 
     assert (record.total_polls, record.total_failures, record.consecutive_failures) == (2, 1, 1)
     assert record.last_error == "FetchTimeout: 30 s"
@@ -378,13 +407,22 @@ def test_the_record_shows_how_it_goes() -> None:
     assert (record.not_before, record.frozen_since) == (None, None)
 
 
+def test_a_poll_without_news_does_not_move_the_last_change() -> None:
+    watch = Watch()
+    watch.poll(10, is_news=True)
+
+    watch.poll(30)
+
+    assert watch.record(_at(30)).changed_at == NOW + timedelta(seconds=10)
+
+
 def test_a_good_look_clears_the_last_error_and_keeps_the_count() -> None:
     watch = Watch()
     watch.fail(5)
 
-    watch.look(10)
+    watch.poll(10)
 
-    record = watch.vitals.record(watch.state, _at(10))
+    record = watch.record(_at(10))
     assert (record.last_error, record.consecutive_failures, record.total_failures) == (None, 0, 1)
 
 
@@ -392,222 +430,252 @@ def test_a_good_look_clears_the_last_error_and_keeps_the_count() -> None:
 @pytest.mark.parametrize("leap", [timedelta(hours=1), timedelta(hours=-1)])
 def test_a_match_is_as_old_as_it_is_whatever_the_wall_clock_did_since(leap: timedelta) -> None:
     watch = Watch()
-    watch.look(10)
+    watch.poll(10)
     later = Moment(NOW + leap, START + 15)
 
-    record = watch.vitals.record(watch.state, later)
+    record = watch.record(later)
 
-    assert (record.age_at(later), watch.vitals.age_at(later)) == (5.0, 5.0)
+    assert (record.age_at(later), watch.state.age_at(later)) == (5.0, 5.0)
 
 
 # --- what a former life has left ------------------------------------------------------------------------------------
 
 
 def test_until_the_first_look_the_age_counts_from_the_last_one_of_a_former_life_whatever_the_wall_clock_did() -> None:
-    row = _state(updated_at=NOW - timedelta(minutes=40)).row
+    row = _match(updated_at=NOW - timedelta(minutes=40)).row
     former = Moment(NOW - timedelta(seconds=5), START - 5)
 
-    vitals = Vitals(row, WatchRules(), _at(0), former)
+    state = WatchState.starting(row, WatchRules(), _at(0), former)
 
     leapt = Moment(NOW + timedelta(hours=1), START + 2)
-    assert vitals.last_poll_at == former.wall
-    assert vitals.age_at(leapt) == 7
+    assert state.last_poll_at == former.wall
+    assert state.age_at(leapt) == 7
 
 
 def test_a_change_that_was_stored_after_the_last_look_that_was_shown_is_the_younger_moment() -> None:
-    row = _state(updated_at=NOW - timedelta(seconds=1)).row
+    row = _match(updated_at=NOW - timedelta(seconds=1)).row
 
-    vitals = Vitals(row, WatchRules(), _at(0), Moment(NOW - timedelta(seconds=5), START - 5))
+    state = WatchState.starting(row, WatchRules(), _at(0), Moment(NOW - timedelta(seconds=5), START - 5))
 
-    assert vitals.last_poll_at == row.updated_at
-    assert vitals.age_at(_at(0)) == 1
+    assert state.last_poll_at == row.updated_at
+    assert state.age_at(_at(0)) == 1
 
 
 # --- cycle by cycle ---------------------------------------------------------------------------------------------------
 
 
-CALM_AFTER = 300.0
 FROZEN_AFTER = 30.0
+LIVE = match_row(status=MatchStatus.LIVE)
 
 
-def _looked(
-    pulse: Pulse, now: float, own: Board = NEWER, listed: Board | None = NEWER, *, is_news: bool = False
-) -> Pulse:
-    return pulse.after_look(now, is_news=is_news, errors=0, calm_after=CALM_AFTER, own=own, listed=listed)
+def _moment(monotonic: float) -> Moment:
+    return Moment(NOW + timedelta(seconds=monotonic), monotonic)
 
 
-def _failed(pulse: Pulse, *moments: float) -> Pulse:
+def _start() -> WatchState:
+    return WatchState.starting(LIVE, WatchRules(), _moment(0.0))
+
+
+def _polled(
+    state: WatchState,
+    now: float,
+    own: Board = NEWER,
+    listed: Board | None = NEWER,
+    *,
+    is_news: bool = False,
+    errors: int = 0,
+) -> WatchState:
+    match, at = match_state(row=LIVE, board=own), _moment(now)
+    return replace(state, listed=listed).after_poll(match, at, at, errors=errors, is_news=is_news, is_full=False)
+
+
+def _lined(state: WatchState, now: float) -> WatchState:
+    return replace(state, listed=NEWER).after_line(NEWER, _moment(now), _moment(now))
+
+
+def _failed(state: WatchState, *moments: float, errors: int = 1) -> WatchState:
     for now in moments:
-        pulse = pulse.after_failure(now, errors=1, calm_after=CALM_AFTER)
-    return pulse
+        state = state.after_failure(FetchTimeout("30 s"), _moment(now), errors=errors)
+    return state
 
 
 def test_a_good_look_makes_a_match_young_and_forgets_its_failures() -> None:
-    troubled = _failed(Pulse.at(0.0), 1.0, 2.0).after_missing(2.0, apart=60.0)
+    troubled = _failed(_start(), 1.0, 2.0).after_missing(_moment(2.0))
 
-    pulse = _looked(troubled, 10.0)
+    state = _polled(troubled, 10.0)
 
-    assert (pulse.good_at, pulse.tried_at, pulse.looked_at, pulse.failures, pulse.absence.times) == (10, 10, 10, 0, 0)
+    assert (state.good_at, state.tried_at, state.polled_at, state.failures, state.absence.times) == (10, 10, 10, 0, 0)
 
 
 def test_a_failed_look_is_a_try_and_no_sign_of_life() -> None:
-    pulse = _failed(Pulse.at(0.0), 10.0)
+    state = _failed(_start(), 10.0)
 
-    assert (pulse.good_at, pulse.tried_at, pulse.looked_at, pulse.failures) == (0, 10, 10, 1)
-    assert pulse.rhythm == Pulse.at(0.0).rhythm
+    assert (state.good_at, state.tried_at, state.polled_at, state.failures) == (0, 10, 10, 1)
+    assert state.rhythm == _start().rhythm
 
 
 def test_failed_looks_without_an_error_of_the_site_neither_slow_a_match_nor_calm_it() -> None:
-    slowed = Pulse.at(0.0).after_failure(1.0, errors=5, calm_after=CALM_AFTER)
+    slowed = _failed(_start(), 1.0, errors=5)
 
-    pulse = slowed
+    state = slowed
     for now in range(2, 400):
-        pulse = pulse.after_failure(float(now), errors=0, calm_after=CALM_AFTER)
+        state = _failed(state, float(now), errors=0)
 
-    assert pulse.pace == slowed.pace
-    assert pulse.failures == 399
+    assert state.pace == slowed.pace
+    assert state.failures == 399
 
 
 def test_a_look_for_which_nobody_was_asked_says_nothing_about_the_match() -> None:
-    before = _failed(Pulse.at(0.0), 10.0)
+    before = _failed(_start(), 10.0)
 
-    held = before.held(20.0, SHUT_OUT)
+    held = before.after_obstacle(SHUT_OUT, _moment(20.0))
 
     assert held.tried_at == 20.0
-    assert (held.good_at, held.looked_at, held.failures, held.pace) == (0.0, 10.0, 1, before.pace)
+    assert (held.good_at, held.polled_at, held.failures, held.pace) == (0.0, 10.0, 1, before.pace)
 
 
 def test_an_unchanged_line_is_a_good_cycle_without_a_look() -> None:
-    pulse = Pulse.at(0.0).after_line(5.0, NEWER, NEWER)
+    state = _lined(_start(), 5.0)
 
-    assert (pulse.good_at, pulse.tried_at, pulse.looked_at, pulse.rhythm.unchanged) == (5.0, 5.0, None, 1)
+    assert (state.good_at, state.tried_at, state.polled_at, state.rhythm.unchanged) == (5.0, 5.0, None, 1)
 
 
 def test_errors_on_the_way_of_a_good_look_slow_it_like_any_others() -> None:
-    pulse = Pulse.at(0.0).after_look(1.0, is_news=True, errors=5, calm_after=CALM_AFTER, own=NEWER, listed=NEWER)
+    state = _polled(_start(), 1.0, is_news=True, errors=5)
 
-    assert pulse.pace.factor == 2.0
-    assert pulse.failures == 0
+    assert state.pace.factor == 2.0
+    assert state.failures == 0
 
 
 def test_a_match_whose_own_page_stands_still_while_the_list_moves_on_gets_no_younger() -> None:
-    pulse = _looked(Pulse.at(0.0), 10.0, OLDER, NEWER)  # a cache, perhaps
-    assert (pulse.is_blind(10.0), pulse.good_at) == (False, 10.0)
+    state = _polled(_start(), 10.0, OLDER, NEWER)  # a cache, perhaps
+    assert (state.is_blind(10.0), state.good_at) == (False, 10.0)
 
-    frozen = _looked(pulse.after_list_moved().after_list_moved(), 10.0 + FROZEN_AFTER, OLDER, NEWER)
+    frozen = _polled(state.after_move(Behind.MATCH).after_move(Behind.MATCH), 10.0 + FROZEN_AFTER, OLDER, NEWER)
 
     assert frozen.is_blind(10.0 + FROZEN_AFTER)
     assert frozen.good_at == 10.0
 
 
 def test_two_pages_that_differ_for_good_are_no_frozen_feed() -> None:
-    pulse = Pulse.at(0.0)
+    state = _start()
 
     for now in range(10, 400, 10):
-        pulse = _looked(pulse, float(now), OLDER, NEWER)
+        state = _polled(state, float(now), OLDER, NEWER)
 
-    assert pulse.frozen(400.0) is None
-    assert pulse.good_at == 390.0
+    assert state.frozen(400.0) is None
+    assert state.good_at == 390.0
 
 
 def test_a_page_that_moves_though_it_is_behind_is_no_frozen_feed() -> None:
-    pulse = Pulse.at(0.0)
+    state = _start()
 
     for now in range(10, 400, 10):
-        pulse = pulse.after_list_moved()
-        pulse = pulse.after_look(float(now), is_news=True, errors=0, calm_after=CALM_AFTER, own=OLDER, listed=NEWER)
+        state = state.after_move(Behind.MATCH)
+        state = _polled(state, float(now), OLDER, NEWER, is_news=True)
 
-    assert pulse.frozen(400.0) is None
+    assert state.frozen(400.0) is None
+
+
+def test_news_of_a_page_restarts_the_count_of_how_often_the_other_has_moved() -> None:
+    ahead = _polled(_start(), 10.0, OLDER, NEWER).after_move(Behind.MATCH).after_move(Behind.MATCH)
+    assert ahead.is_blind(50.0)
+
+    once = _polled(ahead, 20.0, OLDER, NEWER, is_news=True).after_move(Behind.MATCH)
+
+    assert not once.is_blind(50.0)
+    assert once.after_move(Behind.MATCH).is_blind(50.0)
 
 
 @pytest.mark.req("FR-001")
 def test_a_frozen_page_makes_the_match_stale_and_its_watch_is_begun_anew() -> None:
-    pulse = Pulse.at(0.0)
+    state = _start()
 
     for now in range(10, 400, 10):
-        pulse = _looked(pulse.after_list_moved(), float(now), OLDER, NEWER)
+        state = _polled(state.after_move(Behind.MATCH), float(now), OLDER, NEWER)
 
-    life = pulse.life(progress_at=0.0, is_in_play=True)
-    assert restart_reason(life, 400.0, RestartPolicy()) is RestartReason.STALE
+    reason = state.restart_reason(LIVE, _moment(400.0), paused_for=0.0, is_polling=False)
+    assert reason is RestartReason.STALE
 
 
 def test_a_list_that_is_behind_does_not_make_a_match_blind() -> None:
-    pulse = Pulse.at(0.0)
+    state = _start()
 
     for now in (10.0, 50.0, 90.0):
-        pulse = _looked(pulse, now, NEWER, OLDER)
+        state = _polled(state, now, NEWER, OLDER)
 
-    assert (pulse.lag.behind, pulse.is_blind(90.0), pulse.good_at) == (Behind.LIST, False, 90.0)
+    assert (state.lag.behind, state.is_blind(90.0), state.good_at) == (Behind.LIST, False, 90.0)
 
 
 def test_a_thawed_page_is_believed_at_once() -> None:
-    frozen = _looked(_looked(Pulse.at(0.0), 10.0, OLDER), 50.0, OLDER)
+    frozen = _polled(_polled(_start(), 10.0, OLDER), 50.0, OLDER)
 
-    thawed = _looked(frozen, 60.0, NEWER, is_news=True)
+    thawed = _polled(frozen, 60.0, NEWER, is_news=True)
 
     assert not thawed.is_blind(60.0)
     assert thawed.good_at == 60.0
 
 
 def test_a_line_that_stands_still_for_a_minute_needs_a_second_witness() -> None:
-    pulse = _looked(Pulse.at(0.0), 100.0, is_news=True)
+    state = _polled(_start(), 100.0, is_news=True)
     for now in range(110, 160, 10):
-        pulse = pulse.after_line(float(now), NEWER, NEWER)
+        state = _lined(state, float(now))
 
-    assert not pulse.wants_check(100.0 + CHECK_AFTER - 0.1, CHECK_AFTER)
-    assert pulse.wants_check(100.0 + CHECK_AFTER, CHECK_AFTER)
-    assert not _looked(pulse, 100.0 + CHECK_AFTER).wants_check(100.0 + CHECK_AFTER + 1.0, CHECK_AFTER)
+    assert not state.is_unchecked(100.0 + CHECK_AFTER - 0.1, CHECK_AFTER)
+    assert state.is_unchecked(100.0 + CHECK_AFTER, CHECK_AFTER)
+    assert not _polled(state, 100.0 + CHECK_AFTER).is_unchecked(100.0 + CHECK_AFTER + 1.0, CHECK_AFTER)
 
 
 def test_a_list_that_is_behind_needs_the_match_itself_every_ten_seconds() -> None:
-    pulse = _looked(Pulse.at(0.0), 10.0, NEWER, OLDER)
+    state = _polled(_start(), 10.0, NEWER, OLDER)
 
-    assert not pulse.wants_check(19.9, CHECK_AFTER)
-    assert pulse.wants_check(20.0, CHECK_AFTER)
+    assert not state.is_unchecked(19.9, CHECK_AFTER)
+    assert state.is_unchecked(20.0, CHECK_AFTER)
 
 
 def test_a_list_that_differs_for_good_is_no_frozen_one() -> None:
-    pulse = Pulse.at(0.0)
+    state = _start()
 
     for now in range(10, 400, 10):
-        pulse = _looked(pulse, float(now), NEWER, OLDER)
+        state = _polled(state, float(now), NEWER, OLDER)
 
-    assert pulse.frozen(400.0) is None
+    assert state.frozen(400.0) is None
 
 
 def test_a_list_that_stands_still_while_the_match_moves_is_frozen() -> None:
-    pulse = Pulse.at(0.0)
+    state = _start()
 
     for now in range(10, 60, 10):
-        pulse = _looked(pulse, float(now), NEWER, OLDER, is_news=True)
+        state = _polled(state, float(now), NEWER, OLDER, is_news=True)
 
-    frozen = pulse.frozen(60.0)
+    frozen = state.frozen(60.0)
     assert frozen is not None
     assert frozen.behind is Behind.LIST
 
 
 def test_two_witnesses_that_are_silent_for_ten_minutes_of_play_are_both_behind() -> None:
-    pulse = Pulse.at(0.0)
+    state = _start()
 
     for now in range(10, 620, 10):
-        pulse = pulse.after_line(float(now), NEWER, NEWER)
+        state = _lined(state, float(now))
 
-    assert (pulse.lag.behind, pulse.lag.since) == (Behind.BOTH, 600.0)
+    assert (state.lag.behind, state.lag.since) == (Behind.BOTH, 600.0)
 
 
 def test_a_watch_begun_anew_keeps_what_is_known_of_the_game_and_of_the_errors() -> None:
-    before = _failed(_looked(Pulse.at(0.0), 10.0, OLDER), *[float(now) for now in range(20, 31)])
+    before = _failed(_polled(_start(), 10.0, OLDER), *[float(now) for now in range(20, 31)])
 
-    anew = before.anew(100.0)
+    after = before.restarted(_moment(100.0))
 
-    assert (anew.began, anew.good_at, anew.tried_at, anew.looked_at, anew.failures) == (100.0, 10.0, None, None, 0)
-    assert (anew.rhythm, anew.pace, anew.lag, anew.absence) == (before.rhythm, before.pace, before.lag, before.absence)
-    assert anew.pace.factor > 1.0
+    assert (after.began, after.good_at, after.tried_at, after.polled_at, after.failures) == (100.0, 10.0, None, None, 0)
+    assert (after.rhythm, after.pace, after.lag) == (before.rhythm, before.pace, before.lag)
+    assert after.absence == before.absence
+    assert after.pace.factor > 1.0
 
 
 @pytest.mark.parametrize(("progress_at", "counts"), [(5.0, 10.0), (20.0, 20.0)])
 def test_the_last_sign_of_progress_is_a_good_look_or_an_answer_within_one(progress_at: float, counts: float) -> None:
-    life = _looked(Pulse.at(0.0), 10.0).life(progress_at=progress_at, is_in_play=True)
+    life = _polled(_start(), 10.0).poll_started(_moment(progress_at)).life(LIVE, is_polling=True)
 
     assert life.good_at == counts
 
