@@ -28,7 +28,7 @@ AT_ONCE = 2
 RUN_WITHIN = 240.0
 
 _DIFF, _WALK, _RUN = "pipeline/diff.py", "pipeline/walk.py", "pipeline/run.py"
-_UPDATE, _WATCHER, _STATE = "storage/update.py", "watching/watcher.py", "pipeline/held.py"
+_UPDATE, _WATCHER, _STATE = "storage/sqlite/matches.py", "watching/watcher.py", "pipeline/held.py"
 _SAME = "SELECT * FROM event_versions WHERE match_id = :match_id AND key = :key AND content_hash = :content_hash"
 
 _DATA = (

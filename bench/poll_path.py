@@ -28,13 +28,13 @@ from longstop.app.workshop import Workshop
 from longstop.clock import Moment, SystemClock
 from longstop.errors import StorageError
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
-from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
 from longstop.settings import Settings, load_settings
 from longstop.sources.registry import enabled_sources
-from longstop.storage.audit import RecoveryReader
 from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages import ErrorPages
-from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.ops import RecoveryReader
 from longstop.supervision.room import MeasuredRoom
 from longstop.telemetry.bus import Bus
 from longstop_lab.simulator.plan import plan_world

@@ -23,7 +23,7 @@ from bench.frame import Report, rounded, run, say
 from bench.soak_sample import Sample, ask, take
 from bench.soak_trend import Course, Trend, trend
 from longstop.fetching.browser.base import BrowserKind, Mode
-from longstop.storage.connection import WAL_SIZE_LIMIT_BYTES
+from longstop.storage.sqlite.connection import WAL_SIZE_LIMIT_BYTES
 from longstop_lab.account import account
 from longstop_lab.sample import percentile
 from longstop_lab.settle import wait_until_synced

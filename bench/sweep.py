@@ -20,7 +20,7 @@ from msgspec import Struct
 from bench.frame import Report, run, say
 from bench.sweep_child import REF
 from longstop.errors import LongstopError, UsageError
-from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 
 #: The calls by which SQLite changes a disk.
 CALLS = ("fdatasync", "pwrite64", "ftruncate", "unlink")

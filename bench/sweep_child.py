@@ -11,7 +11,7 @@ from longstop.model.event import Event, EventKey, EventKind, Op
 from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.model.snapshot import canonical, checksum
 from longstop.storage.base import MatchUpdate, SnapshotDraft
-from longstop.storage.sqlite import SqliteMatchStore
+from longstop.storage.sqlite.matches import SqliteMatchStore
 
 REF = MatchRef("crex", "K1")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

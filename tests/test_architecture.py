@@ -57,8 +57,8 @@ PURE_PARTS = {
 NOT_PURE = ("sources.registry", "pipeline.run", "pipeline.walk", "pipeline.football.run", "pipeline.football.walk")
 #: Concrete things behind a seam: only those who put the program together may know them.
 IMPLEMENTATIONS = (
-    "storage.sqlite",
-    "hot.sqlite",
+    "storage.sqlite.matches",
+    "storage.sqlite.hot",
     "fetching.http",
     "fetching.browser.pool",
     "api.server",
@@ -304,8 +304,8 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         (decisions_touch_nothing, "pipeline.diff", "import asyncio"),
         (decisions_touch_nothing, "watching.cadence", "from datetime import datetime\nx = datetime.now()"),
         (decisions_touch_nothing, "sources.crex", "text = open('x').read()"),
-        (only_assemblers_know_implementations, "pipeline.run", "from longstop.storage.sqlite import Anything"),
-        (only_assemblers_know_implementations, "longstop_lab.simulator.world", "import longstop.hot.sqlite"),
+        (only_assemblers_know_implementations, "pipeline.run", "from longstop.storage.sqlite.matches import Anything"),
+        (only_assemblers_know_implementations, "longstop_lab.simulator.world", "import longstop.storage.sqlite.hot"),
         (nobody_imports_the_assemblers, "api.matches", "from longstop.app import open_app"),
         (nobody_imports_the_assemblers, "longstop_lab.simulator.world", "import longstop_lab.stage"),
         (the_simulator_knows_only_the_words, "longstop_lab.simulator.world", "import longstop.sources.crex.source"),

@@ -20,8 +20,7 @@ from longstop.api.secret import Secret
 from longstop.api.server import build_app
 from longstop.cli.main import app
 from longstop.settings import Leaf, Settings, known_variables, leaves
-from longstop.storage.commands import CommandBook
-from longstop.storage.health_log import HealthLogReader
+from longstop.storage.sqlite.ops import CommandBook, HealthLogReader
 from longstop.supervision.exits import Exit
 from longstop.telemetry.events.base import Telemetry
 from longstop_lab.simulator.faults import FaultKind

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from time import monotonic
 
 from longstop.errors import UsageError
-from longstop.storage.commands import StandingReader
+from longstop.storage.sqlite.ops import StandingReader
 from longstop_lab.sample import list_matches, was_read_since
 from longstop_lab.stage import Stage
 

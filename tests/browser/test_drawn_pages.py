@@ -23,8 +23,7 @@ from longstop.resilience.breaker import source_policy
 from longstop.sources.base import DrawnBoard, DrawnFootballBoard, Source
 from longstop.sources.crex.source import CrexSource
 from longstop.sources.sofascore.source import SofascoreSource
-from longstop.storage.error_pages import ErrorPages
-from longstop.storage.error_pictures import ErrorPictures
+from longstop.storage.error_pages import ErrorPages, ErrorPictures
 from longstop.watching.camera import Camera
 from longstop.watching.gate import SourceGate
 from longstop.watching.ownership import take

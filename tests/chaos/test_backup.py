@@ -14,7 +14,7 @@ import pytest
 
 from longstop.model.event import StoredEvent
 from longstop.storage.base import MatchFilter
-from longstop.storage.sqlite import SqliteMatchReader
+from longstop.storage.sqlite.matches import SqliteMatchReader
 from tests.acceptance.harness import assert_nothing_lost
 from tests.chaos.running import Running, in_play, is_alive, until, until_true
 

@@ -14,7 +14,7 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.storage.audit import RecoveryReader
+from longstop.storage.sqlite.ops import RecoveryReader
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.keeper import ChildSpec

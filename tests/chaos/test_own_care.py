@@ -12,7 +12,7 @@ import pytest
 
 from longstop.app.up import LAST_WORDS_SECONDS
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.storage.audit import RecoveryReader
+from longstop.storage.sqlite.ops import RecoveryReader
 from longstop.supervision.exits import Exit
 from tests.acceptance.harness import read_log, told
 from tests.chaos.deserted import deserted

@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.storage.audit import RecoveryReader
+from longstop.storage.sqlite.ops import RecoveryReader
 from tests.acceptance.harness import assert_nothing_lost
 from tests.chaos.running import Running, in_play, until, until_true
 

@@ -11,7 +11,7 @@ from longstop.model.event import Content, Event, EventKey, EventKind, Op
 from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.model.snapshot import Provenance, canonical, checksum
 from longstop.storage.base import MatchReader, MatchStore, MatchUpdate, SnapshotDraft
-from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 
 NOW = datetime(2026, 3, 7, 14, 0, 0, 123_000, tzinfo=UTC)
 REF = MatchRef("crex", "11HD")

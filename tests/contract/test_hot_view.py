@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import msgspec
 import pytest
 
-from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
 from longstop.model.match import MatchStatus, MonitoringRecord, Phase, SyncState
 from longstop.storage.base import HotReader, HotRow, HotWriter, NodeBeat
+from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from tests.contract.stores import NOW, REF, later
 
 

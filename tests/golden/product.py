@@ -31,7 +31,6 @@ from longstop.clock import Moment
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.base import BrowserCensus, Usage
-from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
 from longstop.model.breaker import BreakerNote
 from longstop.model.command import CommandKind, CommandState, Refusal, Reply, StandingKind
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
@@ -42,13 +41,20 @@ from longstop.model.resources import MatchCost, Resources
 from longstop.pipeline.ask import Asker
 from longstop.settings import leaves
 from longstop.sources.registry import load_sources, make_source
-from longstop.storage.audit import RecoveryReader, RecoveryWriter
 from longstop.storage.base import NodeBeat
-from longstop.storage.commands import CommandBook, Question
 from longstop.storage.directory import DataDirectory
-from longstop.storage.health_log import HealthLogReader, HealthLogWriter, HealthRow
-from longstop.storage.ops import ErrorWriter
-from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.ops import (
+    CommandBook,
+    ErrorWriter,
+    HealthLogReader,
+    HealthLogWriter,
+    HealthRow,
+    Question,
+    RecoveryReader,
+    RecoveryWriter,
+)
 from longstop.supervision.exits import Exit
 from longstop.supervision.grades import Grade
 from longstop.supervision.verdict import HealthStatus, Verdict

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import apsw
 
 from longstop.cli.main import app
-from longstop.storage.connection import open_readable
+from longstop.storage.sqlite.connection import open_readable
 
 
 def hang(*_: object) -> apsw.Connection:
@@ -21,7 +21,7 @@ def open_or_hang(path: Path, patience_ms: int | None = None) -> apsw.Connection:
 
 
 with (
-    patch("longstop.storage.readonly.open_readable", open_or_hang),
-    patch("longstop.storage.reopened.open_writable", hang),
+    patch("longstop.storage.sqlite.files.open_readable", open_or_hang),
+    patch("longstop.storage.sqlite.files.open_writable", hang),
 ):
     app(["api", "--data", sys.argv[1], "--port", "0"])

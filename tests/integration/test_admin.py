@@ -18,7 +18,7 @@ from longstop.api.secret import Secret
 from longstop.clock import SystemClock
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
 from longstop.storage.base import MatchReader, MatchRow
-from longstop.storage.commands import MAX_WAITING, CommandBook, Question
+from longstop.storage.sqlite.ops import MAX_COMMANDS_WAITING, CommandBook, Question
 from longstop.telemetry.bus import Bus
 from tests.readers import MemoryReader, a_match
 
@@ -208,7 +208,7 @@ async def test_a_body_of_no_announced_size_is_not_read_to_its_end(client: httpx.
 
 
 async def test_too_many_orders_are_turned_away(client: httpx.AsyncClient, book: CommandBook) -> None:
-    for _ in range(MAX_WAITING):
+    for _ in range(MAX_COMMANDS_WAITING):
         book.ask(Question(kind=CommandKind.RECYCLE, asked_by="tester"))
 
     answer = await client.post("/admin/recycle")

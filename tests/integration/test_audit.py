@@ -16,7 +16,7 @@ from longstop.clock import SystemClock
 from longstop.errors import IllegalTransition
 from longstop.fetching.browser.events import OrphanKilled
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.storage.audit import KEPT, KEPT_OF_THE_SAME, RecoveryReader, RecoveryWriter
+from longstop.storage.sqlite.ops import RECOVERIES_KEPT, RECOVERIES_KEPT_OF_THE_SAME, RecoveryReader, RecoveryWriter
 from longstop.supervision.actions import SWEEP_SECONDS
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.auditing import Auditing
@@ -171,7 +171,7 @@ async def test_a_disk_that_fails_holds_nobody_up_and_loses_nothing(path: Path) -
 @pytest.mark.req("MON-9")
 def test_the_last_hundred_are_kept(path: Path) -> None:
     writer = RecoveryWriter(path)
-    for number in range(KEPT + 5):
+    for number in range(RECOVERIES_KEPT + 5):
         recovery = Recovery(
             id=f"{number:03}",
             kind=RecoveryKind.SWEEP,
@@ -183,7 +183,9 @@ def test_the_last_hundred_are_kept(path: Path) -> None:
         writer.write([recovery])
     writer.close()
 
-    assert [entry.id for entry in stored(path)] == [f"{number:03}" for number in reversed(range(5, KEPT + 5))]
+    assert [entry.id for entry in stored(path)] == [
+        f"{number:03}" for number in reversed(range(5, RECOVERIES_KEPT + 5))
+    ]
 
 
 def ended(number: int, kind: RecoveryKind, subject: str) -> Recovery:
@@ -214,7 +216,10 @@ def test_a_storm_of_the_same_is_counted_and_pushes_nothing_out(path: Path) -> No
     write_each(path, [rare, *storm])
 
     entries = stored(path)
-    assert [entry.count for entry in entries] == [1] * (KEPT_OF_THE_SAME - 1) + [299 - KEPT_OF_THE_SAME + 1, 1]
+    assert [entry.count for entry in entries] == [1] * (RECOVERIES_KEPT_OF_THE_SAME - 1) + [
+        299 - RECOVERIES_KEPT_OF_THE_SAME + 1,
+        1,
+    ]
     assert entries[0].id == "browser_recycle 299"
     assert entries[-1] == rare
 
@@ -228,16 +233,16 @@ def test_a_storm_of_one_kind_over_many_subjects_leaves_the_other_kinds_their_pla
 
     entries = stored(path)
     kept = Counter(entry.kind for entry in entries)
-    assert len(entries) == KEPT
+    assert len(entries) == RECOVERIES_KEPT
     assert {kind: kept[kind] for kind in RecoveryKind if kind is not RecoveryKind.WATCH_RESTART} == {
         kind: 12 for kind in RecoveryKind if kind is not RecoveryKind.WATCH_RESTART
     }
 
 
 @pytest.mark.req("MON-9")
-@pytest.mark.parametrize("subjects", [1, KEPT], ids=["of the same", "of all"])
+@pytest.mark.parametrize("subjects", [1, RECOVERIES_KEPT], ids=["of the same", "of all"])
 def test_the_newest_is_what_was_written_last_wherever_the_clock_was_set(path: Path, subjects: int) -> None:
-    before = [ended(number, RecoveryKind.RESTART, f"s{number % subjects}") for number in range(2 * KEPT)]
+    before = [ended(number, RecoveryKind.RESTART, f"s{number % subjects}") for number in range(2 * RECOVERIES_KEPT)]
     set_back = ended(-3600, RecoveryKind.RESTART, "s0")
 
     write_each(path, [*before, set_back, replace(set_back, observed="seen later")])

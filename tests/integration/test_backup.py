@@ -17,10 +17,10 @@ from longstop.errors import DataDirectoryInUse, EpochLost, StorageError, StoreTo
 from longstop.model.command import StandingKind
 from longstop.model.event import Event
 from longstop.storage.backup import back_up
-from longstop.storage.commands import CommandBook
 from longstop.storage.directory import DataDirectory
 from longstop.storage.restore import GENERATION_STEP, restore
-from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.ops import CommandBook
 from tests.contract.stores import NOW, REF, delivery, delivery_key, draft, event, update
 from tests.readers import ManualClock
 

@@ -12,7 +12,7 @@ from longstop.cli.main import app
 from longstop.errors import UsageError
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.storage.directory import DataDirectory
-from longstop.storage.ops import ErrorWriter
+from longstop.storage.sqlite.ops import ErrorWriter
 from tests.readers import NOW
 
 

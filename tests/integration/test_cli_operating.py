@@ -25,13 +25,12 @@ from typer.testing import CliRunner, Result
 from longstop.cli.main import app
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.hot.sqlite import SqliteHotWriter
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
 from longstop.model.match import MonitoringRecord
 from longstop.storage.base import NodeBeat
-from longstop.storage.commands import CommandBook
 from longstop.storage.directory import DataDirectory
-from longstop.storage.health_log import HealthLogWriter, HealthRow
+from longstop.storage.sqlite.hot import SqliteHotWriter
+from longstop.storage.sqlite.ops import CommandBook, HealthLogWriter, HealthRow
 from tests.contract.stores import REF
 from tests.integration.test_backup import a_node
 from tests.readers import a_hot_row, a_record

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from longstop.cli.main import app
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.storage.audit import RecoveryWriter
 from longstop.storage.directory import DataDirectory
+from longstop.storage.sqlite.ops import RecoveryWriter
 from tests.readers import NOW
 
 

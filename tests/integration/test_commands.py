@@ -11,7 +11,7 @@ import pytest
 
 from longstop.errors import IllegalTransition, UsageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply, StandingKind
-from longstop.storage.commands import KEPT, MAX_WAITING, CommandBook, Question
+from longstop.storage.sqlite.ops import COMMANDS_KEPT, MAX_COMMANDS_WAITING, CommandBook, Question
 from tests.readers import NOW, ManualClock
 
 RECYCLE = Question(kind=CommandKind.RECYCLE, asked_by="tester")
@@ -130,7 +130,7 @@ def test_a_command_from_before_a_reboot_is_not_done_days_later(
     if is_taken:
         before.take(8)
     before.close()
-    monkeypatch.setattr("longstop.storage.commands.this_boot", lambda: "the next one")
+    monkeypatch.setattr("longstop.storage.sqlite.ops.this_boot", lambda: "the next one")
 
     book = CommandBook(path, clock)
     clock.advance(1)
@@ -145,7 +145,7 @@ def test_where_a_kernel_does_not_name_its_boots_orders_are_taken_all_the_same(
 ) -> None:
     asking, book = CommandBook(path, clock), CommandBook(path, clock)
     asking.ask(RECYCLE)
-    monkeypatch.setattr("longstop.storage.commands.this_boot", lambda: None)
+    monkeypatch.setattr("longstop.storage.sqlite.ops.this_boot", lambda: None)
 
     taken = book.take(8)
 
@@ -206,7 +206,7 @@ def test_a_command_whose_scraper_was_killed_is_never_done_again(path: Path, cloc
     book = CommandBook(path, clock)
     asked = book.ask(RECYCLE)
     program = (
-        "import os, signal\nfrom pathlib import Path\nfrom longstop.storage.commands import CommandBook\n"
+        "import os, signal\nfrom pathlib import Path\nfrom longstop.storage.sqlite.ops import CommandBook\n"
         "from tests.readers import ManualClock\n"
         f"assert len(CommandBook(Path({str(path)!r}), ManualClock()).take(8)) == 1\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -226,16 +226,16 @@ def test_a_command_whose_scraper_was_killed_is_never_done_again(path: Path, cloc
 
 def test_the_book_does_not_grow_for_ever(book: CommandBook) -> None:
     first = book.ask(RECYCLE)
-    for _ in range(KEPT + 1):
+    for _ in range(COMMANDS_KEPT + 1):
         book.answer(book.take(1)[0], DONE)
         newest = book.ask(RECYCLE)
 
     assert book.command(first.id) is None
-    assert book.command(newest.id - KEPT + 1) is not None
+    assert book.command(newest.id - COMMANDS_KEPT + 1) is not None
 
 
 def test_only_so_many_wait(book: CommandBook, clock: ManualClock) -> None:
-    for _ in range(MAX_WAITING):
+    for _ in range(MAX_COMMANDS_WAITING):
         book.ask(RECYCLE)
 
     with pytest.raises(UsageError, match="waiting already"):

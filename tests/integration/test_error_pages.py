@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from longstop.storage import error_pages
-from longstop.storage.error_pages import ErrorPages, NoPages, file_name
-from longstop.storage.error_pictures import MAX_PICTURES, ErrorPictures
+from longstop.storage.error_pages import MAX_PICTURES, ErrorPages, ErrorPictures, NoPages, file_name
 from tests.readers import NOW
 
 

@@ -18,7 +18,7 @@ from longstop.model.episode import (
     ResolutionMethod,
     StoredError,
 )
-from longstop.storage.ops import ErrorFilter, ErrorReader, ErrorWriter
+from longstop.storage.sqlite.ops import ErrorFilter, ErrorReader, ErrorWriter
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.errors_table import ErrorsTable
 from longstop.telemetry.events.base import Telemetry
@@ -181,7 +181,7 @@ async def test_what_there_was_no_room_for_is_told_when_the_disk_is_mended(
 
 
 async def test_a_locked_file_does_not_make_anyone_wait(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longstop.storage.connection.BUSY_TIMEOUT_MS", 4_000)
+    monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 4_000)
     ErrorWriter(path).open_episodes()
     blocker = apsw.Connection(str(path))
     blocker.execute("BEGIN IMMEDIATE")
@@ -213,7 +213,7 @@ async def test_what_a_locked_file_refused_is_written_when_it_is_free(
 
     ErrorWriter(path).open_episodes()
     monkeypatch.setattr("longstop.telemetry.errors_table.ErrorWriter", CountingWriter)
-    monkeypatch.setattr("longstop.storage.connection.BUSY_TIMEOUT_MS", 1)
+    monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 1)
     blocker = apsw.Connection(str(path))
     blocker.execute("BEGIN IMMEDIATE")
 

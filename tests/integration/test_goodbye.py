@@ -8,9 +8,9 @@ from typer.testing import CliRunner, Result
 from longstop.app.goodbye import close_beat
 from longstop.cli.main import app
 from longstop.clock import SystemClock
-from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
 from longstop.storage.base import NodeBeat
 from longstop.storage.directory import DataDirectory
+from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.telemetry.bus import Bus
 from tests.integration.test_cli_operating import beat, node
 from tests.memory import MemorySink

@@ -12,7 +12,7 @@ from longstop.errors import StorageError
 from longstop.model.rates import Rates
 from longstop.model.resources import MatchCost, Resources
 from longstop.storage.base import NodeBeat
-from longstop.storage.health_log import KEEP_FOR, HealthLogReader, HealthLogWriter, HealthRow
+from longstop.storage.sqlite.ops import KEEP_FOR, HealthLogReader, HealthLogWriter, HealthRow
 from longstop.supervision.health_log import MAX_WAITING, HealthLog
 from longstop.telemetry.bus import Bus
 from tests.memory import MemorySink

@@ -18,10 +18,10 @@ from longstop.fetching.addresses import resolve_by_system
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher
-from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
 from longstop.lacking import exhausted, exhausted_at_start, lack_of_room, own_lacks
 from longstop.resilience.lacks import DESCRIPTORS, MEMORY, PROCESSES, ROOM
-from longstop.storage.connection import as_storage_error, open_readable
+from longstop.storage.sqlite.connection import as_storage_error, open_readable
+from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from longstop.clock import SystemClock
 from longstop.errors import PageNotFound, StorageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, StandingKind
 from longstop.model.match import Phase
-from longstop.storage.commands import CommandBook, Question
+from longstop.storage.sqlite.ops import CommandBook, Question
 from longstop.supervision.admission import Refusal as Full
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import MachineLacked, TaskFailed

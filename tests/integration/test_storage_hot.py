@@ -13,18 +13,16 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.errors import StorageError
-from longstop.hot.former import former_polls
-from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
 from longstop.storage.base import HotRow
-from longstop.storage.connection import Synchronous, open_writable
-from longstop.storage.migrate import Database
+from longstop.storage.sqlite.connection import Database, Synchronous, open_writable
+from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter, former_polls
 from tests.contract.stores import later
 from tests.contract.test_hot_view import beat, hot_row, rows_of
 
 _PEER = """
 import sys
 from pathlib import Path
-from longstop.hot.sqlite import SqliteHotReader
+from longstop.storage.sqlite.hot import SqliteHotReader
 
 print(SqliteHotReader(Path(sys.argv[1])).row(1).record.total_polls)
 """
@@ -172,14 +170,14 @@ def test_a_view_deleted_between_two_runs_is_filled_again_under_the_same_reader(p
 def test_a_failing_disk_is_told_once_and_nothing_is_lost_when_it_is_mended(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longstop.storage.connection.BUSY_TIMEOUT_MS", 1)
+    monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 1)
     reopened: list[Path] = []
 
     def reopen(path: Path, database: Database, synchronous: Synchronous) -> apsw.Connection:
         reopened.append(path)
         return open_writable(path, database, synchronous)
 
-    monkeypatch.setattr("longstop.hot.sqlite.open_writable", reopen)
+    monkeypatch.setattr("longstop.storage.sqlite.hot.open_writable", reopen)
     failures = Failures()
     writer, reader = quick_writer(path, failures), SqliteHotReader(path)
     blocker = apsw.Connection(str(path))
@@ -201,7 +199,7 @@ def test_a_failing_disk_is_told_once_and_nothing_is_lost_when_it_is_mended(
 def test_a_view_that_is_only_held_when_a_scraper_starts_is_waited_for_and_kept(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longstop.storage.connection.BUSY_TIMEOUT_MS", 1)
+    monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 1)
     first = quick_writer(path)
     first.put(hot_row(1))
     first.close()
@@ -233,7 +231,7 @@ def test_times_of_an_earlier_boot_are_told_by_the_wall_clock_alone(path: Path, m
     reader = SqliteHotReader(path)
     same_boot = (reader.row(1), list(reader.records()), list(reader.beats()))
 
-    monkeypatch.setattr("longstop.hot.sqlite.this_boot", lambda: "another one")
+    monkeypatch.setattr("longstop.storage.sqlite.hot.this_boot", lambda: "another one")
 
     assert same_boot == (row, [row.record], [sign])
     assert (reader.row(1), list(reader.records())) == (hot_row(), [hot_row().record])
@@ -244,7 +242,7 @@ def test_times_of_an_earlier_boot_are_told_by_the_wall_clock_alone(path: Path, m
 def test_where_no_boot_can_be_told_from_another_only_the_wall_clock_counts(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longstop.hot.sqlite.this_boot", lambda: None)
+    monkeypatch.setattr("longstop.storage.sqlite.hot.this_boot", lambda: None)
     writer, reader = quick_writer(path), SqliteHotReader(path)
     writer.beat(replace(beat(), beat_monotonic=8.0))
     writer.close()
@@ -259,7 +257,7 @@ def test_the_next_life_learns_when_each_match_was_last_read(path: Path, monkeypa
         writer.put(replace(hot_row(), record=record))
 
     known = former_polls(path)
-    monkeypatch.setattr("longstop.hot.sqlite.this_boot", lambda: "another")
+    monkeypatch.setattr("longstop.storage.sqlite.hot.this_boot", lambda: "another")
 
     assert record.last_poll_at is not None
     assert known == {record.match_id: Moment(record.last_poll_at, 12.5)}

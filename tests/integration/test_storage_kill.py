@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from longstop.storage.base import MatchBase
-from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from tests.contract.stores import REF
 
 KILLS = 15

@@ -7,11 +7,10 @@ import apsw
 import pytest
 
 from longstop.errors import StorageError, StoreTooNew, UnsafeSQLite
-from longstop.storage import connection as connection_module
 from longstop.storage.base import Finding, FindingKind, MatchFilter
-from longstop.storage.connection import Synchronous, open_readable, open_writable
-from longstop.storage.migrate import Database
-from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite import connection as connection_module
+from longstop.storage.sqlite.connection import Database, Synchronous, open_readable, open_writable
+from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from tests.contract.stores import NOW, REF, delivery_key, draft, event, later, owned_match, update
 
 

@@ -12,9 +12,8 @@ import apsw
 import pytest
 
 from longstop.errors import StorageError
-from longstop.storage.connection import Synchronous, open_writable
-from longstop.storage.migrate import Database
-from longstop.storage.writer import MAX_GROUP, Job, Writer
+from longstop.storage.sqlite.connection import Database, Synchronous, open_writable
+from longstop.storage.sqlite.writer import MAX_GROUP, Job, Writer
 
 
 class File:
@@ -191,7 +190,7 @@ async def test_a_disk_that_fails_loses_nothing_acknowledged_and_is_used_again_wh
 async def test_a_file_that_somebody_holds_is_waited_for_then_refused_and_used_again(
     file: File, writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longstop.storage.connection.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 50)
     await writer.run(add(1))
     other = apsw.Connection(str(file.path))
     other.execute("BEGIN IMMEDIATE")

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from longstop.storage.sqlite import SqliteMatchStore
+from longstop.storage.sqlite.matches import SqliteMatchStore
 from tests.contract.stores import NOW, REF, delivery, delivery_key, draft, event, update
 
 

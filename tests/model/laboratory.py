@@ -14,7 +14,7 @@ from longstop.model.match import MatchRef
 from longstop.pipeline.ask import Asker
 from longstop.pipeline.run import Road
 from longstop.storage.base import MatchStore, MatchUpdate, Receipt
-from longstop.storage.sqlite import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from longstop.watching.ownership import take

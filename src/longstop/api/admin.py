@@ -23,7 +23,7 @@ from longstop.clock import Clock, to_iso
 from longstop.errors import UsageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal
 from longstop.storage.base import MatchReader
-from longstop.storage.commands import MAX_ARGUMENT_CHARACTERS, CommandBook, Question
+from longstop.storage.sqlite.ops import MAX_ARGUMENT_CHARACTERS, CommandBook, Question
 
 #: How long a request waits for the answer; after that the client comes back for it.
 WAIT_SECONDS = 5.0

@@ -15,7 +15,7 @@ from longstop.api.lookup import Scheme, require
 from longstop.clock import Clock, to_iso
 from longstop.errors import StorageError
 from longstop.storage.base import MAX_MATCH_ID
-from longstop.storage.health_log import KEEP_FOR, HealthRow
+from longstop.storage.sqlite.ops import KEEP_FOR, HealthRow
 
 #: As long as rows are kept for.
 MAX_HOURS = int(KEEP_FOR.total_seconds() // 3600)

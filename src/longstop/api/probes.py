@@ -12,7 +12,7 @@ from longstop.api.lookup import Scheme, require
 from longstop.api.outlook import Outlook
 from longstop.api.status import recovery_entry
 from longstop.clock import Clock
-from longstop.storage.audit import KEPT
+from longstop.storage.sqlite.ops import RECOVERIES_KEPT
 
 _NO_STORE = {"Cache-Control": "no-store"}
 
@@ -56,7 +56,7 @@ class Probes:
     async def status(self) -> Response:
         return json_response(self._outlook.status() | {"api_loop_lag_seconds": self._lag()}, headers=_NO_STORE)
 
-    async def recoveries(self, limit: Annotated[int, Query(ge=1, le=KEPT)] = KEPT) -> Response:
+    async def recoveries(self, limit: Annotated[int, Query(ge=1, le=RECOVERIES_KEPT)] = RECOVERIES_KEPT) -> Response:
         known = self._outlook.recoveries()
         if known is None:
             return error_response(503, "The audit cannot be read at the moment.", {"Retry-After": "5"})

@@ -24,7 +24,7 @@ from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
 from longstop.model.match import Sport
 from longstop.storage.base import HotReader, MatchReader
-from longstop.storage.commands import CommandBook
+from longstop.storage.sqlite.ops import CommandBook
 from longstop.telemetry.bus import Bus
 
 #: Running answers get this long when we are asked to stop; with the server's own ticks that stays under 5 s.

@@ -13,13 +13,11 @@ from longstop.api.secret import Secret
 from longstop.api.server import build_app, run_server
 from longstop.app.common import life, make_bus, run_until_stopped
 from longstop.clock import Clock, Moment, SystemClock
-from longstop.hot.sqlite import SqliteHotReader
 from longstop.settings import Settings
-from longstop.storage.audit import RecoveryReader
-from longstop.storage.commands import CommandBook
 from longstop.storage.directory import DataDirectory
-from longstop.storage.health_log import HealthLogReader
-from longstop.storage.sqlite import SqliteMatchReader
+from longstop.storage.sqlite.hot import SqliteHotReader
+from longstop.storage.sqlite.matches import SqliteMatchReader
+from longstop.storage.sqlite.ops import CommandBook, HealthLogReader, RecoveryReader
 from longstop.supervision.lag import LoopWatch
 from longstop.telemetry.bus import Bus
 

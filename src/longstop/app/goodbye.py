@@ -5,9 +5,9 @@ from contextlib import closing, suppress
 from msgspec.structs import replace
 
 from longstop.errors import DataDirectoryInUse, StorageError
-from longstop.hot.sqlite import SqliteHotReader, SqliteHotWriter
 from longstop.storage.base import NodeBeat
 from longstop.storage.directory import DataDirectory
+from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.upkeep import HotViewFailed
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from longstop.clock import Clock
-from longstop.storage.commands import CommandBook
 from longstop.storage.directory import DataDirectory
+from longstop.storage.sqlite.ops import CommandBook
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
 from longstop.watching.orders import Orders, Recycle

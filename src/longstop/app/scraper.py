@@ -14,16 +14,14 @@ from longstop.app.ordering import taking_orders
 from longstop.app.workshop import Workshop
 from longstop.clock import SystemClock
 from longstop.errors import StorageError
-from longstop.hot.former import former_polls
-from longstop.hot.sqlite import SqliteHotWriter
 from longstop.model.match import MatchRef
 from longstop.settings import Settings
 from longstop.sources.registry import enabled_sources
 from longstop.storage.base import HotWriter, MatchStore
 from longstop.storage.directory import DataDirectory
-from longstop.storage.error_pages import ErrorPages, NoPages
-from longstop.storage.error_pictures import ErrorPictures
-from longstop.storage.sqlite import SqliteMatchStore
+from longstop.storage.error_pages import ErrorPages, ErrorPictures, NoPages
+from longstop.storage.sqlite.hot import SqliteHotWriter, former_polls
+from longstop.storage.sqlite.matches import SqliteMatchStore
 from longstop.supervision.parent import parent_fd
 from longstop.supervision.room import MeasuredRoom
 from longstop.telemetry.bus import Bus

@@ -48,7 +48,7 @@ VERBS = (errors,)
 
 
 def _read(path: Path, match: str | None, is_open: bool, limit: int) -> list[StoredError]:
-    from longstop.storage.ops import ErrorFilter, ErrorReader
+    from longstop.storage.sqlite.ops import ErrorFilter, ErrorReader
 
     name = None if match is None else parse_match_id(match)
     wanted = ErrorFilter(
@@ -61,7 +61,7 @@ def _read(path: Path, match: str | None, is_open: bool, limit: int) -> list[Stor
 
 
 def _resolve(path: Path, error_id: int) -> None:
-    from longstop.storage.ops import ErrorWriter
+    from longstop.storage.sqlite.ops import ErrorWriter
 
     # Who only wants to mark an error must not make a file for it.
     if not (path.exists() and ErrorWriter(path).resolve(error_id, SystemClock().now())):

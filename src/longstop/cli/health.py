@@ -49,7 +49,7 @@ VERBS = (health,)
 def _tell_history(data: Path, match: str | None, hours: float, *, as_json: bool) -> None:
     from longstop.api.past import MAX_ROWS_SHOWN, health_entry, rows_of
     from longstop.cli.past_view import table
-    from longstop.storage.health_log import HealthLogReader
+    from longstop.storage.sqlite.ops import HealthLogReader
 
     since = SystemClock().now() - timedelta(hours=hours)
     found = rows_of(HealthLogReader(data / "ops.db"), match, since, MAX_ROWS_SHOWN)

@@ -81,7 +81,7 @@ VERBS = (watch, unwatch, pause, resume, recycle)
 
 def _ref(settings: Settings, text: str) -> str:
     from longstop.storage.directory import DataDirectory
-    from longstop.storage.sqlite import SqliteMatchReader
+    from longstop.storage.sqlite.matches import SqliteMatchReader
 
     reader, name = SqliteMatchReader(DataDirectory.open(settings.data).matches_db), parse_match_id(text)
     match = reader.match(name) if isinstance(name, int) else reader.find(name)
@@ -92,8 +92,8 @@ def _ref(settings: Settings, text: str) -> str:
 
 def _order(settings: Settings, kind: CommandKind, argument: str) -> None:
     """Ask, wait, say what came of it, and end with a code that says so too."""
-    from longstop.storage.commands import CommandBook, Question
     from longstop.storage.directory import DataDirectory
+    from longstop.storage.sqlite.ops import CommandBook, Question
 
     directory = DataDirectory.open(settings.data)
     if not _lives_anybody(directory):
@@ -126,7 +126,7 @@ def _lives_anybody(directory: DataDirectory) -> bool:
     In another container it holds a lock that we cannot see, and is heard all the same.
     """
     from longstop.doctor.holders import lock_holder
-    from longstop.hot.sqlite import SqliteHotReader
+    from longstop.storage.sqlite.hot import SqliteHotReader
     from longstop.supervision.verdict import heard
 
     if any(lock_holder(directory.path / f"{role}.lock") for role in ("scraper", "supervisor")):

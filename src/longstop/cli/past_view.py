@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.table import Table
 from rich.text import Text
 
-from longstop.storage.health_log import HealthRow
+from longstop.storage.sqlite.ops import HealthRow
 
 _STYLES = {"healthy": "green", "degraded": "yellow", "recovering": "cyan", "failing": "red"}
 

@@ -47,9 +47,8 @@ class Camera:
     """Takes pictures of a data directory; it keeps its files open, and writes nothing."""
 
     def __init__(self, data: Path, clock: Clock) -> None:
-        from longstop.hot.sqlite import SqliteHotReader
-        from longstop.storage.audit import RecoveryReader
-        from longstop.storage.commands import StandingReader
+        from longstop.storage.sqlite.hot import SqliteHotReader
+        from longstop.storage.sqlite.ops import RecoveryReader, StandingReader
 
         self._clock = clock
         self._hot = SqliteHotReader(data / "hot.db")

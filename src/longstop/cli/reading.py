@@ -120,8 +120,8 @@ VERBS = (token, matches, events, parse)
 def _entries(settings: Settings) -> Iterator[dict[str, Any]]:
     """Yield every match as the API lists it."""
     from longstop.api.shapes import match_entry
-    from longstop.hot.sqlite import SqliteHotReader
     from longstop.storage.directory import DataDirectory
+    from longstop.storage.sqlite.hot import SqliteHotReader
 
     reader, hot = _reader(settings), SqliteHotReader(DataDirectory.open(settings.data).hot_db)
     now = Moment.of(SystemClock())
@@ -141,7 +141,7 @@ def _cell(value: object) -> Text:
 
 def _reader(settings: Settings) -> MatchReader:
     from longstop.storage.directory import DataDirectory
-    from longstop.storage.sqlite import SqliteMatchReader
+    from longstop.storage.sqlite.matches import SqliteMatchReader
 
     return SqliteMatchReader(DataDirectory.open(settings.data).matches_db)
 

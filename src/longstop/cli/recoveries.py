@@ -25,8 +25,8 @@ def recoveries(
 ) -> None:
     """List what was done without a person, why, and what was seen to come of it."""
     from longstop.api.status import recovery_entry
-    from longstop.storage.audit import RecoveryReader
     from longstop.storage.directory import DataDirectory
+    from longstop.storage.sqlite.ops import RecoveryReader
 
     found = RecoveryReader(DataDirectory.open(existing_data(data).data).ops_db).recoveries(limit)
     if as_json:

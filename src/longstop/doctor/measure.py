@@ -37,7 +37,7 @@ def sqlite() -> tuple[str | None, bool]:
     try:
         import apsw
 
-        from longstop.storage.connection import is_safe_sqlite
+        from longstop.storage.sqlite.connection import is_safe_sqlite
     except ImportError:
         return None, False
     version = apsw.sqlite_lib_version()

@@ -20,9 +20,9 @@ import msgspec
 from longstop import __version__
 from longstop.clock import Clock
 from longstop.errors import StorageError, UsageError
-from longstop.storage.connection import open_readable, translated
 from longstop.storage.directory import DataDirectory
 from longstop.storage.manifest import DATABASES, FORMAT, MANIFEST, PLAIN, Manifest, describe
+from longstop.storage.sqlite.connection import open_readable, translated
 
 #: A megabyte at a time, and a breath in between: the writer's commits come first.
 PAGES_PER_STEP = 256

@@ -1,4 +1,4 @@
-"""Pages that could not be read, kept for whoever has to look at them.
+"""Pages that could not be read, and pictures of them, kept for a person to look at.
 
 What a site sends is hostile until proven otherwise: its names become no paths, its bodies fill no disk, and nothing
 serves them. Open them as text; in a browser their scripts would run.
@@ -15,6 +15,9 @@ from uuid import uuid4
 
 MAX_PAGES = 100
 MAX_TOTAL_BYTES = 50_000_000
+#: Of each source.
+MAX_PICTURES = 20
+MAX_TOTAL_PICTURE_BYTES = 20_000_000
 #: Longer bodies are cut.
 MAX_BODY_BYTES = 5_000_000
 MAX_HINT_CHARACTERS = 80
@@ -82,6 +85,26 @@ class NoPages:
 
     def keep(self, name: str, body: bytes, now: datetime) -> str | None:
         return None
+
+
+class ErrorPictures:
+    """Keeps at most 20 pictures and 20 MB of each source; the oldest make room for the newest."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, source: str, name: str, picture: bytes, now: datetime) -> str | None:
+        """Keep a picture, whole or not at all; return where, below the data directory, or `None`. Never raises."""
+        if len(picture) > MAX_BODY_BYTES:
+            return None
+        album = ErrorPages(
+            self._folder / source,
+            suffix="png",
+            root=self._folder.parents[1],
+            max_pages=MAX_PICTURES,
+            max_total_bytes=MAX_TOTAL_PICTURE_BYTES,
+        )
+        return album.keep(name, picture, now)
 
 
 def file_name(hint: str, now: datetime, suffix: str = "html") -> str:

@@ -9,9 +9,15 @@ import msgspec
 from msgspec import Struct
 
 from longstop.errors import StorageError
-from longstop.storage.connection import open_readable, translated
-from longstop.storage.migrate import Database, migrations_of, pending
-from longstop.storage.queries import queries, rows
+from longstop.storage.sqlite.connection import (
+    Database,
+    migrations_of,
+    open_readable,
+    pending,
+    queries,
+    rows,
+    translated,
+)
 
 MANIFEST = "manifest.json"
 FORMAT = 1

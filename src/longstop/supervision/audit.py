@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from longstop.clock import Clock
 from longstop.errors import IllegalTransition, StorageError
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome, check_outcome
-from longstop.storage.audit import KEPT, RecoveryWriter
+from longstop.storage.sqlite.ops import RECOVERIES_KEPT, RecoveryWriter
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.health import RecoveryBegan, RecoveryFailed, RecoverySucceeded
@@ -105,7 +105,7 @@ class Recoveries:
     def _put(self, recovery: Recovery) -> None:
         with self._lock:
             self._unwritten[recovery.id] = recovery
-            for oldest in list(self._unwritten)[:-KEPT]:
+            for oldest in list(self._unwritten)[:-RECOVERIES_KEPT]:
                 del self._unwritten[oldest]
         self._background.wake()
 

@@ -11,7 +11,7 @@ from longstop.clock import Clock, Moment
 from longstop.model.match import MonitoringRecord
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
-from longstop.storage.health_log import HealthLogWriter, HealthRow
+from longstop.storage.sqlite.ops import HealthLogWriter, HealthRow
 from longstop.supervision.grades import Grade, match_grade
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 
 from longstop.clock import Clock
-from longstop.storage.ops import ErrorWriter
+from longstop.storage.sqlite.ops import ErrorWriter
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.episodes import MAX_PENDING, Episodes

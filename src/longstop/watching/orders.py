@@ -22,7 +22,7 @@ from longstop.model.command import (
 )
 from longstop.model.match import MatchRef, Phase
 from longstop.sources.addresses import host_of
-from longstop.storage.commands import CommandBook
+from longstop.storage.sqlite.ops import CommandBook
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry

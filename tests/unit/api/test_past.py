@@ -12,7 +12,7 @@ from longstop.api.outlook import Outlook
 from longstop.api.secret import Secret
 from longstop.api.server import build_app
 from longstop.errors import StorageError
-from longstop.storage.health_log import HealthRow
+from longstop.storage.sqlite.ops import HealthRow
 from tests.readers import NOW, ManualClock, MemoryHot, MemoryReader
 
 ROW = HealthRow(

@@ -4,7 +4,7 @@ import apsw
 import pytest
 
 from longstop.errors import StorageError
-from longstop.storage.connection import as_storage_error, file_identity, is_safe_sqlite, translated
+from longstop.storage.sqlite.connection import as_storage_error, file_identity, is_safe_sqlite, translated
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@ import pytest
 from msgspec.structs import replace
 
 from longstop.errors import StorageError, StoreTooNew
-from longstop.storage.migrate import Database, Migration, migrate, migrations_of, pending
-from longstop.storage.queries import queries, sql_folder
+from longstop.storage.sqlite.connection import Database, Migration, migrate, migrations_of, pending, queries, sql_folder
 
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY type, name"
 

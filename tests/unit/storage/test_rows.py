@@ -2,7 +2,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from longstop.model.cricket import Result, ResultKind
 from longstop.model.event import Event, EventKey, EventKind, Op, content_hash
-from longstop.storage.rows import event_columns, iso, moment
+from longstop.storage.sqlite.connection import iso, moment
+from longstop.storage.sqlite.matches import event_columns
 
 
 def test_a_moment_keeps_its_milliseconds_and_its_place_in_time() -> None:

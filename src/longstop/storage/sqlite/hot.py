@@ -8,17 +8,24 @@ from typing import Any
 
 import apsw
 import msgspec
+from msgspec.structs import replace
 
 from longstop.boot import this_boot
+from longstop.clock import Moment
 from longstop.errors import StorageError, StoreDamaged, StoreTooNew, UnsafeSQLite
-from longstop.hot.boots import beat_of_boot, record_of_boot
 from longstop.model.match import MonitoringRecord
 from longstop.storage.base import MAX_MATCH_ID, HotRow, NodeBeat
-from longstop.storage.connection import Synchronous, open_writable, translated
-from longstop.storage.migrate import Database
-from longstop.storage.queries import Row, queries
-from longstop.storage.readonly import ReadOnlyDatabase
-from longstop.storage.rows import iso, moment
+from longstop.storage.sqlite.connection import (
+    Database,
+    Row,
+    Synchronous,
+    iso,
+    moment,
+    open_writable,
+    queries,
+    translated,
+)
+from longstop.storage.sqlite.files import ReadOnlyDatabase
 
 _SQL = queries("hot/queries.sql")
 
@@ -199,7 +206,7 @@ def _remove(path: Path) -> None:
 
 
 def _bare(row: HotRow) -> HotRow:
-    return msgspec.structs.replace(row, payload=None)
+    return replace(row, payload=None)
 
 
 def _text(record: MonitoringRecord | NodeBeat) -> str:
@@ -207,11 +214,18 @@ def _text(record: MonitoringRecord | NodeBeat) -> str:
 
 
 def _record(row: Row) -> MonitoringRecord:
-    return record_of_boot(msgspec.json.decode(row["record"], type=MonitoringRecord), row["boot"], this_boot())
+    record = msgspec.json.decode(row["record"], type=MonitoringRecord)
+    return record if _is_of_this_boot(row) else replace(record, last_poll_monotonic=None)
 
 
 def _beat(row: Row) -> NodeBeat:
-    return beat_of_boot(msgspec.json.decode(row["beat"], type=NodeBeat), row["boot"], this_boot())
+    beat = msgspec.json.decode(row["beat"], type=NodeBeat)
+    return beat if _is_of_this_boot(row) else replace(beat, beat_monotonic=None)
+
+
+def _is_of_this_boot(row: Row) -> bool:
+    """Return whether a row's monotonic time means anything: the file outlives a boot, and monotonic times do not."""
+    return row["boot"] is not None and row["boot"] == this_boot()
 
 
 def _view_columns(row: HotRow) -> dict[str, Any]:
@@ -235,3 +249,19 @@ def _hot_row(row: Row) -> HotRow:
         captured_at=moment(row["captured_at"]),
         scraper_id=row["scraper_id"],
     )
+
+
+def former_polls(path: Path) -> dict[int, Moment]:
+    """Return when each match was last read since this machine was started; nothing of a view that cannot be read."""
+    reader = SqliteHotReader(path)
+    try:
+        records = reader.records()
+    except StorageError:
+        return {}
+    finally:
+        reader.close()
+    return {
+        record.match_id: Moment(record.last_poll_at, record.last_poll_monotonic)
+        for record in records
+        if record.last_poll_at is not None and record.last_poll_monotonic is not None
+    }

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import apsw
 
 from longstop.errors import StorageError
-from longstop.storage.connection import as_storage_error
+from longstop.storage.sqlite.connection import as_storage_error
 
 T = TypeVar("T")
 Job = Callable[[apsw.Connection], T]

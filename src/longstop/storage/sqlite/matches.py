@@ -1,0 +1,384 @@
+"""The match store on SQLite: `SqliteMatchStore` writes `matches.db`, `SqliteMatchReader` reads it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+import apsw
+import msgspec
+
+from longstop.clock import from_iso, to_iso
+from longstop.errors import EpochLost, StorageError
+from longstop.model.event import Content, Event, EventKey, Op, StoredEvent, content_hash
+from longstop.model.match import MatchRef, MatchStatus, Phase, Sport, move
+from longstop.model.snapshot import SNAPSHOTS_KEPT, Provenance, Snapshot
+from longstop.storage.base import (
+    Finding,
+    FindingKind,
+    MatchBase,
+    MatchFilter,
+    MatchRow,
+    MatchUpdate,
+    Receipt,
+    SnapshotDraft,
+    StoredFinding,
+)
+from longstop.storage.sqlite.connection import (
+    Database,
+    Row,
+    Synchronous,
+    iso,
+    moment,
+    open_writable,
+    queries,
+    row,
+    rows,
+)
+from longstop.storage.sqlite.files import ReadOnlyDatabase
+from longstop.storage.sqlite.writer import Writer
+
+_SQL = queries("matches/queries.sql")
+
+#: What makes two versions the same one: comparing them needs no decoding.
+_SAMENESS = ("op", "source_event_id", "content_hash")
+_content: msgspec.json.Decoder[Content] = msgspec.json.Decoder(Content)
+_provenance = msgspec.json.Decoder(dict[str, Provenance])
+
+
+class SqliteMatchStore:
+    """The writing side. What it returned from survives a power cut."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    @classmethod
+    async def open(cls, path: Path) -> Self:
+        """Open the file, made and migrated when needed; raise at once when it cannot be used."""
+        writer = Writer(path, lambda: open_writable(path, Database.MATCHES, Synchronous.FULL))
+        try:
+            await writer.run(lambda _connection: None)
+        except BaseException:
+            await writer.aclose()
+            raise
+        return cls(writer)
+
+    async def register(
+        self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, *, sport: Sport = Sport.CRICKET
+    ) -> MatchRow:
+        return await self._writer.run(lambda connection: _register(connection, ref, title, start_at, now, sport))
+
+    async def claim(self, match_id: int, node: str) -> MatchRow:
+        return await self._writer.run(lambda connection: _claim(connection, match_id, node))
+
+    async def load(self, match_id: int) -> MatchBase:
+        return await self._writer.run(lambda connection: _load(connection, match_id))
+
+    async def unfinished(self) -> list[MatchRow]:
+        found = await self._writer.run(lambda connection: rows(connection, _SQL["unfinished"]))
+        return [match_row(each) for each in found]
+
+    async def save_update(self, update: MatchUpdate) -> Receipt:
+        return await self._writer.run(lambda connection: _save_update(connection, update))
+
+    async def aclose(self) -> None:
+        await self._writer.aclose()
+
+
+class SqliteMatchReader:
+    """The reading side: sees what is committed, never waits for the writer, knows nothing until there is a file."""
+
+    def __init__(self, path: Path, patience_ms: int | None = None) -> None:
+        self._file = ReadOnlyDatabase(path, Database.MATCHES, patience_ms)
+
+    def find(self, ref: MatchRef) -> MatchRow | None:
+        found = self._file.rows(_SQL["match_of_ref"], {"source": ref.source, "source_id": ref.source_id})
+        return match_row(found[0]) if found else None
+
+    def match(self, match_id: int) -> MatchRow | None:
+        found = self._file.rows(_SQL["match"], {"match_id": match_id})
+        return match_row(found[0]) if found else None
+
+    def matches(self, wanted: MatchFilter) -> list[MatchRow]:
+        bindings = {
+            "status": wanted.status and wanted.status.value,
+            "phase": wanted.phase and wanted.phase.value,
+            "source": wanted.source,
+            "sport": wanted.sport and wanted.sport.value,
+            "after_id": wanted.after_id,
+            "limit": wanted.limit,
+        }
+        return [match_row(each) for each in self._file.rows(_SQL["matches"], bindings)]
+
+    def events_after(self, match_id: int, seq: int, limit: int) -> list[StoredEvent]:
+        found = self._file.rows(_SQL["events_after"], {"match_id": match_id, "seq": seq, "limit": limit})
+        return [stored_event(each) for each in found]
+
+    def current_events(self, match_id: int) -> list[StoredEvent]:
+        return [stored_event(each) for each in self._file.rows(_SQL["current_events"], {"match_id": match_id})]
+
+    def snapshots(self, match_id: int) -> list[Snapshot]:
+        return [snapshot(each) for each in self._file.rows(_SQL["snapshots"], {"match_id": match_id})]
+
+    def findings(self, match_id: int) -> list[StoredFinding]:
+        return [stored_finding(each) for each in self._file.rows(_SQL["findings"], {"match_id": match_id})]
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _register(
+    connection: apsw.Connection, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, sport: Sport
+) -> MatchRow:
+    names = {"source": ref.source, "source_id": ref.source_id}
+    known = row(connection, _SQL["match_of_ref"], names)
+    if known is not None:
+        return match_row(known)
+    first = {"phase": Phase.DISCOVERED.value, "status": MatchStatus.UPCOMING.value, "created_at": to_iso(now)}
+    told = {"title": title, "start_at": iso(start_at), "sport": sport.value}
+    [added] = rows(connection, _SQL["add_match"], {**names, **first, **told})
+    connection.execute(_SQL["add_ref"], {**names, "match_id": added["match_id"]})
+    return match_row(added)
+
+
+def _claim(connection: apsw.Connection, match_id: int, node: str) -> MatchRow:
+    claimed = row(connection, _SQL["claim"], {"match_id": match_id, "owner": node})
+    if claimed is None:
+        raise StorageError(f"there is no match {match_id}")
+    return match_row(claimed)
+
+
+def _load(connection: apsw.Connection, match_id: int) -> MatchBase:
+    of_match = {"match_id": match_id}
+    names = rows(connection, _SQL["names"], of_match)
+    return MatchBase(
+        match=_known_match(connection, match_id),
+        events=tuple(stored_event(each) for each in rows(connection, _SQL["current_events"], of_match)),
+        snapshot=_newest_snapshot(connection, match_id),
+        open_findings=tuple(finding(each) for each in rows(connection, _SQL["open_findings"], of_match)),
+        players={each["key"]: each["name"] for each in names if each["kind"] == "player"},
+        teams={each["key"]: each["name"] for each in names if each["kind"] == "team"},
+    )
+
+
+# --- one accepted poll: everything below runs inside one transaction of the writer ---------------------------------
+
+
+def _save_update(connection: apsw.Connection, update: MatchUpdate) -> Receipt:
+    """Store what is new in an update and return the whole as stored; nothing new writes nothing."""
+    before = _owned(connection, update)
+    changes = connection.total_changes()
+    events, seq = _save_events(connection, update, before.seq)
+    taken = None if update.snapshot is None else _save_snapshot(connection, update, update.snapshot)
+    _save_findings(connection, update)
+    _save_names(connection, update.match_id, "player", update.players)
+    _save_names(connection, update.match_id, "team", update.teams)
+    is_changed = connection.total_changes() > changes
+    return Receipt(match=_save_match(connection, update, before, seq, is_changed), events=events, snapshot=taken)
+
+
+def _known_match(connection: apsw.Connection, match_id: int) -> MatchRow:
+    found = row(connection, _SQL["match"], {"match_id": match_id})
+    if found is None:
+        raise StorageError(f"there is no match {match_id}")
+    return match_row(found)
+
+
+def _newest_snapshot(connection: apsw.Connection, match_id: int) -> Snapshot | None:
+    found = row(connection, _SQL["newest_snapshot"], {"match_id": match_id})
+    return None if found is None else snapshot(found)
+
+
+def _owned(connection: apsw.Connection, update: MatchUpdate) -> MatchRow:
+    match = _known_match(connection, update.match_id)
+    if update.epoch != match.epoch:
+        raise EpochLost(
+            f"match {match.match_id} is at epoch {match.epoch}, owned by {match.owner}: epoch {update.epoch} is refused"
+        )
+    return match
+
+
+def _save_events(connection: apsw.Connection, update: MatchUpdate, seq: int) -> tuple[tuple[StoredEvent, ...], int]:
+    """Return the events as stored and the highest sequence number given out."""
+    saved = []
+    for event in update.events:
+        columns = {"match_id": update.match_id, **event_columns(event)}
+        stored = _stored_before(connection, columns)
+        if stored is None:
+            seq += 1
+            given = {"seq": seq, "epoch": update.epoch, "captured_at": to_iso(update.captured_at)}
+            stored = _add_version(connection, columns | given)
+        saved.append(stored)
+    return tuple(saved), seq
+
+
+def _stored_before(connection: apsw.Connection, columns: Row) -> StoredEvent | None:
+    """Return the version if it is there already, so that sending an update twice does no harm."""
+    found = row(connection, _SQL["version"], columns)
+    if found is None:
+        return None
+    if any(found[name] != columns[name] for name in _SAMENESS):
+        raise StorageError(
+            "match {match_id} has another revision {rev} of {key}: a version never changes".format(**columns)
+        )
+    return stored_event(found)
+
+
+def _add_version(connection: apsw.Connection, columns: Row) -> StoredEvent:
+    current = row(connection, _SQL["current_rev"], columns)
+    latest = 0 if current is None else current["rev"]
+    if columns["rev"] != latest + 1:
+        raise StorageError(
+            "match {match_id} has {key} at revision {latest}: revision {rev} does not follow".format(
+                **columns, latest=latest
+            )
+        )
+    added = _returned(connection, "add_version", columns)
+    connection.execute(_SQL["move_event"], columns)
+    return stored_event(added)
+
+
+def _save_snapshot(connection: apsw.Connection, update: MatchUpdate, draft: SnapshotDraft) -> Snapshot:
+    newest = _newest_snapshot(connection, update.match_id)
+    if newest is not None and newest.checksum == draft.checksum:
+        return newest
+    sequence = 1 if newest is None else newest.sequence + 1
+    columns = {
+        "match_id": update.match_id,
+        "sequence": sequence,
+        "checksum": draft.checksum,
+        "payload": draft.payload,
+        "provenance": msgspec.json.encode(draft.provenance).decode(),
+        "created_at": to_iso(update.captured_at),
+        "scraper_id": update.scraper_id,
+        "update_latency_ms": draft.update_latency_ms,
+    }
+    added = snapshot(_returned(connection, "add_snapshot", columns))
+    too_old = {"match_id": update.match_id, "sequence": sequence - SNAPSHOTS_KEPT}
+    connection.execute(_SQL["prune_snapshots"], too_old)
+    return added
+
+
+def _save_findings(connection: apsw.Connection, update: MatchUpdate) -> None:
+    """Close what is no longer named, open what is new."""
+    named = {(finding.kind, finding.place): finding for finding in update.findings}
+    at = to_iso(update.captured_at)
+    for stored in rows(connection, _SQL["open_findings"], {"match_id": update.match_id}):
+        if (stored["kind"], stored["place"]) not in named:
+            connection.execute(_SQL["close_finding"], {"finding_id": stored["finding_id"], "closed_at": at})
+    for finding in named.values():
+        columns = {"kind": finding.kind.value, "place": finding.place, "detail": finding.detail}
+        connection.execute(_SQL["open_finding"], {"match_id": update.match_id, "opened_at": at, **columns})
+
+
+def _save_names(connection: apsw.Connection, match_id: int, kind: str, learnt: Mapping[str, str]) -> None:
+    for key, name in learnt.items():
+        connection.execute(_SQL["learn_name"], {"match_id": match_id, "kind": kind, "key": key, "name": name})
+
+
+def _save_match(
+    connection: apsw.Connection, update: MatchUpdate, before: MatchRow, seq: int, is_changed: bool
+) -> MatchRow:
+    told = {
+        "phase": move(before.phase, update.phase).value,
+        "status": update.status.value,
+        "title": update.title,
+        "start_at": iso(update.start_at),
+    }
+    known = {"phase": before.phase, "status": before.status, "title": before.title, "start_at": iso(before.start_at)}
+    if not is_changed and told == known:
+        return before
+    completed_at = _completed_at(before, update)
+    given = {"match_id": update.match_id, "seq": seq, "updated_at": iso(update.captured_at)}
+    return match_row(_returned(connection, "save_match", {**told, **given, "completed_at": iso(completed_at)}))
+
+
+def _completed_at(before: MatchRow, update: MatchUpdate) -> datetime | None:
+    if update.phase is Phase.COMPLETED:
+        return before.completed_at or update.captured_at
+    return before.completed_at if update.phase is Phase.ARCHIVED else None
+
+
+def _returned(connection: apsw.Connection, name: str, columns: Row) -> Row:
+    [returned] = rows(connection, _SQL[name], columns)
+    return returned
+
+
+# --- between rows and records -----------------------------------------------------------------------------------------
+
+
+def match_row(row: Row) -> MatchRow:
+    return MatchRow(
+        match_id=row["match_id"],
+        ref=MatchRef(row["source"], row["source_id"]),
+        phase=Phase(row["phase"]),
+        status=MatchStatus(row["status"]),
+        title=row["title"],
+        start_at=moment(row["start_at"]),
+        owner=row["owner"],
+        epoch=row["epoch"],
+        seq=row["seq"],
+        created_at=from_iso(row["created_at"]),
+        updated_at=moment(row["updated_at"]),
+        completed_at=moment(row["completed_at"]),
+        sport=Sport(row["sport"]),
+    )
+
+
+def stored_event(row: Row) -> StoredEvent:
+    event = Event(
+        key=EventKey.parse(row["key"]),
+        rev=row["rev"],
+        op=Op(row["op"]),
+        content=_content_of(row),
+        source_event_id=row["source_event_id"],
+        position=row["position"],
+    )
+    return StoredEvent(event=event, seq=row["seq"], epoch=row["epoch"], captured_at=from_iso(row["captured_at"]))
+
+
+def _content_of(row: Row) -> Content:
+    try:
+        return _content.decode(row["content"])
+    except msgspec.DecodeError as error:
+        raise StorageError(f"event {row['key']} of match {row['match_id']} cannot be read: {error}") from error
+
+
+def event_columns(event: Event) -> dict[str, Any]:
+    """Return the columns that the event itself decides; the rest is given by the transaction."""
+    return {
+        "key": str(event.key),
+        "rev": event.rev,
+        "kind": event.key.kind.value,
+        "innings": event.key.innings,
+        "over": event.key.over,
+        "nth": event.key.nth,
+        "side": event.key.side,
+        "position": event.position,
+        "op": event.op.value,
+        "source_event_id": event.source_event_id,
+        "content": msgspec.json.encode(event.content).decode(),
+        "content_hash": content_hash(event.content, event.position),
+    }
+
+
+def snapshot(row: Row) -> Snapshot:
+    return Snapshot(
+        match_id=row["match_id"],
+        sequence=row["sequence"],
+        checksum=row["checksum"],
+        payload=row["payload"],
+        provenance=_provenance.decode(row["provenance"]),
+        created_at=from_iso(row["created_at"]),
+        scraper_id=row["scraper_id"],
+        update_latency_ms=row["update_latency_ms"],
+        data_source=row["data_source"],
+    )
+
+
+def finding(row: Row) -> Finding:
+    return Finding(kind=FindingKind(row["kind"]), place=row["place"], detail=row["detail"])
+
+
+def stored_finding(row: Row) -> StoredFinding:
+    return StoredFinding(finding=finding(row), opened_at=from_iso(row["opened_at"]), closed_at=moment(row["closed_at"]))
