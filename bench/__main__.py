@@ -8,8 +8,9 @@ from bench.frame import run
 from bench.health import health
 from bench.live import live
 from bench.modes import modes
+from bench.reads import reads
 
-SUITES = {"health": health, "live": live, "browser": browser, "modes": modes}
+SUITES = {"health": health, "live": live, "browser": browser, "modes": modes, "reads": reads}
 
 
 def main() -> int:

@@ -18,7 +18,6 @@ import psutil
 from bench.frame import Report, rounded, say
 from bench.serving import Serving, served_delays
 from longstop.clock import SystemClock
-from longstop.model.match import Sport
 from longstop_lab.account import account
 from longstop_lab.sample import Samples, list_matches, percentile
 from longstop_lab.settle import wait_until_synced
@@ -83,8 +82,8 @@ async def _watch(stage: Stage, seconds: float) -> dict[str, Any]:
     elapsed = monotonic() - began
     delays = served_delays(stage.truth, serving.first_seen, since=since)
     return {
-        "freshness_p50_s": rounded(percentile(samples.ages[Sport.CRICKET], 0.50)),
-        "freshness_p99_s": rounded(percentile(samples.ages[Sport.CRICKET], 0.99)),
+        "freshness_p50_s": rounded(percentile(samples.ages["cricket"], 0.50)),
+        "freshness_p99_s": rounded(percentile(samples.ages["cricket"], 0.99)),
         "published_to_served_p50_s": rounded(percentile(delays, 0.50)),
         "published_to_served_p99_s": rounded(percentile(delays, 0.99)),
         "events_followed": len(delays),

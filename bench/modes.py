@@ -18,7 +18,6 @@ from bench.frame import Report, rounded, say
 from bench.tree import held, spent
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
-from longstop.model.match import Sport
 from longstop_lab.account import account
 from longstop_lab.sample import Samples, list_matches, percentile
 from longstop_lab.settle import wait_until_synced
@@ -99,7 +98,7 @@ async def _measured(stage: Stage, seconds: float) -> dict[str, Any]:
             while True:
                 await samples.take(stage, await list_matches(stage, samples))
                 await asyncio.sleep(1.0)
-    ages = samples.ages[Sport.FOOTBALL]
+    ages = samples.ages["football"]
     cores, now = (spent(head) - before) / (monotonic() - began), held(head)
     return {
         "freshness_p50_s": rounded(percentile(ages, 0.50)),

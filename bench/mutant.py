@@ -13,7 +13,7 @@ MODEL = ("-m", "bench.mutants_model")
 PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
 NEIGHBOURS = (
     *PYTEST,
-    *("tests/unit/pipeline", "tests/unit/watching", "tests/contract/test_match_store.py"),
+    *("tests/unit/sports/cricket", "tests/unit/matches", "tests/unit/watching", "tests/contract/test_match_store.py"),
 )
 
 

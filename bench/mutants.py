@@ -27,18 +27,22 @@ ROOT = Path(__file__).parents[1]
 AT_ONCE = 2
 RUN_WITHIN = 240.0
 
-_DIFF, _WALK, _RUN = "pipeline/diff.py", "pipeline/walk.py", "pipeline/run.py"
-_UPDATE, _WATCHER, _STATE = "storage/sqlite/matches.py", "watching/watcher.py", "pipeline/held.py"
+_PIPELINE, _CLIENT, _VERSIONS = "matches/pipeline.py", "matches/client.py", "matches/versions.py"
+_ALIGN, _READ = "sports/cricket/align.py", "sports/cricket/read.py"
+_TOTALS, _SPORT, _STATE = "sports/cricket/totals.py", "sports/cricket/sport.py", "sports/base.py"
+_UPDATE, _WATCHER = "storage/sqlite/matches.py", "watching/feed_watch.py"
 _SAME = "SELECT * FROM event_versions WHERE match_id = :match_id AND key = :key AND content_hash = :content_hash"
+_COMMIT = "receipt = await self._committer.commit(state, draft, observation)"
+_HELD = "            case Held(known) | Vanished(known):\n"
 
 _DATA = (
     Mutant(
         name="the base moves on though the commit failed",
-        file=_RUN,
-        old="        receipt = await self._scribe.write(state, _proposed(after, seen_at))\n",
+        file=_PIPELINE,
+        old=f"        {_COMMIT}\n",
         new=(
-            "        try:\n            receipt = await self._scribe.write(state, _proposed(after, seen_at))\n"
-            "        except Exception:\n            return Outcome(state=after.state, receipt=None)\n"
+            f"        try:\n            {_COMMIT}\n"
+            "        except Exception:\n            return Polled(state=draft.state, receipt=None)\n"
         ),
     ),
     Mutant(
@@ -50,77 +54,76 @@ _DATA = (
     Mutant(
         name="a commit of unknown outcome counts as failed",
         file=_WATCHER,
-        old="self.is_lost = False, isinstance(error, EpochLost)\n            await self._note_failure(",
-        new="self.is_lost = True, isinstance(error, EpochLost)\n            await self._note_failure(",
+        old="            self.match.is_base_known = False\n        self.is_lost = self.is_lost or",
+        new="            self.match.is_base_known = True\n        self.is_lost = self.is_lost or",
     ),
     Mutant(
         name="only the newest of a large diff are kept",
-        file=_DIFF,
-        old="events=tuple(sorted(builder.events, key=order_of_play)),",
-        new="events=tuple(sorted(builder.events, key=order_of_play)[-3:]),",
+        file=_ALIGN,
+        old="    versions.events.sort(key=order_of_play)\n",
+        new="    versions.events = sorted(versions.events, key=order_of_play)[-3:]\n",
     ),
     Mutant(
         name="versions are told apart by their content alone",
         file=_UPDATE,
-        old="        stored = _stored_before(connection, columns)\n",
+        old="        stored = _stored_before(connection, columns, before.sport)\n",
         new=(
             f'        same = rows(connection, "{_SAME}", columns)\n'
-            "        stored = stored_event(same[0]) if same else None\n"
+            "        stored = stored_event(same[0], before.sport) if same else None\n"
         ),
     ),
     Mutant(name="no fence", file=_UPDATE, old="    if update.epoch != match.epoch:", new="    if False:"),
     Mutant(
         name="every correction is taken for an older copy",
-        file=_DIFF,
-        old="            self.put(old.key, seen.content, seen.source_event_id, position)",
+        file=_VERSIONS,
+        old="            self.put(old.key, content, source_event_id, position)",
         new="            self.put(old.key, old.content, old.source_event_id, position)",
     ),
     Mutant(
         name="a step back counts at the first look",
-        file=_DIFF,
+        file=_VERSIONS,
         old="        if token in self._confirmed:",
         new="        if token:",
     ),
     Mutant(
         name="the newest ball is void without the scoreboard's word",
-        file=_DIFF,
-        old="    return (is_settled or not slot.is_tail) and builder",
-        new="    return builder",
+        file=_ALIGN,
+        old="    return (is_settled or not slot.is_tail) and versions",
+        new="    return versions",
     ),
     Mutant(
         name="nothing is ever void",
-        file=_DIFF,
-        old='    return (is_settled or not slot.is_tail) and builder.may_step_back(slot.known.key, "void")',
+        file=_ALIGN,
+        old='    return (is_settled or not slot.is_tail) and versions.may_step_back(slot.known.key, "void")',
         new="    return False",
     ),
     Mutant(
         name="a key is used again after a void",
-        file=_DIFF,
-        old="        for key in known:\n            if key.kind",
-        new="        self._taken = {key for key in known if known[key].is_live}\n"
-        "        for key in self._taken:\n            if key.kind",
+        file=_VERSIONS,
+        old="            for key in self.known:\n",
+        new="            for key in [key for key, event in self.known.items() if event.is_live]:\n",
     ),
     Mutant(
         name="positions are not counted anew",
-        file=_DIFF,
-        old="                builder.put(known.key, known.content, known.source_event_id, position)",
-        new="                builder.put(known.key, known.content, known.source_event_id, known.position)",
+        file=_ALIGN,
+        old=f"{_HELD}                versions.put(known.key, known.content, known.source_event_id, position)",
+        new=f"{_HELD}                versions.put(known.key, known.content, known.source_event_id, known.position)",
     ),
     Mutant(
         name="a result counts at the first look",
-        file=_DIFF,
-        old="    is_grave = seen.kind is EventKind.RESULT or (",
+        file=_ALIGN,
+        old="    is_grave = seen.kind == Kind.RESULT or (",
         new="    is_grave = (",
     ),
     Mutant(
         name="the walk stops at the first known ball, whatever the totals say",
-        file=_WALK,
+        file=_READ,
         old="        agrees = not _news(seen.differences, state.differences)",
         new="        agrees = True",
     ),
     Mutant(
         name="a start is no full sync",
-        file="pipeline/looking.py",
+        file=_READ,
         old="        return Depth(is_whole=True)\n    if (",
         new="        return Depth()\n    if (",
     ),
@@ -130,38 +133,62 @@ _DATA = (
     Mutant(
         name="the snapshot is stored and the events are not",
         file=_UPDATE,
-        old="    events, seq = _save_events(connection, update, before.seq)",
+        old="    events, seq = _save_events(connection, update, before)",
         new="    events, seq = (), before.seq",
     ),
     Mutant(
         name="totals that disagree are not told",
-        file="pipeline/findings.py",
+        file=_TOTALS,
         old="    return (*_mismatches(differences), *_gaps(state))",
         new="    return tuple(_gaps(state))",
     ),
     Mutant(
         name="a gap is silent",
-        file="pipeline/findings.py",
+        file=_TOTALS,
         old="    return (*_mismatches(differences), *_gaps(state))",
         new="    return tuple(_mismatches(differences))",
     ),
     Mutant(
         name="what fell out of a window is not summed up",
-        file="pipeline/inferred.py",
+        file=_TOTALS,
         old="    if not sighting.is_window:\n        return {}",
         new="    if sighting:\n        return {}",
     ),
     Mutant(
         name="a sum stays when its balls turn up",
-        file="pipeline/compared.py",
+        file=_SPORT,
         old="withdrawn=(*reached.withdrawn, *gone)",
         new="withdrawn=reached.withdrawn",
     ),
     Mutant(
         name="an older board is served at once",
-        file="pipeline/boards.py",
+        file=_SPORT,
         old="    if before is None or is_further or",
         new="    if True or before is None or is_further or",
+    ),
+    Mutant(
+        name="unchanged pages end a poll that should confirm a step back",
+        file=_PIPELINE,
+        old="state.sync is SyncState.IN_SYNC and not state.suspects",
+        new="state.sync is SyncState.IN_SYNC",
+    ),
+    Mutant(
+        name="unchanged pages end a full poll",
+        file=_PIPELINE,
+        old="if _is_settled(state) and not is_full else {}",
+        new="if _is_settled(state) else {}",
+    ),
+    Mutant(
+        name="pages that a poll did not go by are remembered",
+        file=_CLIENT,
+        old="        self.digests.clear()\n",
+        new="",
+    ),
+    Mutant(
+        name="one unchanged page speaks for all",
+        file=_CLIENT,
+        old="        return all(outcome is _Outcome.UNCHANGED",
+        new="        return any(outcome is _Outcome.UNCHANGED",
     ),
 )
 MUTANTS = (*_DATA, *FOOTBALL, *RESILIENCE, *WATCHING)

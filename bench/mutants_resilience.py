@@ -2,7 +2,7 @@
 
 from bench.mutant import broken_rule
 
-_BREAKER, _RETRY = "resilience/breaker.py", "resilience/retry.py"
+_BREAKER, _RETRY, _GUARDS = "resilience/breaker.py", "resilience/retry.py", "fetching/guards.py"
 _TIMEOUTS, _TAXONOMY = "resilience/timeouts.py", "resilience/taxonomy.py"
 _MATCH = "model/match.py"
 
@@ -102,8 +102,8 @@ _ASKING = (
         "        case FailureKind.CONNECTION | FailureKind.CONTENT:",
         "        case FailureKind.CONNECTION | FailureKind.CONTENT | FailureKind.REFUSAL:",
     ),
-    broken_rule("retries cost nothing", _RETRY, "        self._fifths -= self.COST\n", ""),
-    broken_rule("savings for retries have no end", _RETRY, "min(self._fifths + 1, self.MOST)", "self._fifths + 1"),
+    broken_rule("retries cost nothing", _GUARDS, "        self._fifths -= self.COST\n", ""),
+    broken_rule("savings for retries have no end", _GUARDS, "min(self._fifths + 1, self.MOST)", "self._fifths + 1"),
     broken_rule("a slow site is slow for ever", _TIMEOUTS, "mean >= NO_LONGER_SLOW_BELOW", "True"),
     broken_rule("time-outs swing around their limit", _TIMEOUTS, "mean >= NO_LONGER_SLOW_BELOW", "False"),
     broken_rule("time-outs have no floor", _TIMEOUTS, "page=max(_PAGE_FLOOR, min(", "page=max(0.0, min("),

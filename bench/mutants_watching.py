@@ -2,7 +2,7 @@
 
 from bench.mutant import broken_rule
 
-_CADENCE, _WATCH_STATE, _RESTARTS = "watching/cadence.py", "watching/watch_state.py", "watching/restarts.py"
+_CADENCE, _WATCH_STATE, _RESTARTS = "watching/cadence.py", "watching/watch_state.py", "watching/cadence.py"
 _GATE, _DISPATCHER = "watching/gate.py", "watching/dispatcher.py"
 
 _WHEN = (
@@ -195,8 +195,8 @@ _WATCHES = (
     broken_rule(
         "one kind of page closes all",
         _GATE,
-        "self._streaks = {resource: _Streak() for resource in Resource}",
-        "self._streaks = dict.fromkeys(Resource, _Streak())",
+        "self._streaks = defaultdict[str, _Streak](_Streak)",
+        "only = _Streak()\n        self._streaks = defaultdict[str, _Streak](lambda: only)",
     ),
     broken_rule(
         "a broken layout is tried at every poll", _GATE, "        if now < streak.closed_until:", "        if False:"

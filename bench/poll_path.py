@@ -11,7 +11,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, closing, contextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,30 +20,33 @@ from types import CodeType, FrameType
 import httpx
 
 import longstop
+import longstop_lab
 from longstop.api.auth import Permission, TokenVerifier, issue_token
 from longstop.api.outlook import Outlook
 from longstop.api.secret import Secret
-from longstop.api.server import build_app
-from longstop.app.workshop import Workshop
+from longstop.api.server import Stores, build_app
+from longstop.app.api import LOOP_PATIENCE_MS
+from longstop.app.runtime import Runtime, source_runtimes
 from longstop.clock import Moment, SystemClock
 from longstop.errors import StorageError
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.matches.live_match import LiveMatches
 from longstop.settings import Settings, load_settings
 from longstop.sources.registry import enabled_sources
 from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages import ErrorPages
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
-from longstop.storage.sqlite.ops import RecoveryReader
+from longstop.storage.sqlite.ops import SqliteAudit, open_operations
 from longstop.supervision.room import MeasuredRoom
 from longstop.telemetry.bus import Bus
+from longstop.watching.dispatcher import Dispatcher
 from longstop_lab.simulator.plan import plan_world
 from longstop_lab.simulator.script import PublishBall, Script
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 
 PRODUCT = Path(longstop.__file__).parent
-#: In the package, but no part of the product.
-NOT_COUNTED = ("simulator", "trial")
+LAB = Path(longstop_lab.__file__).parent
 #: How many deliveries are polled one by one before the one that counts.
 WARM_UP = 5
 SERVED_WITHIN_SECONDS = 20.0
@@ -58,7 +61,6 @@ class Trace:
     def __init__(self) -> None:
         self.is_on = False
         self._entered: set[CodeType] = set()
-        self._roots = tuple(f"{PRODUCT / name}/" for name in NOT_COUNTED)
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -86,9 +88,10 @@ class Trace:
         if code not in self._entered and not self._is_called_by_simulator(frame):
             self._entered.add(code)
 
-    def _is_called_by_simulator(self, frame: FrameType | None) -> bool:
+    @staticmethod
+    def _is_called_by_simulator(frame: FrameType | None) -> bool:
         while frame is not None:
-            if frame.f_code.co_filename.startswith(self._roots):
+            if frame.f_code.co_filename.startswith(f"{LAB}/"):
                 return True
             frame = frame.f_back
         return False
@@ -171,28 +174,34 @@ async def _scraping(settings: Settings) -> AsyncIterator[None]:
     directory, clock, bus = DataDirectory.open(settings.data), SystemClock(), Bus()
     store = await SqliteMatchStore.open(directory.matches_db)
     browsers = BrowserPool(PoolPlan(registry=directory.path / "browsers.json", node=directory.node_id), bus)
-    with closing(SqliteHotWriter(directory.hot_db, on_failure=_fail)) as hot:
-        async with aclosing(store), aclosing(browsers):
-            workshop = Workshop(
-                settings,
-                store=store,
-                hot=hot,
-                pages=ErrorPages(directory.storage / "error_pages"),
-                bus=bus,
-                clock=clock,
-                node=directory.node_id,
-                browsers=browsers,
-                room=MeasuredRoom(settings.scraper.resources.memory.min_available_mb << 20),
-            )
-            async with workshop.schedulers(enabled_sources(settings.sources)) as schedulers:
-                loops = [workshop.dispatcher.run(), *(each.run() for each in schedulers.values())]
-                tasks = [asyncio.create_task(each) for each in loops]
-                try:
-                    yield
-                finally:
-                    for task in tasks:
-                        task.cancel()
-                    await asyncio.gather(*tasks, return_exceptions=True)
+    hot = SqliteHotWriter(directory.hot_db, on_failure=_fail)
+    runtime = Runtime(
+        settings=settings,
+        clock=clock,
+        bus=bus,
+        matches=LiveMatches(store, directory.node_id),
+        hot=hot,
+        ops=open_operations(directory.ops_db, clock),
+        browsers=browsers,
+        dispatcher=Dispatcher(clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap),
+        pages=ErrorPages(directory.storage / "error_pages"),
+        room=MeasuredRoom(settings.scraper.resources.memory.min_available_mb << 20),
+    )
+    async with (
+        aclosing(store),
+        aclosing(browsers),
+        aclosing(hot),
+        aclosing(runtime.ops),
+        source_runtimes(enabled_sources(settings.sources), runtime) as sources,
+    ):
+        loops = [runtime.dispatcher.run(), *(each.scheduler.run() for each in sources.values())]
+        tasks = [asyncio.create_task(each) for each in loops]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _fail(error: StorageError) -> None:
@@ -203,16 +212,22 @@ def _fail(error: StorageError) -> None:
 async def _client(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
     """Ask the API as a client does, without a socket between."""
     directory, clock = DataDirectory.open(settings.data), SystemClock()
-    reader, hot = SqliteMatchReader(directory.matches_db), SqliteHotReader(directory.hot_db)
-    recoveries = RecoveryReader(directory.ops_db)
-    outlook = Outlook(reader=reader, hot=hot, recoveries=recoveries, clock=clock, started=Moment.of(clock))
-    app = build_app(reader=reader, hot=hot, verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook)
+    audit = SqliteAudit(directory.ops_db)
+    stores = Stores(
+        matches=SqliteMatchReader(directory.matches_db, LOOP_PATIENCE_MS),
+        hot=SqliteHotReader(directory.hot_db, LOOP_PATIENCE_MS),
+    )
+    outlook = Outlook(reader=stores.matches, hot=stores.hot, audit=audit, clock=clock, started=Moment.of(clock))
+    app = build_app(stores, verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook)
     ttl, permissions = timedelta(hours=1), [Permission.READ]
     token = issue_token(SECRET, subject="poll-path", permissions=permissions, ttl=ttl, now=clock.now())
     headers, transport = {"Authorization": f"Bearer {token}"}, httpx.ASGITransport(app=app)
-    with closing(reader), closing(hot), closing(recoveries):
-        async with httpx.AsyncClient(transport=transport, base_url="http://api.test", headers=headers) as client:
-            yield client
+    async with (
+        aclosing(stores),
+        aclosing(audit),
+        httpx.AsyncClient(transport=transport, base_url="http://api.test", headers=headers) as client,
+    ):
+        yield client
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
+from contextlib import aclosing
 from pathlib import Path
 
 import apsw
@@ -74,19 +75,16 @@ async def _examine(path: Path) -> tuple[int, str | None]:
         return 0, f"it does not open: {error}"
     if (verdict := apsw.Connection(str(path)).pragma("integrity_check")) != "ok":
         return 0, f"integrity_check says {verdict}"
-    return _count(path)
+    return await _count(path)
 
 
-def _count(path: Path) -> tuple[int, str | None]:
-    reader = SqliteMatchReader(path)
-    try:
-        match = reader.find(REF)
+async def _count(path: Path) -> tuple[int, str | None]:
+    async with aclosing(SqliteMatchReader(path)) as reader:
+        match = await reader.find(REF)
         if match is None:
             return 0, None
-        events = reader.events_after(match.match_id, 0, 10_000)
-        snapshots = reader.snapshots(match.match_id)
-    finally:
-        reader.close()
+        events = await reader.events_after(match.match_id, 0, 10_000)
+        snapshots = await reader.snapshots(match.match_id)
     if [stored.seq for stored in events] != list(range(1, match.seq + 1)):
         return len(events), f"seq is {match.seq} with {len(events)} events"
     shown = msgspec.json.decode(snapshots[0].payload)["balls"] if snapshots else 0

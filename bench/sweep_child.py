@@ -6,10 +6,10 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from longstop.model.cricket import Delivery, Overs, Runs
-from longstop.model.event import Event, EventKey, EventKind, Op
+from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.model.snapshot import canonical, checksum
+from longstop.sports.cricket.model import Delivery, Kind, Overs, Runs
 from longstop.storage.base import MatchUpdate, SnapshotDraft
 from longstop.storage.sqlite.matches import SqliteMatchStore
 
@@ -19,7 +19,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 async def write(path: Path, balls: int) -> None:
     store = await SqliteMatchStore.open(path)
-    match = await store.register(REF, "a match", NOW, NOW)
+    match = await store.register(REF, "a match", NOW, NOW, sport="cricket")
     claimed = await store.claim(match.match_id, "node")
     for number in range(claimed.seq + 1, balls + 1):
         receipt = await store.save_update(update(match.match_id, claimed.epoch, number))
@@ -32,7 +32,7 @@ def update(match_id: int, epoch: int, number: int) -> MatchUpdate:
     """Return the update that brings ball `number`; its snapshot says the same number, so that halves would show."""
     over, nth = divmod(number - 1, 6)
     ball = Event(
-        key=EventKey(EventKind.DELIVERY, 1, over, nth + 1),
+        key=EventKey(Kind.DELIVERY, (1, over, nth + 1)),
         rev=1,
         op=Op.INSERT,
         content=Delivery(label=Overs(over, nth + 1), runs=Runs(batter=number % 7)),

@@ -5,13 +5,29 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from longstop.model.cricket import Delivery, Dismissal, InningsScore, Overs, OverSummary, Runs, Score, Wicket
-from longstop.model.event import Content, Event, EventKey, EventKind, Op
+from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
-from longstop.pipeline.assemble import SeenEvent, Sighting
-from longstop.pipeline.state import MatchState
-from longstop.sources.base import BallItem, Board, OverItem, SourceConfig, WicketItem
+from longstop.sources.base import SourceConfig
+from longstop.sports.cricket.model import (
+    BallItem,
+    Board,
+    CricketState,
+    Delivery,
+    Dismissal,
+    InningsScore,
+    Kind,
+    OverItem,
+    Overs,
+    OverSummary,
+    Runs,
+    Score,
+    SeenEvent,
+    Sighting,
+    Wicket,
+    WicketItem,
+)
 from longstop.storage.base import MatchRow
 
 NOW = datetime(2026, 3, 7, 14, 0, tzinfo=UTC)
@@ -68,11 +84,11 @@ def over_item(id_: int, over: int = 0, *, innings: int = 1, runs: int = 4) -> Ov
     return OverItem(id=id_, innings=innings, over=over, summary=over_summary(runs))
 
 
-def seen(source_event_id: str, content: Content | None = None, *, innings: int = 1, over: int = 0) -> SeenEvent:
+def seen(source_event_id: str, content: Struct | None = None, *, innings: int = 1, over: int = 0) -> SeenEvent:
     """Return a delivery or, when the content is one, an over's end as a source shows it."""
     shown = delivery() if content is None else content
     return SeenEvent(
-        kind=EventKind.OVER if isinstance(shown, OverSummary) else EventKind.DELIVERY,
+        kind=Kind.OVER if isinstance(shown, OverSummary) else Kind.DELIVERY,
         innings=innings,
         over=shown.label.over if isinstance(shown, Delivery) else over,
         source_event_id=source_event_id,
@@ -84,13 +100,13 @@ def sighting(*events: SeenEvent, is_whole: bool = True, orphans: int = 0) -> Sig
     return Sighting(events=events, is_whole=is_whole, orphans=orphans)
 
 
-def event(key: str, source_event_id: str, content: Content | None = None, **changes: Any) -> Event:
+def event(key: str, source_event_id: str, content: Struct | None = None, **changes: Any) -> Event:
     """Return a first version; `position` defaults to the nth of a delivery's key."""
     parsed = EventKey.parse(key)
     fields: dict[str, Any] = {
         "rev": 1,
         "op": Op.INSERT,
-        "position": parsed.nth if parsed.kind is EventKind.DELIVERY else None,
+        "position": parsed.numbers[-1] if parsed.kind == Kind.DELIVERY else None,
         **changes,
     }
     return Event(key=parsed, content=content or delivery(), source_event_id=source_event_id, **fields)
@@ -131,13 +147,14 @@ def match_row(**changes: Any) -> MatchRow:
         "created_at": NOW,
         "updated_at": NOW,
         "completed_at": None,
+        "sport": "cricket",
     }
     return MatchRow(**{**fields, **changes})
 
 
-def match_state(events: Mapping[EventKey, Event] | None = None, **changes: Any) -> MatchState:
+def match_state(events: Mapping[EventKey, Event] | None = None, **changes: Any) -> CricketState:
     fields: dict[str, Any] = {"snapshot": None, "findings": (), "players": {}, "teams": {}, "row": match_row()}
-    return MatchState(events=events or {}, **{**fields, **changes})
+    return CricketState(events=events or {}, **{**fields, **changes})
 
 
 def record(**changes: Any) -> MonitoringRecord:
@@ -148,6 +165,7 @@ def record(**changes: Any) -> MonitoringRecord:
         "status": MatchStatus.LIVE,
         "sync": SyncState.IN_SYNC,
         "last_poll_at": NOW,
+        "sport": "cricket",
     }
     return MonitoringRecord(**{**fields, **changes})
 

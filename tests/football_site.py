@@ -1,22 +1,23 @@
 """A small sofascore in memory: one match whose pages a test writes as it likes."""
 
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
 
 from longstop.errors import FetchError, PageNotFound
 from longstop.fetching.base import FetchRequest
-from longstop.model.match import MatchRef, Sport
-from longstop.pipeline.ask import Asker
-from longstop.pipeline.football.run import FootballOutcome, FootballRoad
-from longstop.pipeline.football.state import FootballState
+from longstop.matches.client import SourceClient
+from longstop.matches.pipeline import Pipeline, Polled
+from longstop.model.match import MatchRef
 from longstop.sources.base import SourceConfig
 from longstop.sources.sofascore.source import SofascoreSource
+from longstop.sports.football.model import FootballState
+from longstop.sports.football.sport import Football
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
-from longstop.watching.ownership import take
 from tests.builders import NOW
+from tests.live import take
 from tests.memory import MemorySink, MemoryStore
 from tests.readers import ManualClock
 
@@ -185,27 +186,27 @@ class LookingAtFootball:
         self.store = MemoryStore()
         self.sink = MemorySink()
         self.clock = ManualClock(NOW)
-        self.asker = Asker(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages))
-        self.road = FootballRoad(
-            asker=self.asker, store=self.store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node-a"
+        self.asker = SourceClient(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages))
+        self.road = Pipeline(
+            Football(), client=self.asker, store=self.store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node-a"
         )
         self.state: FootballState
 
     async def start(self) -> "LookingAtFootball":
-        row = await self.store.register(MatchRef("sofascore", "77"), "a match", None, NOW, sport=Sport.FOOTBALL)
-        self.state = FootballState.of(await take(self.store, row.match_id, "node-a"))
+        row = await self.store.register(MatchRef("sofascore", "77"), "a match", None, NOW, sport="football")
+        self.state = cast(FootballState, await take(self.store, row.match_id, "node-a"))
         return self
 
     async def restart(self) -> None:
         """Forget everything that is not stored."""
-        self.state = FootballState.of(await take(self.store, self.state.row.match_id, "node-b"))
+        self.state = cast(FootballState, await take(self.store, self.state.row.match_id, "node-b"))
 
-    async def look(self, times: int = 1, *, is_whole: bool = False) -> FootballOutcome:
+    async def look(self, times: int = 1, *, is_whole: bool = False) -> Polled:
         """Look and go on from the result."""
         for _ in range(times):
             self.clock.advance(2.5)
-            outcome = await self.road.run(self.state, is_whole=is_whole)
-            self.state = outcome.state
+            outcome = await self.road.poll(self.state, is_full=is_whole)
+            self.state = cast(FootballState, outcome.state)
         return outcome
 
     def versions(self) -> list[str]:

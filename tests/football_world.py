@@ -1,18 +1,19 @@
 """One match of a simulated football world, and a pipeline that looks at it."""
 
+from typing import cast
 from urllib.parse import urlsplit
 
 from longstop.api.shapes import event_entry
 from longstop.errors import PageNotFound
 from longstop.fetching.base import FetchRequest
-from longstop.model.match import MatchRef, Sport
-from longstop.pipeline.ask import Asker
-from longstop.pipeline.football.run import FootballOutcome, FootballRoad
-from longstop.pipeline.football.state import FootballState
+from longstop.matches.client import SourceClient
+from longstop.matches.pipeline import Pipeline, Polled
+from longstop.model.match import MatchRef
 from longstop.sources.sofascore.source import SofascoreSource
+from longstop.sports.football.model import FootballState
+from longstop.sports.football.sport import Football
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
-from longstop.watching.ownership import take
 from longstop_lab.simulator.football import FootballMatch
 from longstop_lab.simulator.football_script import script_football
 from longstop_lab.simulator.football_world import FootballWorld, PlannedFootball
@@ -21,6 +22,7 @@ from longstop_lab.simulator.sites.sofascore.site import SofascoreSite
 from longstop_lab.simulator.truth import TruthLine
 from tests.builders import NOW
 from tests.football_site import SOFASCORE_CONFIG
+from tests.live import take
 from tests.memory import MemorySink, MemoryStore
 from tests.readers import ManualClock
 
@@ -43,9 +45,9 @@ class WatchingFootball:
         self.sink = MemorySink()
         self._site = SofascoreSite(self.world)
         self._clock = ManualClock(NOW)
-        asker = Asker(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self._answer))
-        self._road = FootballRoad(
-            asker=asker, store=self.store, bus=Bus([self.sink]), clock=self._clock, scraper_id="node-a"
+        asker = SourceClient(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self._answer))
+        self._road = Pipeline(
+            Football(), client=asker, store=self.store, bus=Bus([self.sink]), clock=self._clock, scraper_id="node-a"
         )
         self.state: FootballState
 
@@ -56,20 +58,20 @@ class WatchingFootball:
 
     async def start(self) -> None:
         ref = MatchRef("sofascore", self.match.key)
-        row = await self.store.register(ref, str(ref), None, NOW, sport=Sport.FOOTBALL)
-        self.state = FootballState.of(await take(self.store, row.match_id, "node-a"))
+        row = await self.store.register(ref, str(ref), None, NOW, sport="football")
+        self.state = cast(FootballState, await take(self.store, row.match_id, "node-a"))
 
     async def restart(self) -> None:
         """Forget everything that is not stored."""
-        self.state = FootballState.of(await take(self.store, self.state.row.match_id, "node-b"))
+        self.state = cast(FootballState, await take(self.store, self.state.row.match_id, "node-b"))
 
-    async def look(self, at: float) -> FootballOutcome:
+    async def look(self, at: float) -> Polled:
         """Look at so many seconds after the kick-off as first planned."""
         self.world.advance_to(BEFORE + at)
         self._clock.advance(1.0)
-        outcome = await self._road.run(self.state)
-        self.state = outcome.state
+        outcome = await self._road.poll(self.state)
+        self.state = cast(FootballState, outcome.state)
         return outcome
 
     def served(self) -> list[dict[str, object]]:
-        return [event_entry(each, "sofascore") for each in self.store.history.get(1, [])]
+        return [event_entry(each, self.state.row) for each in self.store.history.get(1, [])]

@@ -7,7 +7,8 @@ import msgspec
 
 from longstop.errors import EpochLost, LongstopError, StorageError
 from longstop.model.event import EventKey, StoredEvent
-from longstop.model.match import MatchRef, MatchStatus, Phase, Sport, move
+from longstop.model.match import MatchRef, MatchStatus, Phase, move
+from longstop.model.observation import Keys
 from longstop.model.snapshot import Snapshot
 from longstop.storage.base import (
     Finding,
@@ -27,6 +28,10 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.rows: dict[int, MatchRow] = {}
+        self.refs: dict[MatchRef, int] = {}
+        #: By match and source: ids of others' events, and how the source's keys map.
+        self.ids: dict[int, dict[str, dict[EventKey, str]]] = {}
+        self.keys: dict[int, dict[str, Keys]] = {}
         #: Every version ever stored, in order.
         self.history: dict[int, list[StoredEvent]] = {}
         self.snapshots: dict[int, Snapshot] = {}
@@ -39,12 +44,11 @@ class MemoryStore:
         self.next_failure: LongstopError | None = None
 
     async def register(
-        self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, *, sport: Sport = Sport.CRICKET
+        self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, *, sport: str
     ) -> MatchRow:
-        for row in self.rows.values():
-            if row.ref == ref:
-                return row
-        match_id = len(self.rows) + 1
+        if ref in self.refs:
+            return self.rows[self.refs[ref]]
+        match_id = self.refs[ref] = len(self.rows) + 1
         self.rows[match_id] = MatchRow(
             match_id=match_id,
             ref=ref,
@@ -62,6 +66,15 @@ class MemoryStore:
         )
         return self.rows[match_id]
 
+    async def link(self, ref: MatchRef, match_id: int) -> None:
+        if any(each.source == ref.source for each in await self.feeds(match_id) if each != ref):
+            raise StorageError(f"match {match_id} has a feed of {ref.source} already")
+        if self.refs.setdefault(ref, match_id) != match_id:
+            raise StorageError(f"{ref} is match {self.refs[ref]} already")
+
+    async def feeds(self, match_id: int) -> tuple[MatchRef, ...]:
+        return tuple(sorted(ref for ref, number in self.refs.items() if number == match_id))
+
     async def claim(self, match_id: int, node: str) -> MatchRow:
         row = self.rows[match_id]
         self.rows[match_id] = msgspec.structs.replace(row, owner=node, epoch=row.epoch + 1)
@@ -75,6 +88,9 @@ class MemoryStore:
             open_findings=self.findings.get(match_id, ()),
             players=dict(self.players.get(match_id, {})),
             teams=dict(self.teams.get(match_id, {})),
+            feeds=await self.feeds(match_id),
+            ids={source: dict(ids) for source, ids in self.ids.get(match_id, {}).items()},
+            keys=dict(self.keys.get(match_id, {})),
         )
 
     async def unfinished(self) -> list[MatchRow]:
@@ -93,6 +109,10 @@ class MemoryStore:
         self.findings[update.match_id] = update.findings
         self.players.setdefault(update.match_id, {}).update(update.players)
         self.teams.setdefault(update.match_id, {}).update(update.teams)
+        if update.ids:
+            self.ids.setdefault(update.match_id, {}).setdefault(update.source, {}).update(update.ids)
+        if update.keys:
+            self.keys.setdefault(update.match_id, {})[update.source] = update.keys
         self.updates.append(update)
         return Receipt(
             match=self.rows[update.match_id], events=stored, snapshot=self._keep_snapshot(update, update.snapshot)
@@ -166,6 +186,9 @@ class MemoryHot:
 
     def beat(self, beat: NodeBeat) -> None:
         self.beats.append(beat)
+
+    async def aclose(self) -> None:
+        """There is nothing left to write."""
 
 
 class MemorySink:

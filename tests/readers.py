@@ -1,16 +1,21 @@
 """Readers that hold what a test gives them, with builders for the records they hold."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
 
 from longstop.api.outlook import Outlook
 from longstop.clock import Clock, Moment
 from longstop.errors import StorageError
-from longstop.model.cricket import Delivery, Overs, Runs
-from longstop.model.event import Event, EventKey, EventKind, Op, StoredEvent
+from longstop.model.event import Event, EventKey, Op, StoredEvent
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
 from longstop.model.recovery import Recovery
 from longstop.model.snapshot import Snapshot, canonical, checksum
+from longstop.sports.cricket.model import Delivery, Kind, Overs, Runs
 from longstop.storage.base import (
     MAX_MATCH_ID,
     HotReader,
@@ -21,6 +26,9 @@ from longstop.storage.base import (
     NodeBeat,
     StoredFinding,
 )
+from longstop.storage.sqlite.ops import SqliteAudit
+
+T = TypeVar("T")
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
 #: `NOW` on both clocks of a `ManualClock`.
@@ -60,36 +68,36 @@ class MemoryReader:
         self.found: dict[int, list[StoredFinding]] = {}
         self.broken: Exception | None = None
 
-    def find(self, ref: MatchRef) -> MatchRow | None:
+    async def find(self, ref: MatchRef) -> MatchRow | None:
         self._check()
         return next((match for match in self.rows.values() if match.ref == ref), None)
 
-    def match(self, match_id: int) -> MatchRow | None:
+    async def match(self, match_id: int) -> MatchRow | None:
         self._check()
         return self.rows.get(match_id)
 
-    def matches(self, wanted: MatchFilter) -> list[MatchRow]:
+    async def matches(self, wanted: MatchFilter) -> list[MatchRow]:
         self._check()
         chosen = (self.rows[match_id] for match_id in sorted(self.rows) if match_id > wanted.after_id)
         return [match for match in chosen if _is_wanted(match, wanted)][: wanted.limit]
 
-    def events_after(self, match_id: int, seq: int, limit: int) -> list[StoredEvent]:
+    async def events_after(self, match_id: int, seq: int, limit: int) -> list[StoredEvent]:
         self._check()
         return [stored for stored in self.stored.get(match_id, []) if stored.seq > seq][:limit]
 
-    def current_events(self, match_id: int) -> list[StoredEvent]:
+    async def current_events(self, match_id: int) -> list[StoredEvent]:
         self._check()
         return list({stored.event.key: stored for stored in self.stored.get(match_id, [])}.values())
 
-    def snapshots(self, match_id: int) -> list[Snapshot]:
+    async def snapshots(self, match_id: int) -> list[Snapshot]:
         self._check()
         return self.kept.get(match_id, [])
 
-    def findings(self, match_id: int) -> list[StoredFinding]:
+    async def findings(self, match_id: int) -> list[StoredFinding]:
         self._check()
         return self.found.get(match_id, [])
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         self.broken = StorageError("closed")
 
     def _check(self) -> None:
@@ -105,19 +113,19 @@ class MemoryHot:
         self.heard = list(beats)
         self.broken: Exception | None = None
 
-    def row(self, match_id: int) -> HotRow | None:
+    async def row(self, match_id: int) -> HotRow | None:
         self._check()
         return self.held.get(match_id)
 
-    def records(self, first: int = 1, last: int = MAX_MATCH_ID) -> Sequence[MonitoringRecord]:
+    async def records(self, first: int = 1, last: int = MAX_MATCH_ID) -> Sequence[MonitoringRecord]:
         self._check()
         return [row.record for match_id, row in sorted(self.held.items()) if first <= match_id <= last]
 
-    def beats(self) -> Sequence[NodeBeat]:
+    async def beats(self) -> Sequence[NodeBeat]:
         self._check()
         return self.heard
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         self.broken = StorageError("closed")
 
     def _check(self) -> None:
@@ -132,25 +140,44 @@ class MemoryRecoveries:
         self.held = list(recoveries)
         self.broken: Exception | None = None
 
-    def recoveries(self, limit: int = 100) -> list[Recovery]:
+    async def recent(self, limit: int = 100) -> list[Recovery]:
         if self.broken is not None:
             raise self.broken
         return self.held[:limit]
 
+    async def aclose(self) -> None:
+        self.broken = StorageError("closed")
 
-def an_outlook(
+
+async def an_outlook(
     reader: MatchReader, hot: HotReader, clock: Clock, recoveries: MemoryRecoveries | None = None
 ) -> Outlook:
     """Return an outlook that has looked once."""
     outlook = Outlook(
         reader=reader,
         hot=hot,
-        recoveries=recoveries or MemoryRecoveries(),
+        audit=recoveries or MemoryRecoveries(),
         clock=clock,
         started=Moment(clock.now(), clock.monotonic() - 300),
     )
-    outlook.look()
+    await outlook.look()
     return outlook
+
+
+def apart(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end in a loop of its own, also where another one is running."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
+
+def audited(data: Path) -> list[Recovery]:
+    """Return the audit of a data directory, the newest first."""
+
+    async def read() -> list[Recovery]:
+        async with aclosing(SqliteAudit(data / "ops.db")) as audit:
+            return await audit.recent()
+
+    return apart(read())
 
 
 def a_match(
@@ -173,6 +200,7 @@ def a_match(
         created_at=NOW - timedelta(hours=2),
         updated_at=None,
         completed_at=None,
+        sport="cricket",
     )
 
 
@@ -192,6 +220,7 @@ def a_record(
         status=status,
         sync=sync,
         last_poll_at=None if polled is None else NOW - timedelta(seconds=polled),
+        sport="cricket",
     )
 
 
@@ -234,7 +263,7 @@ def a_beat(node: str = "node-1", *, ago: float = 1, errors: int = 0) -> NodeBeat
 def a_ball(seq: int, nth: int, *, rev: int = 1, op: Op = Op.INSERT, position: int | None = None) -> StoredEvent:
     """Return the nth delivery of the first over, worth one run."""
     event = Event(
-        key=EventKey(EventKind.DELIVERY, 1, 0, nth),
+        key=EventKey(Kind.DELIVERY, (1, 0, nth)),
         rev=rev,
         op=op,
         content=Delivery(label=Overs(0, nth), runs=Runs(batter=1)),

@@ -1,5 +1,6 @@
 """The papers keep up with the code: what a user can name is documented, and what the papers name exists."""
 
+import asyncio
 import os
 import re
 import shlex
@@ -17,10 +18,10 @@ import longstop
 from longstop import errors
 from longstop.api.auth import TokenVerifier
 from longstop.api.secret import Secret
-from longstop.api.server import build_app
+from longstop.api.server import Stores, build_app
 from longstop.cli.main import app
 from longstop.settings import Leaf, Settings, known_variables, leaves
-from longstop.storage.sqlite.ops import CommandBook, HealthLogReader
+from longstop.storage.sqlite.ops import SqliteCommands, SqliteHealthLog
 from longstop.supervision.exits import Exit
 from longstop.telemetry.events.base import Telemetry
 from longstop_lab.simulator.faults import FaultKind
@@ -90,13 +91,15 @@ def error_names() -> list[str]:
 
 def routes() -> list[str]:
     reader, hot, clock = MemoryReader(), MemoryHot(), ManualClock()
-    outlook = an_outlook(reader, hot, clock)
+    outlook = asyncio.run(an_outlook(reader, hot, clock))
     verifier = TokenVerifier(Secret(bytes(32)))
-    book = CommandBook(ROOT / "no-such-file", clock)
-    log = HealthLogReader(ROOT / "no-such-file")
-    built = build_app(
-        reader=reader, hot=hot, verifier=verifier, clock=clock, outlook=outlook, commands=book, health_log=log
+    stores = Stores(
+        matches=reader,
+        hot=hot,
+        commands=SqliteCommands(ROOT / "no-such-file", clock),
+        health_log=SqliteHealthLog(ROOT / "no-such-file"),
     )
+    built = build_app(stores, verifier=verifier, clock=clock, outlook=outlook)
     found = [route for route in built.routes if isinstance(route, APIRoute)]
     return [f"{method} {route.path}" for route in found for method in sorted(route.methods or ())]
 

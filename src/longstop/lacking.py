@@ -30,16 +30,26 @@ def exhausted_at_start(error: BaseException) -> ResourcesExhausted | None:
     return ResourcesExhausted(what, said=_first_line(text)) if what else None
 
 
+def own_lack(error: Exception) -> ResourcesExhausted | None:
+    """Return our error for what the system raises for a lack of our own; `None` for all else."""
+    what = lack_in(error) if isinstance(error, OSError | MemoryError | RuntimeError) else None
+    if what is None:
+        return None
+    lack = ResourcesExhausted(what)
+    lack.__cause__ = error
+    return lack
+
+
 @contextmanager
 def own_lacks() -> Iterator[None]:
     """Turn what the system raises for a lack of our own into our error; all else passes as it is."""
     try:
         yield
-    except (OSError, MemoryError, RuntimeError) as error:
-        what = lack_in(error)
-        if what is None:
+    except Exception as error:
+        lack = own_lack(error)
+        if lack is None:
             raise
-        raise ResourcesExhausted(what) from error
+        raise lack from error
 
 
 def lack_of_descriptors() -> str | None:

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.live import Live
 
 from longstop.fetching.browser.base import BrowserKind
-from longstop.model.match import Sport
 from longstop_lab.account import accounts, total
 from longstop_lab.report import DemoReport, SportReport
 from longstop_lab.sample import Samples, list_matches, percentile, site_of
@@ -130,7 +129,7 @@ async def _account(stage: Stage, samples: Samples) -> DemoReport:
     )
 
 
-def _of_sport(sport: Sport, verdict: Verdict, ages: Sequence[float]) -> SportReport:
+def _of_sport(sport: str, verdict: Verdict, ages: Sequence[float]) -> SportReport:
     return SportReport(
         sport=sport,
         matches=verdict.matches,

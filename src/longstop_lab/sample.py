@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from longstop.api.shapes import data_path
-from longstop.model.match import IN_PLAY, Sport
+from longstop.model.match import IN_PLAY
 from longstop_lab.client import Client
 from longstop_lab.stage import Stage
 
 #: What is played on the sites that do not show cricket.
-_SPORTS = {"sofascore": Sport.FOOTBALL}
+_SPORTS = {"sofascore": "football"}
 
 
 class Askable(Protocol):
@@ -23,8 +23,8 @@ class Askable(Protocol):
     def sites(self) -> tuple[str, ...]: ...
 
 
-def sport_at(site: str) -> Sport:
-    return _SPORTS.get(site, Sport.CRICKET)
+def sport_at(site: str) -> str:
+    return _SPORTS.get(site, "cricket")
 
 
 def site_of(entry: Mapping[str, Any]) -> str:
@@ -33,7 +33,7 @@ def site_of(entry: Mapping[str, Any]) -> str:
     return site
 
 
-def sport_of(entry: Mapping[str, Any]) -> Sport:
+def sport_of(entry: Mapping[str, Any]) -> str:
     """Return what is played in a match as the API lists it."""
     return sport_at(site_of(entry))
 
@@ -51,7 +51,7 @@ class Samples:
     """Collects measurements; a percentile of nothing is `None`, not zero."""
 
     def __init__(self) -> None:
-        self.ages: defaultdict[Sport, list[float]] = defaultdict(list)
+        self.ages: defaultdict[str, list[float]] = defaultdict(list)
         self.api_seconds: list[float] = []
         self.peak_rss_bytes = 0
 

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import aclosing
 from time import monotonic
 
 from longstop.errors import UsageError
-from longstop.storage.sqlite.ops import StandingReader
+from longstop.storage.sqlite.ops import SqliteStandingOrders
 from longstop_lab.sample import list_matches, was_read_since
 from longstop_lab.stage import Stage
 
@@ -39,20 +40,17 @@ async def wait_until_synced(stage: Stage, *, since: float, within: float = SETTL
                 synced = await _synced(stage, since)
                 # One that has left its site's list before anybody saw it there is not going to be found.
                 wanted = known | await _shown(stage)
-                waiting = wanted - synced - await asyncio.to_thread(left_alone, stage, wanted)
+                waiting = wanted - synced - await left_alone(stage, wanted)
     except TimeoutError as error:
         were = "1 match was" if len(waiting) == 1 else f"{len(waiting)} matches were"
         names = ", ".join(sorted(waiting)[:5])
         raise UsageError(f"{were} not in sync within {within:g} s: {names}") from error
 
 
-def left_alone(stage: Stage, names: Iterable[str]) -> set[str]:
+async def left_alone(stage: Stage, names: Iterable[str]) -> set[str]:
     """Return which of these matches are not read any more, since somebody has ordered so for them or their site."""
-    reader = StandingReader(stage.data / "ops.db")
-    try:
-        orders = reader.standing()
-    finally:
-        reader.close()
+    async with aclosing(SqliteStandingOrders(stage.data / "ops.db")) as reader:
+        orders = await reader.standing()
     subjects = {order.subject for order in orders}
     return {name for name in names if not subjects.isdisjoint((name, name.partition("_")[0]))}
 

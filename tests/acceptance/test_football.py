@@ -8,7 +8,7 @@ import msgspec
 import psutil
 import pytest
 
-from longstop.model.football_payload import FootballEventV1
+from longstop.sports.football.payload import FootballEventV1
 from longstop_lab.account import account
 from longstop_lab.sample import list_matches
 from longstop_lab.settle import wait_until_synced

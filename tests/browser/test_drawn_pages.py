@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -14,24 +14,28 @@ from longstop.fetching.browser.base import Mode
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher
+from longstop.matches.client import PollClient, SourceClient
+from longstop.matches.pipeline import Pipeline
 from longstop.model.match import MatchRef
-from longstop.pipeline.ask import Asker
-from longstop.pipeline.drawn import ONLY_DRAWN
-from longstop.pipeline.football.run import FootballRoad
-from longstop.pipeline.run import Road
+from longstop.model.observation import LIVE, Query
 from longstop.resilience.breaker import source_policy
-from longstop.sources.base import DrawnBoard, DrawnFootballBoard, Source
+from longstop.sources.base import Source
 from longstop.sources.crex.source import CrexSource
 from longstop.sources.sofascore.source import SofascoreSource
+from longstop.sports.base import ONLY_DRAWN
+from longstop.sports.cricket.model import Board, DrawnBoard
+from longstop.sports.cricket.sport import Cricket
+from longstop.sports.football.model import DrawnFootballBoard, FootballBoard
+from longstop.sports.football.sport import Football
 from longstop.storage.error_pages import ErrorPages, ErrorPictures
 from longstop.watching.camera import Camera
 from longstop.watching.gate import SourceGate
-from longstop.watching.ownership import take
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from tests.browser.laboratory import Laboratory, until
 from tests.builders import CREX_CONFIG, NOW
 from tests.football_site import SOFASCORE_CONFIG
+from tests.live import take
 from tests.memory import MemoryStore
 
 #: The world stands still: what is drawn can be compared with what is asked for a moment later.
@@ -39,6 +43,8 @@ OPTIONS = SimulatorOptions(sites="all", matches=20, kinds=("t20", "football"), s
 #: Each look waits for the page's own calls, and for no more than a few seconds when there are none.
 BROWSING = BrowserPolicy(modes=(Mode.NAVIGATE, Mode.PAGE), page_seconds=20, settle_seconds=3)
 DESIGNS = [None, FaultKind.REDESIGNED]
+
+Shown = TypeVar("Shown")
 
 
 @pytest.fixture
@@ -73,14 +79,18 @@ def host_of(simulator: RunningSimulator, name: str) -> str:
     return urlsplit(simulator.base_url if name == "crex" else simulator.sofascore_url).netloc
 
 
-def by_browser(lab: Laboratory, simulator: RunningSimulator, name: str) -> Asker:
+def by_browser(lab: Laboratory, simulator: RunningSimulator, name: str) -> SourceClient:
     fetcher = lab.fetcher(name, browsing=BROWSING, host=host_of(simulator, name))
-    return Asker(source_of(simulator, name), fetcher, is_browsed=True)
+    return SourceClient(source_of(simulator, name), fetcher, is_browsed=True)
 
 
-def by_http(simulator: RunningSimulator, name: str) -> Asker:
+def by_http(simulator: RunningSimulator, name: str) -> SourceClient:
     policy = FetchPolicy(hosts=(host_of(simulator, name),), allow_private_addresses=True)
-    return Asker(source_of(simulator, name), HttpFetcher(policy, SystemClock()))
+    return SourceClient(source_of(simulator, name), HttpFetcher(policy, SystemClock()))
+
+
+async def live(client: SourceClient, key: str, kind: type[Shown]) -> Shown:
+    return await PollClient(client).ask(Query(resource=LIVE, source_id=key), kind)
 
 
 @pytest.mark.req("FR-019")
@@ -90,11 +100,11 @@ async def test_the_crex_page_shows_what_its_state_says(
 ) -> None:
     befall(simulator, design)
     key = match_in_play(simulator, "crex")
-    asker = by_browser(lab, simulator, "crex")
+    client = by_browser(lab, simulator, "crex")
 
-    drawn = await asker.drawn(key, DrawnBoard)
+    drawn = await PollClient(client).drawn(key, DrawnBoard)
 
-    told = await by_http(simulator, "crex").board(key)
+    told = await live(by_http(simulator, "crex"), key, Board)
     assert (drawn.first, drawn.second, drawn.status) == (told.first, told.second, told.status)
     assert any(drawn.selectors.values()) is (design is not None)
 
@@ -106,11 +116,11 @@ async def test_the_sofascore_page_shows_what_its_event_says(
 ) -> None:
     befall(simulator, design)
     key = match_in_play(simulator, "sofascore")
-    asker = by_browser(lab, simulator, "sofascore")
+    client = by_browser(lab, simulator, "sofascore")
 
-    drawn = await asker.drawn(key, DrawnFootballBoard)
+    drawn = await PollClient(client).drawn(key, DrawnFootballBoard)
 
-    told = await by_http(simulator, "sofascore").event(key)
+    told = await live(by_http(simulator, "sofascore"), key, FootballBoard)
     assert (drawn.score, drawn.status, drawn.headline) == (told.score, told.status, told.headline)
     assert (drawn.home.name, drawn.away.name) == (told.home.name, told.away.name)
     assert any(drawn.selectors.values()) is (design is not None)
@@ -123,7 +133,7 @@ async def test_a_page_that_makes_no_calls_draws_nothing_and_is_not_believed(
     befall(simulator, FaultKind.NO_CALLS)
 
     with pytest.raises(LayoutChanged):
-        await by_browser(lab, simulator, name).drawn(match_in_play(simulator, name), kind)
+        await PollClient(by_browser(lab, simulator, name)).drawn(match_in_play(simulator, name), kind)
 
 
 @pytest.mark.req("FR-019")
@@ -131,22 +141,22 @@ async def test_a_football_match_goes_on_by_its_drawn_page_while_its_event_has_an
     lab: Laboratory, simulator: RunningSimulator
 ) -> None:
     key, store = match_in_play(simulator, "sofascore"), MemoryStore()
-    asker = by_browser(lab, simulator, "sofascore")
-    road = FootballRoad(asker=asker, store=store, bus=lab.bus, clock=SystemClock(), scraper_id="node-a")
-    row = await store.register(MatchRef("sofascore", key), "a match", None, NOW)
-    good = await road.run(await take(store, row.match_id, "node-a"))
+    client = by_browser(lab, simulator, "sofascore")
+    pipeline = Pipeline(Football(), client=client, store=store, bus=lab.bus, clock=SystemClock(), scraper_id="node-a")
+    row = await store.register(MatchRef("sofascore", key), "a match", None, NOW, sport="football")
+    good = await pipeline.poll(await take(store, row.match_id, "node-a"))
     events = store.history.get(row.match_id, [])
     befall(simulator, FaultKind.RENAMED, path="/api/v1/event", field="startTimestamp")
 
-    only_drawn = await road.run(good.state)
+    only_drawn = await pipeline.poll(good.state)
 
     assert store.findings[row.match_id] == (ONLY_DRAWN,)
     assert store.history.get(row.match_id, []) == events
-    assert good.state.board is not None
-    assert only_drawn.state.board is not None
+    assert isinstance(good.state.board, FootballBoard)
+    assert isinstance(only_drawn.state.board, FootballBoard)
     assert only_drawn.state.board.score == good.state.board.score
     simulator.faults.clear()
-    assert (await road.run(only_drawn.state)).state.findings == ()
+    assert (await pipeline.poll(only_drawn.state)).state.findings == ()
 
 
 @pytest.mark.req("FR-019")
@@ -154,19 +164,19 @@ async def test_a_cricket_match_goes_on_by_its_drawn_page_while_its_feed_has_anot
     lab: Laboratory, simulator: RunningSimulator
 ) -> None:
     key, store = match_in_play(simulator, "crex"), MemoryStore()
-    asker = by_browser(lab, simulator, "crex")
-    road = Road(asker=asker, store=store, bus=lab.bus, clock=SystemClock(), scraper_id="node-a")
-    row = await store.register(MatchRef("crex", key), "a match", None, NOW)
-    good = await road.run(await take(store, row.match_id, "node-a"))
+    client = by_browser(lab, simulator, "crex")
+    pipeline = Pipeline(Cricket(), client=client, store=store, bus=lab.bus, clock=SystemClock(), scraper_id="node-a")
+    row = await store.register(MatchRef("crex", key), "a match", None, NOW, sport="cricket")
+    good = await pipeline.poll(await take(store, row.match_id, "node-a"))
     events = list(store.history[row.match_id])
     befall(simulator, FaultKind.RENAMED, path="/commentary", field="on")
 
-    only_drawn = await road.run(good.state)
+    only_drawn = await pipeline.poll(good.state)
 
     assert store.findings[row.match_id] == (ONLY_DRAWN,)
     assert store.history[row.match_id] == events
-    assert good.state.board is not None
-    assert only_drawn.state.board is not None
+    assert isinstance(good.state.board, Board)
+    assert isinstance(only_drawn.state.board, Board)
     assert only_drawn.state.board.first == good.state.board.first
     assert only_drawn.state.board.second == good.state.board.second
 
@@ -190,8 +200,10 @@ async def test_a_page_whose_data_cannot_be_read_is_kept_with_its_picture(
         camera=camera,
     )
 
+    client = SourceClient(source_of(simulator, "sofascore"), fetcher, gate)
+
     with pytest.raises(LayoutChanged):
-        await Asker(source_of(simulator, "sofascore"), fetcher, gate).event(match_in_play(simulator, "sofascore"))
+        await live(client, match_in_play(simulator, "sofascore"), FootballBoard)
     await until(lambda: "picture.kept" in lab.heard.names(), 10)
 
     [picture] = (storage / "errors" / "sofascore").iterdir()

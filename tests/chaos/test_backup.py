@@ -5,7 +5,7 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
@@ -17,6 +17,7 @@ from longstop.storage.base import MatchFilter
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from tests.acceptance.harness import assert_nothing_lost
 from tests.chaos.running import Running, in_play, is_alive, until, until_true
+from tests.readers import apart
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -86,14 +87,15 @@ def is_halted(process: Process) -> bool:
 
 def events(folder: Path) -> dict[str, list[StoredEvent]]:
     """Return every version of every match, in the order of storing."""
-    reader = SqliteMatchReader(folder / "matches.db")
-    try:
-        return {
-            str(match.ref): reader.events_after(match.match_id, 0, 1_000_000)
-            for match in reader.matches(MatchFilter(limit=1_000))
-        }
-    finally:
-        reader.close()
+
+    async def read() -> dict[str, list[StoredEvent]]:
+        async with aclosing(SqliteMatchReader(folder / "matches.db")) as reader:
+            return {
+                str(match.ref): await reader.events_after(match.match_id, 0, 1_000_000)
+                for match in await reader.matches(MatchFilter(limit=1_000))
+            }
+
+    return apart(read())
 
 
 @pytest.mark.req("NFR-009")

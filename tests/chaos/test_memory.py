@@ -14,7 +14,7 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import RecoveryReader
+from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.keeper import ChildSpec
@@ -26,6 +26,7 @@ from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.processes import ChildRenewed, MemoryEased, MemoryExceeded, MemoryHigh, ProcessStarted
 from tests.chaos.groups import memory_group_of
 from tests.chaos.running import is_alive, until
+from tests.readers import audited
 
 #: Its first life takes 20 MB a second in a process of its own, as a browser's page would; later ones are modest.
 LEAKING = """
@@ -87,7 +88,7 @@ async def leaking(folder: Path, manners: str, *, stop_within: float = 10.0) -> A
     said, clock = Recorder(), SystemClock()
     bus = Bus([said])
     argv = (sys.executable, "-c", LEAKING, str(folder / "flag"), manners)
-    audit = Recoveries(folder / "ops.db", process="up", clock=clock)
+    audit = Recoveries(SqliteAudit(folder / "ops.db"), process="up", clock=clock)
     supervisor = Supervisor(
         [ChildSpec(name="scraper", argv=argv, env=dict(os.environ))],
         bus=bus,
@@ -107,11 +108,7 @@ async def leaking(folder: Path, manners: str, *, stop_within: float = 10.0) -> A
 
 
 def entries(folder: Path) -> list[tuple[RecoveryKind, RecoveryOutcome, int]]:
-    reader = RecoveryReader(folder / "ops.db")
-    try:
-        return [(each.kind, each.outcome, len(each.pids_before)) for each in reader.recoveries()]
-    finally:
-        reader.close()
+    return [(each.kind, each.outcome, len(each.pids_before)) for each in audited(folder)]
 
 
 @pytest.mark.req("FR-006", "US2.1", "US4.2")

@@ -12,11 +12,11 @@ import pytest
 
 from longstop.app.up import LAST_WORDS_SECONDS
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import RecoveryReader
 from longstop.supervision.exits import Exit
 from tests.acceptance.harness import read_log, told
 from tests.chaos.deserted import deserted
 from tests.chaos.running import until
+from tests.readers import audited
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -49,7 +49,7 @@ import asyncio, os, time
 import longstop.app.up as up
 from longstop.settings import read_settings
 
-def hang(directory, bus):
+async def hang(directory, bus):
     print("the disk hangs", flush=True)
     time.sleep(300)
 
@@ -116,8 +116,6 @@ async def test_a_supervisor_tells_where_its_loop_stands_and_sees_its_last_sweep_
     [stalled] = told(read_log(log), "loop.stalled", process="up")
     assert "block_in_a_named_place" in stalled["stacks"]
     assert ended == Exit.DONE
-    reader = RecoveryReader(tmp_path / "data" / "ops.db")
-    [sweep] = [each for each in reader.recoveries() if each.kind is RecoveryKind.SWEEP]
-    reader.close()
+    [sweep] = [each for each in audited(tmp_path / "data") if each.kind is RecoveryKind.SWEEP]
     assert sweep.outcome is RecoveryOutcome.RECOVERED
     assert sweep.observed == "of 1 that were ended none is left"

@@ -7,9 +7,9 @@ from time import monotonic
 import pytest
 
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import RecoveryReader
 from tests.acceptance.harness import assert_nothing_lost
 from tests.chaos.running import Running, in_play, until, until_true
+from tests.readers import audited
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -18,12 +18,8 @@ OTHERS = {"scraper": "api", "api": "scraper"}
 
 def seen_restarts(running: Running) -> list[Recovery]:
     """Return the restarts in the audit whose outcome was seen."""
-    reader = RecoveryReader(running.stage.data / "ops.db")
-    try:
-        ended = [each for each in reader.recoveries() if each.outcome is not RecoveryOutcome.PENDING]
-        return [each for each in ended if each.subject in OTHERS]
-    finally:
-        reader.close()
+    ended = [each for each in audited(running.stage.data) if each.outcome is not RecoveryOutcome.PENDING]
+    return [each for each in ended if each.subject in OTHERS]
 
 
 @pytest.mark.req("NFR-005", "NFR-009", "MON-9")

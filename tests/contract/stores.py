@@ -1,20 +1,63 @@
 """What the store suites share: builders, and the implementations that go through them."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from longstop.model.cricket import Delivery, Overs, Runs
-from longstop.model.event import Content, Event, EventKey, EventKind, Op
+from msgspec import Struct
+
+from longstop.clock import Clock
+from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.model.snapshot import Provenance, canonical, checksum
-from longstop.storage.base import MatchReader, MatchStore, MatchUpdate, SnapshotDraft
+from longstop.sports.cricket.model import Delivery, Kind, Overs, Runs
+from longstop.storage.base import (
+    AuditStore,
+    CommandStore,
+    ErrorStore,
+    HealthLogStore,
+    HotReader,
+    HotWriter,
+    MatchReader,
+    MatchStore,
+    MatchUpdate,
+    SnapshotDraft,
+)
+from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteErrors, SqliteHealthLog
 
 NOW = datetime(2026, 3, 7, 14, 0, 0, 123_000, tzinfo=UTC)
 REF = MatchRef("crex", "11HD")
+
+
+class MatchBackend(Protocol):
+    """One place for matches, opened as often as a test likes."""
+
+    async def open_store(self) -> MatchStore: ...
+
+    def open_reader(self) -> MatchReader: ...
+
+
+class HotBackend(Protocol):
+    """One hot view. Its writers may wait with writing until they are closed: then nothing depends on timing."""
+
+    def open_writer(self) -> HotWriter: ...
+
+    def open_reader(self) -> HotReader: ...
+
+
+class OpsBackend(Protocol):
+    """One set of operations tables."""
+
+    def open_errors(self, max_rows: int = 1_000) -> ErrorStore: ...
+
+    def open_audit(self) -> AuditStore: ...
+
+    def open_commands(self, clock: Clock, boot: str | None = "this boot") -> CommandStore: ...
+
+    def open_health_log(self, max_rows: int = 1_000) -> HealthLogStore: ...
 
 
 class SqliteFiles:
@@ -29,17 +72,61 @@ class SqliteFiles:
     def open_reader(self) -> MatchReader:
         return SqliteMatchReader(self.path)
 
-    @asynccontextmanager
-    async def store(self) -> AsyncIterator[MatchStore]:
-        store = await self.open_store()
-        try:
-            yield store
-        finally:
-            await store.aclose()
+
+class SqliteFilesReadInline(SqliteFiles):
+    """The same, with reads that run on the caller's loop."""
+
+    def open_reader(self) -> MatchReader:
+        return SqliteMatchReader(self.path, inline_ms=5_000)
 
 
-#: A second implementation joins the suite here.
-BACKENDS: Mapping[str, Callable[[Path], SqliteFiles]] = {"sqlite": SqliteFiles}
+class SqliteHot:
+    """The hot view on SQLite. Its clockwork stands still: only closing writes."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / "hot.db"
+
+    def open_writer(self) -> HotWriter:
+        return SqliteHotWriter(self.path, on_failure=_raise, flush_every_seconds=3600)
+
+    def open_reader(self) -> HotReader:
+        return SqliteHotReader(self.path)
+
+
+class SqliteHotReadInline(SqliteHot):
+    """The same, with reads that run on the caller's loop."""
+
+    def open_reader(self) -> HotReader:
+        return SqliteHotReader(self.path, inline_ms=5_000)
+
+
+class SqliteOps:
+    """The operations tables on SQLite."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / "ops.db"
+
+    def open_errors(self, max_rows: int = 1_000) -> ErrorStore:
+        return SqliteErrors(self.path, max_rows)
+
+    def open_audit(self) -> AuditStore:
+        return SqliteAudit(self.path)
+
+    def open_commands(self, clock: Clock, boot: str | None = "this boot") -> CommandStore:
+        return SqliteCommands(self.path, clock, lambda: boot)
+
+    def open_health_log(self, max_rows: int = 1_000) -> HealthLogStore:
+        return SqliteHealthLog(self.path, max_rows)
+
+
+#: A second implementation joins its suite here.
+MATCHES: Mapping[str, Callable[[Path], MatchBackend]] = {"sqlite": SqliteFiles, "sqlite inline": SqliteFilesReadInline}
+HOT_VIEWS: Mapping[str, Callable[[Path], HotBackend]] = {"sqlite": SqliteHot, "sqlite inline": SqliteHotReadInline}
+OPERATIONS: Mapping[str, Callable[[Path], OpsBackend]] = {"sqlite": SqliteOps}
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def later(seconds: float) -> datetime:
@@ -47,7 +134,7 @@ def later(seconds: float) -> datetime:
 
 
 def delivery_key(over: int, nth: int, innings: int = 1) -> EventKey:
-    return EventKey(EventKind.DELIVERY, innings, over, nth)
+    return EventKey(Kind.DELIVERY, (innings, over, nth))
 
 
 def delivery(batter_runs: int = 0) -> Delivery:
@@ -59,7 +146,7 @@ def event(
     *,
     rev: int = 1,
     op: Op = Op.INSERT,
-    content: Content | None = None,
+    content: Struct | None = None,
     position: int | None = 1,
 ) -> Event:
     return Event(
@@ -94,8 +181,8 @@ def update(match_id: int, *events: Event, epoch: int = 1, **changes: Any) -> Mat
     return MatchUpdate(match_id=match_id, epoch=epoch, events=events, **{**fields, **changes})
 
 
-async def owned_match(store: MatchStore, ref: MatchRef = REF) -> int:
+async def owned_match(store: MatchStore, ref: MatchRef = REF, sport: str = "cricket") -> int:
     """Return the id of a match that node-a has just taken, at epoch 1."""
-    match = await store.register(ref, "Red v Blue", NOW, NOW)
+    match = await store.register(ref, "Red v Blue", NOW, NOW, sport=sport)
     await store.claim(match.match_id, "node-a")
     return match.match_id

@@ -1,10 +1,11 @@
 """All that the golden tests need of Longstop; no other file here imports it."""
 
+import asyncio
 import importlib
 import io
 import pkgutil
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -22,8 +23,7 @@ import longstop
 from longstop.api.auth import Permission, TokenVerifier, issue_token
 from longstop.api.outlook import Outlook
 from longstop.api.secret import Secret
-from longstop.api.server import build_app
-from longstop.app.workshop import ROADS
+from longstop.api.server import Stores, build_app
 from longstop.cli.health import CANNOT_TELL, exit_code
 from longstop.cli.main import app as command_line_app
 from longstop.cli.orders import EXITS
@@ -31,6 +31,9 @@ from longstop.clock import Moment
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.base import BrowserCensus, Usage
+from longstop.matches.client import SourceClient
+from longstop.matches.live_match import LiveMatches
+from longstop.matches.pipeline import Pipeline
 from longstop.model.breaker import BreakerNote
 from longstop.model.command import CommandKind, CommandState, Refusal, Reply, StandingKind
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
@@ -38,23 +41,14 @@ from longstop.model.match import MatchRef, SyncState
 from longstop.model.rates import Rates
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.model.resources import MatchCost, Resources
-from longstop.pipeline.ask import Asker
 from longstop.settings import leaves
 from longstop.sources.registry import load_sources, make_source
-from longstop.storage.base import NodeBeat
+from longstop.sports.registry import sport_named
+from longstop.storage.base import CommandRequest, CommandStore, HealthRow, NodeBeat
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
-from longstop.storage.sqlite.ops import (
-    CommandBook,
-    ErrorWriter,
-    HealthLogReader,
-    HealthLogWriter,
-    HealthRow,
-    Question,
-    RecoveryReader,
-    RecoveryWriter,
-)
+from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog, open_operations
 from longstop.supervision.exits import Exit
 from longstop.supervision.grades import Grade
 from longstop.supervision.verdict import HealthStatus, Verdict
@@ -66,8 +60,7 @@ from longstop.telemetry.exposition import expose
 from longstop.telemetry.log import LogSink
 from longstop.telemetry.metrics import Metrics, Watched
 from longstop.testing import ScriptedFetcher
-from longstop.watching.ownership import take
-from longstop.watching.watcher import Surroundings, Watcher
+from longstop.watching.feed_watch import FeedWatch, WatchContext
 from longstop_lab.simulator.football_play import play_football
 from longstop_lab.simulator.football_script import script_football
 from longstop_lab.simulator.football_world import FootballWorld, PlannedFootball
@@ -145,22 +138,25 @@ async def poll(directory: Path, plan: Plan) -> datetime:
     data = DataDirectory.open(directory)
     store = await SqliteMatchStore.open(data.matches_db)
     try:
-        with closing(SqliteHotWriter(data.hot_db, on_failure=_fail)) as hot:
+        async with aclosing(SqliteHotWriter(data.hot_db, on_failure=_fail)) as hot:
             config = next(each for each in load_sources(SOURCES) if each.domain_id == plan.source)
-            asker = Asker(make_source(config), ScriptedFetcher(match.answer))
-            make_road = ROADS[asker.sport]
-            road = make_road(asker=asker, store=store, bus=Bus(), clock=clock, scraper_id=NODE)
+            source = make_source(config)
+            client = SourceClient(source, ScriptedFetcher(match.answer))
+            sport = sport_named(source.sport)
+            pipeline = Pipeline(sport, client=client, store=store, bus=Bus(), clock=clock, scraper_id=NODE)
             ref = MatchRef(plan.source, match.source_id)
-            row = await store.register(ref, str(ref), None, clock.now(), sport=asker.sport)
-            around = Surroundings(road=road, store=store, hot=hot, bus=Bus(), clock=clock, node=NODE)
-            watcher = Watcher(await take(store, row.match_id, NODE), around)
+            row = await store.register(ref, str(ref), None, clock.now(), sport=source.sport)
+            matches = LiveMatches(store, NODE)
+            live = await matches.take(row.match_id)
+            context = WatchContext(pipeline=pipeline, matches=matches, hot=hot, bus=Bus(), clock=clock)
+            watch = FeedWatch(live, await live.join(ref, pipeline), context)
             for at in _moments(match, plan):
                 match.world.advance_to(at)
                 for nth in range(POLLS_OF_A_MOMENT):
                     clock.moment = START + timedelta(seconds=at + nth)
-                    await watcher.look()
-                    assert watcher.record.last_error is None, watcher.record.last_error
-            assert watcher.record.sync is SyncState.IN_SYNC
+                    await watch.look()
+                    assert watch.record.last_error is None, watch.record.last_error
+            assert watch.record.sync is SyncState.IN_SYNC
     finally:
         await store.aclose()
     return clock.now()
@@ -215,15 +211,17 @@ def operate(directory: Path, now: datetime, ref: str) -> None:
     `ref` is the match with the number 1, as its source calls it.
     """
     data, clock = DataDirectory.open(directory), ManualClock(now)
-    with closing(ErrorWriter(data.ops_db)) as errors:
-        errors.write(dict(_episodes(now, ref)))
-    with closing(RecoveryWriter(data.ops_db)) as recoveries:
-        recoveries.write(_recoveries(now, ref))
-    with closing(HealthLogWriter(data.ops_db)) as health:
-        health.write(_health(now, ref))
-    with closing(CommandBook(data.ops_db, clock)) as book:
-        _command(book)
-    with closing(SqliteHotWriter(data.hot_db, on_failure=_fail)) as hot:
+    asyncio.run(_operate(data, clock, ref))
+
+
+async def _operate(data: DataDirectory, clock: ManualClock, ref: str) -> None:
+    now = clock.now()
+    async with aclosing(open_operations(data.ops_db, clock)) as ops:
+        await ops.errors.write(dict(_episodes(now, ref)))
+        await ops.audit.write(_recoveries(now, ref))
+        await ops.health_log.write(_health(now, ref))
+        await _command(ops.commands)
+    async with aclosing(SqliteHotWriter(data.hot_db, on_failure=_fail)) as hot:
         hot.beat(_beat(now))
 
 
@@ -232,9 +230,9 @@ async def migrate(directory: Path) -> None:
     data = DataDirectory.open(directory)
     store = await SqliteMatchStore.open(data.matches_db)
     await store.aclose()
-    with closing(CommandBook(data.ops_db, ManualClock(START))) as book:
-        book.standing()
-    SqliteHotWriter(data.hot_db, on_failure=_fail).close()
+    async with aclosing(SqliteCommands(data.ops_db, ManualClock(START))) as commands:
+        await commands.standing()
+    await SqliteHotWriter(data.hot_db, on_failure=_fail).aclose()
 
 
 def _fail(error: StorageError) -> None:
@@ -301,16 +299,16 @@ def _health(now: datetime, ref: str) -> list[HealthRow]:
     return [node, match]
 
 
-def _command(book: CommandBook) -> None:
+async def _command(commands: CommandStore) -> None:
     """Ask for a few things and answer all of them: one that waits would expire when it is next seen."""
     done = Reply(state=CommandState.DONE, answer="crex is paused")
     refused = Reply(state=CommandState.REFUSED, answer="no such match", refusal=Refusal.NOT_KNOWN)
     asked = ((CommandKind.PAUSE_SOURCE, "crex", done), (CommandKind.UNWATCH, "crex_9", refused))
     for kind, argument, reply in asked:
-        book.ask(Question(kind=kind, argument=argument, asked_by="cli: operator"))
-        for command in book.take(1):
-            book.answer(command, reply)
-    book.put_order(StandingKind.PAUSED_SOURCE, "crex", "cli: operator")
+        await commands.place(CommandRequest(kind=kind, argument=argument, asked_by="cli: operator"))
+        for command in await commands.take(1):
+            await commands.answer(command, reply)
+    await commands.put_order(StandingKind.PAUSED_SOURCE, "crex", "cli: operator")
 
 
 def _beat(now: datetime) -> NodeBeat:
@@ -378,14 +376,13 @@ def openapi(*, is_whole: bool) -> dict[str, Any]:
 async def client(directory: Path, now: datetime) -> AsyncIterator[httpx.AsyncClient]:
     """Ask the API of a data directory at one moment, without a socket between."""
     clock, data = ManualClock(now), DataDirectory.open(directory)
-    app, outlook, files = _api(data.matches_db, data.hot_db, data.ops_db, clock, True)
-    outlook.look()
+    app, outlook, close = _api(data.matches_db, data.hot_db, data.ops_db, clock, True)
+    await outlook.look()
     both, ttl = [Permission.READ, Permission.ADMIN], timedelta(hours=1)
     token = issue_token(SECRET, subject="golden", permissions=both, ttl=ttl, now=now)
     headers, transport = {"Authorization": f"Bearer {token}"}, httpx.ASGITransport(app=app)
     async with AsyncExitStack() as stack:
-        for file in files:
-            stack.callback(file.close)
+        stack.push_async_callback(close)
         yield await stack.enter_async_context(
             httpx.AsyncClient(transport=transport, base_url="http://api.test", headers=headers)
         )
@@ -393,22 +390,23 @@ async def client(directory: Path, now: datetime) -> AsyncIterator[httpx.AsyncCli
 
 def _api(
     matches: Path, hot_view: Path, ops: Path, clock: ManualClock, is_whole: bool
-) -> tuple[FastAPI, Outlook, tuple[Any, ...]]:
-    reader, hot = SqliteMatchReader(matches), SqliteHotReader(hot_view)
-    recoveries, commands, health_log = RecoveryReader(ops), CommandBook(ops, clock), HealthLogReader(ops)
-    started, config = Moment.of(clock), {"polling_interval_seconds": 2.5}
-    outlook = Outlook(reader=reader, hot=hot, recoveries=recoveries, clock=clock, started=started, config=config)
-    app = build_app(
-        reader=reader,
-        hot=hot,
-        verifier=TokenVerifier(SECRET),
-        clock=clock,
-        outlook=outlook,
-        lag=lambda: 0.01,
+) -> tuple[FastAPI, Outlook, Callable[[], Awaitable[None]]]:
+    audit, commands, health_log = SqliteAudit(ops), SqliteCommands(ops, clock), SqliteHealthLog(ops)
+    stores = Stores(
+        matches=SqliteMatchReader(matches),
+        hot=SqliteHotReader(hot_view),
         commands=commands if is_whole else None,
         health_log=health_log if is_whole else None,
     )
-    return app, outlook, (reader, hot, recoveries, commands, health_log)
+    started, config = Moment.of(clock), {"polling_interval_seconds": 2.5}
+    outlook = Outlook(reader=stores.matches, hot=stores.hot, audit=audit, clock=clock, started=started, config=config)
+    app = build_app(stores, verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook, lag=lambda: 0.01)
+
+    async def close() -> None:
+        await audit.aclose()
+        await stores.aclose()
+
+    return app, outlook, close
 
 
 # --- metrics, log, settings, command line ----------------------------------------------------------------------------

@@ -21,7 +21,7 @@ def open_or_hang(path: Path, patience_ms: int | None = None) -> apsw.Connection:
 
 
 with (
-    patch("longstop.storage.sqlite.files.open_readable", open_or_hang),
-    patch("longstop.storage.sqlite.files.open_writable", hang),
+    patch("longstop.storage.sqlite.connection.open_readable", open_or_hang),
+    patch("longstop.storage.sqlite.connection.open_writable", hang),
 ):
     app(["api", "--data", sys.argv[1], "--port", "0"])

@@ -5,20 +5,23 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from threading import Event, Thread, current_thread
+from threading import Event
 
+import apsw
 import httpx
 import pytest
 from fastapi import FastAPI
 
-from longstop.api.admin import THREADS, AdminRoutes
+from longstop.api.admin import AdminRoutes
 from longstop.api.auth import Permission, TokenVerifier, issue_token
 from longstop.api.guard import guard
 from longstop.api.secret import Secret
 from longstop.clock import SystemClock
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
-from longstop.storage.base import MatchReader, MatchRow
-from longstop.storage.sqlite.ops import MAX_COMMANDS_WAITING, CommandBook, Question
+from longstop.storage.base import MAX_COMMANDS_WAITING, CommandRequest, MatchReader, MatchRow
+from longstop.storage.sqlite.connection import Synchronous, open_writable
+from longstop.storage.sqlite.ops import SqliteCommands
+from longstop.storage.sqlite.schema import Database
 from longstop.telemetry.bus import Bus
 from tests.readers import MemoryReader, a_match
 
@@ -38,14 +41,14 @@ ROUTES = [
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[CommandBook]:
-    opened = CommandBook(tmp_path / "ops.db", SystemClock())
+async def commands(tmp_path: Path) -> AsyncIterator[SqliteCommands]:
+    opened = SqliteCommands(tmp_path / "ops.db", SystemClock())
     yield opened
-    opened.close()
+    await opened.aclose()
 
 
 def client_of(
-    book: CommandBook,
+    commands: SqliteCommands,
     *permissions: Permission,
     reader: MatchReader | None = None,
     wait_seconds: float = 5.0,
@@ -54,7 +57,7 @@ def client_of(
     app, clock = FastAPI(), SystemClock()
     verifier = TokenVerifier(SECRET)
     AdminRoutes(
-        book,
+        commands,
         reader=reader or MemoryReader(a_match()),
         verifier=verifier,
         clock=clock,
@@ -69,21 +72,21 @@ def client_of(
 
 
 @pytest.fixture
-async def client(book: CommandBook) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(book, Permission.READ, Permission.ADMIN) as made:
+async def client(commands: SqliteCommands) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(commands, Permission.READ, Permission.ADMIN) as made:
         yield made
 
 
 @asynccontextmanager
-async def a_scraper(book: CommandBook, reply: Callable[[Command], Reply]) -> AsyncIterator[list[Command]]:
+async def a_scraper(commands: SqliteCommands, reply: Callable[[Command], Reply]) -> AsyncIterator[list[Command]]:
     """Take and answer commands meanwhile; give those that were taken."""
     taken: list[Command] = []
 
     async def work() -> None:
         while True:
-            for command in await asyncio.to_thread(book.take, 8):
+            for command in await commands.take(8):
                 taken.append(command)
-                await asyncio.to_thread(book.answer, command, reply(command))
+                await commands.answer(command, reply(command))
             await asyncio.sleep(0.02)
 
     task = asyncio.create_task(work())
@@ -97,13 +100,13 @@ async def a_scraper(book: CommandBook, reply: Callable[[Command], Reply]) -> Asy
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 @pytest.mark.parametrize(("permissions", "status"), [((), 401), ((Permission.READ,), 403)])
 async def test_nobody_gives_orders_without_the_permission(
-    book: CommandBook, method: str, path: str, permissions: tuple[Permission, ...], status: int
+    commands: SqliteCommands, method: str, path: str, permissions: tuple[Permission, ...], status: int
 ) -> None:
-    async with client_of(book, *permissions) as stranger:
+    async with client_of(commands, *permissions) as stranger:
         answer = await stranger.request(method, path, json={"url": URL})
 
     assert answer.status_code == status
-    assert book.take(8) == []
+    assert await commands.take(8) == []
 
 
 @pytest.mark.parametrize(
@@ -120,9 +123,9 @@ async def test_nobody_gives_orders_without_the_permission(
     ],
 )
 async def test_an_order_reaches_the_scraper_and_its_answer_the_client(
-    client: httpx.AsyncClient, book: CommandBook, method: str, path: str, kind: CommandKind, argument: str
+    client: httpx.AsyncClient, commands: SqliteCommands, method: str, path: str, kind: CommandKind, argument: str
 ) -> None:
-    async with a_scraper(book, lambda _: DONE) as taken:
+    async with a_scraper(commands, lambda _: DONE) as taken:
         answer = await client.request(method, path, json={"url": URL} if kind is CommandKind.WATCH else None)
 
     assert (answer.status_code, answer.json()["answer"], answer.json()["state"]) == (200, "It is done.", "done")
@@ -136,30 +139,30 @@ async def test_an_order_reaches_the_scraper_and_its_answer_the_client(
     [(Refusal.NOT_KNOWN, 404, None), (Refusal.CONFLICT, 409, None), (Refusal.MEMORY, 503, "60")],
 )
 async def test_a_refusal_is_told_by_its_code_and_in_a_sentence(
-    client: httpx.AsyncClient, book: CommandBook, refusal: Refusal, status: int, retry: str | None
+    client: httpx.AsyncClient, commands: SqliteCommands, refusal: Refusal, status: int, retry: str | None
 ) -> None:
     sentence = "Insufficient memory resources: 100 MB are free, 500 MB are needed."
     reply = Reply(state=CommandState.REFUSED, answer=sentence, refusal=refusal)
 
-    async with a_scraper(book, lambda _: reply):
+    async with a_scraper(commands, lambda _: reply):
         answer = await client.post("/admin/watches", json={"url": URL})
 
     assert (answer.status_code, answer.json()["error"]) == (status, sentence)
     assert answer.headers.get("Retry-After") == retry
 
 
-async def test_what_failed_is_no_success(client: httpx.AsyncClient, book: CommandBook) -> None:
-    async with a_scraper(book, lambda _: Reply(state=CommandState.FAILED, answer="It broke.")):
+async def test_what_failed_is_no_success(client: httpx.AsyncClient, commands: SqliteCommands) -> None:
+    async with a_scraper(commands, lambda _: Reply(state=CommandState.FAILED, answer="It broke.")):
         answer = await client.post("/admin/recycle")
 
     assert (answer.status_code, answer.json()["error"]) == (503, "It broke.")
 
 
-async def test_without_an_answer_the_client_is_told_where_it_will_be(book: CommandBook) -> None:
-    async with client_of(book, Permission.ADMIN, wait_seconds=0.3) as client:
+async def test_without_an_answer_the_client_is_told_where_it_will_be(commands: SqliteCommands) -> None:
+    async with client_of(commands, Permission.ADMIN, wait_seconds=0.3) as client:
         pending = await client.post("/admin/recycle")
         before = await client.get(pending.headers["Location"])
-        book.answer(book.take(1)[0], DONE)
+        await commands.answer((await commands.take(1))[0], DONE)
         after = await client.get(pending.headers["Location"])
 
     assert (pending.status_code, pending.headers["Location"]) == (202, "/admin/commands/1")
@@ -184,13 +187,13 @@ async def test_without_an_answer_the_client_is_told_where_it_will_be(book: Comma
     ],
 )
 async def test_what_makes_no_sense_is_refused_and_never_written_down(
-    client: httpx.AsyncClient, book: CommandBook, method: str, path: str, body: bytes, status: int
+    client: httpx.AsyncClient, commands: SqliteCommands, method: str, path: str, body: bytes, status: int
 ) -> None:
     answer = await client.request(method, path, content=body)
 
     assert answer.status_code == status
     assert "error" in answer.json()
-    assert book.take(8) == []
+    assert await commands.take(8) == []
 
 
 async def test_a_body_of_no_announced_size_is_not_read_to_its_end(client: httpx.AsyncClient) -> None:
@@ -207,9 +210,9 @@ async def test_a_body_of_no_announced_size_is_not_read_to_its_end(client: httpx.
     assert answer.status_code == 413
 
 
-async def test_too_many_orders_are_turned_away(client: httpx.AsyncClient, book: CommandBook) -> None:
+async def test_too_many_orders_are_turned_away(client: httpx.AsyncClient, commands: SqliteCommands) -> None:
     for _ in range(MAX_COMMANDS_WAITING):
-        book.ask(Question(kind=CommandKind.RECYCLE, asked_by="tester"))
+        await commands.place(CommandRequest(kind=CommandKind.RECYCLE, asked_by="tester"))
 
     answer = await client.post("/admin/recycle")
 
@@ -217,15 +220,19 @@ async def test_too_many_orders_are_turned_away(client: httpx.AsyncClient, book: 
     assert answer.headers["Retry-After"] == "5"
 
 
+def spoil(path: Path) -> None:
+    path.write_bytes(b"this is no database" * 1_000)
+
+
 async def test_a_file_that_cannot_be_used_is_told(tmp_path: Path) -> None:
-    (tmp_path / "ops.db").write_bytes(b"this is no database" * 1_000)
-    broken = CommandBook(tmp_path / "ops.db", SystemClock())
+    spoil(tmp_path / "ops.db")
+    broken = SqliteCommands(tmp_path / "ops.db", SystemClock())
 
     async with client_of(broken, Permission.ADMIN) as client:
         answer = await client.post("/admin/recycle")
 
     assert answer.status_code == 503
-    broken.close()
+    await broken.aclose()
 
 
 class HangingReader(MemoryReader):
@@ -233,38 +240,40 @@ class HangingReader(MemoryReader):
 
     def __init__(self) -> None:
         super().__init__(a_match())
-        self.is_asked, self.is_mended = Event(), Event()
+        self.is_asked, self.is_mended = asyncio.Event(), asyncio.Event()
 
-    def match(self, match_id: int) -> MatchRow | None:
+    async def match(self, match_id: int) -> MatchRow | None:
+        self.is_asked.set()
+        await self.is_mended.wait()
+        return await super().match(match_id)
+
+
+class HangingFile:
+    """Lets nobody open it until it is mended."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_asked, self.is_mended = Event(), Event()
+        monkeypatch.setattr("longstop.storage.sqlite.connection.open_writable", self._open)
+
+    def _open(self, path: Path, database: Database, synchronous: Synchronous) -> apsw.Connection:
         self.is_asked.set()
         assert self.is_mended.wait(60)
-        return super().match(match_id)
+        return open_writable(path, database, synchronous)
 
 
-class HangingBook(CommandBook):
-    """A file that lets nobody write or read until it is mended."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, SystemClock())
-        self.is_mended = Event()
-        self.begun = list[Thread]()
-
-    def ask(self, question: Question) -> Command:
-        self.begun.append(current_thread())
-        assert self.is_mended.wait(60)
-        return super().ask(question)
-
-    def command(self, command_id: int) -> Command | None:
-        assert self.is_mended.wait(60)
-        return super().command(command_id)
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[HangingFile]:
+    file = HangingFile(monkeypatch)
+    yield file
+    file.is_mended.set()
 
 
 @pytest.mark.req("NFR-006")
-async def test_a_store_that_hangs_holds_up_nobody_but_who_names_a_match(book: CommandBook) -> None:
+async def test_a_store_that_hangs_holds_up_nobody_but_who_names_a_match(commands: SqliteCommands) -> None:
     reader = HangingReader()
-    async with client_of(book, Permission.ADMIN, reader=reader, wait_seconds=0.1, patience_seconds=3.0) as client:
+    async with client_of(commands, Permission.ADMIN, reader=reader, wait_seconds=0.1, patience_seconds=3.0) as client:
         stuck = asyncio.create_task(client.post("/admin/matches/1/pause"))
-        assert await asyncio.to_thread(reader.is_asked.wait, 30)
+        await reader.is_asked.wait()
 
         other = await client.post("/admin/recycle")
         answer = await stuck
@@ -273,36 +282,34 @@ async def test_a_store_that_hangs_holds_up_nobody_but_who_names_a_match(book: Co
     assert other.status_code == 202
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
     assert answer.json()["error"] == "The store cannot be read at the moment."
-    assert [each.kind for each in book.take(8)] == [CommandKind.RECYCLE]
+    assert [each.kind for each in await commands.take(8)] == [CommandKind.RECYCLE]
 
 
 @pytest.mark.req("NFR-006")
-async def test_a_list_of_commands_that_hangs_is_said_however_many_ask(tmp_path: Path) -> None:
-    book = HangingBook(tmp_path / "ops.db")
-    async with client_of(book, Permission.ADMIN, patience_seconds=0.2) as client:
+async def test_a_list_of_commands_that_hangs_is_said_however_many_ask(
+    commands: SqliteCommands, hanging: HangingFile
+) -> None:
+    async with client_of(commands, Permission.ADMIN, patience_seconds=0.2) as client:
         orders = await asyncio.gather(*(client.post("/admin/recycle") for _ in range(4)))
         lookup = await client.get("/admin/commands/1")
-    book.is_mended.set()
 
+    assert hanging.is_asked.is_set()
     assert {answer.status_code for answer in (*orders, lookup)} == {503}
     assert {answer.headers["Retry-After"] for answer in (*orders, lookup)} == {"5"}
     assert orders[0].json()["error"] == (
         "The order was not written down in time, but may still be carried out: look how things are, and ask again."
     )
     assert lookup.json()["error"] == "The list of commands cannot be read at the moment."
-    book.close()
 
 
-async def test_an_order_that_nobody_could_write_down_in_time_is_never_carried_out(tmp_path: Path) -> None:
-    book = HangingBook(tmp_path / "ops.db")
-    async with client_of(book, Permission.ADMIN, wait_seconds=0.1, patience_seconds=0.2) as client:
-        while len(book.begun) < THREADS:  # where threads start slowly, an order can be too late for one
+async def test_an_order_that_nobody_could_write_down_in_time_is_never_carried_out(
+    commands: SqliteCommands, hanging: HangingFile
+) -> None:
+    async with client_of(commands, Permission.ADMIN, wait_seconds=0.1, patience_seconds=0.2) as client:
+        while not hanging.is_asked.is_set():  # where threads start slowly, an order can be too late for one
             await client.post("/admin/recycle")
 
         await client.post("/admin/sources/crex/pause")
-    book.is_mended.set()
-    for clerk in book.begun:
-        await asyncio.to_thread(clerk.join, 60)
+    hanging.is_mended.set()
 
-    assert [each.kind for each in book.take(8)] == [CommandKind.RECYCLE] * THREADS
-    book.close()
+    assert [each.kind for each in await commands.take(8)] == [CommandKind.RECYCLE]

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from longstop.api.auth import Permission, TokenVerifier, issue_token
 from longstop.api.secret import Secret
-from longstop.api.server import build_app, run_server
+from longstop.api.server import Stores, build_app, run_server
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.snapshot import canonical
@@ -24,14 +24,14 @@ MATCHES = 200
 SECRET = Secret(b"s" * 32)
 
 
-def an_app() -> FastAPI:
+async def an_app() -> FastAPI:
     """Return an app over two hundred matches of a realistic size."""
     payload = canonical({"matchId": 1, "balls": [{"over": over, "text": "x" * 30} for over in range(100)]})
     rows = [a_hot_row(a_record(number), payload) for number in range(1, MATCHES + 1)]
     reader = MemoryReader(*(a_match(number) for number in range(1, MATCHES + 1)))
     hot, clock = MemoryHot(*rows, beats=[a_beat()]), SystemClock()
-    outlook = an_outlook(reader, hot, clock)
-    return build_app(reader=reader, hot=hot, verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook)
+    outlook = await an_outlook(reader, hot, clock)
+    return build_app(Stores(matches=reader, hot=hot), verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook)
 
 
 @asynccontextmanager
@@ -47,7 +47,7 @@ async def serving(app: FastAPI) -> AsyncIterator[int]:
 
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
-    async with serving(an_app()) as number:
+    async with serving(await an_app()) as number:
         yield number
 
 
@@ -139,7 +139,7 @@ async def test_a_taken_port_is_one_sentence() -> None:
         number = taken.getsockname()[1]
 
         with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1 port {number}") as refused:
-            await run_server(an_app(), "127.0.0.1", number, on_ready=lambda _port: None)
+            await run_server(await an_app(), "127.0.0.1", number, on_ready=lambda _port: None)
 
     assert f"pid {os.getpid()}; end that process, or choose another" in str(refused.value)
     assert "LONGSTOP_API_PORT" in str(refused.value)
@@ -148,11 +148,11 @@ async def test_a_taken_port_is_one_sentence() -> None:
 @pytest.mark.parametrize(("host", "number"), [("127.0.0.1", 70_000), ("203.0.113.1", 0)])
 async def test_an_impossible_address_is_one_sentence(host: str, number: int) -> None:
     with pytest.raises(UsageError, match="cannot listen on"):
-        await run_server(an_app(), host, number, on_ready=lambda _port: None)
+        await run_server(await an_app(), host, number, on_ready=lambda _port: None)
 
 
 async def test_it_stops_in_time_although_a_client_hangs_on() -> None:
-    async with serving(an_app()) as number:
+    async with serving(await an_app()) as number:
         reader, writer = await asyncio.open_connection("127.0.0.1", number)
         writer.write(b"GET /live HTTP/1.1\r\nHost: x\r\n\r\nGET /live HTTP/1.1\r\nHos")
         await asyncio.wait_for(reader.readuntil(b"}"), 20)
@@ -165,7 +165,7 @@ async def test_it_stops_in_time_although_a_client_hangs_on() -> None:
 
 
 async def test_a_running_answer_is_finished_before_it_stops() -> None:
-    app, asked = an_app(), asyncio.Event()
+    app, asked = await an_app(), asyncio.Event()
 
     @app.get("/slow")
     async def slow() -> dict[str, bool]:

@@ -14,7 +14,7 @@ import pytest
 from longstop.app.api import make_token
 from longstop.clock import SystemClock
 from longstop.settings import load_settings
-from longstop.storage.sqlite.ops import CommandBook
+from longstop.storage.sqlite.ops import SqliteCommands
 from longstop.supervision.exits import Exit
 
 _ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ async def _address(child: Process) -> str:
 
 @pytest.mark.req("NFR-006", "FR-005")
 async def test_a_process_whose_threads_all_hang_answers_and_ends_when_it_is_asked_to(tmp_path: Path) -> None:
-    CommandBook(tmp_path / "ops.db", SystemClock()).standing()
+    await SqliteCommands(tmp_path / "ops.db", SystemClock()).standing()
     token = make_token(load_settings({"LONGSTOP_DATA": str(tmp_path)}, {}), "tester", is_admin=True)
     headers = {"Authorization": f"Bearer {token}"}
 

@@ -3,27 +3,25 @@
 import asyncio
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from longstop.clock import SystemClock
 from longstop.errors import IllegalTransition
 from longstop.fetching.browser.events import OrphanKilled
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import RECOVERIES_KEPT, RECOVERIES_KEPT_OF_THE_SAME, RecoveryReader, RecoveryWriter
+from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.actions import SWEEP_SECONDS
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.auditing import Auditing
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from tests.memory import MemorySink
-from tests.readers import NOW, ManualClock
+from tests.readers import ManualClock, audited
 
 CLOCK = SystemClock()
 
@@ -32,11 +30,12 @@ import asyncio, sys
 from pathlib import Path
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
+from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries
 from longstop.telemetry.bus import Bus
 
 async def main():
-    audit = Recoveries(Path(sys.argv[1]), process=sys.argv[2], clock=SystemClock())
+    audit = Recoveries(SqliteAudit(Path(sys.argv[1])), process=sys.argv[2], clock=SystemClock())
     async with audit.writing(Bus()):
         for number in range(10):
             ticket = audit.begin(RecoveryKind.RESTART, trigger="t", subject=f"{sys.argv[2]} {number}")
@@ -53,11 +52,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def stored(path: Path) -> list[Recovery]:
-    reader = RecoveryReader(path)
-    try:
-        return reader.recoveries()
-    finally:
-        reader.close()
+    return audited(path.parent)
 
 
 def occupy(path: Path) -> None:
@@ -76,7 +71,7 @@ async def eventually(condition: Callable[[], bool]) -> None:
 
 
 def an_audit(path: Path, process: str = "scraper") -> Recoveries:
-    return Recoveries(path, process=process, clock=CLOCK)
+    return Recoveries(SqliteAudit(path), process=process, clock=CLOCK)
 
 
 @pytest.mark.req("MON-9")
@@ -144,7 +139,7 @@ async def test_a_life_that_ended_before_it_saw_an_outcome_is_closed_by_the_next(
             raise ConnectionError("no orderly end")
     clock_set_back = ManualClock(CLOCK.now() - timedelta(hours=1))
 
-    async with (second := Recoveries(path, process="scraper", clock=clock_set_back)).writing(Bus()):
+    async with (second := Recoveries(SqliteAudit(path), process="scraper", clock=clock_set_back)).writing(Bus()):
         second.begin(RecoveryKind.RECYCLE, trigger="t", subject="new")
         await eventually(lambda: len(stored(path)) == 3)
         outcomes = {entry.subject: entry.outcome for entry in stored(path)}
@@ -166,101 +161,6 @@ async def test_a_disk_that_fails_holds_nobody_up_and_loses_nothing(path: Path) -
         audit.end(ticket, RecoveryOutcome.RECOVERED, observed="o")
 
     assert [entry.outcome for entry in stored(path)] == [RecoveryOutcome.RECOVERED]
-
-
-@pytest.mark.req("MON-9")
-def test_the_last_hundred_are_kept(path: Path) -> None:
-    writer = RecoveryWriter(path)
-    for number in range(RECOVERIES_KEPT + 5):
-        recovery = Recovery(
-            id=f"{number:03}",
-            kind=RecoveryKind.SWEEP,
-            trigger="t",
-            subject=f"s{number}",
-            process="scraper",
-            began_at=NOW + timedelta(seconds=number),
-        )
-        writer.write([recovery])
-    writer.close()
-
-    assert [entry.id for entry in stored(path)] == [
-        f"{number:03}" for number in reversed(range(5, RECOVERIES_KEPT + 5))
-    ]
-
-
-def ended(number: int, kind: RecoveryKind, subject: str) -> Recovery:
-    return Recovery(
-        id=f"{kind} {number:03}",
-        kind=kind,
-        trigger="t",
-        subject=subject,
-        process="scraper",
-        began_at=NOW + timedelta(seconds=number),
-        outcome=RecoveryOutcome.RECOVERED,
-        observed="o",
-    )
-
-
-def write_each(path: Path, recoveries: Iterable[Recovery]) -> None:
-    writer = RecoveryWriter(path)
-    for recovery in recoveries:
-        writer.write([recovery])
-    writer.close()
-
-
-@pytest.mark.req("MON-9")
-def test_a_storm_of_the_same_is_counted_and_pushes_nothing_out(path: Path) -> None:
-    rare = ended(0, RecoveryKind.SOFT_RESTART, "scraper")
-    storm = (ended(number, RecoveryKind.BROWSER_RECYCLE, "crex") for number in range(1, 300))
-
-    write_each(path, [rare, *storm])
-
-    entries = stored(path)
-    assert [entry.count for entry in entries] == [1] * (RECOVERIES_KEPT_OF_THE_SAME - 1) + [
-        299 - RECOVERIES_KEPT_OF_THE_SAME + 1,
-        1,
-    ]
-    assert entries[0].id == "browser_recycle 299"
-    assert entries[-1] == rare
-
-
-@pytest.mark.req("MON-9")
-def test_a_storm_of_one_kind_over_many_subjects_leaves_the_other_kinds_their_place(path: Path) -> None:
-    rare = [ended(number, kind, f"{kind} {number}") for kind in RecoveryKind for number in range(12)]
-    storm = (ended(number, RecoveryKind.WATCH_RESTART, f"crex_{number}") for number in range(100, 400))
-
-    write_each(path, [*rare, *storm])
-
-    entries = stored(path)
-    kept = Counter(entry.kind for entry in entries)
-    assert len(entries) == RECOVERIES_KEPT
-    assert {kind: kept[kind] for kind in RecoveryKind if kind is not RecoveryKind.WATCH_RESTART} == {
-        kind: 12 for kind in RecoveryKind if kind is not RecoveryKind.WATCH_RESTART
-    }
-
-
-@pytest.mark.req("MON-9")
-@pytest.mark.parametrize("subjects", [1, RECOVERIES_KEPT], ids=["of the same", "of all"])
-def test_the_newest_is_what_was_written_last_wherever_the_clock_was_set(path: Path, subjects: int) -> None:
-    before = [ended(number, RecoveryKind.RESTART, f"s{number % subjects}") for number in range(2 * RECOVERIES_KEPT)]
-    set_back = ended(-3600, RecoveryKind.RESTART, "s0")
-
-    write_each(path, [*before, set_back, replace(set_back, observed="seen later")])
-
-    newest, second, *_ = stored(path)
-    assert newest == replace(set_back, observed="seen later")
-    assert second == before[-1]
-
-
-def test_what_is_begun_stays_until_its_outcome_is_seen(path: Path) -> None:
-    begun = replace(
-        ended(0, RecoveryKind.WATCH_RESTART, "crex_1"), outcome=RecoveryOutcome.PENDING, observed=None, id="begun"
-    )
-    storm = (ended(number, RecoveryKind.WATCH_RESTART, "crex_1") for number in range(1, 30))
-
-    write_each(path, [begun, *storm])
-
-    assert stored(path)[-1] == begun
 
 
 async def test_what_the_parts_of_a_process_do_is_written_by_whoever_hears_it(path: Path) -> None:

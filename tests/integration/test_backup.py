@@ -6,7 +6,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -20,9 +20,9 @@ from longstop.storage.backup import back_up
 from longstop.storage.directory import DataDirectory
 from longstop.storage.restore import GENERATION_STEP, restore
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
-from longstop.storage.sqlite.ops import CommandBook
+from longstop.storage.sqlite.ops import SqliteCommands
 from tests.contract.stores import NOW, REF, delivery, delivery_key, draft, event, update
-from tests.readers import ManualClock
+from tests.readers import ManualClock, apart
 
 CLOCK = ManualClock()
 ROOT = Path(__file__).parents[2]
@@ -32,9 +32,9 @@ def a_node(path: Path, balls: int = 3) -> DataDirectory:
     """Return a data directory with a match, an order and a secret in it."""
     directory = DataDirectory.open(path)
     asyncio.run(_write(directory.matches_db, balls))
-    book = CommandBook(directory.ops_db, CLOCK)
-    book.put_order(StandingKind.PAUSED_SOURCE, "crex", "tester")
-    book.close()
+    commands = SqliteCommands(directory.ops_db, CLOCK)
+    apart(commands.put_order(StandingKind.PAUSED_SOURCE, "crex", "tester"))
+    apart(commands.aclose())
     secret = path / "token-secret"
     secret.write_text("ab" * 32)
     secret.chmod(0o600)
@@ -43,7 +43,7 @@ def a_node(path: Path, balls: int = 3) -> DataDirectory:
 
 async def _write(path: Path, balls: int) -> None:
     store = await SqliteMatchStore.open(path)
-    match = await store.register(REF, "Red v Blue", NOW, NOW)
+    match = await store.register(REF, "Red v Blue", NOW, NOW, sport="cricket")
     claimed = await store.claim(match.match_id, "node-a")
     for number in range(claimed.seq + 1, claimed.seq + balls + 1):
         await store.save_update(update(match.match_id, ball(number), epoch=claimed.epoch, snapshot=draft(score=number)))
@@ -55,11 +55,11 @@ def ball(number: int) -> Event:
 
 
 def events(path: Path) -> list[tuple[str, int]]:
-    reader = SqliteMatchReader(path / "matches.db")
-    try:
-        return [(str(stored.event.key), stored.seq) for stored in reader.events_after(1, 0, 100_000)]
-    finally:
-        reader.close()
+    async def read() -> list[tuple[str, int]]:
+        async with aclosing(SqliteMatchReader(path / "matches.db")) as reader:
+            return [(str(stored.event.key), stored.seq) for stored in await reader.events_after(1, 0, 100_000)]
+
+    return apart(read())
 
 
 @contextmanager
@@ -181,18 +181,18 @@ def test_whoever_holds_a_file_over_a_restore_goes_on_with_the_new_one(tmp_path: 
     """An API that runs alone has no lock that a restore could see."""
     node = a_node(tmp_path / "data")
     back_up(node, tmp_path / "backup", CLOCK)
-    api, scraper = (CommandBook(node.ops_db, CLOCK) for _ in range(2))
-    api.put_order(StandingKind.PAUSED_SOURCE, "sofascore", "after the backup")
+    api, scraper = (SqliteCommands(node.ops_db, CLOCK) for _ in range(2))
+    apart(api.put_order(StandingKind.PAUSED_SOURCE, "sofascore", "after the backup"))
 
     restore(tmp_path / "backup", tmp_path / "data", CLOCK, force=True)
-    scraper.put_order(StandingKind.UNWATCHED, "crex_1", "scraper")
-    api.put_order(StandingKind.UNWATCHED, "crex_2", "api")
-    subjects = [[each.subject for each in book.standing()] for book in (api, scraper)]
-    api.close()
+    apart(scraper.put_order(StandingKind.UNWATCHED, "crex_1", "scraper"))
+    apart(api.put_order(StandingKind.UNWATCHED, "crex_2", "api"))
+    subjects = [[each.subject for each in apart(commands.standing())] for commands in (api, scraper)]
+    apart(api.aclose())
     restored = apsw.Connection(str(node.ops_db))
     verdict = restored.pragma("integrity_check")
     restored.close()
-    scraper.close()
+    apart(scraper.aclose())
 
     assert subjects == [["crex", "crex_1", "crex_2"]] * 2
     assert verdict == "ok"
@@ -254,9 +254,9 @@ def test_what_was_backed_up_comes_back(tmp_path: Path) -> None:
     # Two directories are two nodes: what one starts and ends must never be taken for the other's.
     assert DataDirectory.open(tmp_path / "new").node_id != node.node_id
     assert (tmp_path / "new" / "token-secret").read_text() == "ab" * 32
-    book = CommandBook(tmp_path / "new" / "ops.db", CLOCK)
-    assert [each.subject for each in book.standing()] == ["crex"]
-    book.close()
+    commands = SqliteCommands(tmp_path / "new" / "ops.db", CLOCK)
+    assert [each.subject for each in apart(commands.standing())] == ["crex"]
+    apart(commands.aclose())
 
 
 async def test_a_writer_from_before_the_restore_can_write_no_more(tmp_path: Path) -> None:

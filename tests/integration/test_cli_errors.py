@@ -1,5 +1,6 @@
 """`longstop errors`: what went wrong, for people and for programs, while a scraper runs or not."""
 
+import asyncio
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ from longstop.cli.main import app
 from longstop.errors import UsageError
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.ops import ErrorWriter
+from longstop.storage.sqlite.ops import SqliteErrors
 from tests.readers import NOW
 
 
@@ -59,22 +60,22 @@ def over(number: int) -> dict[Episode, EpisodeChange]:
 
 
 @pytest.fixture
-def writer(data: Path) -> ErrorWriter:
+def writer(data: Path) -> SqliteErrors:
     """The scraper's side, which stays open: three errors, of which the first is resolved."""
-    writer = ErrorWriter(data / "ops.db")
-    writer.write(met(1) | met(2) | met(3))
-    writer.write(over(1))
+    writer = SqliteErrors(data / "ops.db")
+    asyncio.run(writer.write(met(1) | met(2) | met(3)))
+    asyncio.run(writer.write(over(1)))
     return writer
 
 
-def test_the_table_shows_the_newest_first_with_their_state(data: Path, writer: ErrorWriter) -> None:
+def test_the_table_shows_the_newest_first_with_their_state(data: Path, writer: SqliteErrors) -> None:
     text = run(data)
 
     assert text.index("crex_A3") < text.index("crex_A2") < text.index("crex_A1")
     assert text.count("FetchTimeout: late") == 3
     assert text.count("open") == 2
     assert "restart" in text
-    writer.close()
+    asyncio.run(writer.aclose())
 
 
 @pytest.mark.parametrize(
@@ -88,12 +89,12 @@ def test_the_table_shows_the_newest_first_with_their_state(data: Path, writer: E
         (["--match", "crex_A1", "--open"], []),
     ],
 )
-def test_the_options_choose(data: Path, writer: ErrorWriter, arguments: list[str], ids: list[int]) -> None:
+def test_the_options_choose(data: Path, writer: SqliteErrors, arguments: list[str], ids: list[int]) -> None:
     assert [entry["id"] for entry in listed(data, *arguments)] == ids
-    writer.close()
+    asyncio.run(writer.aclose())
 
 
-def test_programs_get_every_column(data: Path, writer: ErrorWriter) -> None:
+def test_programs_get_every_column(data: Path, writer: SqliteErrors) -> None:
     entry = listed(data, "--match", "1")[0]
 
     assert entry == {
@@ -118,31 +119,31 @@ def test_programs_get_every_column(data: Path, writer: ErrorWriter) -> None:
         "resolution_time": "2026-11-15T12:00:00.000Z",
         "resolution_method": "restart",
     }
-    writer.close()
+    asyncio.run(writer.aclose())
 
 
-def test_an_error_is_marked_as_dealt_with_while_the_scraper_runs(data: Path, writer: ErrorWriter) -> None:
+def test_an_error_is_marked_as_dealt_with_while_the_scraper_runs(data: Path, writer: SqliteErrors) -> None:
     said = run(data, "--resolve", "2")
 
     assert said == "Error 2 is resolved.\n"
     assert listed(data, "--match", "2")[0]["resolution_method"] == "manual"
-    writer.write(met(2))  # the scraper's file is as good as before
+    asyncio.run(writer.write(met(2)))  # the scraper's file is as good as before
     assert [entry["resolved"] for entry in listed(data, "--match", "2")] == [False, True]
-    writer.close()
+    asyncio.run(writer.aclose())
 
 
 @pytest.mark.parametrize("error_id", ["1", "99"])
-def test_what_is_not_open_cannot_be_marked(data: Path, writer: ErrorWriter, error_id: str) -> None:
-    writer.close()
+def test_what_is_not_open_cannot_be_marked(data: Path, writer: SqliteErrors, error_id: str) -> None:
+    asyncio.run(writer.aclose())
 
     with pytest.raises(UsageError, match=f"there is no open error {error_id}"):
         run(data, "--resolve", error_id)
 
 
 def test_a_sites_words_move_no_cursor_and_are_no_markup(data: Path) -> None:
-    writer = ErrorWriter(data / "ops.db")
-    writer.write(met(1, "[bold]\x1b[2J\r\nforged"))
-    writer.close()
+    writer = SqliteErrors(data / "ops.db")
+    asyncio.run(writer.write(met(1, "[bold]\x1b[2J\r\nforged")))
+    asyncio.run(writer.aclose())
 
     text = run(data)
 

@@ -1,5 +1,6 @@
 """The verbs of those who run it, on a real data directory: orders, health, top, backup and restore."""
 
+import asyncio
 import fcntl
 import json
 import os
@@ -13,7 +14,7 @@ import termios
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, aclosing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,13 +28,13 @@ from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
 from longstop.model.match import MonitoringRecord
-from longstop.storage.base import NodeBeat
+from longstop.storage.base import HealthRow, NodeBeat
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.hot import SqliteHotWriter
-from longstop.storage.sqlite.ops import CommandBook, HealthLogWriter, HealthRow
+from longstop.storage.sqlite.ops import SqliteCommands, SqliteHealthLog
 from tests.contract.stores import REF
 from tests.integration.test_backup import a_node
-from tests.readers import a_hot_row, a_record
+from tests.readers import a_hot_row, a_record, apart
 
 DONE = Reply(state=CommandState.DONE, answer="It is done.")
 
@@ -57,15 +58,15 @@ def a_scraper(node: DataDirectory, reply: Reply = DONE) -> Iterator[list[Command
     taken: list[Command] = []
     ending = threading.Event()
 
-    def work() -> None:
-        book = CommandBook(node.ops_db, SystemClock())
-        while not ending.wait(0.02):
-            for command in book.take(8):
-                taken.append(command)
-                book.answer(command, reply)
-        book.close()
+    async def work() -> None:
+        async with aclosing(SqliteCommands(node.ops_db, SystemClock())) as commands:
+            while not ending.is_set():
+                for command in await commands.take(8):
+                    taken.append(command)
+                    await commands.answer(command, reply)
+                await asyncio.sleep(0.02)
 
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=lambda: asyncio.run(work()))
     thread.start()
     try:
         with node.lock():
@@ -85,7 +86,7 @@ def beat(node: DataDirectory, *, age_seconds: float = 0.0) -> None:
         )
     )
     hot.put(a_hot_row(_polled(age_seconds)))
-    hot.close()
+    apart(hot.aclose())
 
 
 def _polled(age_seconds: float) -> MonitoringRecord:
@@ -138,7 +139,7 @@ def test_an_order_where_nobody_lives_is_refused_at_once_and_not_written_down(nod
     assert done.exit_code == 3
     assert done.stderr == f"Nobody is heard: no scraper runs on {node.path}. Start one and ask again.\n"
     assert time.monotonic() - began < 10
-    assert not CommandBook(node.ops_db, SystemClock()).take(8)
+    assert not apart(SqliteCommands(node.ops_db, SystemClock()).take(8))
 
 
 @pytest.mark.parametrize("sign", ["a supervisor's lock", "a beat from a container"])
@@ -287,11 +288,11 @@ def test_a_token_for_those_who_give_orders_says_so(node: DataDirectory) -> None:
 
 def test_health_tells_how_it_went_for_people_and_for_programs(node: DataDirectory) -> None:
     now = SystemClock().now()
-    writer = HealthLogWriter(node.ops_db)
+    log = SqliteHealthLog(node.ops_db)
     of_node = HealthRow(scraper_id="node-1", timestamp=now, health_status="healthy", error_count=0, memory_mb=64.5)
     of_match = replace(of_node, timestamp=now - timedelta(minutes=90), match_id=7, ref="crex_[b]M7", memory_mb=None)
-    writer.write([of_node, of_match])
-    writer.close()
+    apart(log.write([of_node, of_match]))
+    apart(log.aclose())
 
     table, newest = run(node.path, "health", "--history"), run(node.path, "health", "--history", "--json")
     match = run(node.path, "health", "--match", "crex_[b]M7", "--hours", "2")

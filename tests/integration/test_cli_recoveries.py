@@ -1,5 +1,6 @@
 """`longstop recoveries`: what was done without a person, for people and for programs."""
 
+import asyncio
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 from longstop.cli.main import app
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.ops import RecoveryWriter
+from longstop.storage.sqlite.ops import SqliteAudit
 from tests.readers import NOW
 
 
@@ -31,7 +32,7 @@ def run(directory: DataDirectory, *arguments: str) -> str:
 
 
 def write(directory: DataDirectory, *outcomes: RecoveryOutcome) -> None:
-    writer = RecoveryWriter(directory.ops_db)
+    writer = SqliteAudit(directory.ops_db)
     for number, outcome in enumerate(outcomes):
         recovery = Recovery(
             id=f"r{number}",
@@ -43,8 +44,8 @@ def write(directory: DataDirectory, *outcomes: RecoveryOutcome) -> None:
             outcome=outcome,
             observed=None if outcome is RecoveryOutcome.PENDING else "crex_M1 was read again",
         )
-        writer.write([recovery])
-    writer.close()
+        asyncio.run(writer.write([recovery]))
+    asyncio.run(writer.aclose())
 
 
 def test_where_nothing_was_done_it_says_so(directory: DataDirectory) -> None:

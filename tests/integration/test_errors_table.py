@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,20 +12,21 @@ import pytest
 from longstop.model.episode import (
     Episode,
     EpisodeChange,
-    ErrorSeen,
     ErrorType,
     Resolution,
     ResolutionMethod,
     StoredError,
 )
-from longstop.storage.sqlite.ops import ErrorFilter, ErrorReader, ErrorWriter
+from longstop.storage.base import ErrorFilter, ErrorStore
+from longstop.storage.sqlite.ops import SqliteErrors
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.errors_table import ErrorsTable
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.matches import PollFailed, PollSucceeded
 from longstop.telemetry.events.sources import ListingFailed
 from longstop.telemetry.events.upkeep import RecordsFailed
-from tests.readers import NOW, ManualClock
+from tests.contract.test_ops import met, over
+from tests.readers import NOW, ManualClock, apart
 
 FAILED = PollFailed(match_id=1, ref="crex_11HD", error_type="FetchTimeout", error_message="late")
 GOOD = PollSucceeded(match_id=1, ref="crex_11HD", seconds=0.1)
@@ -45,19 +46,22 @@ def path(tmp_path: Path) -> Path:
 
 
 def stored(path: Path, wanted: ErrorFilter | None = None) -> list[StoredError]:
-    reader = ErrorReader(path)
-    try:
-        return reader.errors(wanted or ErrorFilter())
-    finally:
-        reader.close()
+    async def read() -> list[StoredError]:
+        async with aclosing(SqliteErrors(path)) as errors:
+            return await errors.recent(wanted or ErrorFilter())
+
+    return apart(read())
 
 
 @asynccontextmanager
-async def writing(path: Path, *more: Recorder, clock: ManualClock | None = None) -> AsyncIterator[Bus]:
-    table = ErrorsTable(path, node="node-1", clock=clock or ManualClock(), flush_every_seconds=0.01)
-    bus = Bus([table, *more])
-    async with table.writing(bus):
-        yield bus
+async def writing(
+    path: Path, *more: Recorder, clock: ManualClock | None = None, store: ErrorStore | None = None
+) -> AsyncIterator[Bus]:
+    async with aclosing(store or SqliteErrors(path)) as errors:
+        table = ErrorsTable(errors, node="node-1", clock=clock or ManualClock(), flush_every_seconds=0.01)
+        bus = Bus([table, *more])
+        async with table.writing(bus):
+            yield bus
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
@@ -73,31 +77,6 @@ def occupy(path: Path) -> None:
 
 def release(path: Path) -> None:
     path.rmdir()
-
-
-def error(episode: Episode, seconds: float = 0.0) -> ErrorSeen:
-    return ErrorSeen(
-        episode=episode,
-        scraper_id="node-1",
-        match_id=1,
-        timestamp=NOW + timedelta(seconds=seconds),
-        error_type=ErrorType.NETWORK,
-        error_class="FetchTimeout",
-        error_message="late",
-        source="crex",
-        operation="look",
-    )
-
-
-def met(seconds: float = 0.0, signature: str = "abc") -> dict[Episode, EpisodeChange]:
-    episode = Episode("crex_11HD", signature)
-    moment = NOW + timedelta(seconds=seconds)
-    return {episode: EpisodeChange(error=error(episode, seconds), count=1, last_seen=moment)}
-
-
-def over(seconds: float, signature: str = "abc") -> dict[Episode, EpisodeChange]:
-    end = Resolution(at=NOW + timedelta(seconds=seconds), method=ResolutionMethod.AUTO_RETRY)
-    return {Episode("crex_11HD", signature): EpisodeChange(resolution=end)}
 
 
 async def test_an_error_is_in_the_file_soon_and_its_end_too(path: Path) -> None:
@@ -182,7 +161,7 @@ async def test_what_there_was_no_room_for_is_told_when_the_disk_is_mended(
 
 async def test_a_locked_file_does_not_make_anyone_wait(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 4_000)
-    ErrorWriter(path).open_episodes()
+    await SqliteErrors(path).open_episodes()
     blocker = apsw.Connection(str(path))
     blocker.execute("BEGIN IMMEDIATE")
     loop = asyncio.get_running_loop()
@@ -206,18 +185,17 @@ async def test_what_a_locked_file_refused_is_written_when_it_is_free(
 ) -> None:
     attempts: list[int] = []
 
-    class CountingWriter(ErrorWriter):
-        def write(self, changes: Mapping[Episode, EpisodeChange]) -> None:
+    class Counting(SqliteErrors):
+        async def write(self, changes: Mapping[Episode, EpisodeChange]) -> None:
             attempts.append(len(changes))
-            super().write(changes)
+            await super().write(changes)
 
-    ErrorWriter(path).open_episodes()
-    monkeypatch.setattr("longstop.telemetry.errors_table.ErrorWriter", CountingWriter)
+    await SqliteErrors(path).open_episodes()
     monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 1)
     blocker = apsw.Connection(str(path))
     blocker.execute("BEGIN IMMEDIATE")
 
-    async with writing(path) as bus:
+    async with writing(path, store=Counting(path)) as bus:
         bus.emit(FAILED)
         await eventually(lambda: len(attempts) > 3)
         bus.emit(FAILED)
@@ -243,86 +221,20 @@ async def test_many_good_looks_cost_next_to_nothing(path: Path) -> None:
     assert min(took) / 2_000 < 0.000_1
 
 
-def test_an_error_that_is_back_within_a_minute_was_never_over(path: Path) -> None:
-    writer = ErrorWriter(path)
-
-    for change in (met(0), over(10), met(60), over(70), met(131)):
-        writer.write(change)
-    writer.close()
-
-    newest, first = stored(path)
-    assert (first.count, first.resolution is not None) == (2, True)
-    assert (newest.count, newest.resolution) == (1, None)
-
-
-def test_what_somebody_marked_stays_marked_when_the_error_is_back(path: Path) -> None:
-    writer = ErrorWriter(path)
-    writer.write(met(0))
-
-    assert writer.resolve(1, NOW)
-    assert not writer.resolve(1, NOW)
-    assert not writer.resolve(7, NOW)
-    writer.write(met(1))
-    writer.close()
-
-    newest, first = stored(path)
-    assert first.resolution == Resolution(at=NOW, method=ResolutionMethod.MANUAL)
-    assert (newest.id, newest.resolution) == (2, None)
-
-
-@pytest.mark.req("NFR-017")
-def test_resolved_errors_are_kept_for_thirty_days_and_open_ones_for_longer(path: Path) -> None:
-    writer = ErrorWriter(path)
-    for signature in ("open", "old", "young"):
-        writer.write(met(100 if signature == "young" else 0, signature))
-    for signature in ("old", "young"):
-        writer.write(over(200, signature))
-
-    writer.prune(NOW + timedelta(days=30, seconds=50))
-    writer.close()
-
-    assert [row.episode.signature for row in stored(path)] == ["young", "open"]
-
-
-def test_beyond_a_number_of_rows_the_oldest_resolved_ones_go_first(path: Path) -> None:
-    writer = ErrorWriter(path, max_rows=2)
-    for number, signature in enumerate(("open", "first", "second", "third")):
-        writer.write(met(number, signature))
-    for signature in ("first", "second", "third"):
-        writer.write(over(10, signature))
-
-    writer.prune(NOW)
-    writer.close()
-
-    assert [row.episode.signature for row in stored(path)] == ["third", "open"]
-
-
 async def test_the_table_prunes_at_its_start_and_every_hour(path: Path) -> None:
-    writer, clock = ErrorWriter(path), ManualClock(NOW + timedelta(days=31))
-    writer.write(met())
-    writer.write(over(1))
+    errors, clock = SqliteErrors(path), ManualClock(NOW + timedelta(days=31))
+    await errors.write(met())
+    await errors.write(over(1))
 
     async with writing(path, clock=clock):
         await eventually(lambda: stored(path) == [])
-        writer.write(met())
-        writer.write(over(1))
+        await errors.write(met())
+        await errors.write(over(1))
         await asyncio.sleep(0.1)
         assert len(stored(path)) == 1
         clock.advance(3601)
         await eventually(lambda: stored(path) == [])
-    writer.close()
-
-
-def test_errors_are_found_by_match_by_name_and_by_being_open(path: Path) -> None:
-    writer = ErrorWriter(path)
-    writer.write(met(0, "a") | met(1, "b"))
-    writer.write(over(2, "a"))
-    writer.close()
-
-    assert [row.episode.signature for row in stored(path)] == ["b", "a"]
-    assert [row.episode.signature for row in stored(path, ErrorFilter(limit=1))] == ["b"]
-    assert [row.episode.signature for row in stored(path, ErrorFilter(ref="crex_11HD", is_open=True))] == ["b"]
-    assert stored(path, ErrorFilter(match_id=2)) == []
+    await errors.aclose()
 
 
 def test_where_no_scraper_has_run_there_are_no_errors(path: Path) -> None:

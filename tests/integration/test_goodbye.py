@@ -1,6 +1,7 @@
 """The last word of `up` on a real data directory, and what the command line makes of it."""
 
-from contextlib import closing
+import asyncio
+from contextlib import aclosing
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -22,9 +23,9 @@ def run(directory: DataDirectory, *words: str) -> Result:
     return CliRunner().invoke(app, [*words, "--data", str(directory.path)], env={"COLUMNS": "120"})
 
 
-def beats(directory: DataDirectory) -> list[NodeBeat]:
-    with closing(SqliteHotReader(directory.hot_db)) as reader:
-        return list(reader.beats())
+async def beats(directory: DataDirectory) -> list[NodeBeat]:
+    async with aclosing(SqliteHotReader(directory.hot_db)) as reader:
+        return list(await reader.beats())
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_after_an_orderly_end_health_is_down_and_orders_are_refused_at_once(
 ) -> None:
     beat(node)
 
-    close_beat(node, Bus([sink]))
+    asyncio.run(close_beat(node, Bus([sink])))
     health, order = run(node, "health"), run(node, "pause", "crex")
 
     assert health.exit_code == 2
@@ -54,21 +55,22 @@ def test_the_beat_of_another_node_and_of_a_scraper_at_work_are_left_alone(
 ) -> None:
     beat(node)
     now = SystemClock().now()
-    with closing(SqliteHotWriter(node.hot_db, on_failure=lambda error: pytest.fail(str(error)))) as hot:
-        hot.beat(NodeBeat(node="z", pid=7, started_at=now, beat_at=now, rss_bytes=1, errors_last_minute=0))
+    hot = SqliteHotWriter(node.hot_db, on_failure=lambda error: pytest.fail(str(error)))
+    hot.beat(NodeBeat(node="z", pid=7, started_at=now, beat_at=now, rss_bytes=1, errors_last_minute=0))
+    asyncio.run(hot.aclose())
 
     with node.lock():
-        close_beat(node, Bus([sink]))
-        during = {each.node: each.is_over for each in beats(node)}
-    close_beat(node, Bus([sink]))
-    after = {each.node: each.is_over for each in beats(node)}
+        asyncio.run(close_beat(node, Bus([sink])))
+        during = {each.node: each.is_over for each in asyncio.run(beats(node))}
+    asyncio.run(close_beat(node, Bus([sink])))
+    after = {each.node: each.is_over for each in asyncio.run(beats(node))}
 
     assert during == {node.node_id: False, "z": False}
     assert after == {node.node_id: True, "z": False}
 
 
 def test_where_no_scraper_ever_was_no_live_view_is_made(node: DataDirectory, sink: MemorySink) -> None:
-    close_beat(node, Bus([sink]))
+    asyncio.run(close_beat(node, Bus([sink])))
 
     assert not node.hot_db.exists()
     assert not sink.events
@@ -77,6 +79,6 @@ def test_where_no_scraper_ever_was_no_live_view_is_made(node: DataDirectory, sin
 def test_a_live_view_that_cannot_be_read_is_told_and_ends_nothing(node: DataDirectory, sink: MemorySink) -> None:
     node.hot_db.write_text("no database at all, but long enough to be taken for one" * 100)
 
-    close_beat(node, Bus([sink]))
+    asyncio.run(close_beat(node, Bus([sink])))
 
     assert [event.name for event in sink.events] == ["hot.failed"]

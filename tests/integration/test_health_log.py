@@ -1,6 +1,7 @@
 """The health log on a real file: a node's minutes, the matches' changes, and what is let go."""
 
 import asyncio
+from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,12 +12,13 @@ from longstop.api.past import rows_of
 from longstop.errors import StorageError
 from longstop.model.rates import Rates
 from longstop.model.resources import MatchCost, Resources
-from longstop.storage.base import NodeBeat
-from longstop.storage.sqlite.ops import KEEP_FOR, HealthLogReader, HealthLogWriter, HealthRow
+from longstop.storage.base import HealthRow, NodeBeat
+from longstop.storage.sqlite.ops import SqliteHealthLog
 from longstop.supervision.health_log import MAX_WAITING, HealthLog
 from longstop.telemetry.bus import Bus
+from tests.contract.test_ops import row
 from tests.memory import MemorySink
-from tests.readers import NOW, ManualClock, a_beat, a_record
+from tests.readers import NOW, ManualClock, a_beat, a_record, apart
 
 
 @pytest.fixture
@@ -25,11 +27,11 @@ def path(tmp_path: Path) -> Path:
 
 
 def stored(path: Path, match_id: int | None = None) -> list[HealthRow]:
-    reader = HealthLogReader(path)
-    try:
-        return reader.rows(match_id=match_id)
-    finally:
-        reader.close()
+    async def read() -> list[HealthRow]:
+        async with aclosing(SqliteHealthLog(path)) as log:
+            return await log.recent(match_id=match_id)
+
+    return apart(read())
 
 
 def occupy(path: Path) -> None:
@@ -50,13 +52,9 @@ def measured() -> NodeBeat:
     )
 
 
-def row(seconds: float, status: str = "healthy") -> HealthRow:
-    return HealthRow(scraper_id="n", timestamp=NOW + timedelta(seconds=seconds), health_status=status, error_count=0)
-
-
 async def test_a_node_is_written_once_a_minute(path: Path) -> None:
     clock = ManualClock()
-    log = HealthLog(path, clock=clock)
+    log = HealthLog(SqliteHealthLog(path), clock=clock)
     async with log.writing(Bus()):
         for _ in range(25):  # two minutes
             log.note(measured(), [])
@@ -67,11 +65,11 @@ async def test_a_node_is_written_once_a_minute(path: Path) -> None:
 
 @pytest.mark.req("FLD-10")
 async def test_a_row_has_what_was_measured_and_nothing_else(path: Path) -> None:
-    log = HealthLog(path, clock=ManualClock())
+    log = HealthLog(SqliteHealthLog(path), clock=ManualClock())
     async with log.writing(Bus()):
         log.note(measured(), [])
     first = stored(path)
-    other = HealthLog(path, clock=ManualClock(NOW + timedelta(seconds=1)))
+    other = HealthLog(SqliteHealthLog(path), clock=ManualClock(NOW + timedelta(seconds=1)))
     async with other.writing(Bus()):
         other.note(a_beat(), [])
 
@@ -94,7 +92,7 @@ async def test_a_row_has_what_was_measured_and_nothing_else(path: Path) -> None:
 
 async def test_a_match_is_written_when_its_grade_changes(path: Path) -> None:
     clock = ManualClock()
-    log = HealthLog(path, clock=clock)
+    log = HealthLog(SqliteHealthLog(path), clock=clock)
     async with log.writing(Bus()):
         for failures in (0, 1, 3, 4, 6, 7, 0, 0):
             log.note(a_beat(), [replace(a_record(7), consecutive_failures=failures)])
@@ -109,42 +107,9 @@ async def test_a_match_is_written_when_its_grade_changes(path: Path) -> None:
     assert {each.ref for each in rows} == {"crex_M7"}
 
 
-@pytest.mark.req("NFR-017")
-def test_rows_are_kept_for_thirty_days(path: Path) -> None:
-    writer = HealthLogWriter(path)
-    days = [timedelta(days=each).total_seconds() for each in (-31, -29, 0)]
-    writer.write([row(each) for each in days])
-
-    writer.prune(NOW)
-    writer.close()
-
-    assert timedelta(days=30) <= KEEP_FOR
-    assert [(NOW - each.timestamp).days for each in stored(path)] == [0, 29]
-
-
-def test_however_much_is_written_there_is_a_limit(path: Path) -> None:
-    writer = HealthLogWriter(path, max_rows=3)
-    writer.write([row(each) for each in range(5)])
-
-    writer.prune(NOW)
-    writer.close()
-
-    assert [each.timestamp for each in stored(path)] == [NOW + timedelta(seconds=each) for each in (4, 3, 2)]
-
-
-def test_a_clock_that_is_set_back_makes_nobody_forget_the_newest(path: Path) -> None:
-    writer = HealthLogWriter(path, max_rows=3)
-    writer.write([row(each) for each in (1, 2, 3, -3600)])
-
-    writer.prune(NOW)
-    writer.close()
-
-    assert [each.timestamp for each in stored(path)] == [NOW + timedelta(seconds=each) for each in (-3600, 3, 2)]
-
-
 async def test_what_a_failing_disk_did_not_take_is_written_later(path: Path) -> None:
     occupy(path)
-    sink, log = MemorySink(), HealthLog(path, clock=ManualClock())
+    sink, log = MemorySink(), HealthLog(SqliteHealthLog(path), clock=ManualClock())
     log.note(a_beat(), [])
     async with log.writing(Bus([sink])):
         async with asyncio.timeout(30):
@@ -155,31 +120,23 @@ async def test_what_a_failing_disk_did_not_take_is_written_later(path: Path) -> 
     assert len(stored(path)) == 1
 
 
-def test_the_history_is_that_of_one_match_or_of_all_since_a_moment(path: Path) -> None:
-    writer = HealthLogWriter(path)
+async def test_the_history_of_a_match_is_found_by_its_number_and_by_its_name(path: Path) -> None:
     of_match = [replace(row(each, "failing"), match_id=7, ref="crex_M7") for each in (0, 10)]
-    writer.write([row(0), *of_match, row(20)])
-    writer.close()
-    reader = HealthLogReader(path)
+    async with aclosing(SqliteHealthLog(path)) as log:
+        await log.write([row(0), *of_match, row(20)])
 
-    late = reader.rows(since=NOW + timedelta(seconds=10))
-    by_number, by_ref = rows_of(reader, "7", NOW, 10), rows_of(reader, "crex_M7", NOW, 10)
-    other = rows_of(reader, "crex_M8", NOW, 10)
-    reader.close()
+        by_number, by_ref = await rows_of(log, "7", NOW, 10), await rows_of(log, "crex_M7", NOW, 10)
 
-    assert [each.timestamp for each in late] == [NOW + timedelta(seconds=each) for each in (20, 10)]
     assert by_number == by_ref == list(reversed(of_match))
-    assert other == []
 
 
 @pytest.mark.req("NFR-017")
 async def test_old_rows_go_by_themselves_while_a_scraper_runs(path: Path) -> None:
-    writer = HealthLogWriter(path)
-    writer.write([row(-timedelta(days=each).total_seconds()) for each in (31, 30, 29)])
-    writer.close()
+    async with aclosing(SqliteHealthLog(path)) as before:
+        await before.write([row(-timedelta(days=each).total_seconds()) for each in (31, 30, 29)])
     clock = ManualClock()
 
-    log = HealthLog(path, clock=clock)
+    log = HealthLog(SqliteHealthLog(path), clock=clock)
     async with log.writing(Bus()):
         log.note(a_beat(), [])
 
@@ -189,7 +146,7 @@ async def test_old_rows_go_by_themselves_while_a_scraper_runs(path: Path) -> Non
 @pytest.mark.req("US4.1")
 async def test_the_row_of_a_match_says_what_it_costs(path: Path) -> None:
     beat = replace(a_beat(), costs={7: MatchCost(pss_bytes=31 << 20, cpu_percent=0.6)})
-    log = HealthLog(path, clock=ManualClock())
+    log = HealthLog(SqliteHealthLog(path), clock=ManualClock())
     async with log.writing(Bus()):
         log.note(beat, [replace(a_record(7), consecutive_failures=3)])
 
@@ -197,18 +154,18 @@ async def test_the_row_of_a_match_says_what_it_costs(path: Path) -> None:
     assert (found.memory_mb, found.cpu_percent) == (31.0, 0.6)
 
 
-def test_what_cannot_be_written_pushes_out_the_oldest_and_never_the_newest(path: Path) -> None:
+async def test_what_cannot_be_written_pushes_out_the_oldest_and_never_the_newest(path: Path) -> None:
     occupy(path)
     clock = ManualClock()
-    log = HealthLog(path, clock=clock)
+    log = HealthLog(SqliteHealthLog(path), clock=clock)
     for number in range(MAX_WAITING):
         log._waiting.append(row(number))
 
     with pytest.raises(StorageError):
-        log._flush()
+        await log._flush()
     log._waiting.append(row(MAX_WAITING))
     with pytest.raises(StorageError):
-        log._flush()
+        await log._flush()
 
     assert log._waiting[-1].timestamp == NOW + timedelta(seconds=MAX_WAITING)
     assert log._waiting[0].timestamp == NOW + timedelta(seconds=1)

@@ -142,19 +142,19 @@ async def test_a_session_that_cannot_be_made_is_made_later(site: SlowSite, monke
 
 
 @pytest.mark.req("NFR-009")
-def test_the_store_is_not_blamed_for_a_file_that_this_machine_cannot_open(tmp_path: Path) -> None:
+async def test_the_store_is_not_blamed_for_a_file_that_this_machine_cannot_open(tmp_path: Path) -> None:
     path = tmp_path / "hot.db"
-    SqliteHotWriter(path, on_failure=lambda error: pytest.fail(str(error))).close()
+    await SqliteHotWriter(path, on_failure=lambda error: pytest.fail(str(error))).aclose()
     reader = SqliteHotReader(path)
 
     with no_descriptors(), pytest.raises(ResourcesExhausted):
-        reader.beats()
+        await reader.beats()
     with pytest.raises(StorageError, match="cannot be opened") as missing:
         open_readable(tmp_path / "nowhere" / "hot.db")
 
     assert not isinstance(missing.value, ResourcesExhausted)
-    assert reader.beats() == []
-    reader.close()
+    assert await reader.beats() == []
+    await reader.aclose()
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from longstop.clock import SystemClock
-from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import RecoveryReader
+from longstop.model.recovery import RecoveryKind, RecoveryOutcome
+from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.keeper import ChildSpec
@@ -21,6 +21,7 @@ from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildStandsStill, ProcessStarted
 from tests.memory import MemorySink
+from tests.readers import audited
 
 #: Beats; its first life blocks the loop after a while.
 BLOCKING = """
@@ -58,7 +59,7 @@ class Heard(MemorySink):
 @asynccontextmanager
 async def listened_to(folder: Path, **programs: str) -> AsyncIterator[Heard]:
     heard, clock = Heard(), SystemClock()
-    bus, audit = Bus([heard]), Recoveries(folder / "ops.db", process="up", clock=clock)
+    bus, audit = Bus([heard]), Recoveries(SqliteAudit(folder / "ops.db"), process="up", clock=clock)
     children = [
         ChildSpec(
             name=name,
@@ -86,26 +87,18 @@ async def until(condition: Callable[[], object], within: float = 40.0) -> None:
             await asyncio.sleep(0.05)
 
 
-def stored(folder: Path) -> list[Recovery]:
-    reader = RecoveryReader(folder / "ops.db")
-    try:
-        return reader.recoveries()
-    finally:
-        reader.close()
-
-
 @pytest.mark.req("NFR-005", "MON-9")
 async def test_a_child_that_blocks_its_loop_is_renewed_and_its_neighbour_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "api.flag").touch()
 
     async with listened_to(tmp_path, scraper=BLOCKING, api=BLOCKING) as heard:
         await until(lambda: len(heard.pids("scraper")) == 2)
-        await until(lambda: [each.outcome for each in stored(tmp_path)] == [RecoveryOutcome.RECOVERED])
+        await until(lambda: [each.outcome for each in audited(tmp_path)] == [RecoveryOutcome.RECOVERED])
 
     silent = [each for each in heard.events if isinstance(each, ChildStandsStill)]
     assert [(each.process, each.pid) for each in silent] == [("scraper", heard.pids("scraper")[0])]
     assert len(heard.pids("api")) == 1
-    (entry,) = stored(tmp_path)
+    (entry,) = audited(tmp_path)
     assert (entry.kind, entry.subject) == (RecoveryKind.HARD_RESTART, "scraper")
     assert entry.trigger.startswith("it stands still: no sign of life for ")
 
@@ -115,11 +108,11 @@ async def test_a_restart_has_not_helped_before_the_first_sign_of_life(tmp_path: 
     async with listened_to(tmp_path, api=SLOW) as heard:
         await until(lambda: heard.pids("api"))
         os.kill(heard.pids("api")[0], signal.SIGKILL)
-        await until(lambda: len(heard.pids("api")) == 2 and stored(tmp_path))
+        await until(lambda: len(heard.pids("api")) == 2 and audited(tmp_path))
         await asyncio.sleep(5 * SETTLED_SECONDS)
-        before = [each.outcome for each in stored(tmp_path)]
+        before = [each.outcome for each in audited(tmp_path)]
         (tmp_path / "api.flag").touch()
-        await until(lambda: [each.outcome for each in stored(tmp_path)] == [RecoveryOutcome.RECOVERED])
+        await until(lambda: [each.outcome for each in audited(tmp_path)] == [RecoveryOutcome.RECOVERED])
 
     assert before == [RecoveryOutcome.PENDING]
-    assert stored(tmp_path)[0].observed == f"process {heard.pids('api')[1]} has run for 0.2 s and gives signs of life"
+    assert audited(tmp_path)[0].observed == f"process {heard.pids('api')[1]} has run for 0.2 s and gives signs of life"

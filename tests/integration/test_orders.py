@@ -10,7 +10,8 @@ from longstop.clock import SystemClock
 from longstop.errors import PageNotFound, StorageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, StandingKind
 from longstop.model.match import Phase
-from longstop.storage.sqlite.ops import CommandBook, Question
+from longstop.storage.base import CommandRequest
+from longstop.storage.sqlite.ops import SqliteCommands
 from longstop.supervision.admission import Refusal as Full
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import MachineLacked, TaskFailed
@@ -40,7 +41,7 @@ class Desk:
         unlisted.is_listed = False
         self.running = Running(match("M1", "1"), match("M2", "1"), unlisted)
         self.running.rules = WatchRules(cadence=Cadence(live=0.1, busy=0.1, discovery=0.1))
-        self.book = CommandBook(path, SystemClock())
+        self.commands = SqliteCommands(path, SystemClock())
         self.room = MemoryRoom()
         self.sink = MemorySink()
         self.recycled: list[str] = []
@@ -53,7 +54,7 @@ class Desk:
         await eventually(lambda: len(self.running.hot.rows) == 2)
         schedulers = {"crex": self.running.scheduler}
         self.orders = Orders(
-            self.book, schedulers, recycle=self.recycle, room=self.room, bus=Bus([self.sink]), clock=SystemClock()
+            self.commands, schedulers, recycle=self.recycle, room=self.room, bus=Bus([self.sink]), clock=SystemClock()
         )
         await self.orders.begin()
         try:
@@ -68,12 +69,14 @@ class Desk:
 
     async def ask(self, kind: CommandKind, argument: str = "") -> Command:
         """Ask, and return the answer."""
-        asked = self.book.ask(Question(kind=kind, argument=argument, asked_by="tester"))
-        await eventually(lambda: self.seen(asked.id).is_answered)
-        return self.seen(asked.id)
+        asked = await self.commands.place(CommandRequest(kind=kind, argument=argument, asked_by="tester"))
+        async with asyncio.timeout(20):
+            while not (answered := await self.seen(asked.id)).is_answered:  # noqa: ASYNC110 -- the file sets no event
+                await asyncio.sleep(0.02)
+        return answered
 
-    def seen(self, command_id: int) -> Command:
-        found = self.book.command(command_id)
+    async def seen(self, command_id: int) -> Command:
+        found = await self.commands.find(command_id)
         assert found is not None
         return found
 
@@ -93,7 +96,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     yield made
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    made.book.close()
+    await made.commands.aclose()
 
 
 async def test_a_match_is_watched_by_the_address_of_its_page(desk: Desk) -> None:
@@ -160,7 +163,7 @@ async def test_without_memory_no_watch_begins(desk: Desk) -> None:
 
 async def test_a_match_that_is_let_go_stays_away_until_somebody_wants_it_back(desk: Desk) -> None:
     gone = await desk.ask(CommandKind.UNWATCH, "crex_M1")
-    orders = desk.book.standing()
+    orders = await desk.commands.standing()
     await asyncio.sleep(0.5)
     is_gone = desk.running.scheduler.find("M1") is None
     back = await desk.ask(CommandKind.WATCH, PAGE.format("M1"))
@@ -169,21 +172,21 @@ async def test_a_match_that_is_let_go_stays_away_until_somebody_wants_it_back(de
     assert [(each.kind, each.subject) for each in orders] == [(StandingKind.UNWATCHED, "crex_M1")]
     assert is_gone
     assert back.state is CommandState.DONE
-    assert desk.book.standing() == []
+    assert await desk.commands.standing() == []
     assert desk.running.scheduler.find("M1") is not None
 
 
 async def test_a_match_is_paused_and_resumed(desk: Desk) -> None:
     paused = await desk.ask(CommandKind.PAUSE_MATCH, "crex_M1")
     stored = desk.running.store.rows[1].phase
-    orders = [each.kind for each in desk.book.standing()]
+    orders = [each.kind for each in await desk.commands.standing()]
     again = await desk.ask(CommandKind.PAUSE_MATCH, "crex_M1")
     resumed = await desk.ask(CommandKind.RESUME_MATCH, "crex_M1")
 
     assert (paused.state, resumed.state) == (CommandState.DONE, CommandState.DONE)
     assert stored is Phase.PAUSED
     assert (again.state, again.answer) == (CommandState.DONE, "crex_M1 was paused already.")
-    assert (orders, desk.book.standing()) == ([StandingKind.PAUSED_MATCH], [])
+    assert (orders, await desk.commands.standing()) == ([StandingKind.PAUSED_MATCH], [])
     await eventually(lambda: desk.running.store.rows[1].phase is Phase.ACTIVE)
 
 
@@ -217,7 +220,7 @@ async def test_what_cannot_be_done_is_refused(desk: Desk, kind: CommandKind, arg
     answer = await desk.ask(kind, argument)
 
     assert (answer.state, answer.refusal) == (CommandState.REFUSED, refusal)
-    assert desk.book.standing() == []
+    assert await desk.commands.standing() == []
 
 
 async def test_what_fails_says_so_and_the_next_one_is_done(desk: Desk) -> None:
@@ -276,13 +279,13 @@ async def test_a_file_that_cannot_be_read_is_told_once_and_the_watching_goes_on(
     assert answer.state is CommandState.DONE
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    desk.book.close()
+    await desk.commands.aclose()
 
 
 async def test_what_was_ordered_before_holds_after_a_restart(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "ops.db")
-    desk.book.put_order(StandingKind.UNWATCHED, "crex_M1", "tester")
-    desk.book.put_order(StandingKind.PAUSED_MATCH, "crex_M2", "tester")
+    await desk.commands.put_order(StandingKind.UNWATCHED, "crex_M1", "tester")
+    await desk.commands.put_order(StandingKind.PAUSED_MATCH, "crex_M2", "tester")
     task = asyncio.create_task(desk.start())
 
     await eventually(lambda: hasattr(desk, "orders") and desk.running.scheduler.find("M1") is None)
@@ -290,18 +293,20 @@ async def test_what_was_ordered_before_holds_after_a_restart(tmp_path: Path) -> 
     assert desk.running.row("M2").record.is_on_hold
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    desk.book.close()
+    await desk.commands.aclose()
 
 
 async def test_the_last_word_counts_however_long_the_one_before_takes(desk: Desk) -> None:
     desk.running.fetcher.slow["getSV3"] = 1.5  # the first look at the match that is to be watched takes long
 
-    watch = desk.book.ask(Question(kind=CommandKind.WATCH, argument=PAGE.format("M9"), asked_by="tester"))
+    watch = await desk.commands.place(
+        CommandRequest(kind=CommandKind.WATCH, argument=PAGE.format("M9"), asked_by="tester")
+    )
     unwatch = await desk.ask(CommandKind.UNWATCH, "crex_M9")
 
-    assert desk.seen(watch.id).state is CommandState.DONE
+    assert (await desk.seen(watch.id)).state is CommandState.DONE
     assert unwatch.answer == "crex_M9 is not watched any more."
-    assert [each.subject for each in desk.book.standing()] == ["crex_M9"]
+    assert [each.subject for each in await desk.commands.standing()] == ["crex_M9"]
     assert desk.running.scheduler.find("M9") is None
 
 
@@ -313,18 +318,18 @@ async def test_a_match_that_was_paused_and_let_go_is_read_when_somebody_wants_it
 
     assert again.answer == "crex_M1 is watched already, as match 1. It is paused: resume it, and it goes on."
     assert back.answer == "crex_M1 is watched from now on, as match 1."
-    assert desk.book.standing() == []
+    assert await desk.commands.standing() == []
     await eventually(lambda: desk.running.row("M1").record.phase is Phase.ACTIVE)
 
 
 async def test_a_lack_of_threads_ends_neither_the_orders_nor_the_watching(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_free: int) -> list[Command]:
+    async def refuse(_free: int) -> list[Command]:
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as lacking:
-        lacking.setattr(desk.book, "take", refuse)
+        lacking.setattr(desk.commands, "take", refuse)
         await eventually(lambda: len(desk.sink.named(MachineLacked.name)) > 1)  # as long as it lasts
 
     answer = await desk.ask(CommandKind.PAUSE_SOURCE, "crex")
@@ -338,13 +343,13 @@ async def test_a_bug_in_the_file_of_orders_is_told_once_until_it_is_mended(
 ) -> None:
     takes = 0
 
-    def fail(_free: int) -> list[Command]:
+    async def fail(_free: int) -> list[Command]:
         nonlocal takes
         takes += 1
         raise KeyError("x")
 
     with monkeypatch.context() as broken:
-        broken.setattr(desk.book, "take", fail)
+        broken.setattr(desk.commands, "take", fail)
         await eventually(lambda: takes >= 3)
 
     answer = await desk.ask(CommandKind.PAUSE_SOURCE, "crex")

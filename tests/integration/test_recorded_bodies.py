@@ -9,27 +9,37 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from longstop.model.football import Goal, GoalKind, PeriodEnd, Side
 from longstop.model.match import MatchStatus
-from longstop.pipeline.assemble import assemble
-from longstop.pipeline.football.state import goals_in
-from longstop.pipeline.football.validate import validate_statistics
-from longstop.pipeline.tally import BALLS_PER_OVER
-from longstop.sources.base import (
-    Ask,
-    BallItem,
-    Board,
-    FeedPage,
-    FootballBoard,
-    Incidents,
-    Lineups,
-    OverItem,
-    Resource,
-    Scorecard,
-    Statistics,
-)
+from longstop.model.observation import LIVE, Query
 from longstop.sources.crex.source import CrexSource
 from longstop.sources.sofascore.source import SofascoreSource
+from longstop.sources.wire import read_body
+from longstop.sports.cricket.model import (
+    BALLS,
+    BALLS_PER_OVER,
+    SCORECARD,
+    BallItem,
+    Board,
+    EventListPage,
+    OverItem,
+    Scorecard,
+)
+from longstop.sports.cricket.read import assemble
+from longstop.sports.football.model import (
+    INCIDENTS,
+    LINEUPS,
+    STATISTICS,
+    FootballBoard,
+    Goal,
+    GoalKind,
+    Incidents,
+    Lineups,
+    PeriodEnd,
+    Side,
+    Statistics,
+)
+from longstop.sports.football.totals import goals_in
+from longstop.sports.football.validate import validate_statistics
 from tests.builders import CREX_CONFIG, body
 from tests.football_site import SOFASCORE_CONFIG
 
@@ -50,7 +60,7 @@ def recorded(name: str) -> Any:
 def boards(name: str, source_id: str) -> Iterator[Board]:
     for frame in recorded(name):
         state = frame.get("body", frame)
-        found = SOURCE.parse(Ask(resource=Resource.LIVE, source_id=source_id), body(state))
+        found = read_body(SOURCE, Query(resource=LIVE, source_id=source_id), body(state))
         assert isinstance(found, Board)
         yield found
 
@@ -74,7 +84,7 @@ def test_equal_states_of_a_break_have_one_fingerprint() -> None:
 
 @pytest.mark.parametrize("name", ["sc4_11HD_early.json", "sc4_11HD_late.json"])
 def test_a_scorecard_has_two_innings_of_the_boards_sides(name: str) -> None:
-    found = SOURCE.parse(Ask(resource=Resource.SCORECARD, source_id="11HD"), body(recorded(name)))
+    found = read_body(SOURCE, Query(resource=SCORECARD, source_id="11HD"), body(recorded(name)))
 
     assert isinstance(found, Scorecard)
     [board, *_] = boards("sv3_frames_11HD_inplay.json", "11HD")
@@ -86,9 +96,9 @@ def test_a_scorecard_has_two_innings_of_the_boards_sides(name: str) -> None:
 def test_a_page_of_the_feed_is_balls_of_the_second_innings_and_over_ends() -> None:
     raw = recorded("ball_feed_11HD.json")
 
-    found = SOURCE.parse(Ask(resource=Resource.BALLS, source_id="11HD"), body(raw))
+    found = read_body(SOURCE, Query(resource=BALLS, source_id="11HD"), body(raw))
 
-    assert isinstance(found, FeedPage)
+    assert isinstance(found, EventListPage)
     assert len(found.items) == len(raw)
     assert {item.innings for item in found.items} == {2}
     assert {type(item) for item in found.items} == {BallItem, OverItem}
@@ -96,14 +106,14 @@ def test_a_page_of_the_feed_is_balls_of_the_second_innings_and_over_ends() -> No
     assert len(assemble(found.items, is_whole=False).events) == len(raw)
 
 
-def football(resource: Resource, folder: str) -> Iterator[tuple[str, Any]]:
+def football(resource: str, folder: str) -> Iterator[tuple[str, Any]]:
     """Yield the id and the reading of every recorded body of a kind."""
     for file in sorted((FOOTBALL / folder).iterdir()):
-        yield file.stem, SOFASCORE.parse(Ask(resource=resource), file.read_bytes())
+        yield file.stem, read_body(SOFASCORE, Query(resource=resource), file.read_bytes())
 
 
 def test_events_are_finished_with_a_result_that_their_score_gives() -> None:
-    found = list(football(Resource.LIVE, "events"))
+    found = list(football(LIVE, "events"))
 
     assert len(found) >= 18
     for name, board in found:
@@ -117,7 +127,7 @@ def test_events_are_finished_with_a_result_that_their_score_gives() -> None:
 
 
 def test_incidents_add_up_to_the_score_at_the_end() -> None:
-    found = [reading for _, reading in football(Resource.INCIDENTS, "incidents")]
+    found = [reading for _, reading in football(INCIDENTS, "incidents")]
 
     assert len(found) >= 14
     for incidents in found:
@@ -130,14 +140,14 @@ def test_incidents_add_up_to_the_score_at_the_end() -> None:
 
 
 def test_an_own_goal_counts_for_the_other_side() -> None:
-    incidents = dict(football(Resource.INCIDENTS, "incidents"))["9578836"]
+    incidents = dict(football(INCIDENTS, "incidents"))["9578836"]
 
     [goal] = [item for item in incidents.items if isinstance(item.content, Goal)]
     assert (goal.side, goal.content.how) == (Side.HOME, GoalKind.OWN_GOAL)
 
 
 def test_line_ups_have_elevens_and_ratings_of_those_who_played() -> None:
-    [(_, lineups)] = football(Resource.LINEUPS, "lineups")
+    [(_, lineups)] = football(LINEUPS, "lineups")
 
     assert isinstance(lineups, Lineups)
     assert lineups.home is not None
@@ -151,7 +161,7 @@ def test_line_ups_have_elevens_and_ratings_of_those_who_played() -> None:
 
 
 def test_statistics_name_every_figure_once() -> None:
-    [(_, statistics)] = football(Resource.STATISTICS, "statistics")
+    [(_, statistics)] = football(STATISTICS, "statistics")
 
     assert isinstance(statistics, Statistics)
     validate_statistics(None, statistics)

@@ -17,19 +17,20 @@ from longstop.api.shapes import event_entry
 from longstop.clock import SystemClock
 from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.fetching.http import HttpFetcher
+from longstop.matches.client import SourceClient
+from longstop.matches.live_match import LiveMatches
+from longstop.matches.pipeline import Pipeline
 from longstop.model.match import SyncState
-from longstop.pipeline.ask import Asker
-from longstop.pipeline.run import Road
 from longstop.resilience.breaker import match_policy
 from longstop.resilience.retry import RetryPolicy
 from longstop.sources.base import SourceConfig
 from longstop.sources.crex.source import CrexSource
+from longstop.sports.cricket.sport import Cricket
 from longstop.telemetry.bus import Bus
 from longstop.watching.cadence import Cadence, WatchRules
 from longstop.watching.dispatcher import Dispatcher
-from longstop.watching.ownership import take_over
+from longstop.watching.feed_watch import WatchContext
 from longstop.watching.scheduler import Scheduler
-from longstop.watching.watcher import Surroundings
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.judge import Verdict, judge
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
@@ -230,18 +231,17 @@ class Watching:
         clock, bus = SystemClock(), Bus([self.sink])
         guards = GuardPolicy(retry=RetryPolicy(attempts=1), canary_seconds=0.1)
         self.fetcher = GuardedFetcher(HttpFetcher(policy, clock), policy, clock=clock, bus=bus, guards=guards)
-        asker = Asker(CrexSource(config), self.fetcher)
+        asker = SourceClient(CrexSource(config), self.fetcher)
         # What is not found or cannot be read rests for a while; a test need not wait as long as a site.
         cadence = Cadence(
             live=0.1, busy=0.1, paused_play=0.1, discovery=0.1, imminent=0.1, completed=0.1, not_found=0.5
         )
-        around = Surroundings(
-            road=Road(asker=asker, store=self.store, bus=bus, clock=clock, scraper_id="node"),
-            store=self.store,
+        around = WatchContext(
+            pipeline=Pipeline(Cricket(), client=asker, store=self.store, bus=bus, clock=clock, scraper_id="node"),
+            matches=LiveMatches(self.store, "node-a"),
             hot=self._hot,
             bus=bus,
             clock=clock,
-            node="node",
             rules=WatchRules(cadence=cadence, breaker=match_policy(open_seconds=0.5)),
         )
         self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=8)
@@ -254,12 +254,12 @@ class Watching:
 
     async def begin_anew(self) -> None:
         """Forget everything that is not stored: the next look at each match reads its whole list."""
-        async for state in take_over(self.store, "node", {"crex"}, lambda _ref, _error: None):
-            self.scheduler.adopt(state)
+        for watcher in list(self.scheduler._watchers.values()):
+            await watcher.match.restart(watcher.feed)
 
     def verdict(self) -> Verdict:
         stored = {
-            row.ref.source_id: [event_entry(each, "crex") for each in self.store.history.get(row.match_id, [])]
+            row.ref.source_id: [event_entry(each, row) for each in self.store.history.get(row.match_id, [])]
             for row in self.store.rows.values()
         }
         return judge(read_truth(self._truth), stored)

@@ -1,10 +1,10 @@
 """The hot view on a real file: when it is written, what happens when it breaks, and who sees it."""
 
+import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from contextlib import aclosing
 from pathlib import Path
 
 import apsw
@@ -14,17 +14,18 @@ from msgspec.structs import replace
 from longstop.clock import Moment
 from longstop.errors import StorageError
 from longstop.storage.base import HotRow
-from longstop.storage.sqlite.connection import Database, Synchronous, open_writable
+from longstop.storage.sqlite.connection import Synchronous, open_writable
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter, former_polls
+from longstop.storage.sqlite.schema import Database
 from tests.contract.stores import later
 from tests.contract.test_hot_view import beat, hot_row, rows_of
 
 _PEER = """
-import sys
+import asyncio, sys
 from pathlib import Path
 from longstop.storage.sqlite.hot import SqliteHotReader
 
-print(SqliteHotReader(Path(sys.argv[1])).row(1).record.total_polls)
+print(asyncio.run(SqliteHotReader(Path(sys.argv[1])).row(1)).record.total_polls)
 """
 
 
@@ -68,106 +69,117 @@ def polled(row: HotRow, seconds: float) -> HotRow:
     return replace(row, record=replace(row.record, last_poll_at=later(seconds)))
 
 
-def eventually(condition: Callable[[], bool]) -> bool:
+def fill(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+def inode(path: Path) -> int:
+    return path.stat().st_ino
+
+
+async def shown(reader: SqliteHotReader, *rows: HotRow) -> bool:
+    """Return whether the reader shows these rows, and no others, within ten seconds."""
     deadline = time.monotonic() + 10
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    return condition()
+    while await rows_of(reader) != [*rows] and time.monotonic() < deadline:  # noqa: ASYNC110 -- a thread writes
+        await asyncio.sleep(0.005)
+    return await rows_of(reader) == [*rows]
 
 
-def test_a_row_is_written_soon_without_anyone_waiting_for_it(path: Path) -> None:
+async def test_a_row_is_written_soon_without_anyone_waiting_for_it(path: Path) -> None:
     writer, reader = quick_writer(path), SqliteHotReader(path)
 
     writer.put(hot_row())
     writer.beat(beat())
 
-    assert eventually(lambda: reader.row(1) == hot_row() and list(reader.beats()) == [beat()])
-    writer.close()
-    reader.close()
+    assert await shown(reader, hot_row())
+    assert list(await reader.beats()) == [beat()]
+    await writer.aclose()
+    await reader.aclose()
 
 
-def test_another_process_sees_it_while_the_writer_runs(path: Path) -> None:
+async def test_another_process_sees_it_while_the_writer_runs(path: Path) -> None:
     writer, reader = quick_writer(path), SqliteHotReader(path)
     writer.put(hot_row())
-    assert eventually(lambda: reader.row(1) is not None)
+    assert await shown(reader, hot_row())
 
-    seen = subprocess.run([sys.executable, "-c", _PEER, str(path)], capture_output=True, timeout=30, check=True)
+    peer = [sys.executable, "-c", _PEER, str(path)]
+    seen = await asyncio.to_thread(subprocess.run, peer, capture_output=True, timeout=30, check=True)
 
     assert seen.stdout == b"3\n"
-    writer.close()
-    reader.close()
+    await writer.aclose()
+    await reader.aclose()
 
 
-def test_a_poll_without_change_does_not_write_the_payload_again(path: Path) -> None:
+async def test_a_poll_without_change_does_not_write_the_payload_again(path: Path) -> None:
     writer, reader = quick_writer(path), SqliteHotReader(path)
     writer.put(hot_row())
-    assert eventually(lambda: reader.row(1) == hot_row())
+    assert await shown(reader, hot_row())
     tally = Tally(path)
 
     writer.put(polled(hot_row(), 2))
-    writer.close()
+    await writer.aclose()
 
-    assert reader.row(1) == polled(hot_row(), 2)
+    assert await reader.row(1) == polled(hot_row(), 2)
     assert tally.close() == {"views": 1, "payloads": 0}
-    reader.close()
+    await reader.aclose()
 
 
-def test_a_new_payload_is_written(path: Path) -> None:
+async def test_a_new_payload_is_written(path: Path) -> None:
     writer, reader = quick_writer(path), SqliteHotReader(path)
     writer.put(hot_row())
-    assert eventually(lambda: reader.row(1) == hot_row())
+    assert await shown(reader, hot_row())
     changed = hot_row(sequence=5, checksum="c5", payload=b'{"a":2}')
 
     writer.put(changed)
-    writer.close()
+    await writer.aclose()
 
-    assert reader.row(1) == changed
-    reader.close()
+    assert await reader.row(1) == changed
+    await reader.aclose()
 
 
-def test_a_row_that_did_not_change_is_not_written_again(path: Path) -> None:
+async def test_a_row_that_did_not_change_is_not_written_again(path: Path) -> None:
     writer, reader = quick_writer(path), SqliteHotReader(path)
     writer.put(hot_row(1))
-    assert eventually(lambda: reader.row(1) is not None)
+    assert await shown(reader, hot_row())
     tally = Tally(path)
 
     writer.put(hot_row(1))
-    writer.close()
+    await writer.aclose()
 
     assert tally.close() == {"views": 0, "payloads": 0}
-    reader.close()
+    await reader.aclose()
 
 
 @pytest.mark.parametrize("content", [b"no database\n" * 1000, b"SQLite format 3\x00" + b"\xff" * 9000])
-def test_a_damaged_view_is_made_anew(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
+async def test_a_damaged_view_is_made_anew(path: Path, content: bytes) -> None:
+    fill(path, content)
     writer, reader = quick_writer(path), SqliteHotReader(path)
 
     writer.put(hot_row())
-    writer.close()
+    await writer.aclose()
 
-    assert rows_of(reader) == [hot_row()]
-    reader.close()
+    assert await rows_of(reader) == [hot_row()]
+    await reader.aclose()
 
 
-def test_a_view_deleted_between_two_runs_is_filled_again_under_the_same_reader(path: Path) -> None:
+async def test_a_view_deleted_between_two_runs_is_filled_again_under_the_same_reader(path: Path) -> None:
     reader = SqliteHotReader(path)
     first = quick_writer(path)
     first.put(hot_row())
-    first.close()
-    assert reader.row(1) == hot_row()
+    await first.aclose()
+    assert await reader.row(1) == hot_row()
     for file in list(path.parent.iterdir()):
         file.unlink()
 
     second = quick_writer(path)
     second.put(hot_row(2))
-    second.close()
+    await second.aclose()
 
-    assert rows_of(reader) == [hot_row(2)]
-    reader.close()
+    assert await rows_of(reader) == [hot_row(2)]
+    await reader.aclose()
 
 
-def test_a_failing_disk_is_told_once_and_nothing_is_lost_when_it_is_mended(
+async def test_a_failing_disk_is_told_once_and_nothing_is_lost_when_it_is_mended(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 1)
@@ -185,25 +197,27 @@ def test_a_failing_disk_is_told_once_and_nothing_is_lost_when_it_is_mended(
 
     writer.put(hot_row(1))
     writer.put(hot_row(2))
-    assert eventually(lambda: len(reopened) > 4)
-    assert rows_of(reader) == []
+    async with asyncio.timeout(10):
+        while len(reopened) <= 4:  # noqa: ASYNC110 -- a thread opens it
+            await asyncio.sleep(0.005)
+    assert await rows_of(reader) == []
     blocker.execute("ROLLBACK")
 
-    assert eventually(lambda: rows_of(reader) == [hot_row(1), hot_row(2)])
+    assert await shown(reader, hot_row(1), hot_row(2))
     assert len(failures) == 1
-    writer.close()
-    reader.close()
+    await writer.aclose()
+    await reader.aclose()
     blocker.close()
 
 
-def test_a_view_that_is_only_held_when_a_scraper_starts_is_waited_for_and_kept(
+async def test_a_view_that_is_only_held_when_a_scraper_starts_is_waited_for_and_kept(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 1)
     first = quick_writer(path)
     first.put(hot_row(1))
-    first.close()
-    before = path.stat().st_ino
+    await first.aclose()
+    before = inode(path)
     blocker = apsw.Connection(str(path))
     blocker.pragma("locking_mode", "EXCLUSIVE")
     blocker.execute("BEGIN EXCLUSIVE")
@@ -214,59 +228,64 @@ def test_a_view_that_is_only_held_when_a_scraper_starts_is_waited_for_and_kept(
     blocker.execute("ROLLBACK")
     blocker.close()
 
-    assert eventually(lambda: rows_of(reader) == [hot_row(1), hot_row(2)])
-    assert path.stat().st_ino == before
+    assert await shown(reader, hot_row(1), hot_row(2))
+    assert inode(path) == before
     assert len(failures) == 1
-    second.close()
-    reader.close()
+    await second.aclose()
+    await reader.aclose()
 
 
-def test_times_of_an_earlier_boot_are_told_by_the_wall_clock_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_times_of_an_earlier_boot_are_told_by_the_wall_clock_alone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     row = replace(hot_row(), record=replace(hot_row().record, last_poll_monotonic=7.0))
     sign = replace(beat(), beat_monotonic=8.0)
     writer = quick_writer(path)
     writer.put(row)
     writer.beat(sign)
-    writer.close()
+    await writer.aclose()
     reader = SqliteHotReader(path)
-    same_boot = (reader.row(1), list(reader.records()), list(reader.beats()))
+    same_boot = (await reader.row(1), list(await reader.records()), list(await reader.beats()))
 
     monkeypatch.setattr("longstop.storage.sqlite.hot.this_boot", lambda: "another one")
 
     assert same_boot == (row, [row.record], [sign])
-    assert (reader.row(1), list(reader.records())) == (hot_row(), [hot_row().record])
-    assert list(reader.beats()) == [beat()]
-    reader.close()
+    assert (await reader.row(1), list(await reader.records())) == (hot_row(), [hot_row().record])
+    assert list(await reader.beats()) == [beat()]
+    await reader.aclose()
 
 
-def test_where_no_boot_can_be_told_from_another_only_the_wall_clock_counts(
+async def test_where_no_boot_can_be_told_from_another_only_the_wall_clock_counts(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("longstop.storage.sqlite.hot.this_boot", lambda: None)
     writer, reader = quick_writer(path), SqliteHotReader(path)
     writer.beat(replace(beat(), beat_monotonic=8.0))
-    writer.close()
+    await writer.aclose()
 
-    assert list(reader.beats()) == [beat()]
-    reader.close()
+    assert list(await reader.beats()) == [beat()]
+    await reader.aclose()
 
 
-def test_the_next_life_learns_when_each_match_was_last_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_next_life_learns_when_each_match_was_last_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = replace(hot_row().record, last_poll_monotonic=12.5)
-    with closing(quick_writer(path)) as writer:
+    async with aclosing(quick_writer(path)) as writer:
         writer.put(replace(hot_row(), record=record))
 
-    known = former_polls(path)
+    reader = SqliteHotReader(path)
+    known = await former_polls(reader)
     monkeypatch.setattr("longstop.storage.sqlite.hot.this_boot", lambda: "another")
 
     assert record.last_poll_at is not None
     assert known == {record.match_id: Moment(record.last_poll_at, 12.5)}
-    assert former_polls(path) == {}
+    assert await former_polls(reader) == {}
+    await reader.aclose()
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no database"])
-def test_of_a_view_that_cannot_be_read_the_next_life_learns_nothing(path: Path, content: bytes | None) -> None:
+async def test_of_a_view_that_cannot_be_read_the_next_life_learns_nothing(path: Path, content: bytes | None) -> None:
     if content is not None:
-        path.write_bytes(content)
+        fill(path, content)
 
-    assert former_polls(path) == {}
+    async with aclosing(SqliteHotReader(path)) as reader:
+        assert await former_polls(reader) == {}

@@ -29,14 +29,14 @@ def acknowledged_until_killed(path: Path, updates: int) -> int:
         return max([int(last), *(int(line) for line in rest[:-1])])
 
 
-def contents(path: Path) -> MatchBase:
+async def contents(path: Path) -> MatchBase:
     """Return what a reader finds right after the kill, with the write-ahead log as the dead writer left it."""
     reader = SqliteMatchReader(path)
-    match = reader.find(REF)
+    match = await reader.find(REF)
     assert match is not None
-    versions = reader.events_after(match.match_id, 0, sys.maxsize)
-    newest, *_ = reader.snapshots(match.match_id)
-    reader.close()
+    versions = await reader.events_after(match.match_id, 0, sys.maxsize)
+    newest, *_ = await reader.snapshots(match.match_id)
+    await reader.aclose()
     return MatchBase(match=match, events=tuple(versions), snapshot=newest, open_findings=(), players={}, teams={})
 
 
@@ -47,7 +47,7 @@ async def test_no_acknowledged_update_is_lost_when_the_writer_is_killed_again_an
     for _ in range(KILLS):
         acknowledged = acknowledged_until_killed(path, dice.randint(1, 60))
 
-        left = contents(path)
+        left = await contents(path)
         assert left.match.seq >= acknowledged
         assert [version.seq for version in left.events] == list(range(1, left.match.seq + 1))
         assert left.snapshot is not None

@@ -1,6 +1,7 @@
 """The store on SQLite beyond the contract: safety settings, damaged files, and what a quiet poll writes."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import apsw
@@ -9,8 +10,9 @@ import pytest
 from longstop.errors import StorageError, StoreTooNew, UnsafeSQLite
 from longstop.storage.base import Finding, FindingKind, MatchFilter
 from longstop.storage.sqlite import connection as connection_module
-from longstop.storage.sqlite.connection import Database, Synchronous, open_readable, open_writable
+from longstop.storage.sqlite.connection import Synchronous, open_readable, open_writable
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
+from longstop.storage.sqlite.schema import Database
 from tests.contract.stores import NOW, REF, delivery_key, draft, event, later, owned_match, update
 
 
@@ -68,7 +70,7 @@ async def test_an_unsafe_sqlite_is_refused_by_both_sides(path: Path, monkeypatch
     with pytest.raises(UnsafeSQLite, match="install a newer apsw"):
         await SqliteMatchStore.open(path)
     with pytest.raises(UnsafeSQLite):
-        SqliteMatchReader(path).match(1)
+        await SqliteMatchReader(path).match(1)
 
 
 async def test_a_damaged_file_is_noticed_when_it_is_opened(path: Path) -> None:
@@ -93,49 +95,91 @@ async def test_a_file_of_a_newer_version_is_refused_by_both_sides(path: Path) ->
     with pytest.raises(StoreTooNew, match="9999_later"):
         await SqliteMatchStore.open(path)
     with pytest.raises(StoreTooNew, match="9999_later"):
-        SqliteMatchReader(path).match(match_id)
+        await SqliteMatchReader(path).match(match_id)
 
 
 async def test_a_file_that_is_only_being_made_is_read_as_nothing(path: Path) -> None:
     apsw.Connection(str(path)).execute("CREATE TABLE half_way (x)")
     reader = SqliteMatchReader(path)
 
-    assert reader.matches(MatchFilter()) == []
+    assert await reader.matches(MatchFilter()) == []
 
-    reader.close()
+    await reader.aclose()
 
 
 async def test_a_file_closed_by_its_writer_can_still_be_read(path: Path) -> None:
     match_id = await made(path, events=3)
     reader = SqliteMatchReader(path)
 
-    assert len(reader.current_events(match_id)) == 3
+    assert len(await reader.current_events(match_id)) == 3
 
-    reader.close()
+    await reader.aclose()
 
 
 async def test_a_reader_follows_when_the_file_is_replaced(path: Path) -> None:
     match_id = await made(path, events=3)
     reader = SqliteMatchReader(path)
-    assert len(reader.current_events(match_id)) == 3
+    assert len(await reader.current_events(match_id)) == 3
 
     for file in path.parent.iterdir():
         file.unlink()
-    assert reader.current_events(match_id) == []
+    assert await reader.current_events(match_id) == []
     await made(path, events=2)
 
-    assert len(reader.current_events(match_id)) == 2
-    reader.close()
+    assert len(await reader.current_events(match_id)) == 2
+    await reader.aclose()
 
 
-async def test_readers_in_several_threads_do_not_disturb_each_other(path: Path) -> None:
+@pytest.mark.parametrize("inline_ms", [None, 50], ids=["in a thread", "on the loop"])
+async def test_reads_at_the_same_time_do_not_disturb_each_other(path: Path, inline_ms: int | None) -> None:
     match_id = await made(path, events=30)
+    reader = SqliteMatchReader(path, inline_ms)
+
+    found = await asyncio.gather(*(reader.current_events(match_id) for _ in range(50)))
+
+    assert {len(events) for events in found} == {30}
+    await reader.aclose()
+
+
+async def test_a_read_on_the_loop_gives_up_soon_where_another_process_holds_the_file(path: Path) -> None:
+    match_id = await made(path)
+    holder = apsw.Connection(str(path))
+    holder.pragma("locking_mode", "EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    reader = SqliteMatchReader(path, inline_ms=1)
+
+    with pytest.raises(StorageError, match="somebody else holds the file"):
+        await reader.match(match_id)
+    holder.execute("ROLLBACK")
+    holder.close()
+
+    assert await reader.match(match_id) is not None
+    await reader.aclose()
+
+
+async def test_a_disk_that_hangs_holds_up_neither_the_loop_nor_whoever_stops_waiting(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    match_id = await made(path)
+    is_asked, is_mended = threading.Event(), threading.Event()
+
+    def hang(path: Path, patience_ms: int | None = None) -> apsw.Connection:
+        is_asked.set()
+        assert is_mended.wait(60)
+        return open_readable(path, patience_ms)
+
+    monkeypatch.setattr("longstop.storage.sqlite.connection.open_readable", hang)
     reader = SqliteMatchReader(path)
+    stuck = asyncio.create_task(reader.match(match_id))
+    assert await asyncio.to_thread(is_asked.wait, 60)
 
-    counts = await asyncio.gather(*(asyncio.to_thread(lambda: len(reader.current_events(match_id))) for _ in range(50)))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await reader.match(match_id)
+    is_mended.set()
 
-    assert set(counts) == {30}
-    reader.close()
+    assert await stuck is not None
+    await reader.aclose()
 
 
 @pytest.mark.req("CAP-7")
@@ -152,7 +196,7 @@ async def test_an_update_with_nothing_new_writes_nothing_at_all(path: Path) -> N
     quiet = update(match_id, findings=(gap,), captured_at=later(60), start_at=NOW.replace(microsecond=123_456))
     receipt = await store.save_update(quiet)
     await store.save_update(whole)
-    await store.register(REF, "Red v Blue", NOW, later(60))
+    await store.register(REF, "Red v Blue", NOW, later(60), sport="cricket")
     await store.load(match_id)
 
     assert receipt.match.updated_at == NOW

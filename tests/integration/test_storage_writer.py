@@ -12,7 +12,8 @@ import apsw
 import pytest
 
 from longstop.errors import StorageError
-from longstop.storage.sqlite.connection import Database, Synchronous, open_writable
+from longstop.storage.sqlite.connection import Synchronous, open_writable
+from longstop.storage.sqlite.schema import Database
 from longstop.storage.sqlite.writer import MAX_GROUP, Job, Writer
 
 

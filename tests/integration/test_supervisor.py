@@ -14,7 +14,7 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import RecoveryReader
+from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.exits import Exit
@@ -23,6 +23,7 @@ from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.processes import ChildDied, ProcessStarted, ProcessStopped
+from tests.readers import audited
 
 #: Waits until it is asked to stop; SIGTERM ends it, as it ends any process.
 PATIENT = "import time; time.sleep(60)"
@@ -146,7 +147,7 @@ async def test_a_child_that_was_asked_to_stop_is_started_again_and_that_is_no_en
     tmp_path: Path, number: int, kinds: list[RecoveryKind]
 ) -> None:
     ready, said = tmp_path / "ready", Recorder()
-    audit = Recoveries(tmp_path / "ops.db", process="up", clock=SystemClock())
+    audit = Recoveries(SqliteAudit(tmp_path / "ops.db"), process="up", clock=SystemClock())
     polite = python("scraper", POLITE, str(ready))
     supervisor = Supervisor([polite], bus=Bus([said]), clock=SystemClock(), audit=audit)
     running = asyncio.create_task(supervisor.run())
@@ -158,7 +159,7 @@ async def test_a_child_that_was_asked_to_stop_is_started_again_and_that_is_no_en
         supervisor.stop()
         await asyncio.wait_for(running, 30)
 
-    entries = RecoveryReader(tmp_path / "ops.db").recoveries()
+    entries = audited(tmp_path)
     assert [each.kind for each in entries] == kinds
     assert RecoveryOutcome.PENDING not in {each.outcome for each in entries}
 

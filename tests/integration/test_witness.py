@@ -1,7 +1,7 @@
 """The witness of a trial, over a real store and a real API: what was served once must be served for ever."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 from msgspec import Struct
 
 from longstop.api.auth import Permission, TokenVerifier, issue_token
-from longstop.api.server import build_app
+from longstop.api.server import Stores, build_app
 from longstop.clock import SystemClock
 from longstop_lab.client import Client
 from longstop_lab.sample import all_events
@@ -33,7 +33,7 @@ class Consumer(Struct, frozen=True):
 async def files(tmp_path: Path) -> SqliteFiles:
     """A store in which one scraper has written three balls."""
     files = SqliteFiles(tmp_path)
-    async with files.store() as store:
+    async with aclosing(await files.open_store()) as store:
         match_id = await owned_match(store)
         await store.save_update(update(match_id, *(event(delivery_key(0, nth), position=nth) for nth in (1, 2, 3))))
     return files
@@ -43,8 +43,8 @@ async def files(tmp_path: Path) -> SqliteFiles:
 async def consuming(files: SqliteFiles) -> AsyncIterator[Consumer]:
     """Serve a store, and come with a token."""
     clock, reader, hot = SystemClock(), files.open_reader(), MemoryHot()
-    outlook = an_outlook(reader, hot, clock)
-    app = build_app(reader=reader, hot=hot, verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook)
+    outlook = await an_outlook(reader, hot, clock)
+    app = build_app(Stores(matches=reader, hot=hot), verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook)
     read = [Permission.READ]
     token = issue_token(SECRET, subject="t", permissions=read, ttl=timedelta(hours=1), now=clock.now())
     async with serving(app) as port:
@@ -53,7 +53,7 @@ async def consuming(files: SqliteFiles) -> AsyncIterator[Consumer]:
             yield consumer
         finally:
             await consumer.api.aclose()
-            reader.close()
+            await reader.aclose()
 
 
 @contextmanager
@@ -73,7 +73,7 @@ async def test_what_is_still_there_is_not_forgotten_however_much_is_added(files:
     async with consuming(files) as consumer:
         witness = Witness(consumer)
         await witness.look()
-        async with files.store() as store:
+        async with aclosing(await files.open_store()) as store:
             await store.save_update(update(1, event(delivery_key(0, 4), position=4)))
 
         found = await complaints(consumer, witness)
@@ -93,7 +93,7 @@ async def test_an_event_that_is_deleted_and_read_again_by_the_next_scraper_was_f
             store_file.execute("DELETE FROM event_versions WHERE seq = 3")
             store_file.execute("UPDATE matches SET seq = 2")
         gone = await complaints(consumer, witness)
-        async with files.store() as store:
+        async with aclosing(await files.open_store()) as store:
             await store.save_update(update(1, event(delivery_key(0, 3), position=3), captured_at=later(60)))
 
         again = await complaints(consumer, witness)

@@ -2,20 +2,21 @@
 
 from bisect import bisect_right
 from random import Random
+from typing import cast
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from longstop.api.shapes import event_entry
 from longstop.fetching.base import FetchRequest
+from longstop.matches.client import SourceClient
+from longstop.matches.pipeline import Pipeline
 from longstop.model.match import MatchRef, MatchStatus, Phase
-from longstop.pipeline.ask import Asker
-from longstop.pipeline.run import Road
-from longstop.pipeline.state import MatchState
 from longstop.sources.crex.source import CrexSource
+from longstop.sports.cricket.model import CricketState
+from longstop.sports.cricket.sport import Cricket
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
-from longstop.watching.ownership import take
 from longstop_lab.simulator.game import Game
 from longstop_lab.simulator.http import Request
 from longstop_lab.simulator.judge import Verdict, judge
@@ -24,6 +25,7 @@ from longstop_lab.simulator.sites.crex.site import CrexSite
 from longstop_lab.simulator.truth import TruthLine
 from longstop_lab.simulator.world import PlannedMatch, World
 from tests.builders import CREX_CONFIG, NOW
+from tests.live import take
 from tests.memory import MemorySink, MemoryStore
 from tests.readers import ManualClock
 
@@ -46,11 +48,11 @@ class Watching:
         self._site = CrexSite(self.world)
         self._store = MemoryStore()
         self._clock = ManualClock(NOW)
-        asker = Asker(CrexSource(CREX_CONFIG), ScriptedFetcher(self._answer))
-        self._road = Road(
-            asker=asker, store=self._store, bus=Bus([MemorySink()]), clock=self._clock, scraper_id="node-a"
+        asker = SourceClient(CrexSource(CREX_CONFIG), ScriptedFetcher(self._answer))
+        self._road = Pipeline(
+            Cricket(), client=asker, store=self._store, bus=Bus([MemorySink()]), clock=self._clock, scraper_id="node-a"
         )
-        self.state: MatchState
+        self.state: CricketState
 
     def _answer(self, request: FetchRequest) -> bytes:
         address = urlsplit(request.url)
@@ -61,16 +63,16 @@ class Watching:
         return answered.body
 
     async def start(self) -> None:
-        row = await self._store.register(MatchRef("crex", self.game.key), self.game.title, None, NOW)
-        self.state = MatchState.of(await take(self._store, row.match_id, "node-a"))
+        row = await self._store.register(MatchRef("crex", self.game.key), self.game.title, None, NOW, sport="cricket")
+        self.state = cast(CricketState, await take(self._store, row.match_id, "node-a"))
 
     async def look(self, seconds: float) -> None:
         self.world.advance_to(seconds)
         self._clock.advance(1.0)
-        self.state = (await self._road.run(self.state)).state
+        self.state = cast(CricketState, (await self._road.poll(self.state)).state)
 
     def verdict(self) -> Verdict:
-        stored = [event_entry(each, "crex") for each in self._store.history[1]]
+        stored = [event_entry(each, self.state.row) for each in self._store.history[1]]
         return judge(self.lines, {self.game.key: stored})
 
 

@@ -10,7 +10,7 @@ from tests.contract.stores import NOW, REF, delivery, delivery_key, draft, event
 
 async def write(path: Path) -> None:
     store = await SqliteMatchStore.open(path)
-    match = await store.register(REF, "Red v Blue", NOW, NOW)
+    match = await store.register(REF, "Red v Blue", NOW, NOW, sport="cricket")
     claimed = await store.claim(match.match_id, "node-a")
     for number in range(claimed.seq + 1, sys.maxsize):
         ball = event(delivery_key(number // 6, number % 6 + 1), content=delivery(number), position=number)

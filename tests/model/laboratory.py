@@ -3,23 +3,24 @@
 import asyncio
 import shutil
 from collections.abc import Coroutine
-from contextlib import closing
+from contextlib import aclosing
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from longstop.errors import StorageError
+from longstop.matches.client import SourceClient
+from longstop.matches.pipeline import Pipeline
 from longstop.model.match import MatchRef
-from longstop.pipeline.ask import Asker
-from longstop.pipeline.run import Road
+from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import MatchStore, MatchUpdate, Receipt
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
-from longstop.watching.ownership import take
-from longstop.watching.watcher import Surroundings, Watcher
+from longstop.watching.feed_watch import FeedWatch
 from tests.builders import NOW
+from tests.live import watch
 from tests.memory import MemoryHot, MemorySink
 from tests.model.ledger import Ledger
 from tests.model.sites import Front, Site
@@ -87,9 +88,9 @@ class Laboratory:
         self.store = FragileStore(self.run(SqliteMatchStore.open(self._path)))
         self._road = self._make_road(self.store)
         #: Owners that were paused when another one took the match.
-        self.stale: list[Watcher] = []
+        self.stale: list[FeedWatch] = []
         ref = MatchRef(site.source.name, site.source_id)
-        self.match_id = self.run(self.store.register(ref, "a match", None, NOW)).match_id
+        self.match_id = self.run(self.store.register(ref, "a match", None, NOW, sport="cricket")).match_id
         self.owner = self._new_owner()
         self.check()
 
@@ -113,7 +114,7 @@ class Laboratory:
 
     # --- looking ---
 
-    def look(self, watcher: Watcher | None = None, mishap: Mishap | None = None) -> bool:
+    def look(self, watcher: FeedWatch | None = None, mishap: Mishap | None = None) -> bool:
         """Take one look and return whether it was accepted; a death in the midst of it is followed by a restart."""
         looking = watcher or self.owner
         self.clock.advance(1)
@@ -134,13 +135,21 @@ class Laboratory:
 
     def check(self) -> None:
         """Take into the ledger what is new in the files."""
-        with closing(SqliteMatchReader(self._path)) as reader:
-            self.ledger.read(reader, self.match_id, self.owner.state.row.epoch)
+
+        async def read() -> None:
+            async with aclosing(SqliteMatchReader(self._path, inline_ms=5_000)) as reader:
+                await self.ledger.read(reader, self.match_id, self.owner.state.row.epoch)
+
+        self.run(read())
 
     def recount(self) -> None:
         """Compare the files with everything that was ever read from them."""
-        with closing(SqliteMatchReader(self._path)) as reader:
-            self.ledger.recount(reader, self.match_id)
+
+        async def read() -> None:
+            async with aclosing(SqliteMatchReader(self._path, inline_ms=5_000)) as reader:
+                await self.ledger.recount(reader, self.match_id)
+
+        self.run(read())
 
     # --- ending and beginning ---
 
@@ -165,16 +174,12 @@ class Laboratory:
         self.stale = [*self.stale[-1:], self.owner]
         self.owner = self._new_owner()
 
-    def _new_owner(self) -> Watcher:
-        state = self.run(take(self.store, self.match_id, "node"))
-        around = Surroundings(
-            road=self._road, store=self.store, hot=MemoryHot(), bus=Bus([self.sink]), clock=self.clock, node="node"
-        )
-        return Watcher(state, around)
+    def _new_owner(self) -> FeedWatch:
+        return self.run(watch(self.match_id, self._road, self.store, MemoryHot(), Bus([self.sink]), self.clock))
 
-    def _make_road(self, store: MatchStore) -> Road:
-        asker = Asker(self.front.site.source, ScriptedFetcher(self.front))
-        return Road(asker=asker, store=store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node")
+    def _make_road(self, store: MatchStore) -> Pipeline:
+        asker = SourceClient(self.front.site.source, ScriptedFetcher(self.front))
+        return Pipeline(Cricket(), client=asker, store=store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node")
 
     def _next_directory(self) -> Path:
         self._starts += 1

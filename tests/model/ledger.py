@@ -6,9 +6,10 @@ from itertools import groupby
 
 import msgspec
 
-from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, Overs, OverSummary, Result
-from longstop.model.event import Event, EventKey, EventKind, Op, StoredEvent, order_of_play
+from longstop.model.event import Event, EventKey, Op, StoredEvent
 from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot, checksum
+from longstop.sports.cricket.align import order_of_play
+from longstop.sports.cricket.model import Delivery, InferredBalls, InningsSummary, Kind, Overs, OverSummary, Result
 from longstop.storage.base import Finding, FindingKind, MatchReader, MatchRow
 from tests.model.sites import Site
 from tests.model.truth import BALLS_PER_OVER, Truth
@@ -47,19 +48,19 @@ class Ledger:
             self._shown.add((innings, score.runs, score.wickets, balls_of(score.overs)))
         self._shown.add(truth.headline)
 
-    def live(self, kind: EventKind) -> list[Event]:
+    def live(self, kind: Kind) -> list[Event]:
         """Return the live events of a kind in the order of play."""
         return sorted(
-            (each for each in self.fold.values() if each.key.kind is kind and each.is_live), key=order_of_play
+            (each for each in self.fold.values() if each.key.kind == kind and each.is_live), key=order_of_play
         )
 
-    def count(self, kind: EventKind, op: Op | None = None) -> int:
+    def count(self, kind: Kind, op: Op | None = None) -> int:
         """Return how many versions of a kind were ever stored."""
-        return sum(each.event.key.kind is kind and op in (None, each.event.op) for each in self.versions)
+        return sum(each.event.key.kind == kind and op in (None, each.event.op) for each in self.versions)
 
     def sum_of(self, innings: int) -> tuple[int, int]:
         """Return runs and wickets of an innings, of balls and of what stands for unseen ones."""
-        live = [event.content for event in self.fold.values() if event.is_live and event.key.innings == innings]
+        live = [event.content for event in self.fold.values() if event.is_live and event.key.numbers[:1] == (innings,)]
         balls = [content for content in live if isinstance(content, Delivery)]
         sums = [content for content in live if isinstance(content, InferredBalls)]
         runs = sum(ball.runs.total for ball in balls) + sum(unseen.runs for unseen in sums)
@@ -72,23 +73,23 @@ class Ledger:
 
     # --- reading ---
 
-    def read(self, reader: MatchReader, match_id: int, epoch: int) -> None:
+    async def read(self, reader: MatchReader, match_id: int, epoch: int) -> None:
         """Take what is new in the store and check that all of it stands as it should."""
-        for stored in reader.events_after(match_id, len(self.versions), sys.maxsize):
+        for stored in await reader.events_after(match_id, len(self.versions), sys.maxsize):
             self._take(stored, epoch)
-        row = reader.match(match_id)
+        row = await reader.match(match_id)
         assert row is not None
         assert row.seq == len(self.versions), "the match's counter is that of its last version"
         self._row = row
-        current = {each.event.key: each.event for each in reader.current_events(match_id)}
+        current = {each.event.key: each.event for each in await reader.current_events(match_id)}
         assert current == self.fold, "what counts is the last version of each key"
-        self.findings = tuple(each.finding for each in reader.findings(match_id) if each.closed_at is None)
+        self.findings = tuple(each.finding for each in await reader.findings(match_id) if each.closed_at is None)
         self._check_line()
-        self._check_snapshots(reader, match_id)
+        await self._check_snapshots(reader, match_id)
 
-    def recount(self, reader: MatchReader, match_id: int) -> None:
+    async def recount(self, reader: MatchReader, match_id: int) -> None:
         """Check that no version was lost or changed since it was first read."""
-        assert reader.events_after(match_id, 0, sys.maxsize) == self.versions
+        assert await reader.events_after(match_id, 0, sys.maxsize) == self.versions
 
     def _take(self, stored: StoredEvent, epoch: int) -> None:
         event, before = stored.event, self.fold.get(stored.event.key)
@@ -101,7 +102,7 @@ class Ledger:
             assert last.captured_at <= stored.captured_at
         if before and not before.is_live:
             assert event.source_event_id == before.source_event_id, "a key that was given up is never given away"
-        if event.op is Op.VOID and event.key.kind is EventKind.DELIVERY:
+        if event.op is Op.VOID and event.key.kind == Kind.DELIVERY:
             assert event.source_event_id in self.removed, "only what the source took away is void"
         assert self._was_shown(event), f"nobody ever showed {event}"
         self.versions.append(stored)
@@ -112,24 +113,24 @@ class Ledger:
             case Delivery():
                 return (event.source_event_id, event.content) in self._shown
             case OverSummary():
-                return ((event.key.innings, event.key.over), event.content) in self._shown
+                return ((event.key.numbers[0], event.key.numbers[1]), event.content) in self._shown
             case InningsSummary() as closed:
-                return (event.key.innings, closed.runs, closed.wickets, balls_of(closed.overs)) in self._shown
+                return (event.key.numbers[0], closed.runs, closed.wickets, balls_of(closed.overs)) in self._shown
             case Result():
                 return event.content.text in self._shown
             case _:
                 return True
 
     def _check_line(self) -> None:
-        live = self.live(EventKind.DELIVERY)
-        for _, events in groupby(live, key=lambda event: event.key.innings):
+        live = self.live(Kind.DELIVERY)
+        for _, events in groupby(live, key=lambda event: event.key.numbers[0]):
             positions = [event.position for event in events]
             assert positions == list(range(1, len(positions) + 1)), "places are 1, 2, 3 …"
         ids = [event.source_event_id for event in live]
         assert len(ids) == len(set(ids)), "no ball is there twice"
 
-    def _check_snapshots(self, reader: MatchReader, match_id: int) -> None:
-        kept = reader.snapshots(match_id)
+    async def _check_snapshots(self, reader: MatchReader, match_id: int) -> None:
+        kept = await reader.snapshots(match_id)
         if not kept:
             assert not self.versions, "events come with a snapshot"
             return

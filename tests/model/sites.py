@@ -8,9 +8,9 @@ import msgspec
 
 from longstop.errors import FetchError
 from longstop.fetching.base import FetchRequest
-from longstop.model.cricket import Dismissal, InningsScore, Wicket
 from longstop.sources.base import Source
 from longstop.sources.crex.source import CrexSource
+from longstop.sports.cricket.model import Dismissal, InningsScore, Wicket
 from longstop.testing import Answer
 from tests.builders import CREX_CONFIG, body
 from tests.model.truth import People, Truth

@@ -6,7 +6,7 @@ from copy import copy
 import msgspec
 from msgspec import Struct
 
-from longstop.model.cricket import Delivery, InningsScore, Overs, OverSummary, Runs, Score, Wicket
+from longstop.sports.cricket.model import Delivery, InningsScore, Overs, OverSummary, Runs, Score, Wicket
 
 #: What is written on a ball, and what that means: by hand, so that a reader's mistake does not prove itself right.
 RUNS: Mapping[str, Runs] = {

@@ -5,7 +5,6 @@ The API writes a command down and waits for its answer; what is done is done by 
 
 import asyncio
 from contextlib import suppress
-from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -14,23 +13,20 @@ from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 
 from longstop.api import described_admin as described
-from longstop.api.auth import Permission, TokenVerifier
-from longstop.api.clerks import Clerks
+from longstop.api.auth import Permission, Scheme, TokenVerifier, require
 from longstop.api.guard import MAX_BODY_BYTES, error_response, json_response
-from longstop.api.lookup import Scheme, look_up, require
+from longstop.api.matches import look_up
 from longstop.api.shapes import iso_or_none
 from longstop.clock import Clock, to_iso
 from longstop.errors import UsageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal
-from longstop.storage.base import MatchReader
-from longstop.storage.sqlite.ops import MAX_ARGUMENT_CHARACTERS, CommandBook, Question
+from longstop.storage.base import MAX_ARGUMENT_CHARACTERS, CommandRequest, CommandStore, MatchReader
 
 #: How long a request waits for the answer; after that the client comes back for it.
 WAIT_SECONDS = 5.0
 LOOK_EVERY_SECONDS = 0.1
-#: More than these do not wait: each needs a thread of ours now and then.
+#: More than these do not wait: each asks for its command ten times a second.
 MAX_WAITING = 16
-THREADS = 2
 #: A file that hangs is not waited for longer than this; for one that somebody else writes, 5 s are no hang yet.
 PATIENCE_SECONDS = 6.0
 #: Without memory, when it is worth asking again.
@@ -57,13 +53,13 @@ class _Page(Struct, frozen=True):
 class AdminRoutes:
     """Writes commands down and tells what came of them.
 
-    Every file is asked in a thread, and the reader should be nobody else's: what hangs must hold up nobody but those
-    who give orders, and the store only those who name a match of it.
+    The reader should not answer on the loop: a file that hangs must hold up only those who give orders, and the match
+    store only those who name a match.
     """
 
     def __init__(
         self,
-        book: CommandBook,
+        store: CommandStore,
         *,
         reader: MatchReader,
         verifier: TokenVerifier,
@@ -71,14 +67,13 @@ class AdminRoutes:
         wait_seconds: float = WAIT_SECONDS,
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        self._book = book
+        self._store = store
         self._reader = reader
         self._verifier = verifier
         self._clock = clock
         self._wait_seconds = wait_seconds
         self._waiting = 0
-        self._writing = Clerks("commands", count=THREADS, patience_seconds=patience_seconds)
-        self._naming = Clerks("matches of commands", patience_seconds=patience_seconds)
+        self._patience_seconds = patience_seconds
 
     def add_to(self, app: FastAPI) -> None:
         router, permitted = app.router, [Depends(self._permit)]
@@ -121,7 +116,8 @@ class AdminRoutes:
 
     async def command(self, command_id: CommandId) -> Response:
         try:
-            found = await self._writing.ask(partial(self._book.command, command_id))
+            async with asyncio.timeout(self._patience_seconds):
+                found = await self._store.find(command_id)
         except TimeoutError as error:
             raise HTTPException(503, "The list of commands cannot be read at the moment.", _SOON) from error
         if found is None:
@@ -133,7 +129,8 @@ class AdminRoutes:
 
     async def _ref(self, text: str) -> str:
         try:
-            match = await self._naming.ask(partial(look_up, self._reader, text))
+            async with asyncio.timeout(self._patience_seconds):
+                match = await look_up(self._reader, text)
         except TimeoutError as error:
             raise HTTPException(503, "The store cannot be read at the moment.", _SOON) from error
         if match is None:
@@ -142,9 +139,10 @@ class AdminRoutes:
 
     async def _ask(self, request: Request, kind: CommandKind, argument: str) -> Response:
         bearer = require(self._verifier, Permission.ADMIN, request, self._clock.now())
-        question = Question(kind=kind, argument=argument, asked_by=f"api: {bearer.subject}"[:100])
+        wanted = CommandRequest(kind=kind, argument=argument, asked_by=f"api: {bearer.subject}"[:100])
         try:
-            asked = await self._writing.ask(partial(self._book.ask, question))
+            async with asyncio.timeout(self._patience_seconds):
+                asked = await self._store.place(wanted)
         except UsageError as error:
             return error_response(429, f"{error}.", _SOON)
         except TimeoutError:
@@ -161,7 +159,7 @@ class AdminRoutes:
                 async with asyncio.timeout(self._wait_seconds):
                     while not command.is_answered:
                         await asyncio.sleep(LOOK_EVERY_SECONDS)
-                        latest = await self._writing.ask(partial(self._book.command, command.id))
+                        latest = await self._store.find(command.id)
                         command = latest or command
             return command
         finally:

@@ -3,10 +3,13 @@
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import jwt
+from fastapi import Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from msgspec import Struct
+from starlette.exceptions import HTTPException
 
 from longstop.api.secret import Secret
 
@@ -138,3 +141,19 @@ def _read_claims(claims: Mapping[str, Any], now: datetime) -> Bearer | None:
 
 def _is_expired(expires: int, now: datetime) -> bool:
     return now.timestamp() >= expires + LEEWAY_SECONDS
+
+
+# --- in routes -------------------------------------------------------------------------------------------------------
+
+_bearer_scheme = HTTPBearer(auto_error=False, description="A token from `longstop token`.")
+Scheme = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer_scheme)]
+
+
+def require(verifier: TokenVerifier, permission: Permission, request: Request, now: datetime) -> Bearer:
+    """Return who asks, or raise what whoever may not ask is told."""
+    bearer = verifier.verify(request.headers.get("authorization"), now)
+    if bearer is None:
+        raise HTTPException(401, "A valid Bearer token is needed here.", {"WWW-Authenticate": "Bearer"})
+    if permission not in bearer.permissions:
+        raise HTTPException(403, f"This token does not carry the permission {permission}.")
+    return bearer

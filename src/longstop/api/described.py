@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from longstop.model.match import Sport
+from longstop.sports.registry import sport_named
 
 _RECOVERY = {
     "id": "5f3c…",
@@ -16,43 +16,6 @@ _RECOVERY = {
     "pids_after": [4711, 4755],
     "outcome": "recovered",
     "observed": "crex_11HD was read again",
-}
-_EVENT = {
-    "seq": 41,
-    "key": "delivery:1:5:2",
-    "kind": "delivery",
-    "rev": 1,
-    "op": "insert",
-    "innings": 1,
-    "over": 5,
-    "nth": 2,
-    "position": 32,
-    "critical": True,
-    "source": "crex",
-    "source_event_id": "1730",
-    "captured_at": "2026-11-12T10:30:45.120Z",
-    "data": {
-        "label": {"over": 5, "ball": 2},
-        "runs": {"batter": 4, "wides": 0, "noballs": 0, "byes": 0, "legbyes": 0, "penalty": 0},
-        "boundary": 4,
-        "batter": "P1",
-        "bowler": "P2",
-        "wickets": [],
-    },
-}
-_FOOTBALL_EVENT = {
-    "seq": 7,
-    "key": "goal:home:1",
-    "kind": "goal",
-    "rev": 1,
-    "op": "insert",
-    "side": "home",
-    "nth": 1,
-    "critical": True,
-    "source": "sofascore",
-    "source_event_id": "118000070",
-    "captured_at": "2026-11-12T10:30:45.120Z",
-    "data": {"minute": 45, "added": 2, "scorer": "800012", "assist": None, "how": "regular", "home": 1, "away": 0},
 }
 _MATCH = {
     "matchId": 1,
@@ -165,11 +128,6 @@ EVENTS: dict[str, Any] = {
     ),
     "tags": ["matches"],
     "responses": {
-        200: _answer(
-            "The events.",
-            {"matchId": 1, "match_id": "crex_11HD", "events": [_EVENT], "next_after": 41, "has_more": False},
-            _AGE_HEADERS,
-        ),
         422: _error("A parameter is wrong."),
         **_MATCH_ERRORS,
         **_TOKEN_ERRORS,
@@ -177,13 +135,10 @@ EVENTS: dict[str, Any] = {
 }
 
 
-def events(sport: Sport) -> dict[str, Any]:
+def events(sport: str) -> dict[str, Any]:
     """Return what describes a sport's events."""
-    if sport is Sport.CRICKET:
-        return EVENTS
-    page = {"matchId": 2, "match_id": "sofascore_11400000", "events": [_FOOTBALL_EVENT], "next_after": 7}
-    answer = _answer("The events.", page | {"has_more": False}, _AGE_HEADERS)
-    return EVENTS | {"responses": EVENTS["responses"] | {200: answer}}
+    answer = _answer("The events.", sport_named(sport).example, _AGE_HEADERS)
+    return EVENTS | {"responses": {200: answer} | EVENTS["responses"]}
 
 
 HISTORY: dict[str, Any] = {

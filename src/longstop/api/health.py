@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from longstop.api.shapes import iso_or_none, match_path
-from longstop.api.view import record_age, shown_age
+from longstop.api.shapes import iso_or_none, match_path, record_age, shown_age
 from longstop.clock import Moment, to_iso
 from longstop.model.match import IN_PLAY, MonitoringRecord, Phase
 from longstop.model.resources import MatchCost

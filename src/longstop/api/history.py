@@ -7,9 +7,8 @@ from starlette.exceptions import HTTPException
 
 from longstop.api import described, shapes
 from longstop.api.guard import json_response
-from longstop.api.lookup import Lookup, not_read_yet
-from longstop.api.matches import MAX_INTEGER
-from longstop.api.view import from_store
+from longstop.api.matches import MAX_INTEGER, Lookup, not_read_yet
+from longstop.api.shapes import from_store
 from longstop.clock import Moment
 from longstop.model.snapshot import Snapshot, delta
 from longstop.storage.base import MatchRow
@@ -31,15 +30,15 @@ class HistoryRoutes:
     async def history(
         self, match_id: str, sequence: Annotated[int | None, Query(ge=1, le=MAX_INTEGER)] = None
     ) -> Response:
-        match = self._lookup.match(match_id)
-        kept = self._lookup.reader.snapshots(match.match_id)
+        match = await self._lookup.match(match_id)
+        kept = await self._lookup.reader.snapshots(match.match_id)
         if sequence is not None:
             kept = [_snapshot(kept, sequence, match)]
-        return json_response(shapes.history(match, kept), headers=self._lookup.headers(match))
+        return json_response(shapes.history(match, kept), headers=await self._lookup.headers(match))
 
     async def delta(self, match_id: str, since: Annotated[int, Query(ge=0, le=MAX_INTEGER)] = 0) -> Response:
-        match = self._lookup.match(match_id)
-        kept = self._lookup.reader.snapshots(match.match_id)
+        match = await self._lookup.match(match_id)
+        kept = await self._lookup.reader.snapshots(match.match_id)
         if not kept:
             raise not_read_yet(match)
         newest = kept[0]
@@ -48,19 +47,18 @@ class HistoryRoutes:
                 400, f"Match {match.ref} is at sequence {newest.sequence}: since={since} is still to come."
             )
         old = next((each for each in kept if each.sequence == since), None)
-        return json_response(
-            delta(old, newest) | {"_metadata": self._about(match, newest)}, headers=self._lookup.headers(match)
-        )
+        changes = delta(old, newest) | {"_metadata": await self._about(match, newest)}
+        return json_response(changes, headers=await self._lookup.headers(match))
 
     async def findings(self, match_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 500) -> Response:
-        match = self._lookup.match(match_id)
-        found = self._lookup.reader.findings(match.match_id)
-        return json_response(shapes.findings(match, found, limit), headers=self._lookup.headers(match))
+        match = await self._lookup.match(match_id)
+        found = await self._lookup.reader.findings(match.match_id)
+        return json_response(shapes.findings(match, found, limit), headers=await self._lookup.headers(match))
 
-    def _about(self, match: MatchRow, newest: Snapshot) -> dict[str, object]:
-        row = self._lookup.hot.row(match.match_id)
+    async def _about(self, match: MatchRow, newest: Snapshot) -> dict[str, object]:
+        row = await self._lookup.hot.row(match.match_id)
         view = from_store(match, newest, row.record if row else None)
-        return shapes.metadata(view, self._lookup.open_findings(match), Moment.of(self._lookup.clock))
+        return shapes.metadata(view, await self._lookup.open_findings(match), Moment.of(self._lookup.clock))
 
 
 def _snapshot(kept: list[Snapshot], sequence: int, match: MatchRow) -> Snapshot:

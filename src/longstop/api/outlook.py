@@ -1,24 +1,30 @@
-"""How it goes, kept ready: whoever asks is answered from memory, whatever the files do meanwhile."""
+"""How it goes, kept ready: `/health` and `/status` are answered from memory, whatever the files do meanwhile."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from threading import Event, Thread
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from longstop.api.glance import Glance
 from longstop.api.health import health_facts
 from longstop.api.status import status_document
 from longstop.clock import Clock, Moment
+from longstop.errors import StorageError
 from longstop.model.match import MonitoringRecord
 from longstop.model.recovery import Recovery
-from longstop.storage.base import HotReader, MatchFilter, MatchReader, NodeBeat
+from longstop.storage.base import AuditReader, HotReader, MatchFilter, MatchReader, NodeBeat
 from longstop.supervision.telling import silence
 from longstop.supervision.verdict import HealthStatus, Verdict, aged, heard, unreadable, verdict
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.lacks import failure_of
 
+T = TypeVar("T")
+
+LOOK_EVERY_SECONDS = 1.0
 #: The live view is looked at every second; older than this, what it said is no longer called healthy.
 OLD_AFTER_SECONDS = 5.0
 #: Older than this, what it said counts for nothing any more.
@@ -27,8 +33,69 @@ BLIND_AFTER_SECONDS = 10.0
 HANGING_AFTER_SECONDS = 1.0
 
 
-class ReadsRecoveries(Protocol):
-    def recoveries(self, limit: int = ...) -> Sequence[Recovery]: ...
+class Taken(Struct, Generic[T], frozen=True):
+    """An answer, and when it was asked for, in monotonic seconds."""
+
+    value: T
+    at: float
+
+
+class Glance(Generic[T]):
+    """Asks again and again. An answer that does not come leaves the last one standing, and it grows old."""
+
+    def __init__(self, what: str, ask: Callable[[], Awaitable[T]], *, clock: Clock, bus: Bus) -> None:
+        self._what = what
+        self._ask = ask
+        self._clock = clock
+        self._bus = bus
+        self.newest: Taken[T] | None = None
+        #: When the question was asked that is not answered yet.
+        self._asking_since: float | None = None
+
+    @property
+    def age_seconds(self) -> float | None:
+        """Return how old the newest answer is; `None` before the first."""
+        newest = self.newest
+        return None if newest is None else max(0.0, round(self._clock.monotonic() - newest.at, 3))
+
+    @property
+    def waiting_seconds(self) -> float:
+        """Return for how long an answer has been waited for; 0 when none is."""
+        since = self._asking_since
+        return 0.0 if since is None else self._clock.monotonic() - since
+
+    async def look(self) -> None:
+        """Ask once."""
+        asked_at = self._asking_since = self._clock.monotonic()
+        try:
+            self.newest = Taken(await self._ask(), asked_at)
+        except StorageError:
+            return  # its age says it
+        except Exception as error:  # a bug in one answer must not leave all later ones unasked
+            self._bus.emit(failure_of(error, f"glance at {self._what}"))
+        finally:
+            self._asking_since = None
+
+    @contextmanager
+    def looking(self, every_seconds: float = LOOK_EVERY_SECONDS) -> Iterator[None]:
+        """Ask in a daemon thread with a loop of its own meanwhile.
+
+        So a busy loop of requests is never taken for a file that hangs, and one that hangs in the end is not waited
+        for.
+        """
+        ending = Event()
+
+        def work() -> None:
+            with asyncio.Runner() as runner:
+                while not ending.is_set():
+                    runner.run(self.look())
+                    ending.wait(every_seconds)
+
+        Thread(target=work, name=f"glance at {self._what}", daemon=True).start()
+        try:
+            yield
+        finally:
+            ending.set()
 
 
 class Sighting(Struct, frozen=True, kw_only=True):
@@ -48,14 +115,14 @@ class Answer(Struct, frozen=True):
 
 
 class Outlook:
-    """Keeps the newest sighting. Its readers are its own: nobody else waits behind them."""
+    """Keeps the newest sighting. Its readers are its own, each used by one thread: no request waits behind them."""
 
     def __init__(
         self,
         *,
         reader: MatchReader,
         hot: HotReader,
-        recoveries: ReadsRecoveries,
+        audit: AuditReader,
         clock: Clock,
         started: Moment,
         config: Mapping[str, Any] | None = None,
@@ -68,12 +135,12 @@ class Outlook:
         bus = bus or Bus()
         self._live = Glance("the live view", self._sight, clock=clock, bus=bus)
         self._store = Glance("the store", lambda: reader.matches(MatchFilter(limit=1)), clock=clock, bus=bus)
-        self._audit = Glance("the audit", recoveries.recoveries, clock=clock, bus=bus)
+        self._audit = Glance("the audit", audit.recent, clock=clock, bus=bus)
 
-    def look(self) -> None:
+    async def look(self) -> None:
         """Look at everything once, here and now."""
         for glance in (self._live, self._store, self._audit):
-            glance.look()
+            await glance.look()
 
     @contextmanager
     def looking(self) -> Iterator[None]:
@@ -166,8 +233,8 @@ class Outlook:
     def _is_blind(self) -> bool:
         return (self._live.age_seconds or 0.0) > BLIND_AFTER_SECONDS
 
-    def _sight(self) -> Sighting:
-        beats, records = self._hot.beats(), self._hot.records()
+    async def _sight(self) -> Sighting:
+        beats, records = await self._hot.beats(), await self._hot.records()
         now = Moment.of(self._clock)
         judged = verdict(beats, records, now)
         facts = self._facts(beats, records, now)

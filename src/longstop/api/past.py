@@ -1,21 +1,18 @@
 """The route to the health log: how nodes and matches were, over time."""
 
+import asyncio
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import Depends, FastAPI, Query, Request, Response
 
 from longstop.api import described
-from longstop.api.auth import Permission, TokenVerifier
-from longstop.api.clerks import Clerks
+from longstop.api.auth import Permission, Scheme, TokenVerifier, require
 from longstop.api.guard import error_response, json_response
-from longstop.api.lookup import Scheme, require
 from longstop.clock import Clock, to_iso
 from longstop.errors import StorageError
-from longstop.storage.base import MAX_MATCH_ID
-from longstop.storage.sqlite.ops import KEEP_FOR, HealthRow
+from longstop.storage.base import KEEP_FOR, MAX_MATCH_ID, HealthLogReader, HealthRow
 
 #: As long as rows are kept for.
 MAX_HOURS = int(KEEP_FOR.total_seconds() // 3600)
@@ -24,25 +21,13 @@ MAX_ROWS_SHOWN = 10_000
 PATIENCE_SECONDS = 2.0
 
 
-class ReadsHealthLog(Protocol):
-    def rows(
-        self,
-        *,
-        match_id: int | None = ...,
-        ref: str | None = ...,
-        since: datetime | None = ...,
-        limit: int = ...,
-    ) -> list[HealthRow]: ...
-
-
 class PastRoutes:
-    """Answers how it went. The file is read in a thread: it is not the live view, and may be slow."""
+    """Answers how it went."""
 
-    def __init__(self, log: ReadsHealthLog, *, verifier: TokenVerifier, clock: Clock) -> None:
+    def __init__(self, log: HealthLogReader, *, verifier: TokenVerifier, clock: Clock) -> None:
         self._log = log
         self._verifier = verifier
         self._clock = clock
-        self._reading = Clerks("health log", patience_seconds=PATIENCE_SECONDS)
 
     def add_to(self, app: FastAPI) -> None:
         permitted = [Depends(self._permit)]
@@ -59,17 +44,18 @@ class PastRoutes:
     ) -> Response:
         since = self._clock.now() - timedelta(hours=hours)
         try:
-            rows = await self._reading.ask(partial(rows_of, self._log, match, since, limit))
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                rows = await rows_of(self._log, match, since, limit)
         except (StorageError, TimeoutError):
             return error_response(503, "The health log cannot be read at the moment.", {"Retry-After": "5"})
         return json_response({"history": [health_entry(each) for each in rows]}, headers={"Cache-Control": "no-store"})
 
 
-def rows_of(log: ReadsHealthLog, match: str | None, since: datetime, limit: int) -> list[HealthRow]:
+async def rows_of(log: HealthLogReader, match: str | None, since: datetime, limit: int) -> list[HealthRow]:
     """Return the newest rows first: of everything, or of the match with this number or reference."""
     if match is not None and match.isdecimal() and int(match) <= MAX_MATCH_ID:
-        return log.rows(match_id=int(match), since=since, limit=limit)
-    return log.rows(ref=match, since=since, limit=limit)
+        return await log.recent(match_id=int(match), since=since, limit=limit)
+    return await log.recent(ref=match, since=since, limit=limit)
 
 
 def health_entry(row: HealthRow) -> dict[str, Any]:

@@ -6,13 +6,12 @@ from typing import Annotated
 from fastapi import Depends, FastAPI, Query, Request, Response
 
 from longstop.api import described
-from longstop.api.auth import Permission, TokenVerifier
+from longstop.api.auth import Permission, Scheme, TokenVerifier, require
 from longstop.api.guard import error_response, json_response
-from longstop.api.lookup import Scheme, require
 from longstop.api.outlook import Outlook
 from longstop.api.status import recovery_entry
 from longstop.clock import Clock
-from longstop.storage.sqlite.ops import RECOVERIES_KEPT
+from longstop.storage.base import RECOVERIES_KEPT
 
 _NO_STORE = {"Cache-Control": "no-store"}
 

@@ -8,47 +8,55 @@ from contextlib import contextmanager
 
 import uvicorn
 from fastapi import FastAPI
+from msgspec import Struct
 
 from longstop import __version__
 from longstop.api.admin import AdminRoutes
 from longstop.api.auth import TokenVerifier
 from longstop.api.guard import guard
 from longstop.api.history import HistoryRoutes
-from longstop.api.lookup import Lookup
-from longstop.api.matches import MatchRoutes
+from longstop.api.matches import Lookup, MatchRoutes
 from longstop.api.outlook import Outlook
-from longstop.api.past import PastRoutes, ReadsHealthLog
+from longstop.api.past import PastRoutes
 from longstop.api.probes import Probes
 from longstop.clock import Clock
 from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
-from longstop.model.match import Sport
-from longstop.storage.base import HotReader, MatchReader
-from longstop.storage.sqlite.ops import CommandBook
+from longstop.sports.registry import sports
+from longstop.storage.base import CommandStore, HealthLogReader, HotReader, MatchReader
 from longstop.telemetry.bus import Bus
 
 #: Running answers get this long when we are asked to stop; with the server's own ticks that stays under 5 s.
 GRACE_SECONDS = 4
 
 
+class Stores(Struct, frozen=True, kw_only=True):
+    """What an app answers from."""
+
+    matches: MatchReader
+    hot: HotReader
+    #: Without it, nobody can give orders through the API.
+    commands: CommandStore | None = None
+    #: Finds the matches that orders name. It should not answer on the loop: then one that hangs delays no data route.
+    ordered: MatchReader | None = None
+    #: Without it, nobody sees how it went.
+    health_log: HealthLogReader | None = None
+
+    async def aclose(self) -> None:
+        stores = (self.matches, self.hot, self.commands, self.ordered, self.health_log)
+        await asyncio.gather(*(each.aclose() for each in stores if each is not None))
+
+
 def build_app(
+    stores: Stores,
     *,
-    reader: MatchReader,
-    hot: HotReader,
     verifier: TokenVerifier,
     clock: Clock,
     outlook: Outlook,
     lag: Callable[[], float | None] = lambda: None,
     bus: Bus | None = None,
-    commands: CommandBook | None = None,
-    order_reader: MatchReader | None = None,
-    health_log: ReadsHealthLog | None = None,
 ) -> FastAPI:
-    """Return the app. It holds what it was given and nothing else; closing the readers is the giver's.
-
-    Without a book of commands nobody can give orders through it; without a health log nobody sees how it went. Orders
-    find the matches they name with `order_reader`, in a thread: one that hangs there keeps nobody from reading data.
-    """
+    """Return the app. It holds what it was given and nothing else; closing the stores is up to the caller."""
     app = FastAPI(
         title="Longstop",
         version=__version__,
@@ -58,17 +66,23 @@ def build_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    for sport in Sport:
+    for sport in sports():
         lookup = Lookup(
-            reader=reader, hot=hot, verifier=verifier, clock=clock, sport=sport, is_hanging=outlook.is_hanging
+            reader=stores.matches,
+            hot=stores.hot,
+            verifier=verifier,
+            clock=clock,
+            sport=sport,
+            is_hanging=outlook.is_hanging,
         )
         MatchRoutes(lookup).add_to(app)
         HistoryRoutes(lookup).add_to(app)
     Probes(outlook, verifier=verifier, clock=clock, lag=lag).add_to(app)
-    if health_log is not None:
-        PastRoutes(health_log, verifier=verifier, clock=clock).add_to(app)
-    if commands is not None:
-        AdminRoutes(commands, reader=order_reader or reader, verifier=verifier, clock=clock).add_to(app)
+    if stores.health_log is not None:
+        PastRoutes(stores.health_log, verifier=verifier, clock=clock).add_to(app)
+    if stores.commands is not None:
+        reader = stores.ordered or stores.matches
+        AdminRoutes(stores.commands, reader=reader, verifier=verifier, clock=clock).add_to(app)
     guard(app, bus or Bus())
     return app
 

@@ -1,39 +1,94 @@
-"""Records as JSON: the one place that knows how an answer is spelled. All of it is pure."""
+"""What is known of a match, the live view first, and how answers are spelled as JSON. All of it is pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from longstop.api.view import MatchView, record_age, sync_of
 from longstop.clock import Moment, to_iso
-from longstop.model.event import (
-    NOT_CRITICAL,
-    SIDED,
-    Event,
-    EventKey,
-    EventKind,
-    StoredEvent,
-    is_football,
-    order_of_play,
-)
-from longstop.model.match import MonitoringRecord, Sport, SyncState
+from longstop.model.event import StoredEvent
+from longstop.model.match import MonitoringRecord, Phase, SyncState
 from longstop.model.snapshot import Snapshot
-from longstop.storage.base import MatchRow, StoredFinding
-
-#: How many numbers of a key of cricket mean something: a result has none, a delivery has innings, over and nth.
-_KEY_DEPTH = {
-    EventKind.RESULT: 0,
-    EventKind.INNINGS: 1,
-    EventKind.OVER: 2,
-    EventKind.INFERRED: 2,
-    EventKind.DELIVERY: 3,
-}
-_NUMBERS = ("innings", "over", "nth")
+from longstop.sports.registry import sport_named
+from longstop.storage.base import HotRow, MatchRow, StoredFinding
 
 
-def data_path(sport: Sport) -> str:
+class MatchView(Struct, frozen=True, kw_only=True):
+    """A payload with everything a reader needs to judge it."""
+
+    match: MatchRow
+    payload: bytes
+    checksum: str
+    sequence: int
+    captured_at: datetime
+    #: The last accepted poll: what the age is measured from.
+    polled_at: datetime
+    #: The same, by the clock that never jumps; `None` where only the store knows it.
+    polled_monotonic: float | None = None
+    scraper_id: str
+    sync: SyncState
+
+    def age_at(self, now: Moment) -> float:
+        return shown_age(now.seconds_since(self.polled_at, self.polled_monotonic))
+
+
+def from_hot(match: MatchRow, row: HotRow) -> MatchView | None:
+    """Return the live view, or `None` while it holds no payload."""
+    if row.payload is None or row.checksum is None or row.sequence is None or row.captured_at is None:
+        return None
+    return MatchView(
+        match=match,
+        payload=row.payload,
+        checksum=row.checksum,
+        sequence=row.sequence,
+        captured_at=row.captured_at,
+        polled_at=row.record.last_poll_at or row.captured_at,
+        polled_monotonic=row.record.last_poll_monotonic,
+        scraper_id=row.scraper_id,
+        sync=row.record.sync,
+    )
+
+
+def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | None) -> MatchView:
+    """Return the stored view, which is as old as its last change where no live record knows better."""
+    polled_at = record.last_poll_at if record else None
+    return MatchView(
+        match=match,
+        payload=snapshot.payload,
+        checksum=snapshot.checksum,
+        sequence=snapshot.sequence,
+        captured_at=snapshot.created_at,
+        polled_at=polled_at or snapshot.created_at,
+        polled_monotonic=record.last_poll_monotonic if record else None,
+        scraper_id=snapshot.scraper_id,
+        sync=sync_of(match, record),
+    )
+
+
+def sync_of(match: MatchRow, record: MonitoringRecord | None) -> SyncState:
+    """Return how far a match can be relied on. Without a record nobody watches it; an archived one is settled."""
+    if record is not None:
+        return record.sync
+    return SyncState.IN_SYNC if match.phase is Phase.ARCHIVED else SyncState.UNWATCHED
+
+
+def shown_age(seconds: float) -> float:
+    """Return an age as it is shown: to the millisecond; two clocks that differ never make it negative."""
+    return max(0.0, round(seconds, 3))
+
+
+def record_age(record: MonitoringRecord | None, now: Moment) -> float | None:
+    """Return how old what is known of a match is; `None` when nothing is."""
+    age = record.age_at(now) if record else None
+    return None if age is None else shown_age(age)
+
+
+# --- as JSON ----------------------------------------------------------------------------------------------------------
+
+
+def data_path(sport: str) -> str:
     """Return what the paths of a sport's routes begin with."""
     return f"/{sport}-data"
 
@@ -96,20 +151,24 @@ def match_entry(match: MatchRow, record: MonitoringRecord | None, now: Moment) -
     }
 
 
-def event_entry(stored: StoredEvent, source: str) -> dict[str, Any]:
+def event_entry(stored: StoredEvent, match: MatchRow) -> dict[str, Any]:
     """Return one event version."""
-    event = stored.event
+    event, sport = stored.event, sport_named(match.sport)
+    kind = sport.kinds[event.key.kind]
+    numbers = dict(zip(kind.fields, event.key.numbers, strict=True))
+    known = {**numbers, "side": event.key.side or None, "position": event.position}
     data: dict[str, Any] = msgspec.to_builtins(event.content)
-    del data["kind"]
+    if tag := event.content.__struct_config__.tag_field:
+        del data[tag]  # the entry says what kind it is
     return {
         "seq": stored.seq,
         "key": str(event.key),
-        "kind": event.key.kind.value,
+        "kind": event.key.kind,
         "rev": event.rev,
         "op": event.op.value,
-        **(_football_place(event.key) if is_football(event.content) else _cricket_place(event)),
-        "critical": event.key.kind not in NOT_CRITICAL,
-        "source": source,
+        **{name: known.get(name) for name in sport.place},
+        "critical": kind.is_critical,
+        "source": event.source or match.ref.source,
         "source_event_id": event.source_event_id,
         "captured_at": to_iso(stored.captured_at),
         "data": data,
@@ -120,7 +179,7 @@ def events_page(match: MatchRow, events: Sequence[StoredEvent], next_after: int,
     return {
         "matchId": match.match_id,
         "match_id": str(match.ref),
-        "events": [event_entry(stored, match.ref.source) for stored in events],
+        "events": [event_entry(stored, match) for stored in events],
         "next_after": next_after,
         "has_more": has_more,
     }
@@ -172,21 +231,7 @@ def finding_entry(stored: StoredFinding) -> dict[str, Any]:
     }
 
 
-def in_order_of_play(events: Iterable[StoredEvent]) -> list[StoredEvent]:
-    """Return the live ones as they happened: deliveries by position, then the over's end, the innings', the result."""
-    return sorted((stored for stored in events if stored.event.is_live), key=lambda stored: order_of_play(stored.event))
-
-
-def _cricket_place(event: Event) -> dict[str, Any]:
-    key, depth = event.key, _KEY_DEPTH[event.key.kind]
-    numbers = zip(_NUMBERS, (key.innings, key.over, key.nth), strict=True)
-    said = {name: number if place < depth else None for place, (name, number) in enumerate(numbers)}
-    return {**said, "position": event.position}
-
-
-def _football_place(key: EventKey) -> dict[str, Any]:
-    """Return side and number; a period has no side, and a result neither."""
-    return {
-        "side": key.side if key.kind in SIDED else None,
-        "nth": None if key.kind is EventKind.RESULT else key.nth,
-    }
+def in_order_of_play(events: Iterable[StoredEvent], match: MatchRow) -> list[StoredEvent]:
+    """Return the live ones as they happened."""
+    order = sport_named(match.sport).order
+    return sorted((stored for stored in events if stored.event.is_live), key=lambda stored: order(stored.event))

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from longstop.api.health import added, match_entries, megabytes
-from longstop.api.shapes import iso_or_none
-from longstop.api.view import record_age, shown_age
+from longstop.api.shapes import iso_or_none, record_age, shown_age
 from longstop.clock import Moment, to_iso
 from longstop.model.match import IN_PLAY, MonitoringRecord, Phase
 from longstop.model.recovery import Recovery

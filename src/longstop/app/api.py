@@ -1,34 +1,26 @@
 """The API process: serves what the store and the hot view hold; it never scrapes."""
 
-import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing
 from datetime import timedelta
-from typing import Protocol
 
 from longstop.api.auth import Permission, TokenVerifier, issue_token
-from longstop.api.clerks import Clerks
 from longstop.api.outlook import Outlook
 from longstop.api.secret import Secret
-from longstop.api.server import build_app, run_server
+from longstop.api.server import Stores, build_app, run_server
 from longstop.app.common import life, make_bus, run_until_stopped
 from longstop.clock import Clock, Moment, SystemClock
 from longstop.settings import Settings
 from longstop.storage.directory import DataDirectory
+from longstop.storage.sqlite.connection import BUSY_TIMEOUT_MS
 from longstop.storage.sqlite.hot import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
-from longstop.storage.sqlite.ops import CommandBook, HealthLogReader, RecoveryReader
+from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog
 from longstop.supervision.lag import LoopWatch
 from longstop.telemetry.bus import Bus
 
-#: Whoever reads on the loop makes everybody wait: not longer than this for a file that somebody holds.
+#: A read on the loop makes all requests wait: not longer than this for a file that another process holds.
 LOOP_PATIENCE_MS = 50
-#: A file that hangs must not keep the process from ending; it is closed with it, and nothing is lost.
-CLOSE_WITHIN_SECONDS = 1.0
-
-
-class Closes(Protocol):
-    def close(self) -> None: ...
 
 
 async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> None:
@@ -36,48 +28,28 @@ async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> Non
     clock = SystemClock()
     bus = make_bus("api", settings, clock)
     directory = DataDirectory.open(settings.data)
-    reader = SqliteMatchReader(directory.matches_db, LOOP_PATIENCE_MS)
-    hot = SqliteHotReader(directory.hot_db, LOOP_PATIENCE_MS)
-    outlook, lag = _outlook(directory, settings, clock, bus), LoopWatch(bus, clock.monotonic)
-    commands, health_log = CommandBook(directory.ops_db, clock), HealthLogReader(directory.ops_db)
-    order_reader = SqliteMatchReader(directory.matches_db)
-    app = build_app(
-        reader=reader,
-        hot=hot,
-        verifier=TokenVerifier(load_secret(settings)),
-        clock=clock,
-        outlook=outlook,
-        lag=lambda: lag.lag_seconds,
-        bus=bus,
-        commands=commands,
-        order_reader=order_reader,
-        health_log=health_log,
+    stores = Stores(
+        matches=SqliteMatchReader(directory.matches_db, LOOP_PATIENCE_MS),
+        hot=SqliteHotReader(directory.hot_db, LOOP_PATIENCE_MS),
+        commands=SqliteCommands(directory.ops_db, clock),
+        ordered=SqliteMatchReader(directory.matches_db),
+        health_log=SqliteHealthLog(directory.ops_db),
     )
-    try:
-        with life(bus, "api"), outlook.looking():
+    outlook, lag = _outlook(directory, settings, clock, bus), LoopWatch(bus, clock.monotonic)
+    verifier = TokenVerifier(load_secret(settings))
+    app = build_app(stores, verifier=verifier, clock=clock, outlook=outlook, lag=lambda: lag.lag_seconds, bus=bus)
+    with life(bus, "api"), outlook.looking():
+        async with aclosing(stores):
             serving = run_server(app, settings.api.host, settings.api.port, on_ready=on_ready)
             await run_until_stopped(serving, lag.run())
-    finally:
-        await _close(reader, hot, commands, order_reader, health_log)
-
-
-async def _close(*files: Closes) -> None:
-    """Close each in a thread of its own: whoever hangs in a file holds its lock, and would keep us here for ever."""
-    clerks = Clerks("closing", count=len(files), patience_seconds=CLOSE_WITHIN_SECONDS)
-
-    async def close(file: Closes) -> None:
-        with suppress(TimeoutError):
-            await clerks.ask(file.close)
-
-    await asyncio.gather(*(close(each) for each in files))
 
 
 def _outlook(directory: DataDirectory, settings: Settings, clock: Clock, bus: Bus) -> Outlook:
-    """Return how it goes, seen through connections of its own: nobody who asks for data waits behind them."""
+    """Return how it goes, seen through connections of its own, in threads that may wait for a file."""
     return Outlook(
-        reader=SqliteMatchReader(directory.matches_db),
-        hot=SqliteHotReader(directory.hot_db),
-        recoveries=RecoveryReader(directory.ops_db),
+        reader=SqliteMatchReader(directory.matches_db, BUSY_TIMEOUT_MS),
+        hot=SqliteHotReader(directory.hot_db, BUSY_TIMEOUT_MS),
+        audit=SqliteAudit(directory.ops_db),
         clock=clock,
         started=Moment.of(clock),
         config={

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from longstop.app.common import OwnMemory
 from longstop.app.listeners import Listeners
-from longstop.clock import Clock, Moment
+from longstop.app.runtime import Runtime
+from longstop.clock import Moment
 from longstop.errors import RestartNeeded
 from longstop.fetching.browser.pool import BrowserPool
 from longstop.model.match import MonitoringRecord
 from longstop.model.resources import MatchCost
-from longstop.storage.base import HotWriter, NodeBeat
-from longstop.storage.directory import DataDirectory
+from longstop.storage.base import NodeBeat
 from longstop.supervision.caretaker import Caretaker, Recycle
 from longstop.supervision.grades import Grade
 from longstop.supervision.health_log import HealthLog
@@ -23,9 +23,7 @@ from longstop.supervision.lag import LoopWatch
 from longstop.supervision.leaps import LeapWatch
 from longstop.supervision.meter import Meter
 from longstop.supervision.shares import Watched, match_costs
-from longstop.telemetry.bus import Bus
 from longstop.telemetry.lacks import failure_of
-from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
 
 #: How often a scraper says that it is alive; the API calls it down after 15 s of silence.
@@ -54,26 +52,21 @@ class Caring:
 
     def __init__(
         self,
-        directory: DataDirectory,
+        runtime: Runtime,
         *,
         schedulers: Mapping[str, Scheduler],
-        browsers: BrowserPool,
-        dispatcher: Dispatcher,
-        recycle: Recycle,
         listeners: Listeners,
-        hot: HotWriter,
-        bus: Bus,
-        clock: Clock,
-        stall_after: float,
+        recycle: Recycle,
         is_supervised: bool,
     ) -> None:
+        bus, clock = runtime.bus, runtime.clock
         self._is_supervised = is_supervised
-        self._node = directory.node_id
+        self._node = runtime.node
         self._schedulers = schedulers
-        self._browsers = browsers
-        self._dispatcher = dispatcher
+        self._browsers = runtime.browsers
+        self._dispatcher = runtime.dispatcher
         self._listeners = listeners
-        self._hot = hot
+        self._hot = runtime.hot
         self._bus = bus
         self._clock = clock
         self._started = Moment.of(clock)
@@ -81,7 +74,7 @@ class Caring:
         self._own_memory = OwnMemory()
         self._meter = Meter(clock.monotonic)
         self._costs: dict[int, MatchCost] = {}
-        self._log = HealthLog(directory.ops_db, clock=clock)
+        self._log = HealthLog(runtime.ops.health_log, clock=clock)
         self.lag = LoopWatch(bus, clock.monotonic)
         self._caretaker = Caretaker(
             self._node,
@@ -90,7 +83,7 @@ class Caring:
             pids=self._pids,
             bus=bus,
             clock=clock,
-            stall_after=stall_after,
+            stall_after=runtime.settings.supervision.stalled_after,
             lacks=listeners.lacks.now,
         )
 

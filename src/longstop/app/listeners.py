@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from longstop.clock import Clock
 from longstop.settings import Settings
+from longstop.storage.base import Operations
 from longstop.storage.directory import DataDirectory
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.auditing import Auditing
@@ -21,15 +22,16 @@ from longstop.telemetry.webhook import WebhookSink
 class Listeners:
     """Made before the bus, at work while the scraper is."""
 
-    def __init__(self, settings: Settings, directory: DataDirectory, clock: Clock) -> None:
+    def __init__(self, settings: Settings, directory: DataDirectory, ops: Operations, clock: Clock) -> None:
         monitoring, node = settings.scraper.monitoring, directory.node_id
+        self.ops = ops
         self.rates = RateSink(clock)
         self.left_alone = LeftAlone(clock)
         self.lacks = Lacks(clock)
         self.metrics = Metrics()
-        self.recoveries = Recoveries(directory.ops_db, process="scraper", clock=clock)
+        self.recoveries = Recoveries(ops.audit, process="scraper", clock=clock)
         self.auditing = Auditing(self.recoveries, clock)
-        self._table = ErrorsTable(directory.ops_db, node=node, clock=clock)
+        self._table = ErrorsTable(ops.errors, node=node, clock=clock)
         self._logs = MatchLogs(directory.storage / "match_logs", clock=clock)
         self._webhook = (
             WebhookSink(monitoring.webhook.url, monitoring.webhook.secret.get_secret_value(), node=node, clock=clock)

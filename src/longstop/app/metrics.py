@@ -7,15 +7,14 @@ from collections.abc import Callable, Coroutine, Iterable
 from msgspec import Struct
 
 from longstop.app.common import OwnMemory
+from longstop.app.runtime import Runtime
 from longstop.clock import Clock, Moment
 from longstop.doctor.holders import listener_on
-from longstop.fetching.browser.pool import BrowserPool
 from longstop.settings import Prometheus
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.lacks import failure_of
 from longstop.telemetry.metrics import Metrics, Reading, Watched
 from longstop.telemetry.serving import plainly, serve_metrics
-from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
 
 SAMPLE_SECONDS = 1.0
@@ -44,20 +43,16 @@ def unserved(host: str, port: int, error: OSError) -> str:
 
 
 def watching(
-    schedulers: Iterable[Scheduler],
-    dispatcher: Dispatcher,
-    browsers: BrowserPool,
-    node: str,
-    lag: Callable[[], float | None] = lambda: None,
+    schedulers: Iterable[Scheduler], runtime: Runtime, lag: Callable[[], float | None] = lambda: None
 ) -> Watching:
     """Return a look at schedulers and browsers that changes nothing. It belongs on their loop."""
-    own = OwnMemory()
+    own, browsers = OwnMemory(), runtime.browsers
 
     def take() -> Watched:
         return Watched(
-            node=node,
+            node=runtime.node,
             records=[record for scheduler in schedulers for record in scheduler.records],
-            waiting=[request.priority for request in dispatcher.waiting],
+            waiting=[request.priority for request in runtime.dispatcher.waiting],
             findings=[finding.kind for scheduler in schedulers for finding in scheduler.findings],
             rss_bytes=own.rss_bytes(),
             loop_lag_seconds=lag(),

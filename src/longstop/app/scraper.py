@@ -1,9 +1,8 @@
 """The scraper process: owns matches, looks at them, stores what changed."""
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import aclosing
 
 from longstop.app.browsers import browser_pool, scratch_of
 from longstop.app.caring import Caring, recycling
@@ -11,22 +10,23 @@ from longstop.app.common import life, make_bus, run_until_stopped
 from longstop.app.listeners import Listeners
 from longstop.app.metrics import metrics_work, watching
 from longstop.app.ordering import taking_orders
-from longstop.app.workshop import Workshop
+from longstop.app.runtime import Runtime, source_runtimes
 from longstop.clock import SystemClock
 from longstop.errors import StorageError
+from longstop.matches.live_match import LiveMatches
 from longstop.model.match import MatchRef
 from longstop.settings import Settings
 from longstop.sources.registry import enabled_sources
-from longstop.storage.base import HotWriter, MatchStore
 from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages import ErrorPages, ErrorPictures, NoPages
-from longstop.storage.sqlite.hot import SqliteHotWriter, former_polls
+from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter, former_polls
 from longstop.storage.sqlite.matches import SqliteMatchStore
+from longstop.storage.sqlite.ops import open_operations
 from longstop.supervision.parent import parent_fd
 from longstop.supervision.room import MeasuredRoom
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.upkeep import HotViewFailed, StoreFailed
-from longstop.watching.ownership import take_over
+from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
 
 
@@ -35,99 +35,79 @@ async def run_scraper(settings: Settings) -> None:
     clock = SystemClock()
     configs = enabled_sources(settings.sources)
     directory = DataDirectory.open(settings.data)
-    listeners = Listeners(settings, directory, clock)
+    ops = open_operations(directory.ops_db, clock)
+    listeners = Listeners(settings, directory, ops, clock)
     bus = make_bus("scraper", settings, clock, *listeners.sinks)
     with directory.lock(), life(bus, "scraper"), scratch_of(directory) as scratch:
-        former = await asyncio.to_thread(former_polls, directory.hot_db)
-        async with listeners.at_work(bus), _open_store(directory) as store, _open_hot(directory, bus) as hot:
+        async with aclosing(SqliteHotReader(directory.hot_db)) as before:
+            former = await former_polls(before)
+        async with (
+            aclosing(ops),
+            listeners.at_work(bus),
+            aclosing(await SqliteMatchStore.open(directory.matches_db)) as store,
+            aclosing(_open_hot(directory, bus)) as hot,
+        ):
             is_kept = settings.scraper.monitoring.keep_error_pages
-            pages = ErrorPages(directory.storage / "error_pages") if is_kept else NoPages()
-            pictures = ErrorPictures(directory.storage / "errors") if is_kept else None
-            node = directory.node_id
-            room = MeasuredRoom(settings.scraper.resources.memory.min_available_mb << 20)
-            browsers = browser_pool(settings.scraper.browser, directory, scratch, bus)
-            workshop = Workshop(
-                settings,
-                store=store,
-                hot=hot,
-                pages=pages,
-                pictures=pictures,
-                bus=bus,
+            runtime = Runtime(
+                settings=settings,
                 clock=clock,
-                node=node,
-                browsers=browsers,
-                room=room,
+                bus=bus,
+                matches=LiveMatches(store, directory.node_id),
+                hot=hot,
+                ops=ops,
+                browsers=browser_pool(settings.scraper.browser, directory, scratch, bus),
+                dispatcher=Dispatcher(clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap),
+                pages=ErrorPages(directory.storage / "error_pages") if is_kept else NoPages(),
+                pictures=ErrorPictures(directory.storage / "errors") if is_kept else None,
+                room=MeasuredRoom(settings.scraper.resources.memory.min_available_mb << 20),
                 former=former,
             )
-            async with (
-                aclosing(browsers),
-                workshop.schedulers(configs) as schedulers,
-                taking_orders(
-                    directory, schedulers, recycle=recycling(schedulers, browsers), room=room, bus=bus, clock=clock
-                ) as orders,
-            ):
-                await _adopt_all(schedulers, store, hot, bus, node)
-                caring = Caring(
-                    directory,
-                    schedulers=schedulers,
-                    browsers=browsers,
-                    dispatcher=workshop.dispatcher,
-                    recycle=recycling(schedulers, browsers),
-                    listeners=listeners,
-                    hot=hot,
-                    bus=bus,
-                    clock=clock,
-                    stall_after=settings.supervision.stalled_after,
-                    is_supervised=parent_fd(os.environ) is not None,
-                )
-                watched = watching(
-                    schedulers.values(), workshop.dispatcher, browsers, node, lambda: caring.lag.lag_seconds
-                )
-                async with caring.at_work():
-                    await run_until_stopped(
-                        caring.run(),
-                        caring.lag.run(),
-                        *metrics_work(
-                            settings.scraper.monitoring.prometheus, listeners.metrics, watched, bus=bus, clock=clock
-                        ),
-                        browsers.run(),
-                        orders.run(),
-                        workshop.dispatcher.run(),
-                        *(scheduler.run() for scheduler in schedulers.values()),
-                    )
+            async with aclosing(runtime.browsers), source_runtimes(configs, runtime) as sources:
+                await _watch(runtime, {name: each.scheduler for name, each in sources.items()}, listeners)
 
 
-async def _adopt_all(
-    schedulers: Mapping[str, Scheduler], store: MatchStore, hot: HotWriter, bus: Bus, node: str
-) -> None:
-    """Go on with every match that is stored; one that cannot be read is told, and does not stop the others."""
+async def _watch(runtime: Runtime, schedulers: Mapping[str, Scheduler], listeners: Listeners) -> None:
+    """Watch until asked to stop, and look after the scraper meanwhile."""
+    recycle, prometheus = recycling(schedulers, runtime.browsers), runtime.settings.scraper.monitoring.prometheus
+    async with taking_orders(runtime, schedulers, recycle) as orders:
+        await _adopt_all(runtime, schedulers)
+        caring = Caring(
+            runtime,
+            schedulers=schedulers,
+            listeners=listeners,
+            recycle=recycle,
+            is_supervised=parent_fd(os.environ) is not None,
+        )
+        watched = watching(schedulers.values(), runtime, lambda: caring.lag.lag_seconds)
+        async with caring.at_work():
+            await run_until_stopped(
+                caring.run(),
+                caring.lag.run(),
+                *metrics_work(prometheus, listeners.metrics, watched, bus=runtime.bus, clock=runtime.clock),
+                runtime.browsers.run(),
+                orders.run(),
+                runtime.dispatcher.run(),
+                *(scheduler.run() for scheduler in schedulers.values()),
+            )
 
-    def tell(ref: MatchRef, error: StorageError) -> None:
-        bus.emit(StoreFailed(ref=str(ref), error_type=type(error).__name__, error_message=str(error)))
+
+async def _adopt_all(runtime: Runtime, schedulers: Mapping[str, Scheduler]) -> None:
+    """Go on with every match that is stored; one that cannot be read is reported, and does not stop the others."""
+
+    def report(ref: MatchRef, error: StorageError) -> None:
+        runtime.bus.emit(StoreFailed(ref=str(ref), error_type=type(error).__name__, error_message=str(error)))
 
     adopted = set()
-    async for state in take_over(store, node, schedulers, tell):
-        ref = state.row.ref
-        if not schedulers[ref.source].is_left_alone(ref.source_id):
-            schedulers[ref.source].adopt(state)
-            adopted.add(state.row.match_id)
-    # What is watched no more, since its source was switched off, must not look live for ever.
-    hot.keep_only(adopted)
+    async for match in runtime.matches.take_over(schedulers, report):
+        for ref in (each for each in match.refs if each.source in schedulers):
+            try:
+                if await schedulers[ref.source].adopt(match, ref):
+                    adopted.add(match.row.match_id)
+            except StorageError as error:
+                report(ref, error)
+    # What is not watched, since its source was switched off, must not look live for ever.
+    runtime.hot.keep_only(adopted)
 
 
-@asynccontextmanager
-async def _open_store(directory: DataDirectory) -> AsyncIterator[SqliteMatchStore]:
-    store = await SqliteMatchStore.open(directory.matches_db)
-    try:
-        yield store
-    finally:
-        await store.aclose()
-
-
-@asynccontextmanager
-async def _open_hot(directory: DataDirectory, bus: Bus) -> AsyncIterator[SqliteHotWriter]:
-    hot = SqliteHotWriter(directory.hot_db, on_failure=lambda error: bus.emit(HotViewFailed(error_message=str(error))))
-    try:
-        yield hot
-    finally:
-        await asyncio.to_thread(hot.close)
+def _open_hot(directory: DataDirectory, bus: Bus) -> SqliteHotWriter:
+    return SqliteHotWriter(directory.hot_db, on_failure=lambda error: bus.emit(HotViewFailed(error_message=str(error))))

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import NoReturn
 
@@ -14,6 +14,7 @@ from longstop.errors import SettingsError
 from longstop.settings import Memory, Settings
 from longstop.sources.registry import enabled_sources
 from longstop.storage.directory import DataDirectory
+from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.auditing import Auditing
 from longstop.supervision.backoff import RestartPolicy
@@ -50,9 +51,11 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
     with directory.lock("supervisor"):
         watch_parent_if_any(environ)
         outlive_children()
-        audit = Recoveries(directory.ops_db, process="up", clock=clock)
+        store = SqliteAudit(directory.ops_db)
+        audit = Recoveries(store, process="up", clock=clock)
         auditing, lacks = Auditing(audit, clock), Lacks(clock)
-        async with _telling(settings, directory, clock, auditing, lacks) as bus, audit.writing(bus):
+        telling = _telling(settings, directory, clock, auditing, lacks)
+        async with aclosing(store), telling as bus, audit.writing(bus):
             supervisor = _supervisor(settings, environ, directory, bus, clock, audit)
             loop = asyncio.get_running_loop()
             for number in STOP_SIGNALS:
@@ -72,7 +75,8 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
             ]
             ended = await supervisor.run(loops)
             _limit_last_words(loop)
-            await asyncio.to_thread(close_beat, directory, bus)
+            # In a thread: a disk that hangs must not keep the loop from leaving in time.
+            await asyncio.to_thread(asyncio.run, close_beat(directory, bus))
             await orphans.sweep()
             await auditing.see_out()
     leave(ended)

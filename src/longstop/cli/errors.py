@@ -1,6 +1,8 @@
 """The verb about what went wrong: errors."""
 
+import asyncio
 import json
+from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +37,7 @@ def errors(
     if resolve is not None:
         _resolve(path, resolve)
         return
-    found = _read(path, match, is_open, limit)
+    found = asyncio.run(_read(path, match, is_open, limit))
     if as_json:
         print(json.dumps([_entry(error) for error in found], ensure_ascii=False))
     elif found:
@@ -47,8 +49,9 @@ def errors(
 VERBS = (errors,)
 
 
-def _read(path: Path, match: str | None, is_open: bool, limit: int) -> list[StoredError]:
-    from longstop.storage.sqlite.ops import ErrorFilter, ErrorReader
+async def _read(path: Path, match: str | None, is_open: bool, limit: int) -> list[StoredError]:
+    from longstop.storage.base import ErrorFilter
+    from longstop.storage.sqlite.ops import SqliteErrors
 
     name = None if match is None else parse_match_id(match)
     wanted = ErrorFilter(
@@ -57,16 +60,22 @@ def _read(path: Path, match: str | None, is_open: bool, limit: int) -> list[Stor
         is_open=is_open,
         limit=limit,
     )
-    return ErrorReader(path).errors(wanted)
+    async with aclosing(SqliteErrors(path)) as store:
+        return await store.recent(wanted)
 
 
 def _resolve(path: Path, error_id: int) -> None:
-    from longstop.storage.sqlite.ops import ErrorWriter
-
-    # Who only wants to mark an error must not make a file for it.
-    if not (path.exists() and ErrorWriter(path).resolve(error_id, SystemClock().now())):
+    # Marking an error must not make a file for it.
+    if not (path.exists() and asyncio.run(_mark(path, error_id))):
         raise UsageError(f"there is no open error {error_id}: `longstop errors --open` lists those that are")
     print(f"Error {error_id} is resolved.")
+
+
+async def _mark(path: Path, error_id: int) -> bool:
+    from longstop.storage.sqlite.ops import SqliteErrors
+
+    async with aclosing(SqliteErrors(path)) as store:
+        return await store.resolve(error_id, SystemClock().now())
 
 
 def _entry(error: StoredError) -> dict[str, Any]:

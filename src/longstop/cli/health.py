@@ -1,6 +1,8 @@
 """The verb that says how it goes: health."""
 
+import asyncio
 import sys
+from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +15,7 @@ from longstop.cli.options import Data, Json, existing_data
 from longstop.cli.picture import Camera, Picture
 from longstop.clock import SystemClock
 from longstop.errors import LongstopError
+from longstop.storage.base import HealthRow
 from longstop.supervision.grades import Grade
 from longstop.supervision.verdict import HealthStatus, Verdict
 
@@ -31,11 +34,7 @@ def health(
         _tell_history(existing_data(data).data, match, hours, as_json=as_json)
         return
     try:
-        camera = Camera(existing_data(data).data, SystemClock())
-        try:
-            picture = camera.take()
-        finally:
-            camera.close()
+        picture = asyncio.run(_picture(existing_data(data).data))
     except LongstopError as error:
         print(f"longstop: nobody can tell: {error}", file=sys.stderr)
         raise typer.Exit(CANNOT_TELL) from None
@@ -46,19 +45,31 @@ def health(
 VERBS = (health,)
 
 
-def _tell_history(data: Path, match: str | None, hours: float, *, as_json: bool) -> None:
-    from longstop.api.past import MAX_ROWS_SHOWN, health_entry, rows_of
-    from longstop.cli.past_view import table
-    from longstop.storage.sqlite.ops import HealthLogReader
+async def _picture(data: Path) -> Picture:
+    async with aclosing(Camera(data, SystemClock())) as camera:
+        return await camera.take()
 
-    since = SystemClock().now() - timedelta(hours=hours)
-    found = rows_of(HealthLogReader(data / "ops.db"), match, since, MAX_ROWS_SHOWN)
+
+def _tell_history(data: Path, match: str | None, hours: float, *, as_json: bool) -> None:
+    from longstop.api.past import health_entry
+    from longstop.cli.past_view import table
+
+    found = asyncio.run(_history(data, match, hours))
     if as_json:
         print(msgspec.json.encode([health_entry(each) for each in found]).decode())
     elif found:
         Console().print(table(found))
     else:
         print("Nothing was written down in that time.")
+
+
+async def _history(data: Path, match: str | None, hours: float) -> list[HealthRow]:
+    from longstop.api.past import MAX_ROWS_SHOWN, rows_of
+    from longstop.storage.sqlite.ops import SqliteHealthLog
+
+    since = SystemClock().now() - timedelta(hours=hours)
+    async with aclosing(SqliteHealthLog(data / "ops.db")) as log:
+        return await rows_of(log, match, since, MAX_ROWS_SHOWN)
 
 
 def exit_code(judged: Verdict) -> int:

@@ -5,12 +5,13 @@ They write a command into the data directory and wait for its answer; whoever ma
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import os
 import re
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,8 +22,10 @@ from longstop.errors import StorageError, UsageError
 from longstop.model.command import LOST_AFTER_SECONDS, Command, CommandKind, CommandState, Reply
 from longstop.model.match import parse_match_id
 from longstop.settings import Settings
+from longstop.storage.base import CommandRequest
 
 if TYPE_CHECKING:
+    from longstop.storage.base import MatchRow, NodeBeat
     from longstop.storage.directory import DataDirectory
 
 LOOK_EVERY_SECONDS = 0.1
@@ -80,35 +83,41 @@ VERBS = (watch, unwatch, pause, resume, recycle)
 
 
 def _ref(settings: Settings, text: str) -> str:
-    from longstop.storage.directory import DataDirectory
-    from longstop.storage.sqlite.matches import SqliteMatchReader
-
-    reader, name = SqliteMatchReader(DataDirectory.open(settings.data).matches_db), parse_match_id(text)
-    match = reader.match(name) if isinstance(name, int) else reader.find(name)
+    match = asyncio.run(_find(settings, text))
     if match is None:
         raise UsageError(f"there is no match {text}: `longstop matches` lists those that are there")
     return str(match.ref)
 
 
+async def _find(settings: Settings, text: str) -> MatchRow | None:
+    from longstop.storage.directory import DataDirectory
+    from longstop.storage.sqlite.matches import SqliteMatchReader
+
+    name = parse_match_id(text)
+    async with aclosing(SqliteMatchReader(DataDirectory.open(settings.data).matches_db)) as reader:
+        return await (reader.match(name) if isinstance(name, int) else reader.find(name))
+
+
 def _order(settings: Settings, kind: CommandKind, argument: str) -> None:
     """Ask, wait, say what came of it, and end with a code that says so too."""
     from longstop.storage.directory import DataDirectory
-    from longstop.storage.sqlite.ops import CommandBook, Question
 
     directory = DataDirectory.open(settings.data)
     if not _lives_anybody(directory):
         print(f"Nobody is heard: no scraper runs on {directory.path}. Start one and ask again.", file=sys.stderr)
         raise typer.Exit(EXITS[CommandState.EXPIRED])
-    clock = SystemClock()
-    book = CommandBook(directory.ops_db, clock)
-    try:
-        asked = book.ask(Question(kind=kind, argument=argument, asked_by=asker()))
-        reply = answer_to(asked, book.command, clock)
-    finally:
-        book.close()
+    reply = asyncio.run(_reply(directory, CommandRequest(kind=kind, argument=argument, asked_by=asker())))
     is_done = reply.state is CommandState.DONE
     print(reply.answer, file=sys.stdout if is_done else sys.stderr)
     raise typer.Exit(EXITS[reply.state])
+
+
+async def _reply(directory: DataDirectory, request: CommandRequest) -> Reply:
+    from longstop.storage.sqlite.ops import SqliteCommands
+
+    clock = SystemClock()
+    async with aclosing(SqliteCommands(directory.ops_db, clock)) as commands:
+        return await answer_to(await commands.place(request), commands.find, clock)
 
 
 def asker() -> str:
@@ -131,15 +140,19 @@ def _lives_anybody(directory: DataDirectory) -> bool:
 
     if any(lock_holder(directory.path / f"{role}.lock") for role in ("scraper", "supervisor")):
         return True
-    reader = SqliteHotReader(directory.hot_db)
-    try:
-        return bool(heard(reader.beats(), Moment.of(SystemClock())))
-    finally:
-        reader.close()
+
+    async def beats() -> Sequence[NodeBeat]:
+        async with aclosing(SqliteHotReader(directory.hot_db)) as reader:
+            return await reader.beats()
+
+    return bool(heard(asyncio.run(beats()), Moment.of(SystemClock())))
 
 
-def answer_to(
-    command: Command, look: Callable[[int], Command | None], clock: Clock, sleep: Callable[[float], None] = time.sleep
+async def answer_to(
+    command: Command,
+    find: Callable[[int], Awaitable[Command | None]],
+    clock: Clock,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Reply:
     """Return what came of a command; one that nobody takes is answered too, after a minute.
 
@@ -154,9 +167,9 @@ def answer_to(
         if command.state is CommandState.PENDING and waited > SILENT_SECONDS and not has_told:
             print("waiting for a scraper to take this …", file=sys.stderr)
             has_told = True
-        sleep(LOOK_EVERY_SECONDS)
+        await sleep(LOOK_EVERY_SECONDS)
         try:
-            command, why = look(command.id) or command, ""
+            command, why = await find(command.id) or command, ""
         except StorageError as error:
             why = f" ({error})"
     return Reply(state=command.state, answer=command.answer or "", refusal=command.refusal)

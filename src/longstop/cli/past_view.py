@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.table import Table
 from rich.text import Text
 
-from longstop.storage.sqlite.ops import HealthRow
+from longstop.storage.base import HealthRow
 
 _STYLES = {"healthy": "green", "degraded": "yellow", "recovering": "cyan", "failing": "red"}
 

@@ -48,20 +48,20 @@ class Camera:
 
     def __init__(self, data: Path, clock: Clock) -> None:
         from longstop.storage.sqlite.hot import SqliteHotReader
-        from longstop.storage.sqlite.ops import RecoveryReader, StandingReader
+        from longstop.storage.sqlite.ops import SqliteAudit, SqliteStandingOrders
 
         self._clock = clock
         self._hot = SqliteHotReader(data / "hot.db")
-        self._audit = RecoveryReader(data / "ops.db")
-        self._orders = StandingReader(data / "ops.db")
+        self._audit = SqliteAudit(data / "ops.db")
+        self._orders = SqliteStandingOrders(data / "ops.db")
 
-    def take(self) -> Picture:
+    async def take(self) -> Picture:
         """Return how it goes now; raise `StorageError` when the live view cannot be read."""
         from longstop.supervision.verdict import verdict
 
-        beats, records = self._hot.beats(), self._hot.records()
+        beats, records = await self._hot.beats(), await self._hot.records()
         now = Moment.of(self._clock)
-        recoveries, standing = self._from_ops()
+        recoveries, standing = await self._from_ops()
         return Picture(
             judged=_with_api(verdict(beats, records, now), recoveries or (), now),
             beats=beats,
@@ -71,14 +71,14 @@ class Camera:
             taken_at=now,
         )
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         for file in (self._hot, self._audit, self._orders):
-            file.close()
+            await file.aclose()
 
-    def _from_ops(self) -> tuple[Sequence[Recovery] | None, Sequence[StandingOrder]]:
+    async def _from_ops(self) -> tuple[Sequence[Recovery] | None, Sequence[StandingOrder]]:
         from longstop.errors import StorageError
 
         try:
-            return self._audit.recoveries(), self._orders.standing()
+            return await self._audit.recent(), await self._orders.standing()
         except StorageError:  # what was done before says nothing about how it goes
             return None, ()

@@ -1,8 +1,9 @@
 """Verbs that read: token, matches, events, parse."""
 
+import asyncio
 import json
-from collections.abc import Iterator
-from enum import StrEnum
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,22 +16,11 @@ from rich.text import Text
 from longstop.cli.options import Data, Json, existing_data, settings_for
 from longstop.clock import Moment, SystemClock
 from longstop.errors import UsageError
-from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, OverSummary, Result
 from longstop.model.event import StoredEvent
-from longstop.model.football import (
-    Card,
-    FootballResult,
-    Goal,
-    Kick,
-    MissedPenalty,
-    PeriodEnd,
-    Substitution,
-    Timed,
-    VarDecision,
-)
 from longstop.model.match import parse_match_id
+from longstop.model.observation import LIST, LIVE, Query
 from longstop.settings import Settings
-from longstop.sources.base import Ask, Resource
+from longstop.sports.registry import sport_named
 from longstop.storage.base import MatchFilter, MatchReader, MatchRow
 
 #: A recorded body larger than what the fetcher would take is not worth reading.
@@ -51,7 +41,7 @@ def token(
 def matches(data: Data = None, as_json: Json = False) -> None:
     """List the matches in a data directory, with the age of what is known."""
     settings = existing_data(data)
-    entries = list(_entries(settings))
+    entries = asyncio.run(_entries(settings))
     if as_json:
         print(json.dumps(entries, ensure_ascii=False))
         return
@@ -70,36 +60,12 @@ def events(
     as_json: Json = False,
 ) -> None:
     """Print every stored event version of a match, in the order of its sequence numbers."""
-    from longstop.api.shapes import event_entry
-
-    reader = _reader(existing_data(data))
-    match = _find(reader, match_id)
-    stored = _all_events(reader, match.match_id)
-    if as_json:
-        for each in stored:
-            print(json.dumps(event_entry(each, match.ref.source), ensure_ascii=False))
-        return
-    table = Table("seq", "key", "rev", "op", "what", title=Text(match.title))
-    for each in stored:
-        event = each.event
-        table.add_row(str(each.seq), str(event.key), str(event.rev), event.op.value, Text(_describe(each)))
-    Console().print(table)
-
-
-class ParseKind(StrEnum):
-    LIVE = "live"
-    SCORECARD = "scorecard"
-    BALLS = "balls"
-    LIST = "list"
-    NAMES = "names"
-    INCIDENTS = "incidents"
-    LINEUPS = "lineups"
-    STATISTICS = "statistics"
+    asyncio.run(_print_events(existing_data(data), match_id, as_json=as_json))
 
 
 def parse(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source, as in crex.")],
-    kind: Annotated[ParseKind, typer.Argument(help="What the body is.")],
+    kind: Annotated[str, typer.Argument(help="What the body is: list, live, or another resource of the sport.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A recorded body.")],
     match: Annotated[
         str | None, typer.Option(metavar="KEY", help="The match it should be of; by default its own.")
@@ -107,30 +73,53 @@ def parse(
 ) -> None:
     """Read a recorded body offline and print what the source makes of it, as JSON."""
     from longstop.sources.registry import offline_source
+    from longstop.sources.wire import read_body
 
-    body = _read_body(file)
-    ask = Ask(resource=Resource(kind.value), source_id=match or "")
-    reading = offline_source(source).parse(ask, body)
+    reader = offline_source(source)
+    known = (LIST, LIVE, *sport_named(reader.sport).resources)
+    if kind not in known:
+        raise typer.BadParameter(f"{kind!r} is not one of {', '.join(known)}.", param_hint="KIND")
+    reading = read_body(reader, Query(resource=kind, source_id=match or ""), _read_body(file))
     print(json.dumps(msgspec.to_builtins(reading), ensure_ascii=False, indent=2))
 
 
 VERBS = (token, matches, events, parse)
 
 
-def _entries(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Yield every match as the API lists it."""
+async def _entries(settings: Settings) -> list[dict[str, Any]]:
+    """Return every match as the API lists it."""
     from longstop.api.shapes import match_entry
     from longstop.storage.directory import DataDirectory
     from longstop.storage.sqlite.hot import SqliteHotReader
 
-    reader, hot = _reader(settings), SqliteHotReader(DataDirectory.open(settings.data).hot_db)
-    now = Moment.of(SystemClock())
-    after = 0
-    while page := reader.matches(MatchFilter(after_id=after)):
-        for match in page:
-            row = hot.row(match.match_id)
-            yield match_entry(match, row.record if row else None, now)
-        after = page[-1].match_id
+    async with AsyncExitStack() as stack:
+        reader = await stack.enter_async_context(aclosing(_reader(settings)))
+        hot = await stack.enter_async_context(aclosing(SqliteHotReader(DataDirectory.open(settings.data).hot_db)))
+        entries, now, after = [], Moment.of(SystemClock()), 0
+        while page := await reader.matches(MatchFilter(after_id=after)):
+            for match in page:
+                row = await hot.row(match.match_id)
+                entries.append(match_entry(match, row.record if row else None, now))
+            after = page[-1].match_id
+        return entries
+
+
+async def _print_events(settings: Settings, match_id: str, *, as_json: bool) -> None:
+    from longstop.api.shapes import event_entry
+
+    async with aclosing(_reader(settings)) as reader:
+        match = await _find(reader, match_id)
+        stored = _all_events(reader, match.match_id)
+        if as_json:
+            async for each in stored:
+                print(json.dumps(event_entry(each, match), ensure_ascii=False))
+            return
+        table = Table("seq", "key", "rev", "op", "what", title=Text(match.title))
+        describe = sport_named(match.sport).describe
+        async for each in stored:
+            event = each.event
+            table.add_row(str(each.seq), str(event.key), str(event.rev), event.op.value, Text(describe(event)))
+    Console().print(table)
 
 
 def _cell(value: object) -> Text:
@@ -146,55 +135,20 @@ def _reader(settings: Settings) -> MatchReader:
     return SqliteMatchReader(DataDirectory.open(settings.data).matches_db)
 
 
-def _find(reader: MatchReader, text: str) -> MatchRow:
+async def _find(reader: MatchReader, text: str) -> MatchRow:
     name = parse_match_id(text)
-    match = reader.match(name) if isinstance(name, int) else reader.find(name)
+    match = await (reader.match(name) if isinstance(name, int) else reader.find(name))
     if match is None:
         raise UsageError(f"there is no match {text}: `longstop matches` lists those that are there")
     return match
 
 
-def _all_events(reader: MatchReader, match_id: int) -> Iterator[StoredEvent]:
+async def _all_events(reader: MatchReader, match_id: int) -> AsyncIterator[StoredEvent]:
     after = 0
-    while page := reader.events_after(match_id, after, 500):
-        yield from page
+    while page := await reader.events_after(match_id, after, 500):
+        for each in page:
+            yield each
         after = page[-1].seq
-
-
-def _describe(stored: StoredEvent) -> str:
-    match stored.event.content:
-        case Delivery(label=label, runs=runs, wickets=wickets):
-            fallen = "".join(f", {wicket.player_out} {wicket.kind}" for wicket in wickets)
-            return f"{label}: {runs.total}{fallen}"
-        case InferredBalls() as unseen:
-            return f"not shown: {unseen.balls} balls, {unseen.runs} runs, {unseen.wickets} wickets"
-        case OverSummary(runs=over_runs, score=score):
-            return f"over: {over_runs} runs, {score.runs}/{score.wickets}"
-        case InningsSummary(runs=total, wickets=gone, overs=overs):
-            return f"innings: {total}/{gone} in {overs}"
-        case Result(text=text) | FootballResult(text=text):
-            return text
-        case Kick(sequence=sequence, is_scored=is_scored, home=home, away=away):
-            return f"kick {sequence}: {'scored' if is_scored else 'missed'}, {home}-{away}"
-        case PeriodEnd(period=period, home=home, away=away):
-            return f"{period}: {home}-{away}"
-        case timed:
-            minute = "-" if timed.minute is None else f"{timed.minute}'"
-            return f"{minute}{f'+{timed.added}' if timed.added else ''}: {_what(timed)}"
-
-
-def _what(content: Timed) -> str:
-    match content:
-        case Goal(how=how, home=home, away=away):
-            return f"{how} goal, {home}-{away}"
-        case Card(card=card):
-            return f"{card} card"
-        case VarDecision(decision=decision):
-            return decision
-        case Substitution():
-            return "substitution"
-        case MissedPenalty():
-            return "penalty missed"
 
 
 def _read_body(file: Path) -> bytes:

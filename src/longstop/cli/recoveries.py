@@ -1,6 +1,9 @@
 """The verb about what was done without a person: recoveries."""
 
+import asyncio
 import json
+from contextlib import aclosing
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,10 +28,8 @@ def recoveries(
 ) -> None:
     """List what was done without a person, why, and what was seen to come of it."""
     from longstop.api.status import recovery_entry
-    from longstop.storage.directory import DataDirectory
-    from longstop.storage.sqlite.ops import RecoveryReader
 
-    found = RecoveryReader(DataDirectory.open(existing_data(data).data).ops_db).recoveries(limit)
+    found = asyncio.run(_read(existing_data(data).data, limit))
     if as_json:
         print(json.dumps([recovery_entry(each) for each in found], ensure_ascii=False))
     elif found:
@@ -38,6 +39,14 @@ def recoveries(
 
 
 VERBS = (recoveries,)
+
+
+async def _read(data: Path, limit: int) -> list[Recovery]:
+    from longstop.storage.directory import DataDirectory
+    from longstop.storage.sqlite.ops import SqliteAudit
+
+    async with aclosing(SqliteAudit(DataDirectory.open(data).ops_db)) as audit:
+        return await audit.recent(limit)
 
 
 def _table(found: list[Recovery]) -> Table:

@@ -1,5 +1,6 @@
 """The verb that shows how it goes, all the time: top."""
 
+import asyncio
 import os
 import select
 import sys
@@ -7,7 +8,8 @@ import termios
 import time
 import tty
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager, suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,32 +33,33 @@ def top(
     once: Annotated[bool, typer.Option("--once", help="Print it once and end, for scripts.")] = False,
 ) -> None:
     """Show grades, matches by staleness, breakers, memory and what was mended, until q or Ctrl-C."""
-    camera, console = Camera(existing_data(data).data, SystemClock()), Console()
-    try:
-        if once or not (sys.stdin.isatty() and console.is_terminal):
-            console.print(screen(camera.take(), console.width, height=10_000))
-        else:
-            _show(camera, console)
-    except KeyboardInterrupt:
-        pass  # that is how one leaves
-    finally:
-        camera.close()
+    with suppress(KeyboardInterrupt):  # that is how one leaves
+        asyncio.run(_top(existing_data(data).data, once=once))
 
 
 VERBS = (top,)
 
 
-def _show(camera: Camera, console: Console) -> None:
+async def _top(data: Path, *, once: bool) -> None:
+    console = Console()
+    async with aclosing(Camera(data, SystemClock())) as camera:
+        if once or not (sys.stdin.isatty() and console.is_terminal):
+            console.print(screen(await camera.take(), console.width, height=10_000))
+        else:
+            await _show(camera, console)
+
+
+async def _show(camera: Camera, console: Console) -> None:
     with _keys() as keyboard, Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
-            live.update(_seen(camera, console), refresh=True)
+            live.update(await _seen(camera, console), refresh=True)
             if _is_over(keyboard, time.monotonic() + REFRESH_SECONDS):
                 return
 
 
-def _seen(camera: Camera, console: Console) -> RenderableType:
+async def _seen(camera: Camera, console: Console) -> RenderableType:
     try:
-        return screen(camera.take(), console.width, console.height)
+        return screen(await camera.take(), console.width, console.height)
     except StorageError as error:  # it may be back in a second
         return Text(f"longstop: {error}", "bold red")
 

@@ -33,7 +33,6 @@ _KEEPS_METHOD = frozenset({307, 308})
 _HEADERS_FOR_ANYONE = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 _URL_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
 _WHOLE_SECONDS = re.compile(r"-?[0-9]+")
-_BLANKS = " \t\r\n\v\f"
 _CURLS_OWN_WORDS = re.compile(r"curl: \(\d+\) (.*?)\.? See https://", re.DOTALL)
 
 #: From curl's errors to ours. Every error class of the library stands here, so that a test notices a new one.
@@ -84,38 +83,6 @@ def error_of(status: int, headers: Mapping[str, str], now: datetime) -> FetchErr
         return PageNotFound(f"answered {status}")
     kind = SourceRefused if 400 <= status < 500 else SourceFailed
     return kind(f"answered {status}", retry_after_seconds=retry_after_seconds(headers.get("retry-after"), now))
-
-
-def read_headers(received: bytes) -> dict[str, str]:
-    """Read the header lines that came in, names in lower case; raise `SourceFailed` where they cannot be read.
-
-    Only those of the last answer count: before it may stand a proxy's, and one that only announces another.
-    """
-    lines: list[bytes] = []
-    for line in received.splitlines():
-        if line.startswith(b"HTTP/"):
-            lines.clear()
-        elif not line.strip():
-            continue
-        elif line.startswith((b" ", b"\t")):
-            if not lines:
-                raise SourceFailed("the answer's headers cannot be read: the first line continues another")
-            lines[-1] += line
-        else:
-            lines.append(line)
-    text = b"\n".join(lines)
-    try:
-        decoded = text.decode()
-    except UnicodeDecodeError:
-        decoded = text.decode("latin-1")
-    headers: dict[str, str] = {}
-    for field in decoded.split("\n") if lines else ():
-        name, colon, value = field.partition(":")
-        if not colon:
-            raise SourceFailed(f"the answer's headers cannot be read: {field[:80]!r} has no colon")
-        name, value = name.lower(), value.strip(_BLANKS)
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:

@@ -13,7 +13,7 @@ from longstop.errors import CircuitOpen, EmptyBody, FetchError, FetchTimeout, So
 from longstop.fetching.addresses import allowed_target
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.resilience.breaker import BreakerPolicy, Move, Pass, Rest, Targets, target_policy
-from longstop.resilience.retry import RetryBudget, RetryPolicy, asked_rest, next_delay, policies
+from longstop.resilience.retry import RetryPolicy, asked_rest, next_delay, policies
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.resilience.timeouts import SLOW_FACTOR, AdaptiveTimeouts, Timeouts
 from longstop.telemetry.breakers import tell_breaker
@@ -59,6 +59,34 @@ class GuardPolicy(Struct, frozen=True, kw_only=True):
     canary_seconds: float = 2.5
     #: `None` for the defaults, with the fetch policy's deadline for one request.
     timeouts: Timeouts | None = None
+
+
+class RetryBudget:
+    """Keeps the retries of a source below a fifth of its traffic, so that trouble is never multiplied.
+
+    It is counted in fifths of a retry: five first attempts earn one.
+    """
+
+    COST = 5
+    START = 3 * COST
+    MOST = 10 * COST
+
+    def __init__(self) -> None:
+        self._fifths = self.START
+        #: How many retries were ever paid for.
+        self.spent = 0
+
+    def earn(self) -> None:
+        """Count a first attempt."""
+        self._fifths = min(self._fifths + 1, self.MOST)
+
+    def spend(self) -> bool:
+        """Pay for a retry; return whether there was enough."""
+        if self._fifths < self.COST:
+            return False
+        self._fifths -= self.COST
+        self.spent += 1
+        return True
 
 
 class GuardedFetcher:

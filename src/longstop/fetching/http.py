@@ -18,13 +18,16 @@ from longstop.errors import (
     ForbiddenTarget,
     ResourcesExhausted,
     SourceError,
+    SourceFailed,
     SourceUnreachable,
 )
 from longstop.fetching.addresses import Resolve, Target, allowed_target, checked_addresses, resolve_by_system
-from longstop.fetching.answers import REDIRECTS, error_of, read_headers, redirected, translated
+from longstop.fetching.answers import REDIRECTS, error_of, redirected, translated
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.guards import FetchPolicy
 from longstop.lacking import exhausted
+
+_BLANKS = " \t\r\n\v\f"
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -73,9 +76,10 @@ class HttpFetcher:
         try:
             started = self._clock.monotonic()
             answer, wire_bytes = await self._follow(request)
-            error = error_of(answer.status, answer.headers, self._clock.now())
-            if error is not None:
-                raise error
+            if answer.status != 200:
+                error = error_of(answer.status, answer.headers, self._clock.now())
+                if error is not None:
+                    raise error
             return Page(
                 request=request,
                 status=answer.status,
@@ -255,3 +259,35 @@ def _header_lines(request: FetchRequest) -> list[bytes]:
 
 def _number(curl: Curl, info: CurlInfo) -> int:
     return cast(int, curl.getinfo(info))
+
+
+def read_headers(received: bytes) -> dict[str, str]:
+    """Read the header lines that came in, names in lower case; raise `SourceFailed` where they cannot be read.
+
+    Only those of the last answer count: before it may stand a proxy's, and one that only announces another.
+    """
+    lines: list[bytes] = []
+    for line in received.splitlines():
+        if line.startswith(b"HTTP/"):
+            lines.clear()
+        elif not line.strip():
+            continue
+        elif line.startswith((b" ", b"\t")):
+            if not lines:
+                raise SourceFailed("the answer's headers cannot be read: the first line continues another")
+            lines[-1] += line
+        else:
+            lines.append(line)
+    text = b"\n".join(lines)
+    try:
+        decoded = text.decode()
+    except UnicodeDecodeError:
+        decoded = text.decode("latin-1")
+    headers: dict[str, str] = {}
+    for field in decoded.split("\n") if lines else ():
+        name, colon, value = field.partition(":")
+        if not colon:
+            raise SourceFailed(f"the answer's headers cannot be read: {field[:80]!r} has no colon")
+        name, value = name.lower(), value.strip(_BLANKS)
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers

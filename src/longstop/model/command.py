@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from longstop.clock import Moment
 from longstop.errors import IllegalTransition
 
 
@@ -110,7 +111,7 @@ class StandingOrder(Struct, frozen=True, kw_only=True):
     asked_by: str
 
 
-#: A command that nobody takes for so long is not done any more: whoever asked has gone on.
+#: The time to live: a command that no scraper takes within it is not carried out, since its caller has gone on.
 EXPIRES_AFTER_SECONDS = 60.0
 #: A scraper gives up doing a command after this long.
 DONE_WITHIN_SECONDS = 20.0
@@ -124,18 +125,24 @@ EXPIRED = Reply(
 LOST = Reply(state=CommandState.FAILED, answer="The scraper died while doing this: look how things are, and ask again.")
 
 
-def overdue(state: CommandState, age_seconds: float | None) -> Reply | None:
-    """Return what to answer to a command that waits too long; `None` while it may wait.
+def age_of(asked: Moment, now: Moment, *, is_one_boot: bool) -> float:
+    """Return how many seconds ago a command was placed.
 
-    The age is by the machine's monotonic clock. There is none across a boot; where boots have no names, one below zero
-    tells of it.
+    Within one boot of one machine its monotonic clock tells, wherever the wall clock was set since. After a reboot and
+    between two machines only the wall clock can. There a moment in the future is as far away as one in the past: a
+    clock that was set back does not keep an old command fresh.
     """
-    if state is CommandState.PENDING and not _is_within(age_seconds, EXPIRES_AFTER_SECONDS):
+    seconds = now.monotonic - asked.monotonic
+    # Below zero it was another boot after all, on a machine that does not name its boots.
+    if is_one_boot and seconds >= 0:
+        return seconds
+    return abs((now.wall - asked.wall).total_seconds())
+
+
+def overdue(state: CommandState, age_seconds: float) -> Reply | None:
+    """Return what to answer to a command that waits too long; `None` while it may wait."""
+    if state is CommandState.PENDING and age_seconds > EXPIRES_AFTER_SECONDS:
         return EXPIRED
-    if state is CommandState.TAKEN and not _is_within(age_seconds, LOST_AFTER_SECONDS):
+    if state is CommandState.TAKEN and age_seconds > LOST_AFTER_SECONDS:
         return LOST
     return None
-
-
-def _is_within(age_seconds: float | None, seconds: float) -> bool:
-    return age_seconds is not None and 0.0 <= age_seconds <= seconds

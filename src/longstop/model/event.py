@@ -1,60 +1,15 @@
 """Events: what happened, under a key that is allotted once and never used again."""
 
+import re
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
-from math import inf
 from typing import Self
 
 import msgspec
 from msgspec import Struct
 
-from longstop.model.cricket import Delivery, InferredBalls, InningsSummary, OverSummary, Result
-from longstop.model.football import FootballContent, Kick, PeriodEnd, Side, Timed
-
-Content = Delivery | InferredBalls | OverSummary | InningsSummary | Result | FootballContent
-
-
-class EventKind(StrEnum):
-    """The kinds of row; a wicket or boundary is inside its delivery, not beside it."""
-
-    DELIVERY = "delivery"
-    #: The part of an over that no window showed.
-    INFERRED = "inferred"
-    OVER = "over"
-    INNINGS = "innings"
-    #: Football's, as all that follow but the last.
-    GOAL = "goal"
-    CARD = "card"
-    SUBSTITUTION = "substitution"
-    VAR = "var"
-    MISSED_PENALTY = "missed_penalty"
-    PERIOD = "period"
-    KICK = "kick"
-    RESULT = "result"
-
-
-#: Kinds that belong to one of two sides.
-SIDED = frozenset(
-    {
-        EventKind.GOAL,
-        EventKind.CARD,
-        EventKind.SUBSTITUTION,
-        EventKind.VAR,
-        EventKind.MISSED_PENALTY,
-        EventKind.KICK,
-    }
-)
-#: What the numbers of a key are, where it has others than its `nth`.
-_NUMBERS: dict[EventKind, tuple[str, ...]] = {
-    EventKind.DELIVERY: ("innings", "over", "nth"),
-    EventKind.INFERRED: ("innings", "over"),
-    EventKind.OVER: ("innings", "over"),
-    EventKind.INNINGS: ("innings",),
-    EventKind.RESULT: (),
-}
-#: Kinds that may be dropped when there is no room for all; every other one is critical, and never lost.
-NOT_CRITICAL = frozenset({EventKind.SUBSTITUTION, EventKind.VAR, EventKind.MISSED_PENALTY})
+_KEY = re.compile(r"([a-z_]+)(?::([a-z]+))?((?::[0-9]+)*)")
 
 
 class Op(StrEnum):
@@ -65,43 +20,32 @@ class Op(StrEnum):
     VOID = "void"
 
 
-class EventKey(Struct, frozen=True, order=True):
-    """The identity of an event.
+class EventKey(Struct, frozen=True, order=True, cache_hash=True):
+    """The identity of an event: its kind, its numbers, and its side where it belongs to one.
 
-    In cricket (kind, innings from 1, over from 0, nth delivery of the over from 1), in football (kind, side, nth
-    from 1). The nth is the order of allotment, not the place in the over: a ball inserted in the past takes the next
-    free one, so that nothing known moves. Its place is the event's `position`.
+    What the numbers mean is the sport's (`Kind.fields`). The last one is the order of allotment, not a place: an event
+    that is inserted in the past takes the next free one, so that nothing known moves. Its place is `Event.position`.
     """
 
-    kind: EventKind
-    innings: int = 0
-    over: int = 0
-    nth: int = 0
-    #: `home` or `away` for football's events of one side, else empty.
+    kind: str
+    numbers: tuple[int, ...] = ()
+    #: `home` or `away` for an event of one side, else empty.
     side: str = ""
 
     def __str__(self) -> str:
-        match self.kind:
-            case EventKind.DELIVERY:
-                return f"delivery:{self.innings}:{self.over}:{self.nth}"
-            case EventKind.OVER | EventKind.INFERRED:
-                return f"{self.kind}:{self.innings}:{self.over}"
-            case EventKind.INNINGS:
-                return f"innings:{self.innings}"
-            case EventKind.PERIOD:
-                return f"period:{self.nth}"
-            case EventKind.RESULT:
-                return "result"
-            case _:
-                return f"{self.kind}:{self.side}:{self.nth}"
+        return ":".join((self.kind, *([self.side] if self.side else ()), *map(str, self.numbers)))
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        name, *rest = text.split(":")
-        kind = EventKind(name)
-        side = Side(rest.pop(0)).value if kind in SIDED else ""
-        numbers = dict(zip(_NUMBERS.get(kind, ("nth",)), map(int, rest), strict=True))
-        return cls(kind, side=side, **numbers)
+        parts = _KEY.fullmatch(text)
+        if parts is None:
+            raise ValueError(f"{text!r} is not the key of an event")
+        kind, side, numbers = parts.groups()
+        return cls(kind, tuple(map(int, numbers.split(":")[1:])), side or "")
+
+
+#: The end of a match, in every sport; its content has a `text`.
+RESULT = EventKey("result")
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -111,11 +55,14 @@ class Event(Struct, frozen=True, kw_only=True):
     #: 1, 2, 3 … per key.
     rev: int
     op: Op
-    content: Content
+    #: One of the sport's content types.
+    content: Struct
     #: The source's own id of the event.
     source_event_id: str
-    #: The place among the live deliveries of the innings, from 1; `None` for other kinds and for void ones.
+    #: The place among the live events of its line, from 1; `None` for kinds without one, and for void events.
     position: int | None = None
+    #: The source that this version came from; empty for the source that the match is named after.
+    source: str = ""
 
     @property
     def is_live(self) -> bool:
@@ -132,36 +79,6 @@ class StoredEvent(Struct, frozen=True, kw_only=True):
     captured_at: datetime
 
 
-def content_hash(content: Content, position: int | None) -> str:
+def content_hash(content: Struct, position: int | None) -> str:
     """Return a digest for comparison; never an identity, since A → B → A is three versions."""
     return sha256(msgspec.json.encode((content, position))).hexdigest()
-
-
-def order_of_play(event: Event) -> tuple[float, float, int, int]:
-    """Return a sort key: deliveries by position, then their over's end, the innings' end, the result.
-
-    In football: by the clock, a period's end after all of it, then the shoot-out, then the result.
-    """
-    key, content = event.key, event.content
-    match key.kind:
-        case EventKind.DELIVERY:
-            return (key.innings, key.over, 0, event.position or 0)
-        case EventKind.INFERRED:
-            return (key.innings, key.over, 1, 0)
-        case EventKind.OVER:
-            return (key.innings, key.over, 2, 0)
-        case EventKind.INNINGS:
-            return (key.innings, inf, 0, 0)
-        case EventKind.RESULT:
-            return (inf, inf, 1, 0)
-    if isinstance(content, Kick):
-        return (inf, content.sequence, 0, 0)
-    if isinstance(content, PeriodEnd):
-        return (inf if content.minute is None else content.minute, inf, 0, key.nth)
-    if isinstance(content, Timed):
-        return (inf if content.minute is None else content.minute, content.added or 0, 0, key.nth)
-    raise TypeError(f"{key} has no place in the order of play")
-
-
-def is_football(content: Content) -> bool:
-    return isinstance(content, FootballContent)

@@ -16,13 +16,6 @@ SOURCE_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 IMMINENT_WITHIN = timedelta(hours=1)
 
 
-class Sport(StrEnum):
-    """What is played."""
-
-    CRICKET = "cricket"
-    FOOTBALL = "football"
-
-
 class MatchRef(Struct, frozen=True, order=True):
     """How one source calls a match."""
 
@@ -159,7 +152,7 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     total_polls: int = 0
     total_failures: int = 0
     last_error: str | None = None
-    sport: Sport = Sport.CRICKET
+    sport: str
     #: Whether nobody could be asked last time: its site is left alone, has asked for rest, or we keep it waiting.
     is_held: bool = False
     #: Whether that is so for all matches of its site: it is left alone, has asked for rest, or refuses us.

@@ -89,31 +89,3 @@ def _may_be_asked_again(error: Exception) -> bool:
             return meaning.is_soft
         case FailureKind.REFUSAL | FailureKind.GONE | FailureKind.HELD | FailureKind.OURS:
             return False
-
-
-class RetryBudget:
-    """Keeps the retries of a source below a fifth of its traffic, so that trouble is never multiplied.
-
-    It is counted in fifths of a retry: five first attempts earn one.
-    """
-
-    COST = 5
-    START = 3 * COST
-    MOST = 10 * COST
-
-    def __init__(self) -> None:
-        self._fifths = self.START
-        #: How many retries were ever paid for.
-        self.spent = 0
-
-    def earn(self) -> None:
-        """Count a first attempt."""
-        self._fifths = min(self._fifths + 1, self.MOST)
-
-    def spend(self) -> bool:
-        """Pay for a retry; return whether there was enough."""
-        if self._fifths < self.COST:
-            return False
-        self._fifths -= self.COST
-        self.spent += 1
-        return True

@@ -12,8 +12,8 @@ from longstop.config_file import Group, Wanted, Whole, parse_yaml, read_text, sa
 from longstop.errors import LongstopError, SettingsError
 from longstop.fetching.browser.base import LADDER, BrowserKind, Mode
 from longstop.fetching.browser.extra import INSTALL, missing_packages
-from longstop.model.match import Sport
 from longstop.sources.base import Source, SourceConfig
+from longstop.sports.registry import sports
 
 ENTRY_POINT_GROUP = "longstop.sources"
 
@@ -25,9 +25,11 @@ _NEEDED: dict[str, Callable[[object], bool]] = {
     "request": callable,
     "parse": callable,
     "match_of": callable,
-    "sport": lambda sport: isinstance(sport, Sport),
+    "digest": callable,
+    "sport": lambda sport: isinstance(sport, str),
     "calls": lambda calls: isinstance(calls, tuple),
     "sites": lambda sites: isinstance(sites, tuple),
+    "name": lambda name: isinstance(name, str),
 }
 
 
@@ -122,7 +124,13 @@ def make_source(config: SourceConfig) -> Source:
         raise SettingsError(
             f"source {config.domain_id}: {config.adapter_class} is no source, it lacks {', '.join(missing)}"
         )
-    return cast(Source, source)
+    made = cast(Source, source)
+    if made.sport not in sports():
+        raise SettingsError(
+            f"source {config.domain_id}: {config.adapter_class} reads {made.sport}, and no package for that sport is "
+            f"installed. Known: {', '.join(sports())}"
+        )
+    return made
 
 
 def offline_source(name: str) -> Source:

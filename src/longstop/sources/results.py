@@ -2,7 +2,7 @@
 
 import re
 
-from longstop.model.cricket import Result, ResultKind
+from longstop.sports.cricket.model import Result, ResultKind
 
 #: In order: a tie decided by a super over also says "won".
 _RESULTS: tuple[tuple[re.Pattern[str], ResultKind], ...] = (

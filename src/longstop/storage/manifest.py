@@ -9,15 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from longstop.errors import StorageError
-from longstop.storage.sqlite.connection import (
-    Database,
-    migrations_of,
-    open_readable,
-    pending,
-    queries,
-    rows,
-    translated,
-)
+from longstop.storage.sqlite.connection import open_readable, rows, translated
+from longstop.storage.sqlite.schema import Database, migrations_of, pending, queries
 
 MANIFEST = "manifest.json"
 FORMAT = 1

@@ -14,7 +14,8 @@ from longstop.errors import StorageError, UsageError
 from longstop.storage.backup import copy_plain, sync
 from longstop.storage.directory import DataDirectory
 from longstop.storage.manifest import DATABASES, PLAIN, Manifest, digest, verified
-from longstop.storage.sqlite.connection import Database, Synchronous, open_writable, queries, translated
+from longstop.storage.sqlite.connection import Synchronous, open_writable, translated
+from longstop.storage.sqlite.schema import Database, queries
 
 #: By so much epochs and sequence numbers are raised: more than a match is taken over, or has events, between a backup
 #: and its return. Who wrote after the backup can then write no more, and who read then misses nothing that comes now.

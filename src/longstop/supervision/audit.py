@@ -1,12 +1,11 @@
 """The audit: every action that nobody asked for is written down when it begins, and again when its outcome was seen.
 
-Whoever acts never waits for a disk: a thread writes, at once, and tries again until the disk takes it.
+Whoever acts never waits for a disk: a task writes at once, and tries again until the disk takes it.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
@@ -16,8 +15,8 @@ from msgspec.structs import replace
 from longstop.clock import Clock
 from longstop.errors import IllegalTransition, StorageError
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome, check_outcome
-from longstop.storage.sqlite.ops import RECOVERIES_KEPT, RecoveryWriter
-from longstop.telemetry.background import Background
+from longstop.storage.base import RECOVERIES_KEPT, AuditStore
+from longstop.telemetry.background import CLOSE_WITHIN, Background
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.health import RecoveryBegan, RecoveryFailed, RecoverySucceeded
 from longstop.telemetry.events.upkeep import RecordsFailed
@@ -37,10 +36,10 @@ class Ticket(Struct, frozen=True):
 class Recoveries:
     """One process's part of the audit. Entries may begin at any time; they are written while `writing` lasts."""
 
-    def __init__(self, path: Path, *, process: str, clock: Clock) -> None:
+    def __init__(self, store: AuditStore, *, process: str, clock: Clock) -> None:
         self._process = process
         self._clock = clock
-        self._writer = RecoveryWriter(path)
+        self._store = store
         self._lock = Lock()
         self._unwritten: dict[str, Recovery] = {}
         #: Begun, and its outcome not seen yet.
@@ -91,16 +90,18 @@ class Recoveries:
         self._bus = bus
         async with self._background.running(bus):
             yield
-        await asyncio.to_thread(self._leave, bus)
+        await self._leave(bus)
 
-    def _leave(self, bus: Bus) -> None:
-        """Close the file, and what is open in it: after an orderly end nobody is going to see what comes of it."""
+    async def _leave(self, bus: Bus) -> None:
+        """Close what is open: after an orderly end nobody is going to see what comes of it."""
         try:
             if self._open:
-                self._writer.give_up(self._process, _STOPPED)
+                async with asyncio.timeout(CLOSE_WITHIN):
+                    await self._store.give_up(self._process, _STOPPED)
+        except TimeoutError:
+            bus.emit(RecordsFailed(records="recoveries", error_message=f"no answer within {CLOSE_WITHIN:.0f} s"))
         except StorageError as error:
             bus.emit(RecordsFailed(records="recoveries", error_message=str(error)))
-        self._writer.close()
 
     def _put(self, recovery: Recovery) -> None:
         with self._lock:
@@ -109,15 +110,15 @@ class Recoveries:
                 del self._unwritten[oldest]
         self._background.wake()
 
-    def _flush(self) -> bool:
+    async def _flush(self) -> bool:
         if not self._has_tidied:  # before anything of this life is written: whatever waits there is of a former one
-            self._writer.give_up(self._process, _UNSEEN)
+            await self._store.give_up(self._process, _UNSEEN)
             self._has_tidied = True
         with self._lock:
             taken = dict(self._unwritten)
         if not taken:
             return False
-        self._writer.write(taken.values())
+        await self._store.write(taken.values())
         with self._lock:
             # What has moved on meanwhile is written again.
             self._unwritten = {key: each for key, each in self._unwritten.items() if each != taken.get(key)}

@@ -1,17 +1,14 @@
 """Writes the health log without anyone waiting: a row for the node each minute, one for a match whose grade changed."""
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from pathlib import Path
 
 from longstop.clock import Clock, Moment
 from longstop.model.match import MonitoringRecord
 from longstop.model.resources import MatchCost
-from longstop.storage.base import NodeBeat
-from longstop.storage.sqlite.ops import HealthLogWriter, HealthRow
+from longstop.storage.base import HealthLogStore, HealthRow, NodeBeat
 from longstop.supervision.grades import Grade, match_grade
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
@@ -25,9 +22,9 @@ MAX_WAITING = 10_000
 class HealthLog:
     """Takes what the caretaker sees. Rows are written while `writing` lasts."""
 
-    def __init__(self, path: Path, *, clock: Clock) -> None:
+    def __init__(self, store: HealthLogStore, *, clock: Clock) -> None:
         self._clock = clock
-        self._writer = HealthLogWriter(path)
+        self._store = store
         self._waiting: deque[HealthRow] = deque(maxlen=MAX_WAITING)
         self._grades: dict[int, Grade] = {}
         self._node_at = clock.monotonic()
@@ -46,7 +43,6 @@ class HealthLog:
     async def writing(self, bus: Bus) -> AsyncIterator[None]:
         async with self._background.running(bus):
             yield
-        await asyncio.to_thread(self._writer.close)
 
     def _changed(
         self, node: str, records: Iterable[MonitoringRecord], costs: Mapping[int, MatchCost], now: Moment
@@ -58,17 +54,17 @@ class HealthLog:
             if grade is not before.get(record.match_id, Grade.HEALTHY):
                 yield match_row(node, record, grade, now, costs.get(record.match_id, MatchCost()))
 
-    def _flush(self) -> bool:
+    async def _flush(self) -> bool:
         rows = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
             if rows:
-                self._writer.write(rows)
+                await self._store.write(rows)
         except BaseException:
             self._waiting = deque([*rows, *self._waiting], maxlen=self._waiting.maxlen)
             raise
         if self._clock.monotonic() >= self._prune_at:
             self._prune_at = self._clock.monotonic() + PRUNE_EVERY_SECONDS
-            self._writer.prune(self._clock.now())
+            await self._store.prune(self._clock.now())
         return bool(rows)
 
 

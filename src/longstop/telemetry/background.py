@@ -1,14 +1,14 @@
-"""A thread for sinks that write files: those who have something to say never wait for a disk."""
+"""A task for sinks that store what they hear: those who have something to say never wait for a disk."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from threading import Event, Thread
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import TaskFailed
+from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.upkeep import RecordsFailed
+from longstop.telemetry.lacks import failure_of
 
 #: A disk that hangs must not keep a process from ending.
 CLOSE_WITHIN = 5.0
@@ -20,48 +20,55 @@ class Background:
     `flush` returns whether there was anything to write: that nothing was says nothing about a disk.
     """
 
-    def __init__(self, records: str, flush: Callable[[], bool], *, every_seconds: float) -> None:
+    def __init__(self, records: str, flush: Callable[[], Awaitable[bool]], *, every_seconds: float) -> None:
         self._records = records
         self._flush = flush
         self._every = every_seconds
-        self._woken = Event()
+        self._woken = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopping = False
         self._is_failing = False
 
     def wake(self) -> None:
-        """Flush at once, in the thread."""
-        self._woken.set()
+        """Flush at once; may be called from any thread, and before `running`, which begins with a flush."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has ended, and with it the last flush
+                self._loop.call_soon_threadsafe(self._woken.set)
 
     @asynccontextmanager
     async def running(self, bus: Bus) -> AsyncIterator[None]:
-        """Run the thread meanwhile."""
-        thread = Thread(target=self._work, args=(bus,), name=f"writer of {self._records}", daemon=True)
-        thread.start()
+        """Run the task meanwhile."""
+        self._loop = asyncio.get_running_loop()
+        task = asyncio.create_task(self._work(bus), name=f"writer of {self._records}")
         try:
             yield
         finally:
             self._is_stopping = True
-            self.wake()
-            await asyncio.to_thread(thread.join, CLOSE_WITHIN)
+            self._woken.set()
+            await asyncio.wait([task], timeout=CLOSE_WITHIN)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
-    def _work(self, bus: Bus) -> None:
+    async def _work(self, bus: Bus) -> None:
         while not self._is_stopping:
-            self._try(bus)
-            self._woken.wait(self._every)
+            await self._try(bus)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._every):
+                    await self._woken.wait()
             self._woken.clear()
-        self._try(bus)
+        await self._try(bus)
 
-    def _try(self, bus: Bus) -> None:
+    async def _try(self, bus: Bus) -> None:
         try:
-            if self._flush():
+            if await self._flush():
                 self._is_failing = False
-        except Exception as error:  # whatever a sink meets, the thread lives on, or all later news would be lost
+        except Exception as error:  # the task must outlive every error of a sink, or all later news would be lost
             if not self._is_failing:
                 self._is_failing = True
                 bus.emit(_told(error, self._records))
 
 
-def _told(error: Exception, records: str) -> RecordsFailed | TaskFailed:
+def _told(error: Exception, records: str) -> Telemetry:
     if isinstance(error, StorageError | OSError):
         return RecordsFailed(records=records, error_message=str(error))
-    return TaskFailed.by(error, task=f"writer of {records}")
+    return failure_of(error, f"writer of {records}")

@@ -6,11 +6,9 @@ from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, Brea
 
 
 def tell_breaker(
-    bus: Bus, scope: str, subject: str, transition: Transition | None, *, last: str = "", match_id: int | None = None
+    bus: Bus, scope: str, subject: str, transition: Transition, *, last: str = "", match_id: int | None = None
 ) -> None:
-    """Tell a move, if there was one; `last` is what came just before it."""
-    if transition is None:
-        return
+    """Report a move; `last` is what came just before it."""
     match transition.to:
         case BreakerState.OPEN:
             reason = f"{transition.reason}, the last: {last}" if last else transition.reason

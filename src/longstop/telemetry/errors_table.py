@@ -1,13 +1,11 @@
 """The errors sink: every failure that a person may want to look into becomes a row, or raises the count of one."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from threading import Lock
 
 from longstop.clock import Clock
-from longstop.storage.sqlite.ops import ErrorWriter
+from longstop.storage.base import ErrorStore
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.episodes import MAX_PENDING, Episodes
@@ -20,16 +18,18 @@ PRUNE_EVERY_SECONDS = 3600.0
 
 
 class ErrorsTable:
-    """Takes events without waiting; a thread of its own writes what they change in `ops.db`.
+    """Takes events without waiting, from any thread; a task stores what they change.
 
     It can be made before the bus and hear events at once; they are written while `writing` lasts.
     """
 
     def __init__(
-        self, path: Path, *, node: str, clock: Clock, flush_every_seconds: float = FLUSH_EVERY_SECONDS
+        self, store: ErrorStore, *, node: str, clock: Clock, flush_every_seconds: float = FLUSH_EVERY_SECONDS
     ) -> None:
         self._clock = clock
-        self._writer = ErrorWriter(path)
+        self._store = store
+        #: Whether the unresolved episodes of the store are known here.
+        self._is_loaded = False
         self._lock = Lock()
         self._episodes = Episodes(node)
         self._prune_at = clock.monotonic()
@@ -46,30 +46,35 @@ class ErrorsTable:
         self._bus = bus
         async with self._background.running(bus):
             yield
-        await asyncio.to_thread(self._writer.close)
 
-    def _flush(self) -> bool:
-        if not self._writer.is_open:
-            self._load()
-        was_written = self._write()
-        if self._clock.monotonic() >= self._prune_at:
-            self._writer.prune(self._clock.now())
-            self._prune_at = self._clock.monotonic() + PRUNE_EVERY_SECONDS
+    async def _flush(self) -> bool:
+        try:
+            if not self._is_loaded:
+                await self._load()
+            was_written = await self._write()
+            if self._clock.monotonic() >= self._prune_at:
+                await self._store.prune(self._clock.now())
+                self._prune_at = self._clock.monotonic() + PRUNE_EVERY_SECONDS
+        except BaseException:
+            # After a failure the store may be another one than before.
+            self._is_loaded = False
+            raise
         return was_written
 
-    def _load(self) -> None:
-        """Go on with what is unresolved in the file, which may be another one than before."""
-        known = self._writer.open_episodes()
+    async def _load(self) -> None:
+        """Go on with what is unresolved in the store."""
+        known = await self._store.open_episodes()
         with self._lock:
             self._episodes.load(known)
+        self._is_loaded = True
 
-    def _write(self) -> bool:
+    async def _write(self) -> bool:
         with self._lock:
             changes = self._episodes.take_pending()
         if not changes:
             return False
         try:
-            self._writer.write(changes)
+            await self._store.write(changes)
         except BaseException:
             with self._lock:
                 self._episodes.give_back(changes)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from longstop.clock import Clock, to_iso
+from longstop.daemon_thread import DaemonThread
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Severity, Telemetry
@@ -44,7 +45,7 @@ class Entry(NamedTuple):
 
 
 class MatchLogs:
-    """Takes events without waiting; a thread of its own writes those of matches to a file for each.
+    """Takes events without waiting, from any thread; a thread of its own writes those of matches to a file for each.
 
     A file is open only while it is written to: a thousand matches need no thousand handles.
     """
@@ -66,6 +67,7 @@ class MatchLogs:
         self._may_be_full = True
         #: Appending and taking from the other end are safe between threads.
         self._waiting: deque[Entry] = deque(maxlen=MAX_WAITING)
+        self._thread = DaemonThread("writer of match logs")
         self._background = Background("match logs", self._flush, every_seconds=flush_every_seconds)
 
     def take(self, event: Telemetry) -> None:
@@ -82,7 +84,10 @@ class MatchLogs:
         async with self._background.running(bus):
             yield
 
-    def _flush(self) -> bool:
+    async def _flush(self) -> bool:
+        return await self._thread.run(self._write_waiting)
+
+    def _write_waiting(self) -> bool:
         by_match: dict[int, list[Entry]] = {}
         for _ in range(len(self._waiting)):
             entry = self._waiting.popleft()

@@ -17,17 +17,18 @@ class Doorman:
         self._room = room
         self._clock = clock
         self._bus = bus
-        self._again_at = float("-inf")
+        #: Memory was short when it was last asked for; it is asked for again at this moment, monotonic.
+        self.short_until = float("-inf")
 
     def lets_in(self, wanted: int) -> bool:
         """Return whether so many new matches may be taken up now."""
         now = self._clock.monotonic()
-        if not wanted or now < self._again_at:
+        if not wanted or now < self.short_until:
             return not wanted
         refusal = self._room.refusal()
         if refusal is None:
             return True
-        self._again_at = now + refusal.retry_after_seconds
+        self.short_until = now + refusal.retry_after_seconds
         self._bus.emit(
             RoomRefused(
                 source=self._source,
@@ -42,4 +43,4 @@ class Doorman:
     def show_out(self, active_at: Mapping[str, float]) -> list[str]:
         """Return which of the watches end now, by when each was last active; nobody while there is room."""
         now = self._clock.monotonic()
-        return idle_ones(active_at, now) if now < self._again_at else []
+        return idle_ones(active_at, now) if now < self.short_until else []

@@ -3,6 +3,7 @@
 Connection failures do not count here: they are the target's breaker's, which knows when the way is open again.
 """
 
+from collections import defaultdict
 from datetime import datetime
 from typing import Protocol
 
@@ -10,9 +11,8 @@ from msgspec import Struct
 
 from longstop.clock import Clock
 from longstop.errors import CircuitOpen, LayoutHeld, ParseError, SourceChallenged, SourceError
-from longstop.resilience.breaker import Breaker, BreakerPolicy, Permit
+from longstop.resilience.breaker import Breaker, BreakerPolicy, Permit, Transition
 from longstop.resilience.taxonomy import FailureKind, kind_of
-from longstop.sources.base import Resource
 from longstop.telemetry.breakers import tell_breaker
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.sources import LayoutBroken, LayoutMended, SourceAnswers, SourceChallenges
@@ -79,8 +79,8 @@ class SourceGate:
         self._pages = pages
         self._clock = clock
         self._bus = bus
-        self._streaks = {resource: _Streak() for resource in Resource}
-        self._keep_again_at = dict.fromkeys(Resource, 0.0)
+        self._streaks = defaultdict[str, _Streak](_Streak)
+        self._keep_again_at = defaultdict[str, float](float)
         #: Challenges since the last good page.
         self._challenges = 0
         self._challenge_page: str | None = None
@@ -90,19 +90,19 @@ class SourceGate:
         """How many questions were turned away because the source refuses too much."""
         return self._breaker.rejected
 
-    def enter(self, resource: Resource) -> object:
+    def enter(self, resource: str) -> object:
         now = self._clock.monotonic()
         is_try = self._is_try(resource, now)
         permit = self._breaker.permit(now)
         if permit is None:
             seconds = self._breaker.remaining(now)
             raise CircuitOpen(f"{self._source} is left alone for {seconds:.0f} s", retry_after_seconds=seconds)
-        tell_breaker(self._bus, "source", self._source, permit.transition)
+        self._report(permit.transition)
         if is_try:
             self._streaks[resource].closed_until = now + self._probe_seconds
         return _Pass(permit, is_try)
 
-    def _is_try(self, resource: Resource, now: float) -> bool:
+    def _is_try(self, resource: str, now: float) -> bool:
         """Return whether the time for one try has come, or raise: before it, nobody is let through."""
         streak = self._streaks[resource]
         if not streak.is_broken:
@@ -116,13 +116,13 @@ class SourceGate:
         return True
 
     def leave(
-        self, passed: object, resource: Resource, error: BaseException | None, body: bytes | None, page: str = ""
+        self, passed: object, resource: str, error: BaseException | None, body: bytes | None, page: str = ""
     ) -> None:
         if not isinstance(passed, _Pass):
             raise TypeError("whoever leaves has entered here")
         now = self._clock.monotonic()
         if error is None:
-            tell_breaker(self._bus, "source", self._source, self._breaker.succeed(passed.permit, now))
+            self._report(self._breaker.succeed(passed.permit, now))
             self._readable(resource)
         elif isinstance(error, SourceError):
             if isinstance(error, ParseError):
@@ -132,16 +132,20 @@ class SourceGate:
             self._streaks[resource].closed_until = now
         self._breaker.release(passed.permit, now)
 
-    def _failed(self, permit: Permit, resource: Resource, error: SourceError, body: bytes | None, now: float) -> None:
+    def _failed(self, permit: Permit, resource: str, error: SourceError, body: bytes | None, now: float) -> None:
         if isinstance(error, SourceChallenged):
             self._challenged(resource, error, body)
         kind = kind_of(error)
         if kind in _COUNTED:
-            tell_breaker(self._bus, "source", self._source, self._breaker.fail(permit, now), last=error.reason)
+            self._report(self._breaker.fail(permit, now), last=error.reason)
         elif kind not in _SILENT:
-            tell_breaker(self._bus, "source", self._source, self._breaker.succeed(permit, now))
+            self._report(self._breaker.succeed(permit, now))
 
-    def _unreadable(self, resource: Resource, error: ParseError, body: bytes | None, now: float, page: str) -> None:
+    def _report(self, transition: Transition | None, last: str = "") -> None:
+        if transition is not None:
+            tell_breaker(self._bus, "source", self._source, transition, last=last)
+
+    def _unreadable(self, resource: str, error: ParseError, body: bytes | None, now: float, page: str) -> None:
         streak = self._streaks[resource]
         streak.length += 1
         if streak.length == MAX_UNREADABLE + 1 or (streak.length == 1 and now >= self._keep_again_at[resource]):
@@ -157,7 +161,7 @@ class SourceGate:
             self._bus.emit(
                 LayoutBroken(
                     source=self._source,
-                    resource=resource.value,
+                    resource=resource,
                     failures=streak.length,
                     error_message=error.reason,
                     page=streak.page,
@@ -165,22 +169,22 @@ class SourceGate:
                 )
             )
 
-    def _challenged(self, resource: Resource, error: SourceChallenged, body: bytes | None) -> None:
+    def _challenged(self, resource: str, error: SourceChallenged, body: bytes | None) -> None:
         """Tell the first challenge at once, with its page: no patience makes it go away."""
         self._challenges += 1
         if self._challenges == 1:
             self._challenge_page = self._pages.keep(f"{self._source}-challenge", body or b"", self._clock.now())
-            self._bus.emit(SourceChallenges(source=self._source, resource=resource.value, page=self._challenge_page))
+            self._bus.emit(SourceChallenges(source=self._source, resource=resource, page=self._challenge_page))
         error.page = self._challenge_page
 
-    def _readable(self, resource: Resource) -> None:
+    def _readable(self, resource: str) -> None:
         if self._challenges:
             self._bus.emit(SourceAnswers(source=self._source, challenges=self._challenges))
             self._challenges = 0
         streak = self._streaks[resource]
         if streak.is_broken:
             failures = streak.length
-            self._bus.emit(LayoutMended(source=self._source, resource=resource.value, failures=failures))
+            self._bus.emit(LayoutMended(source=self._source, resource=resource, failures=failures))
         if streak.length:
             self._streaks[resource] = _Streak()
 

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from longstop.clock import Clock, Moment
 from longstop.errors import CircuitOpen, PageNotFound, ResourcesExhausted, SourceError, SourceRefused
-from longstop.pipeline.ask import Asker
-from longstop.sources.base import Line, Listing
+from longstop.matches.client import SourceClient
+from longstop.model.observation import Line, Listing
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import MachineLacked
 from longstop.telemetry.events.sources import ListingFailed
@@ -87,7 +87,7 @@ class Finished:
 class Listings:
     """Brings the listings of one source, one after the other."""
 
-    def __init__(self, source: str, *, asker: Asker, bus: Bus, clock: Clock, cadence: Cadence) -> None:
+    def __init__(self, source: str, *, asker: SourceClient, bus: Bus, clock: Clock, cadence: Cadence) -> None:
         self._source = source
         self._asker = asker
         self._bus, self._clock, self._cadence = bus, clock, cadence

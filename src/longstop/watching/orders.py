@@ -22,15 +22,15 @@ from longstop.model.command import (
 )
 from longstop.model.match import MatchRef, Phase
 from longstop.sources.addresses import host_of
-from longstop.storage.sqlite.ops import CommandBook
+from longstop.storage.base import CommandStore
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.processes import MachineLacked
 from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
 from longstop.telemetry.lacks import failure_of
+from longstop.watching.feed_watch import FeedWatch
 from longstop.watching.scheduler import Scheduler
-from longstop.watching.watcher import Watcher
 
 #: How long a command waits at most before it is seen.
 POLL_SECONDS = 0.4
@@ -48,15 +48,15 @@ class Orders:
 
     def __init__(
         self,
-        book: CommandBook,
+        store: CommandStore,
         schedulers: Mapping[str, Scheduler],
         *,
         recycle: Recycle,
-        room: Room,
+        room: Room | None,
         bus: Bus,
         clock: Clock,
     ) -> None:
-        self._book = book
+        self._store = store
         self._schedulers = schedulers
         self._recycle = recycle
         self._room = room
@@ -75,15 +75,15 @@ class Orders:
         Matches are watched meanwhile: a broken file of wishes must not stop the work.
         """
         try:
-            await asyncio.to_thread(self._book.give_up_taken)
-            orders = await asyncio.to_thread(self._book.standing)
+            await self._store.give_up_taken()
+            orders = await self._store.standing()
         except Exception as error:
             self._complain(error)
             return
         for source, scheduler in self._schedulers.items():
             scheduler.obey(
-                unwatched=_matches(orders, StandingKind.UNWATCHED, source),
-                paused=_matches(orders, StandingKind.PAUSED_MATCH, source),
+                unwatched=_matches(orders, StandingKind.UNWATCHED),
+                paused=_matches(orders, StandingKind.PAUSED_MATCH),
                 is_resting=any(each.kind is StandingKind.PAUSED_SOURCE and each.subject == source for each in orders),
             )
         self._is_begun, self._failing = True, None
@@ -103,7 +103,7 @@ class Orders:
         if not (self._is_begun and self._free):
             return []
         try:
-            taken = await asyncio.to_thread(self._book.take, self._free)
+            taken = await self._store.take(self._free)
         except Exception as error:
             self._complain(error)
             return []
@@ -114,7 +114,7 @@ class Orders:
         began = self._clock.monotonic()
         try:
             reply = await self._reply(command)
-            await asyncio.to_thread(self._book.answer, command, reply)
+            await self._store.answer(command, reply)
             self._bus.emit(
                 CommandAnswered(
                     id=command.id,
@@ -188,10 +188,10 @@ class Orders:
             return f"{ref} is watched already, as match {watcher.state.row.match_id}.{rests}"
         if scheduler.is_resting:
             raise _Refused(Refusal.CONFLICT, f"{ref.source} is paused: resume it first.")
-        if (full := self._room.refusal()) is not None:
+        if self._room is not None and (full := self._room.refusal()) is not None:
             raise _Refused(Refusal.MEMORY, f"{full}.")
         trouble = await _trouble_at(scheduler, ref)
-        await asyncio.to_thread(self._book.lift_order, StandingKind.UNWATCHED, str(ref))
+        await self._store.lift_order(StandingKind.UNWATCHED, str(ref))
         watcher = await scheduler.watch(ref.source_id)
         if watcher is None:
             raise _Refused(Refusal.CONFLICT, f"{ref} is over and archived: there is nothing left to watch.")
@@ -200,9 +200,9 @@ class Orders:
     def _page(self, url: str) -> MatchRef:
         """Return the match whose page an address leads to."""
         for source, scheduler in self._schedulers.items():
-            if (source_id := scheduler.asker.match_of(url)) is not None:
+            if (source_id := scheduler.asker.source.match_of(url)) is not None:
                 return MatchRef(source, source_id)
-        known = "; ".join(f"{name} ({', '.join(each.asker.sites)})" for name, each in self._schedulers.items())
+        known = "; ".join(f"{name} ({', '.join(each.asker.source.sites)})" for name, each in self._schedulers.items())
         where = host_of(url) or "What was given"
         raise _Refused(
             Refusal.NOT_KNOWN,
@@ -210,28 +210,30 @@ class Orders:
         )
 
     async def _unwatch(self, command: Command) -> str:
-        ref, scheduler = self._match(command)
-        await asyncio.to_thread(self._book.put_order, StandingKind.UNWATCHED, str(ref), command.asked_by)
+        ref, _ = self._match(command)
+        await self._store.put_order(StandingKind.UNWATCHED, str(ref), command.asked_by)
         # Whoever wants it back wants it to be looked at.
-        await asyncio.to_thread(self._book.lift_order, StandingKind.PAUSED_MATCH, str(ref))
-        was_watched = scheduler.unwatch(ref.source_id)
-        return f"{ref} is not watched any more." if was_watched else f"{ref} was not watched, and will not be."
+        await self._store.lift_order(StandingKind.PAUSED_MATCH, str(ref))
+        unwatched = [each.unwatch(ref) for each in self._schedulers.values()]
+        return f"{ref} is not watched any more." if any(unwatched) else f"{ref} was not watched, and will not be."
 
     async def _pause_match(self, command: Command) -> str:
-        ref, scheduler = self._match(command)
-        watcher = _watched(scheduler, ref)
-        is_new = await asyncio.to_thread(self._book.put_order, StandingKind.PAUSED_MATCH, str(ref), command.asked_by)
-        scheduler.pause(ref.source_id)
+        ref, _ = self._match(command)
+        watcher = self._watched(ref)
+        is_new = await self._store.put_order(StandingKind.PAUSED_MATCH, str(ref), command.asked_by)
+        for each in self._schedulers.values():
+            each.pause(ref)
         await watcher.keep_paused()
         return f"{ref} is paused until it is resumed." if is_new else f"{ref} was paused already."
 
     async def _resume_match(self, command: Command) -> str:
         ref, scheduler = self._match(command)
-        watcher = _watched(scheduler, ref)
+        watcher = self._watched(ref)
         if scheduler.is_resting:
             raise _Refused(Refusal.CONFLICT, f"{ref.source} as a whole is paused: resume it first.")
-        was_paused = await asyncio.to_thread(self._book.lift_order, StandingKind.PAUSED_MATCH, str(ref))
-        scheduler.resume(ref.source_id)
+        was_paused = await self._store.lift_order(StandingKind.PAUSED_MATCH, str(ref))
+        for each in self._schedulers.values():
+            each.resume(ref)
         if not was_paused and watcher.record.phase is Phase.PAUSED:
             raise _Refused(
                 Refusal.CONFLICT, f"{ref} rests since it was refused or could not be read; it is tried again by itself."
@@ -242,12 +244,19 @@ class Orders:
         ref = MatchRef.parse(command.argument)
         return ref, self._scheduler(ref.source)
 
+    def _watched(self, ref: MatchRef) -> FeedWatch:
+        """Return a watch of the match; it may have one for each of its feeds."""
+        found = [watcher for each in self._schedulers.values() for watcher in each.of_match(ref)]
+        if not found:
+            raise _Refused(Refusal.CONFLICT, f"{ref} is not watched.")
+        return found[0]
+
     # --- sources ---------------------------------------------------------------------------------------------
 
     async def _pause_source(self, command: Command) -> str:
         scheduler = self._scheduler(command.argument)
         source = command.argument
-        is_new = await asyncio.to_thread(self._book.put_order, StandingKind.PAUSED_SOURCE, source, command.asked_by)
+        is_new = await self._store.put_order(StandingKind.PAUSED_SOURCE, source, command.asked_by)
         scheduler.rest()
         await scheduler.renew()
         if not is_new:
@@ -256,7 +265,7 @@ class Orders:
 
     async def _resume_source(self, command: Command) -> str:
         scheduler = self._scheduler(command.argument)
-        was_resting = await asyncio.to_thread(self._book.lift_order, StandingKind.PAUSED_SOURCE, command.argument)
+        was_resting = await self._store.lift_order(StandingKind.PAUSED_SOURCE, command.argument)
         scheduler.wake()
         return f"{command.argument} is read again." if was_resting else f"{command.argument} was not paused."
 
@@ -298,17 +307,9 @@ async def _trouble_at(scheduler: Scheduler, ref: MatchRef) -> str:
     return ""
 
 
-def _watched(scheduler: Scheduler, ref: MatchRef) -> Watcher:
-    watcher = scheduler.find(ref.source_id)
-    if watcher is None:
-        raise _Refused(Refusal.CONFLICT, f"{ref} is not watched.")
-    return watcher
-
-
-def _matches(orders: list[StandingOrder], kind: StandingKind, source: str) -> list[str]:
-    """Return the ids of a source's matches that an order of this kind is about."""
-    refs = [MatchRef.parse(each.subject) for each in orders if each.kind is kind]
-    return [ref.source_id for ref in refs if ref.source == source]
+def _matches(orders: list[StandingOrder], kind: StandingKind) -> list[MatchRef]:
+    """Return the matches that an order of this kind is about."""
+    return [MatchRef.parse(each.subject) for each in orders if each.kind is kind]
 
 
 def _done(sentence: str) -> Reply:

@@ -9,22 +9,20 @@ from uuid import uuid4
 
 from longstop.clock import Moment
 from longstop.errors import StorageError
+from longstop.matches.client import SourceClient
+from longstop.matches.live_match import LiveMatch
 from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase, Priority, priority_of
-from longstop.pipeline.ask import Asker
-from longstop.pipeline.held import HeldMatch
-from longstop.sources.base import Line, Listing
+from longstop.model.observation import Line, Listing
 from longstop.storage.base import Finding
 from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchEnded
 from longstop.telemetry.events.sources import ListingRead
 from longstop.telemetry.events.upkeep import StoreFailed
 from longstop.telemetry.lacks import failure_of
-from longstop.watching.cadence import listing_interval
+from longstop.watching.cadence import RestartReason, listing_interval
 from longstop.watching.dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work
 from longstop.watching.doorman import Doorman
+from longstop.watching.feed_watch import FeedWatch, Hold, WatchContext
 from longstop.watching.listings import UNLISTED_FACTOR, Finished, Listings, sort_out
-from longstop.watching.ownership import take
-from longstop.watching.restarts import RestartReason
-from longstop.watching.watcher import Hold, Surroundings, Watcher
 
 #: After a silence all matches want to be looked at: their looks begin spread over this many seconds.
 SPREAD_SECONDS = 2.0
@@ -46,8 +44,8 @@ class Scheduler:
         self,
         source: str,
         *,
-        asker: Asker,
-        around: Surroundings,
+        asker: SourceClient,
+        around: WatchContext,
         dispatcher: Dispatcher,
         renew: Renew = _nothing,
         door: Doorman | None = None,
@@ -62,13 +60,12 @@ class Scheduler:
         self._renew = renew
         #: Asked before new matches are taken up; `None` lets all in.
         self._door = door
-        self._watchers: dict[str, Watcher] = {}
+        self._watchers: dict[str, FeedWatch] = {}
         #: Archived, or another node's.
         self._finished = Finished()
-        #: Matches that somebody wants to be left alone for good.
-        self._unwatched: set[str] = set()
-        #: Matches that somebody wants to be left alone for a while.
-        self._paused: set[str] = set()
+        #: Matches that somebody wants to be left alone for good, and for a while; by the names that the matches have.
+        self._unwatched: set[MatchRef] = set()
+        self._paused: set[MatchRef] = set()
         #: Whether somebody wants the whole source to be left alone.
         self._is_resting = False
         self._nudged = asyncio.Event()
@@ -76,29 +73,36 @@ class Scheduler:
         self._adopting = asyncio.Lock()
         self._listings = Listings(source, asker=asker, bus=around.bus, clock=around.clock, cadence=self._cadence)
 
-    def adopt(self, state: HeldMatch) -> Watcher:
-        """Begin to watch a match from its durable base."""
-        watcher = Watcher(state, self._around)
-        self._watchers[state.row.ref.source_id] = watcher
-        if state.row.ref.source_id in self._paused:
+    async def adopt(self, match: LiveMatch, ref: MatchRef) -> FeedWatch | None:
+        """Begin to poll a feed of a match; `None` when somebody wants the match to be left alone."""
+        matches, row = self._around.matches, match.row
+        if row.ref in self._unwatched or self.is_left_alone(ref.source_id):
+            matches.drop(match)
+            return None
+        match, feed = await matches.join(match, ref, self._around.pipeline, self._around.precedence)
+        if row.ref in self._unwatched:  # by somebody's wish, just now
+            matches.drop(match, feed)
+            return None
+        watcher = self._watchers[ref.source_id] = FeedWatch(match, feed, self._around)
+        if row.ref in self._paused:
             watcher.hold(Hold.MATCH)
         if self._is_resting:
             watcher.hold(Hold.SOURCE)
         # What the hot view says is of a former life: from here on it is RECOVERING until it has been compared.
         watcher.show()
-        row = state.row
         self._bus.emit(MatchClaimed(match_id=row.match_id, ref=str(row.ref), epoch=row.epoch))
         return watcher
 
     @property
     def records(self) -> list[MonitoringRecord]:
         """Return how the watching of each match goes."""
-        return [watcher.record for watcher in self._watchers.values()]
+        return [watcher.record for watcher in self._watchers.values() if watcher.is_shown]
 
     @property
     def findings(self) -> list[Finding]:
         """Return what is open in all matches together."""
-        return [finding for watcher in self._watchers.values() for finding in watcher.state.findings]
+        shown = (watcher for watcher in self._watchers.values() if watcher.is_shown)
+        return [finding for watcher in shown for finding in watcher.state.findings]
 
     @property
     def listed_at(self) -> datetime | None:
@@ -129,64 +133,68 @@ class Scheduler:
     # --- what people ask for ---------------------------------------------------------------------------------
 
     @property
-    def asker(self) -> Asker:
+    def asker(self) -> SourceClient:
         return self._asker
 
     @property
     def is_resting(self) -> bool:
         return self._is_resting
 
-    def find(self, source_id: str) -> Watcher | None:
+    def find(self, source_id: str) -> FeedWatch | None:
         """Return the watcher of a match; `None` when it is not watched."""
         return self._watchers.get(source_id)
 
     def is_left_alone(self, source_id: str) -> bool:
         """Return whether a match is not to be watched, although it is stored or listed."""
-        return source_id in self._finished or source_id in self._unwatched
+        return source_id in self._finished or MatchRef(self._source, source_id) in self._unwatched
 
-    def obey(self, *, unwatched: Iterable[str], paused: Iterable[str], is_resting: bool) -> None:
-        """Put the standing orders for this source in force."""
-        for source_id in unwatched:
-            self.unwatch(source_id)
-        for source_id in paused:
-            self.pause(source_id)
+    def obey(self, *, unwatched: Iterable[MatchRef], paused: Iterable[MatchRef], is_resting: bool) -> None:
+        """Put the standing orders in force."""
+        for ref in unwatched:
+            self.unwatch(ref)
+        for ref in paused:
+            self.pause(ref)
         if is_resting:
             self.rest()
 
-    async def watch(self, source_id: str) -> Watcher | None:
+    async def watch(self, source_id: str) -> FeedWatch | None:
         """Watch a match from now on, listed or not; `None` for one that is archived."""
         self._finished.discard(source_id)
-        self._unwatched.discard(source_id)
+        self._unwatched.discard(MatchRef(self._source, source_id))
         watcher = await self._take_up(source_id, None)
         if watcher is not None and watcher.is_due():
             self._start([watcher])
         return watcher
 
-    def unwatch(self, source_id: str) -> bool:
+    def unwatch(self, ref: MatchRef) -> bool:
         """Let go of a match, however often it is listed, and paused as it may be; return whether it was watched."""
-        self._unwatched.add(source_id)
-        self._paused.discard(source_id)
-        watcher = self._watchers.pop(source_id, None)
-        if watcher is None:
-            return False
-        self._let_go_of(watcher)
-        return True
+        self._unwatched.add(ref)
+        self._paused.discard(ref)
+        found = [key for key, watcher in self._watchers.items() if watcher.match.row.ref == ref]
+        for key in found:
+            self._let_go_of(self._watchers.pop(key))
+        return bool(found)
 
-    def _let_go_of(self, watcher: Watcher) -> None:
+    def _let_go_of(self, watcher: FeedWatch) -> None:
         watcher.end()
-        self._around.hot.forget(watcher.state.row.match_id)
+        if not watcher.match.feeds:
+            self._around.hot.forget(watcher.state.row.match_id)
 
-    def pause(self, source_id: str) -> None:
+    def pause(self, ref: MatchRef) -> None:
         """Leave a match alone until it is resumed."""
-        self._paused.add(source_id)
-        if source_id in self._watchers:
-            self._watchers[source_id].hold(Hold.MATCH)
+        self._paused.add(ref)
+        for watcher in self.of_match(ref):
+            watcher.hold(Hold.MATCH)
 
-    def resume(self, source_id: str) -> None:
-        self._paused.discard(source_id)
-        if source_id in self._watchers:
-            self._watchers[source_id].release(Hold.MATCH)
+    def resume(self, ref: MatchRef) -> None:
+        self._paused.discard(ref)
+        for watcher in self.of_match(ref):
+            watcher.release(Hold.MATCH)
         self._nudged.set()
+
+    def of_match(self, ref: MatchRef) -> list[FeedWatch]:
+        """Return the watches of a match, by the name that the match has."""
+        return [watcher for watcher in self._watchers.values() if watcher.match.row.ref == ref]
 
     def rest(self) -> None:
         """Ask the site nothing more, from this moment on."""
@@ -260,7 +268,7 @@ class Scheduler:
         for board in plan.unchanged:
             self._watchers[board.source_id].accept(asked)
         due = [each for board in plan.changed if (each := self._watchers[board.source_id]).is_due(is_news=True)]
-        new = plan.new if self._door is None or self._door.lets_in(len(plan.new)) else ()
+        new = plan.new if not plan.new or self._door is None or self._door.lets_in(len(plan.new)) else ()
         due += [watcher for board in new if (watcher := await self._discover(board))]
         missing = [self._watchers[key] for key in plan.missing if key in self._watchers]
         due += [watcher for watcher in missing if self._is_due_unlisted(watcher)]
@@ -276,7 +284,7 @@ class Scheduler:
         self._finished.hear((board.source_id for board in listing.boards), self._clock.monotonic())
         await self._let_go()
 
-    def _is_due_unlisted(self, watcher: Watcher) -> bool:
+    def _is_due_unlisted(self, watcher: FeedWatch) -> bool:
         watcher.unlisted()
         return watcher.is_due()
 
@@ -291,14 +299,14 @@ class Scheduler:
             watcher.unheard()
         self._start([each for each in self._watchers.values() if each.is_due(at_least=slower)])
 
-    def _start(self, due: Iterable[Watcher]) -> None:
+    def _start(self, due: Iterable[FeedWatch]) -> None:
         """Have the matches looked at, the most urgent first; after a silence not all at once."""
         ordered = sorted(due, key=self._urgency)
         step = SPREAD_SECONDS / len(ordered) if self._listings.is_awaited and ordered else 0.0
         for place, watcher in enumerate(ordered):
             self._submit(watcher, watcher.look, self._clock.monotonic() + place * step)
 
-    def _submit(self, watcher: Watcher, work: Work, at: float) -> None:
+    def _submit(self, watcher: FeedWatch, work: Work, at: float) -> None:
         row = watcher.state.row
         priority, _ = self._urgency(watcher)
         request = ScrapeRequest(
@@ -313,7 +321,7 @@ class Scheduler:
 
     def _mend(self) -> None:
         """Begin those watches anew that are stuck, too old, or rested; when they are many, not all at once."""
-        restarts: list[tuple[Watcher, RestartReason]] = []
+        restarts: list[tuple[FeedWatch, RestartReason]] = []
         for watcher in self._watchers.values():
             watcher.mind_staleness()
             reason = watcher.restart_reason()
@@ -325,16 +333,16 @@ class Scheduler:
             at = self._clock.monotonic() + place * SPREAD_SECONDS / len(restarts)
             self._submit(watcher, self._restart(watcher, reason), at)
 
-    def _restart(self, watcher: Watcher, reason: RestartReason) -> Work:
+    def _restart(self, watcher: FeedWatch, reason: RestartReason) -> Work:
         async def restart() -> None:
             if reason not in _WITHOUT_RENEWAL:
                 await self._renew(False)
-            await watcher.restart(reason)
-            await watcher.look()
+            if await watcher.restart(reason):
+                await watcher.look()
 
         return restart
 
-    async def _discover(self, board: Line) -> Watcher | None:
+    async def _discover(self, board: Line) -> FeedWatch | None:
         ref = MatchRef(self._source, board.source_id)
         try:
             watcher = await self._take_up(board.source_id, board.start_at)
@@ -345,19 +353,20 @@ class Scheduler:
             watcher.listed(board)
         return watcher
 
-    async def _take_up(self, source_id: str, start_at: datetime | None) -> Watcher | None:
+    async def _take_up(self, source_id: str, start_at: datetime | None) -> FeedWatch | None:
         """Register and claim a match; `None` for one that is to be left alone, by its age or by somebody's wish."""
-        ref, store = MatchRef(self._source, source_id), self._around.store
+        ref, matches = MatchRef(self._source, source_id), self._around.matches
         async with self._adopting:
             if source_id in self._watchers or self.is_left_alone(source_id):
                 return self._watchers.get(source_id)
-            row = await store.register(ref, str(ref), start_at, self._clock.now(), sport=self._asker.sport)
+            sport = self._asker.source.sport
+            row = await matches.store.register(ref, str(ref), start_at, self._clock.now(), sport=sport)
             if row.phase is Phase.ARCHIVED:
                 self._finished.add(source_id, self._clock.monotonic())
-            if self.is_left_alone(source_id):  # also by somebody's wish, just now
+            if self.is_left_alone(source_id) or row.ref in self._unwatched:  # also by somebody's wish, just now
                 return None
             self._bus.emit(MatchDiscovered(match_id=row.match_id, ref=str(ref)))
-            return self.adopt(await take(store, row.match_id, self._around.node))
+            return await self.adopt(await matches.take(row.match_id), ref)
 
     async def _let_go(self) -> None:
         """Drop the matches that another node has taken, and archive those that have been over for a day."""
@@ -372,19 +381,18 @@ class Scheduler:
 
     def _show_out(self) -> None:
         """Let go of matches that nothing has moved for long, while memory is short; never of one in play."""
-        if self._door is None:
+        if self._door is None or self._clock.monotonic() >= self._door.short_until:
             return
-        resting = {key: each for key, each in self._watchers.items() if each.record.status not in IN_PLAY}
+        resting = {key: each for key, each in self._watchers.items() if each.state.row.status not in IN_PLAY}
         for key in self._door.show_out({key: each.active_at for key, each in resting.items()}):
             watcher, row = self._watchers.pop(key), resting[key].state.row
             self._let_go_of(watcher)
             idle = round(self._clock.monotonic() - watcher.active_at, 1)
             self._bus.emit(WatchEnded(match_id=row.match_id, ref=str(row.ref), idle_seconds=idle))
 
-    def _urgency(self, watcher: Watcher) -> tuple[int, float]:
+    def _urgency(self, watcher: FeedWatch) -> tuple[int, float]:
         """Sort live matches first, important ones before others, and among equals the one longest not looked at."""
-        record, now = watcher.record, Moment.of(self._clock)
-        priority = priority_of(record.status, record.start_at, now.wall)
-        age = record.age_at(now)
+        row, age = watcher.state.row, watcher.age
+        priority = priority_of(row.status, row.start_at, self._clock.now())
         seen = -inf if age is None else -age
-        return (len(Priority) if priority is None else priority), (-inf if record.is_important else seen)
+        return (len(Priority) if priority is None else priority), (-inf if watcher.is_important else seen)

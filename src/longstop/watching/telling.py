@@ -5,9 +5,9 @@ from datetime import datetime
 from longstop.clock import to_iso
 from longstop.errors import SourceError
 from longstop.model.match import Phase
-from longstop.pipeline.held import HeldMatch
 from longstop.resilience.breaker import Transition
 from longstop.resilience.taxonomy import AttemptState, end_of
+from longstop.sports.base import MatchState
 from longstop.storage.base import Finding, MatchRow, Receipt
 from longstop.telemetry.breakers import tell_breaker
 from longstop.telemetry.bus import Bus
@@ -57,7 +57,7 @@ class Voice:
             )
         )
 
-    def changes(self, before: HeldMatch, after: HeldMatch) -> None:
+    def changes(self, before: MatchState, after: MatchState) -> None:
         """Tell what is different about the match in our care."""
         if before.row.phase is not after.row.phase:
             self._moved(before.row.phase, after)
@@ -78,7 +78,7 @@ class Voice:
                 FindingClosed(match_id=self._match_id, ref=self._ref, kind=finding.kind, place=finding.place)
             )
 
-    def _moved(self, before: Phase, after: HeldMatch) -> None:
+    def _moved(self, before: Phase, after: MatchState) -> None:
         phase = after.row.phase
         self._bus.emit(MatchMoved(match_id=self._match_id, ref=self._ref, before=before, after=phase))
         if phase is Phase.COMPLETED:
@@ -101,7 +101,7 @@ class Voice:
             )
         )
 
-    def breaker(self, transition: Transition | None) -> None:
+    def breaker(self, transition: Transition) -> None:
         tell_breaker(self._bus, "match", self._ref, transition, match_id=self._match_id)
 
     def crowd(self, crowd: Crowd) -> None:

@@ -14,14 +14,16 @@ from msgspec.structs import replace
 from longstop.clock import Moment
 from longstop.errors import CircuitOpen, ResourcesExhausted, SourceError
 from longstop.model.match import IN_PLAY, MatchStatus, MonitoringRecord, Phase
-from longstop.pipeline.boards import steps_back
-from longstop.pipeline.held import HeldMatch
-from longstop.sources.base import Line
+from longstop.model.observation import Line
+from longstop.sports.base import MatchState
 from longstop.storage.base import MatchRow
 from longstop.watching.cadence import (
     MINUTE,
     Course,
+    Life,
     Pace,
+    RestartPolicy,
+    RestartReason,
     Rhythm,
     Tempo,
     WatchRules,
@@ -30,15 +32,17 @@ from longstop.watching.cadence import (
     is_due_for_news,
     may_be_archived,
     must_reread,
+    restart_reason,
     revisit_after,
     tempo_of,
 )
-from longstop.watching.restarts import Life, RestartPolicy, RestartReason, restart_reason
 
 #: A match is gone after its page was not found this often, each time long enough after the last.
 CONFIRMATIONS = 3
 #: An important match counts as stale in half the time.
 IMPORTANT_SHARE = 0.5
+#: What is stored is shown within so many seconds.
+SHOWN_WITHIN = 5.0
 
 #: A disagreement of listing and match that lasts for this many usual intervals is no cache: 30 s.
 FROZEN_INTERVALS = 12
@@ -139,9 +143,9 @@ def who_is_behind(own: Line | None, listed: Line | None, unchanged_seconds: floa
     """Return which of two scoreboards of the same match shows less than the other."""
     if own is None or listed is None:
         return Behind.NOBODY
-    if steps_back(listed, own):
+    if own.shows_less_than(listed):
         return Behind.MATCH
-    if steps_back(own, listed):
+    if listed.shows_less_than(own):
         return Behind.LIST
     # Where much of the play changes nothing that is shown, standing still is usual.
     is_silent = own.tells_all and own.status is MatchStatus.LIVE and unchanged_seconds >= SILENT_AFTER
@@ -149,6 +153,18 @@ def who_is_behind(own: Line | None, listed: Line | None, unchanged_seconds: floa
 
 
 # --- the state ------------------------------------------------------------------------------------------------------
+
+
+def _youngest(former: Moment | None, stored_at: datetime | None) -> Moment | None:
+    """Return the last accepted poll of an earlier run, on both clocks; `None` when only the wall clock knows it.
+
+    A scraper that was killed may have stored a change without showing it: the two are then a moment apart, and what
+    lies between them counts on the other clock too.
+    """
+    if former is None or stored_at is None or former.wall >= stored_at:
+        return former
+    later = (stored_at - former.wall).total_seconds()
+    return Moment(stored_at, former.monotonic + later) if later <= SHOWN_WITHIN else None
 
 
 class WatchState(Struct, frozen=True, kw_only=True):
@@ -209,12 +225,11 @@ class WatchState(Struct, frozen=True, kw_only=True):
     @classmethod
     def starting(cls, row: MatchRow, rules: WatchRules, now: Moment, former: Moment | None = None) -> "WatchState":
         """Return the state of a watch that starts; `former` is the last accepted poll of an earlier run."""
-        is_youngest = former is not None and (row.updated_at is None or former.wall >= row.updated_at)
         return cls(
             rules=rules,
             began=now.monotonic,
             good_at=now.monotonic,
-            last_poll=former if is_youngest else None,
+            last_poll=_youngest(former, row.updated_at),
             changed_at=row.updated_at,
             rhythm=Rhythm(changed_at=now.monotonic),
         )
@@ -248,7 +263,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
         return replace(self, obstacle=None) if is_hung else self
 
     def after_poll(
-        self, match: HeldMatch, began: Moment, now: Moment, *, errors: int, is_news: bool, is_full: bool
+        self, match: MatchState, began: Moment, now: Moment, *, errors: int, is_news: bool, is_full: bool
     ) -> "WatchState":
         """Return the state after a good poll, with the errors it met on the way."""
         at = began.monotonic
@@ -328,7 +343,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
             last_poll=self.last_poll if state.is_blind(now.monotonic) else asked,
         )
 
-    def _with_revisit(self, match: HeldMatch, now: float) -> "WatchState":
+    def _with_revisit(self, match: MatchState, now: float) -> "WatchState":
         """Plan a full poll while something is open: an event list that lagged, or late names, may have caught up."""
         if not (match.findings or match.has_unnamed):
             return replace(self, revisit_at=None, visits=0)
@@ -338,7 +353,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
 
     # --- when to poll ----------------------------------------------------------------------------------------
 
-    def tempo(self, match: HeldMatch, now: Moment) -> Tempo:
+    def tempo(self, match: MatchState, now: Moment) -> Tempo:
         row = match.row
         course = Course(
             status=row.status,
@@ -353,7 +368,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
         return tempo_of(course, now.wall, now.monotonic, self.rules.cadence)
 
     def is_due(
-        self, match: HeldMatch, now: Moment, *, paused_for: float, is_news: bool = False, at_least: float = 0.0
+        self, match: MatchState, now: Moment, *, paused_for: float, is_news: bool = False, at_least: float = 0.0
     ) -> bool:
         """Return whether a poll is due, at least so many seconds after the last one.
 
@@ -366,18 +381,18 @@ class WatchState(Struct, frozen=True, kw_only=True):
         decide = is_due_for_news if is_news else is_due
         return decide(self.tried_at, self.tempo(match, now), now.monotonic, self.rules.cadence)
 
-    def hurried_at(self, match: HeldMatch, now: Moment, *, paused_for: float) -> float | None:
+    def hurried_at(self, match: MatchState, now: Moment, *, paused_for: float) -> float | None:
         """Return when a signal of change may be followed; `None` after errors and while paused."""
         if paused_for or now.monotonic < self.rest_until:
             return None
         return hurried_at(self.tried_at, self.tempo(match, now), now.monotonic)
 
-    def wants_full(self, match: HeldMatch, now: Moment) -> bool:
+    def wants_full(self, match: MatchState, now: Moment) -> bool:
         """Return whether the next poll must be a full one."""
         is_revisit = self.revisit_at is not None and now.monotonic >= self.revisit_at
         return is_revisit or must_reread(match.row.completed_at, self.full_poll_at, now.wall)
 
-    def wants_check(self, match: HeldMatch, now: Moment) -> bool:
+    def wants_check(self, match: MatchState, now: Moment) -> bool:
         """Return whether the match's own pages must confirm what the listing says: that nothing happens."""
         board, start_at = match.board, match.row.start_at
         if board is None or board.status is MatchStatus.COMPLETED:
@@ -466,7 +481,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
     def may_be_archived(self, row: MatchRow, now: Moment) -> bool:
         return may_be_archived(row.phase, row.completed_at, self.full_poll_at, now.wall)
 
-    def record(self, match: HeldMatch, now: Moment, *, paused_for: float) -> MonitoringRecord:
+    def record(self, match: MatchState, now: Moment, *, paused_for: float) -> MonitoringRecord:
         row, tempo, frozen, obstacle = match.row, self.tempo(match, now), self.frozen(now.monotonic), self.obstacle
         rest_until = max(self.rest_until, now.monotonic + paused_for)
         return MonitoringRecord(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from longstop.model.cricket import InningsScore, Overs, Result, Score, Wicket
+from longstop.sports.cricket.model import InningsScore, Overs, Result, Score, Wicket
 from longstop_lab.simulator.game import Ball, Game, Innings, Target
 from longstop_lab.simulator.script import (
     Announce,

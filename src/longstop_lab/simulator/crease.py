@@ -8,7 +8,7 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from longstop.model.cricket import Dismissal, Runs
+from longstop.sports.cricket.model import Dismissal, Runs
 from longstop_lab.simulator.game import BALLS_PER_OVER, Ball, Out, Over, Side
 
 ALL_OUT = 10

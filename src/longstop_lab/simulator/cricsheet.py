@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct, field
 
 from longstop.errors import UsageError
-from longstop.model.cricket import Dismissal, Overs, Result, ResultKind, Runs
+from longstop.sports.cricket.model import Dismissal, Overs, Result, ResultKind, Runs
 from longstop_lab.simulator.game import Ball, Game, Innings, Out, Over, Player, Side, Target, won_by
 from longstop_lab.simulator.keys import match_key, match_keys
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from longstop.model.cricket import Dismissal, Overs, Result, Runs
+from longstop.sports.cricket.model import Dismissal, Overs, Result, Runs
 
 BALLS_PER_OVER = 6
 

@@ -4,7 +4,7 @@ from random import Random
 
 from msgspec import Struct
 
-from longstop.model.cricket import Overs, Result, ResultKind, Runs
+from longstop.sports.cricket.model import Overs, Result, ResultKind, Runs
 from longstop_lab.simulator.crease import ALL_OUT, Conditions, Crease, Given, Squad
 from longstop_lab.simulator.game import Game, Innings, Pause, Target, won_by
 from longstop_lab.simulator.keys import invent_sides, match_key

@@ -11,7 +11,7 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from longstop.model.cricket import Dismissal, Runs
+from longstop.sports.cricket.model import Dismissal, Runs
 from longstop_lab.simulator.game import Ball, Out
 from longstop_lab.simulator.script import GHOST_ID, Announce, EndInnings, PublishBall, Script, Step, WithdrawBall
 

@@ -6,7 +6,7 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from longstop.model.cricket import Overs, Result
+from longstop.sports.cricket.model import Overs, Result
 from longstop_lab.simulator.game import BALLS_PER_OVER, Ball, Game, Innings, Over, Pause, Target
 
 #: Ids are milliseconds, like the site's; they follow the place in the match, not the moment of publication.

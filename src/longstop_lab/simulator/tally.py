@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from longstop.model.cricket import Dismissal, Overs
+from longstop.sports.cricket.model import Dismissal, Overs
 from longstop_lab.simulator.game import BALLS_PER_OVER, Ball, Out
 
 _BOWLERS_WICKETS = (Dismissal.BOWLED, Dismissal.CAUGHT, Dismissal.LBW, Dismissal.STUMPED, Dismissal.HIT_WICKET)

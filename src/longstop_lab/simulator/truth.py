@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from longstop.clock import from_iso, to_iso
 from longstop.errors import UsageError
-from longstop.model.cricket import Runs, Score, Wicket
+from longstop.sports.cricket.model import Runs, Score, Wicket
 from longstop_lab.simulator.football import FootballContent
 from longstop_lab.simulator.sites.espncricinfo.ids import ball_number, over_name
 

@@ -1,6 +1,6 @@
 """How the site spells one ball. Where nothing is recorded, this is the agreement with the source's parser."""
 
-from longstop.model.cricket import Dismissal, Runs
+from longstop.sports.cricket.model import Dismissal, Runs
 from longstop_lab.simulator.game import Ball
 
 DISMISSAL_NUMBERS = {kind: number for number, kind in enumerate(Dismissal, start=1)}

@@ -9,7 +9,7 @@ import pytest
 from longstop.api.auth import Permission, TokenVerifier, issue_token
 from longstop.api.outlook import Outlook
 from longstop.api.secret import Secret
-from longstop.api.server import build_app
+from longstop.api.server import Stores, build_app
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from tests.readers import (
@@ -66,9 +66,9 @@ def recoveries() -> MemoryRecoveries:
 
 
 @pytest.fixture
-def outlook(reader: MemoryReader, hot: MemoryHot, clock: ManualClock, recoveries: MemoryRecoveries) -> Outlook:
+async def outlook(reader: MemoryReader, hot: MemoryHot, clock: ManualClock, recoveries: MemoryRecoveries) -> Outlook:
     """An outlook that has looked once; it looks again when a test says so."""
-    return an_outlook(reader, hot, clock, recoveries)
+    return await an_outlook(reader, hot, clock, recoveries)
 
 
 @pytest.fixture
@@ -77,8 +77,7 @@ async def stranger(
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client without a token."""
     app = build_app(
-        reader=reader,
-        hot=hot,
+        Stores(matches=reader, hot=hot),
         verifier=TokenVerifier(secret),
         clock=clock,
         outlook=outlook,

@@ -2,18 +2,11 @@
 
 import httpx
 import pytest
+from msgspec import Struct
 from msgspec.structs import replace
 
-from longstop.model.event import Content, Event, EventKey, Op, StoredEvent
-from longstop.model.football import (
-    FootballResult,
-    Goal,
-    GoalKind,
-    Outcome,
-    PeriodEnd,
-    Substitution,
-)
-from longstop.model.match import Sport
+from longstop.model.event import Event, EventKey, Op, StoredEvent
+from longstop.sports.football.model import FootballResult, Goal, GoalKind, Outcome, PeriodEnd, Substitution
 from longstop.storage.base import MatchRow
 from tests.readers import NOW, MemoryHot, MemoryReader, a_hot_row, a_match, a_record, a_snapshot
 
@@ -22,10 +15,10 @@ GOAL = Goal(minute=45, added=2, scorer="11", how=GoalKind.REGULAR, home=1, away=
 
 
 def a_football_match() -> MatchRow:
-    return replace(a_match(2, source="sofascore"), sport=Sport.FOOTBALL)
+    return replace(a_match(2, source="sofascore"), sport="football")
 
 
-def stored(seq: int, key: str, content: Content) -> StoredEvent:
+def stored(seq: int, key: str, content: Struct) -> StoredEvent:
     event = Event(key=EventKey.parse(key), rev=1, op=Op.INSERT, content=content, source_event_id=str(100 + seq))
     return StoredEvent(event=event, seq=seq, epoch=1, captured_at=NOW)
 
@@ -45,7 +38,7 @@ def reader() -> MemoryReader:
 
 @pytest.fixture
 def hot() -> MemoryHot:
-    return MemoryHot(a_hot_row(), a_hot_row(replace(a_record(2), sport=Sport.FOOTBALL)))
+    return MemoryHot(a_hot_row(), a_hot_row(replace(a_record(2), sport="football")))
 
 
 @pytest.mark.parametrize("name", ["2", "sofascore_M2"])

@@ -1,6 +1,6 @@
 from threading import Event
 
-from longstop.api.glance import Glance
+from longstop.api.outlook import Glance
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
 from tests.memory import MemorySink
@@ -17,7 +17,7 @@ class Oracle:
         self.may_answer.set()
         self.is_asked = Event()
 
-    def ask(self) -> int:
+    async def ask(self) -> int:
         self.asked += 1
         self.is_asked.set()
         assert self.may_answer.wait(30)
@@ -26,29 +26,29 @@ class Oracle:
         return self.asked
 
 
-def test_an_answer_stands_and_grows_old_while_there_is_no_other() -> None:
+async def test_an_answer_stands_and_grows_old_while_there_is_no_other() -> None:
     oracle, clock = Oracle(), ManualClock()
     glance = Glance("it", oracle.ask, clock=clock, bus=Bus())
     before = (glance.newest, glance.age_seconds)
-    glance.look()
+    await glance.look()
     oracle.raises = StorageError("lost")
 
     clock.advance(4)
-    glance.look()
+    await glance.look()
 
     assert before == (None, None)
     assert glance.newest is not None
     assert (glance.newest.value, glance.age_seconds) == (1, 4.0)
 
 
-def test_a_bug_in_an_answer_is_told_and_the_asking_goes_on() -> None:
+async def test_a_bug_in_an_answer_is_told_and_the_asking_goes_on() -> None:
     oracle, sink = Oracle(), MemorySink()
     glance = Glance("it", oracle.ask, clock=ManualClock(), bus=Bus([sink]))
     oracle.raises = ValueError("no such field")
 
-    glance.look()
+    await glance.look()
     oracle.raises = None
-    glance.look()
+    await glance.look()
 
     assert [event.name for event in sink.events] == ["task.failed"]
     assert glance.newest is not None
@@ -69,9 +69,9 @@ def test_while_an_answer_does_not_come_it_says_how_long_it_waits() -> None:
     assert (waiting, age) == (7.0, None)
 
 
-def test_who_is_answered_waits_for_nothing() -> None:
+async def test_who_is_answered_waits_for_nothing() -> None:
     glance = Glance("it", Oracle().ask, clock=ManualClock(), bus=Bus())
 
-    glance.look()
+    await glance.look()
 
     assert glance.waiting_seconds == 0.0

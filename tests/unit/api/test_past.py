@@ -1,8 +1,8 @@
 """The route to the health log."""
 
+from asyncio import Event
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
-from threading import Event
 
 import httpx
 import pytest
@@ -10,9 +10,9 @@ import pytest
 from longstop.api.auth import Permission, TokenVerifier, issue_token
 from longstop.api.outlook import Outlook
 from longstop.api.secret import Secret
-from longstop.api.server import build_app
+from longstop.api.server import Stores, build_app
 from longstop.errors import StorageError
-from longstop.storage.sqlite.ops import HealthRow
+from longstop.storage.base import HealthRow
 from tests.readers import NOW, ManualClock, MemoryHot, MemoryReader
 
 ROW = HealthRow(
@@ -35,14 +35,17 @@ class MemoryLog:
         self.may_answer = Event()
         self.may_answer.set()
 
-    def rows(
+    async def recent(
         self, *, match_id: int | None = None, ref: str | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[HealthRow]:
         self.asked.append((match_id, ref, since, limit))
-        assert self.may_answer.wait(60)
+        await self.may_answer.wait()
         if self.broken is not None:
             raise self.broken
         return [ROW]
+
+    async def aclose(self) -> None:
+        self.broken = StorageError("closed")
 
 
 @pytest.fixture
@@ -61,9 +64,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def client(
     reader: MemoryReader, hot: MemoryHot, secret: Secret, clock: ManualClock, outlook: Outlook, log: MemoryLog
 ) -> AsyncIterator[httpx.AsyncClient]:
-    app = build_app(
-        reader=reader, hot=hot, verifier=TokenVerifier(secret), clock=clock, outlook=outlook, health_log=log
-    )
+    stores = Stores(matches=reader, hot=hot, health_log=log)
+    app = build_app(stores, verifier=TokenVerifier(secret), clock=clock, outlook=outlook)
     token = issue_token(secret, subject="tester", permissions=[Permission.READ], ttl=timedelta(hours=24), now=NOW)
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api", headers=headers) as client:

@@ -46,10 +46,10 @@ def a_recovery(name: str = "r1") -> Recovery:
 
 @contextmanager
 def hanging(hot: MemoryHot, outlook: Outlook) -> Iterator[None]:
-    """Let the outlook wait for the live view meanwhile, as its thread would."""
+    """Let the outlook wait for the live view meanwhile, in its thread."""
     is_asked, may_answer = Event(), Event()
 
-    def beats() -> list[NodeBeat]:
+    async def beats() -> list[NodeBeat]:
         is_asked.set()
         assert may_answer.wait(30)
         return hot.heard
@@ -78,7 +78,7 @@ async def test_health_is_what_was_last_seen_with_its_age(
     clock.advance(2.5)
 
     kept = await stranger.get("/health")
-    outlook.look()
+    await outlook.look()
     seen = await stranger.get("/health")
 
     assert (kept.status_code, kept.json()["timestamp"]) == (200, "2026-11-15T12:00:00.000Z")
@@ -93,7 +93,7 @@ async def test_health_grows_old_and_then_says_that_it_is_blind(
     hot.broken = LOST
 
     clock.advance(OLD_AFTER_SECONDS)
-    outlook.look()
+    await outlook.look()
     kept = await stranger.get("/health")
     clock.advance(2)
     old = await stranger.get("/health")
@@ -113,8 +113,8 @@ async def test_health_grows_old_and_then_says_that_it_is_blind(
 async def test_health_that_has_never_seen_anything_says_so() -> None:
     hot, clock = MemoryHot(beats=[a_beat()]), ManualClock()
     hot.broken = LOST
-    outlook = Outlook(reader=MemoryReader(), hot=hot, recoveries=MemoryRecoveries(), clock=clock, started=MOMENT)
-    outlook.look()
+    outlook = Outlook(reader=MemoryReader(), hot=hot, audit=MemoryRecoveries(), clock=clock, started=MOMENT)
+    await outlook.look()
 
     answer = outlook.health()
 
@@ -130,12 +130,12 @@ async def test_health_is_not_called_healthy_while_no_data_can_be_served(
 
     clock.advance(BLIND_AFTER_SECONDS)
     hot.heard = [a_beat()]
-    outlook.look()
+    await outlook.look()
     kept = await stranger.get("/health")
     clock.advance(2)
     unread = await stranger.get("/health")
     reader.broken = None
-    outlook.look()
+    await outlook.look()
     mended = await stranger.get("/health")
 
     assert (kept.json()["status"], kept.json()["reasons"]) == ("healthy", [])
@@ -148,12 +148,12 @@ async def test_a_store_that_was_never_read_is_given_the_same_time_from_the_start
     reader, clock = MemoryReader(), ManualClock()
     reader.broken = LOST
     hot = MemoryHot(beats=[a_beat()])
-    outlook = Outlook(reader=reader, hot=hot, recoveries=MemoryRecoveries(), clock=clock, started=Moment.of(clock))
+    outlook = Outlook(reader=reader, hot=hot, audit=MemoryRecoveries(), clock=clock, started=Moment.of(clock))
 
-    outlook.look()
+    await outlook.look()
     early = outlook.status()
     clock.advance(BLIND_AFTER_SECONDS + 1)
-    outlook.look()
+    await outlook.look()
     late = outlook.status()
 
     assert (early["status"], early["reasons"]) == ("healthy", ())
@@ -165,7 +165,7 @@ async def test_whatever_else_is_wrong_an_unread_store_is_named_beside_it(
 ) -> None:
     reader.broken = hot.broken = LOST
     clock.advance(BLIND_AFTER_SECONDS + 1)
-    outlook.look()
+    await outlook.look()
 
     answer = await stranger.get("/health")
 
@@ -198,7 +198,7 @@ async def test_not_ready_without_store_and_scraper_and_it_says_so(
     reader.broken = LOST
     hot.heard.clear()
     clock.advance(BLIND_AFTER_SECONDS + 1)
-    outlook.look()
+    await outlook.look()
 
     answer = await stranger.get("/ready")
 
@@ -212,7 +212,7 @@ async def test_not_ready_when_the_live_view_is_lost(
 ) -> None:
     hot.broken = LOST
     clock.advance(BLIND_AFTER_SECONDS + 1)
-    outlook.look()
+    await outlook.look()
 
     answer = await stranger.get("/ready")
 
@@ -223,7 +223,7 @@ async def test_a_silent_scraper_makes_unready_although_nobody_has_looked_since(
     stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, outlook: Outlook
 ) -> None:
     hot.heard = [a_beat(ago=10)]
-    outlook.look()
+    await outlook.look()
 
     clock.advance(6)
     answer = await stranger.get("/ready")
@@ -243,7 +243,7 @@ async def test_status_has_the_whole_picture(
     client: httpx.AsyncClient, recoveries: MemoryRecoveries, outlook: Outlook
 ) -> None:
     recoveries.held = [a_recovery(f"r{number}") for number in range(12)]
-    outlook.look()
+    await outlook.look()
 
     document = (await client.get("/status")).json()
 
@@ -270,7 +270,7 @@ async def test_recoveries_are_listed_with_what_came_of_them(
     client: httpx.AsyncClient, recoveries: MemoryRecoveries, outlook: Outlook
 ) -> None:
     recoveries.held = [a_recovery("r2"), a_recovery("r1")]
-    outlook.look()
+    await outlook.look()
 
     document = (await client.get("/recoveries", params={"limit": 1})).json()
 
@@ -296,10 +296,8 @@ async def test_recoveries_are_listed_with_what_came_of_them(
 async def test_an_audit_that_was_never_read_is_no_empty_one() -> None:
     recoveries = MemoryRecoveries()
     recoveries.broken = LOST
-    outlook = Outlook(
-        reader=MemoryReader(), hot=MemoryHot(), recoveries=recoveries, clock=ManualClock(), started=MOMENT
-    )
-    outlook.look()
+    outlook = Outlook(reader=MemoryReader(), hot=MemoryHot(), audit=recoveries, clock=ManualClock(), started=MOMENT)
+    await outlook.look()
 
     assert outlook.recoveries() is None
     assert outlook.status()["audit_entries"] is None
@@ -324,7 +322,7 @@ async def test_where_nothing_in_play_is_read_nobody_is_sent_here(
     stranger: httpx.AsyncClient, hot: MemoryHot, outlook: Outlook
 ) -> None:
     hot.held = {1: a_hot_row(a_record(polled=181))}
-    outlook.look()
+    await outlook.look()
 
     answer = await stranger.get("/health")
 
@@ -338,7 +336,7 @@ async def test_a_site_that_rests_is_said_to_whoever_asks(
 ) -> None:
     rest = BreakerNote(scope="rest", subject="crex", state="open", since=NOW, left_seconds=43.0)
     hot.heard = [replace(a_beat(), breakers=(rest,))]
-    outlook.look()
+    await outlook.look()
 
     answer = await stranger.get("/health")
 
@@ -350,7 +348,7 @@ async def test_what_somebody_has_paused_is_said_and_all_is_well(
     stranger: httpx.AsyncClient, hot: MemoryHot, outlook: Outlook
 ) -> None:
     hot.held = {1: a_hot_row(replace(a_record(phase=Phase.PAUSED), is_on_hold=True))}
-    outlook.look()
+    await outlook.look()
 
     answer = await stranger.get("/health")
 

@@ -3,12 +3,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import Struct
 
 from longstop.api.shapes import event_entry, in_order_of_play, splice_metadata
-from longstop.model.cricket import (
+from longstop.model.event import Event, EventKey, Op, StoredEvent
+from longstop.sports.cricket.model import (
     Delivery,
     Dismissal,
     InningsSummary,
+    Kind,
     Overs,
     OverSummary,
     Result,
@@ -17,15 +20,16 @@ from longstop.model.cricket import (
     Score,
     Wicket,
 )
-from longstop.model.event import Content, Event, EventKey, EventKind, Op, StoredEvent
+from tests.builders import match_row
 from tests.readers import NOW, a_ball
 
 OVER = OverSummary(runs=6, score=Score(runs=6, wickets=0))
 INNINGS = InningsSummary(team="R", runs=6, wickets=0, overs=Overs(1, 0))
+MATCH = match_row()
 RESULT = Result(outcome=ResultKind.TIE, text="Match tied")
 
 
-def stored(key: str, content: Content, seq: int = 1) -> StoredEvent:
+def stored(key: str, content: Struct, seq: int = 1) -> StoredEvent:
     event = Event(key=EventKey.parse(key), rev=1, op=Op.INSERT, content=content, source_event_id="9")
     return StoredEvent(event=event, seq=seq, epoch=1, captured_at=NOW)
 
@@ -34,7 +38,7 @@ def test_a_delivery_is_spelled_in_full() -> None:
     wicket = Wicket(kind=Dismissal.BOWLED, player_out="A. Batter", player_key="P1")
     content = Delivery(label=Overs(4, 2), runs=Runs(wides=1), wickets=(wicket,))
     event = Event(
-        key=EventKey(EventKind.DELIVERY, 2, 4, 3),
+        key=EventKey(Kind.DELIVERY, (2, 4, 3)),
         rev=2,
         op=Op.UPDATE,
         content=content,
@@ -42,7 +46,7 @@ def test_a_delivery_is_spelled_in_full() -> None:
         position=27,
     )
 
-    entry = event_entry(StoredEvent(event=event, seq=12, epoch=3, captured_at=NOW), "crex")
+    entry = event_entry(StoredEvent(event=event, seq=12, epoch=3, captured_at=NOW), MATCH)
 
     assert json.loads(msgspec.json.encode(entry)) == {
         "seq": 12,
@@ -77,8 +81,8 @@ def test_a_delivery_is_spelled_in_full() -> None:
         ("result", RESULT, (None, None, None)),
     ],
 )
-def test_what_a_kind_does_not_have_is_null(key: str, content: Content, numbers: tuple[int | None, ...]) -> None:
-    entry = event_entry(stored(key, content), "crex")
+def test_what_a_kind_does_not_have_is_null(key: str, content: Struct, numbers: tuple[int | None, ...]) -> None:
+    entry = event_entry(stored(key, content), MATCH)
 
     assert (entry["innings"], entry["over"], entry["nth"]) == numbers
     assert entry["position"] is None
@@ -97,7 +101,7 @@ def test_events_are_ordered_as_played_and_void_ones_left_out() -> None:
         a_ball(6, nth=4, rev=2, op=Op.VOID),
     ]
 
-    ordered = in_order_of_play(events)
+    ordered = in_order_of_play(events, MATCH)
 
     assert [str(each.event.key) for each in ordered] == [
         "delivery:1:0:1",

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from longstop.api.view import from_hot, from_store, record_age, shown_age
+from longstop.api.shapes import from_hot, from_store, record_age, shown_age
 from longstop.clock import Moment
 from longstop.model.match import Phase, SyncState
 from tests.readers import NOW, a_hot_row, a_match, a_record, a_snapshot

@@ -7,17 +7,21 @@ import pytest
 
 from longstop.app.caring import Caring
 from longstop.app.listeners import Listeners
+from longstop.app.runtime import Runtime
 from longstop.fetching.browser.pool import BrowserPool
+from longstop.matches.client import SourceClient
+from longstop.matches.live_match import LiveMatches
 from longstop.model.match import MonitoringRecord, Phase
-from longstop.pipeline.ask import Asker
 from longstop.settings import load_settings
 from longstop.storage.directory import DataDirectory
+from longstop.storage.error_pages import NoPages
+from longstop.storage.sqlite.ops import open_operations
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import TaskFailed
 from longstop.testing import VirtualClock, run_virtual
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
-from tests.memory import MemoryHot, MemorySink
+from tests.memory import MemoryHot, MemorySink, MemoryStore
 from tests.readers import a_record
 
 
@@ -37,7 +41,7 @@ class Site(Scheduler):
         return [a_record(phase=Phase.PAUSED)]
 
     @property
-    def asker(self) -> Asker:
+    def asker(self) -> SourceClient:
         raise ZeroDivisionError("a bug")
 
 
@@ -49,17 +53,23 @@ async def cared_for(path: Path) -> tuple[MemoryHot, MemorySink]:
     async def recycle(reason: str, match_ids: object = None) -> None:
         pytest.fail(f"nobody should be asked more often: {reason}")
 
-    caring = Caring(
-        directory,
-        schedulers={"crex": Site()},
+    settings = load_settings({}, {})
+    runtime = Runtime(
+        settings=settings,
+        clock=clock,
+        bus=bus,
+        matches=LiveMatches(MemoryStore(), directory.node_id),
+        hot=hot,
+        ops=open_operations(directory.ops_db, clock),
         browsers=NoBrowsers(),
         dispatcher=Dispatcher(clock=clock, bus=bus, cap=1),
+        pages=NoPages(),
+    )
+    caring = Caring(
+        runtime,
+        schedulers={"crex": Site()},
+        listeners=Listeners(settings, directory, runtime.ops, clock),
         recycle=recycle,
-        listeners=Listeners(load_settings({}, {}), directory, clock),
-        hot=hot,
-        bus=bus,
-        clock=clock,
-        stall_after=90.0,
         is_supervised=False,
     )
     with pytest.raises(TimeoutError):

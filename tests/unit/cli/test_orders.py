@@ -1,7 +1,7 @@
 """The verbs that give orders: what they wait for, and what they say when nobody can tell what came of it."""
 
 import pwd
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ class Book:
     def __init__(self, *looks: Command | StorageError | None) -> None:
         self._looks = self._each(looks)
 
-    def command(self, command_id: int) -> Command | None:
+    async def find(self, command_id: int) -> Command | None:
         assert command_id == ASKED.id
         seen = next(self._looks)
         if isinstance(seen, StorageError):
@@ -34,32 +34,39 @@ class Book:
             yield looks[-1]
 
 
+def sleeping(clock: ManualClock) -> Callable[[float], Awaitable[None]]:
+    async def sleep(seconds: float) -> None:
+        clock.advance(seconds)
+
+    return sleep
+
+
 HELD = StorageError("ops.db: somebody else holds the file")
 
 
-def test_a_look_that_fails_is_no_answer() -> None:
+async def test_a_look_that_fails_is_no_answer() -> None:
     clock = ManualClock()
 
-    reply = answer_to(ASKED, Book(ASKED, HELD, HELD, DONE).command, clock, clock.advance)
+    reply = await answer_to(ASKED, Book(ASKED, HELD, HELD, DONE).find, clock, sleeping(clock))
 
     assert (reply.state, reply.answer) == (CommandState.DONE, "It is done.")
 
 
 @pytest.mark.parametrize(("seen", "why"), [(HELD, f" ({HELD})"), (None, "")], ids=["unreadable", "gone"])
-def test_what_nobody_can_tell_is_not_called_undone(seen: StorageError | None, why: str) -> None:
+async def test_what_nobody_can_tell_is_not_called_undone(seen: StorageError | None, why: str) -> None:
     clock = ManualClock()
 
-    reply = answer_to(ASKED, Book(seen).command, clock, clock.advance)
+    reply = await answer_to(ASKED, Book(seen).find, clock, sleeping(clock))
 
     assert reply.state is CommandState.FAILED
     assert reply.answer == f"What came of this cannot be seen{why}: look how things are, and ask again."
     assert 100 <= (clock.now() - NOW).total_seconds() < 120
 
 
-def test_whoever_asks_is_told_that_nobody_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_whoever_asks_is_told_that_nobody_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
     clock = ManualClock()
 
-    answer_to(ASKED, Book(*[ASKED] * 100, DONE).command, clock, clock.advance)
+    await answer_to(ASKED, Book(*[ASKED] * 100, DONE).find, clock, sleeping(clock))
 
     assert capsys.readouterr().err == "waiting for a scraper to take this …\n"
 

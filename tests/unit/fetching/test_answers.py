@@ -20,8 +20,9 @@ from longstop.errors import (
     SourceRefused,
     SourceUnreachable,
 )
-from longstop.fetching.answers import CURL_ERRORS, error_of, read_headers, redirected, retry_after_seconds, translated
+from longstop.fetching.answers import CURL_ERRORS, error_of, redirected, retry_after_seconds, translated
 from longstop.fetching.base import FetchRequest
+from longstop.fetching.http import read_headers
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 POST = FetchRequest(

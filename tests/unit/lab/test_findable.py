@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from longstop.model.match import Sport
 from longstop_lab.findable import FOUND_WITHIN, expected, findable
 from longstop_lab.simulator.truth import TruthLine
 
@@ -58,8 +57,8 @@ def test_of_football_the_known_and_the_findable_are_expected_and_of_cricket_ever
     never_shown, unknown, known = told((0, "Ended"), match="9"), told((0, "1st half")), told((0, "Ended"), match="8")
     truth = [*never_shown, *unknown, *known, goal, ball]
 
-    of_football = expected(Sport.FOOTBALL, truth, known={"8", "1000"}, since=NOON)
-    of_cricket = expected(Sport.CRICKET, truth, known=set(), since=NOON)
+    of_football = expected("football", truth, known={"8", "1000"}, since=NOON)
+    of_cricket = expected("cricket", truth, known=set(), since=NOON)
 
     assert of_football == [*unknown, *known, goal]
     assert of_cricket == [ball]

@@ -18,7 +18,8 @@ from longstop.errors import (
     SourceRefused,
     SourceUnreachable,
 )
-from longstop.resilience.retry import RetryBudget, RetryPolicy, next_delay, policies
+from longstop.fetching.guards import RetryBudget
+from longstop.resilience.retry import RetryPolicy, next_delay, policies
 
 POLICIES = policies()
 BROKEN = SourceUnreachable("the connection was reset")

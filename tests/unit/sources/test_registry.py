@@ -10,9 +10,10 @@ import pytest
 from longstop.config_file import parse_yaml
 from longstop.errors import SettingsError
 from longstop.fetching.base import FetchRequest
-from longstop.model.match import Sport
-from longstop.sources.base import Ask, Reading, SourceConfig
+from longstop.model.observation import Query
+from longstop.sources.base import SourceConfig
 from longstop.sources.registry import enabled_sources, load_sources, make_source, parse_sources
+from longstop.sources.wire import digest_of
 
 SHIPPED = Path(__file__).parents[3] / "config" / "sources.yaml"
 THIS = "tests.unit.sources.test_registry"
@@ -22,18 +23,21 @@ class EchoSource:
     """A third party's source, as small as it gets."""
 
     name = "echo"
-    sport = Sport.CRICKET
+    sport = "cricket"
     calls: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
 
     def __init__(self, config: SourceConfig) -> None:
         self.config = config
 
-    def request(self, ask: Ask) -> FetchRequest:
+    def request(self, ask: Query) -> FetchRequest:
         return FetchRequest(source=self.name, url=f"http://127.0.0.1/{ask.resource}")
 
-    def parse(self, ask: Ask, body: bytes) -> Reading:
+    def parse(self, ask: Query, body: bytes) -> object:
         raise NotImplementedError
+
+    def digest(self, ask: Query, body: bytes) -> bytes:
+        return digest_of(body)
 
     def match_of(self, url: str) -> str | None:
         return None
@@ -202,7 +206,7 @@ def test_a_class_is_found_by_its_entry_point() -> None:
         ("no.such.module:Class", "cannot be loaded: No module named"),
         (f"{THIS}:Nobody", "cannot be loaded: module"),
         (":Class", "cannot be loaded"),
-        (f"{THIS}:Unfit", "is no source, it lacks request, parse, match_of, sport, calls, sites"),
+        (f"{THIS}:Unfit", "is no source, it lacks request, parse, match_of, digest, sport, calls, sites"),
         (f"{THIS}:Broken", "cannot be made by"),
         (f"{THIS}:THIS", "cannot be made by"),
     ],

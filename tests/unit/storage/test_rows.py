@@ -1,7 +1,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 
-from longstop.model.cricket import Result, ResultKind
-from longstop.model.event import Event, EventKey, EventKind, Op, content_hash
+from longstop.model.event import Event, EventKey, Op, content_hash
+from longstop.sports.cricket.model import Result, ResultKind
 from longstop.storage.sqlite.connection import iso, moment
 from longstop.storage.sqlite.matches import event_columns
 
@@ -21,9 +21,9 @@ def test_no_moment_stays_no_moment() -> None:
 
 def test_an_event_is_spelt_in_columns() -> None:
     content = Result(outcome=ResultKind.TIE, text="tied")
-    event = Event(key=EventKey(EventKind.RESULT), rev=2, op=Op.UPDATE, content=content, source_event_id="r")
+    event = Event(key=EventKey("result"), rev=2, op=Op.UPDATE, content=content, source_event_id="r")
 
-    columns = event_columns(event)
+    columns = event_columns(event, "cricket")
 
     assert columns == {
         "key": "result",
@@ -38,4 +38,5 @@ def test_an_event_is_spelt_in_columns() -> None:
         "source_event_id": "r",
         "content": '{"kind":"result","outcome":"tie","text":"tied"}',
         "content_hash": content_hash(content, None),
+        "source": "",
     }

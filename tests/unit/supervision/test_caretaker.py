@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from longstop.errors import RestartNeeded
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries, Ticket
 from longstop.supervision.caretaker import RECYCLE_WITHIN_SECONDS, RESTART_AGAIN_SECONDS, Caretaker
 from longstop.supervision.grades import Grade
@@ -24,7 +25,7 @@ class Remembered(Recoveries):
     """An audit that is never written, and remembers what it was told."""
 
     def __init__(self, clock: VirtualClock) -> None:
-        super().__init__(Path("nowhere"), process="scraper", clock=clock)
+        super().__init__(SqliteAudit(Path("nowhere")), process="scraper", clock=clock)
         self.begun: list[Recovery] = []
         self.ended: list[Recovery] = []
 

@@ -6,7 +6,7 @@ from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucc
 from longstop.telemetry.events.processes import ProcessStopped
 from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, ListingFailed, ListingRead, RequestRetried
 from longstop.telemetry.metrics import MAX_ERROR_TYPES, OTHER, MatchReading, Metrics, Reading, Watched
-from longstop.watching.restarts import RestartReason
+from longstop.watching.cadence import RestartReason
 from tests.readers import MOMENT, a_record
 
 

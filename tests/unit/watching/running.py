@@ -7,10 +7,12 @@ from typing import Any
 
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.guards import FetchPolicy, GuardedFetcher
-from longstop.pipeline.ask import Asker
-from longstop.pipeline.run import Road
+from longstop.matches.client import SourceClient
+from longstop.matches.live_match import LiveMatches
+from longstop.matches.pipeline import Pipeline
 from longstop.resilience.breaker import source_policy
 from longstop.sources.crex.source import CrexSource
+from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import HotRow
 from longstop.storage.error_pages import NoPages
 from longstop.supervision.room import Room
@@ -19,10 +21,9 @@ from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
 from longstop.watching.cadence import WatchRules
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.doorman import Doorman
+from longstop.watching.feed_watch import WatchContext
 from longstop.watching.gate import SourceGate
-from longstop.watching.ownership import take_over
 from longstop.watching.scheduler import Scheduler
-from longstop.watching.watcher import Surroundings
 from tests.builders import CREX_CONFIG
 from tests.crex_site import Site, SiteMatch
 from tests.memory import MemoryHot, MemorySink, MemoryStore
@@ -85,32 +86,31 @@ class Running:
     async def start(self) -> None:
         bus, clock = Bus([self.sink]), VirtualClock()
         asker = self._asker(clock, bus)
-        around = Surroundings(
-            road=Road(asker=asker, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
-            store=self.store,
+        around = WatchContext(
+            pipeline=Pipeline(Cricket(), client=asker, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
+            matches=LiveMatches(self.store, "node-a"),
             hot=self.hot,
             bus=bus,
             clock=clock,
-            node="node-a",
             rules=self.rules,
         )
         self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=self._slots)
         door = Doorman("crex", room=self._room, clock=clock, bus=bus) if self._room else None
         self.scheduler = Scheduler("crex", asker=asker, around=around, dispatcher=self.dispatcher, door=door)
-        async for state in take_over(self.store, "node-a", {"crex"}, lambda ref, error: None):
-            self.scheduler.adopt(state)
+        async for match in around.matches.take_over({"crex"}, lambda ref, error: None):
+            await self.scheduler.adopt(match, match.row.ref)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.dispatcher.run())
             await self.scheduler.run()
 
-    def _asker(self, clock: VirtualClock, bus: Bus) -> Asker:
+    def _asker(self, clock: VirtualClock, bus: Bus) -> SourceClient:
         source = CrexSource(CREX_CONFIG)
         if not self._is_guarded:
-            return Asker(source, self.fetcher)
+            return SourceClient(source, self.fetcher)
         policy = FetchPolicy(hosts=CREX_CONFIG.hosts, allow_private_addresses=True)
         guarded = GuardedFetcher(self.fetcher, policy, clock=clock, bus=bus, random=Random(7))
         gate = SourceGate("crex", policy=source_policy(), probe_seconds=300.0, pages=NoPages(), clock=clock, bus=bus)
-        return Asker(source, guarded, gate)
+        return SourceClient(source, guarded, gate)
 
     async def stop(self, task: asyncio.Task[None]) -> None:
         task.cancel()

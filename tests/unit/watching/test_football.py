@@ -5,16 +5,17 @@ from collections.abc import Callable
 
 import pytest
 
-from longstop.model.match import MatchStatus, Phase, Sport, SyncState
-from longstop.pipeline.ask import Asker
-from longstop.pipeline.football.run import FootballRoad
+from longstop.matches.client import SourceClient
+from longstop.matches.live_match import LiveMatches
+from longstop.matches.pipeline import Pipeline
+from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.sources.sofascore.source import SofascoreSource
+from longstop.sports.football.sport import Football
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
 from longstop.watching.dispatcher import Dispatcher
-from longstop.watching.ownership import take_over
+from longstop.watching.feed_watch import WatchContext
 from longstop.watching.scheduler import Scheduler
-from longstop.watching.watcher import Surroundings
 from tests.football_site import SOFASCORE_CONFIG, FootballPages, card, event, goal
 from tests.memory import MemoryHot, MemorySink, MemoryStore
 
@@ -46,19 +47,18 @@ class Running:
 
     async def _run(self) -> None:
         bus, clock = Bus([self.sink]), VirtualClock()
-        asker = Asker(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages, delay_seconds=0.01))
-        around = Surroundings(
-            road=FootballRoad(asker=asker, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
-            store=self.store,
+        asker = SourceClient(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages, delay_seconds=0.01))
+        around = WatchContext(
+            pipeline=Pipeline(Football(), client=asker, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
+            matches=LiveMatches(self.store, "node-a"),
             hot=self.hot,
             bus=bus,
             clock=clock,
-            node="node-a",
         )
         dispatcher = Dispatcher(clock=clock, bus=bus, cap=4)
         scheduler = Scheduler("sofascore", asker=asker, around=around, dispatcher=dispatcher)
-        async for state in take_over(self.store, "node-a", {"sofascore"}, lambda ref, error: None):
-            scheduler.adopt(state)
+        async for match in around.matches.take_over({"sofascore"}, lambda ref, error: None):
+            await scheduler.adopt(match, match.row.ref)
         async with asyncio.TaskGroup() as group:
             group.create_task(dispatcher.run())
             await scheduler.run()
@@ -80,7 +80,7 @@ def test_a_match_of_the_live_list_is_found_read_and_kept_under_its_sport() -> No
 
     record = running.hot.rows[1].record
     assert (record.phase, record.sync, record.status) == (Phase.ACTIVE, SyncState.IN_SYNC, MatchStatus.LIVE)
-    assert (record.sport, running.store.rows[1].sport) == (Sport.FOOTBALL, Sport.FOOTBALL)
+    assert (record.sport, running.store.rows[1].sport) == ("football", "football")
 
 
 def test_a_card_is_seen_although_the_list_shows_nothing_of_it() -> None:

@@ -17,8 +17,9 @@ from longstop.errors import (
     SourceUnreachable,
     StorageError,
 )
+from longstop.model.observation import LIST, LIVE
 from longstop.resilience.breaker import source_policy
-from longstop.sources.base import Resource
+from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.sources import LayoutBroken, LayoutMended, SourceAnswers, SourceChallenges
 from longstop.watching.gate import MAX_UNREADABLE, SourceGate, TakesPictures
@@ -26,6 +27,7 @@ from tests.memory import MemorySink
 from tests.readers import ManualClock
 
 PROBE = 300.0
+RESOURCES = (LIST, LIVE, BALLS, SCORECARD, NAMES)
 REFUSED = SourceRefused("403")
 
 
@@ -58,13 +60,11 @@ class Standing:
             camera=camera,
         )
 
-    def ask(
-        self, error: BaseException | None = None, resource: Resource = Resource.LIVE, body: bytes | None = b"<p>"
-    ) -> None:
+    def ask(self, error: BaseException | None = None, resource: str = LIVE, body: bytes | None = b"<p>") -> None:
         """Go through and come back with this."""
         self.gate.leave(self.gate.enter(resource), resource, error, body)
 
-    def is_let_in(self, resource: Resource = Resource.LIVE) -> bool:
+    def is_let_in(self, resource: str = LIVE) -> bool:
         """Return whether one may pass; who passes gives it back at once."""
         try:
             passed = self.gate.enter(resource)
@@ -73,7 +73,7 @@ class Standing:
         self.gate.leave(passed, resource, asyncio.CancelledError(), None)
         return True
 
-    def break_layout(self, resource: Resource = Resource.LIVE) -> None:
+    def break_layout(self, resource: str = LIVE) -> None:
         for _ in range(MAX_UNREADABLE + 1):
             self.ask(LayoutChanged("no score"), resource)
 
@@ -164,10 +164,10 @@ def test_after_it_is_mended_it_takes_eleven_again() -> None:
 def test_other_kinds_of_page_go_on() -> None:
     standing = Standing()
 
-    standing.break_layout(Resource.SCORECARD)
+    standing.break_layout(SCORECARD)
 
-    assert not standing.is_let_in(Resource.SCORECARD)
-    assert all(standing.is_let_in(each) for each in Resource if each is not Resource.SCORECARD)
+    assert not standing.is_let_in(SCORECARD)
+    assert all(standing.is_let_in(each) for each in RESOURCES if each != SCORECARD)
 
 
 def test_a_readable_page_in_between_begins_the_count_anew() -> None:
@@ -186,9 +186,9 @@ def test_pages_of_another_kind_do_not_count_for_this_one() -> None:
     standing = Standing()
 
     for _ in range(10):
-        standing.ask(LayoutChanged("no score"), Resource.LIVE)
-        standing.ask(None, Resource.BALLS)
-    standing.ask(LayoutChanged("no score"), Resource.LIVE)
+        standing.ask(LayoutChanged("no score"), LIVE)
+        standing.ask(None, BALLS)
+    standing.ask(LayoutChanged("no score"), LIVE)
 
     assert standing.names() == ["layout.broken"]
 
@@ -198,10 +198,10 @@ def test_one_try_at_a_time_while_it_is_not_known_how_it_ends() -> None:
     standing.break_layout()
     standing.clock.advance(PROBE)
 
-    standing.gate.enter(Resource.LIVE)
+    standing.gate.enter(LIVE)
 
     with pytest.raises(CircuitOpen):
-        standing.gate.enter(Resource.LIVE)
+        standing.gate.enter(LIVE)
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ def test_a_try_that_the_source_breaker_turns_away_is_not_used_up() -> None:
     standing = Standing()
     standing.break_layout()
     for _ in range(25):
-        if standing.is_let_in(Resource.BALLS):
-            standing.ask(REFUSED, Resource.BALLS)
+        if standing.is_let_in(BALLS):
+            standing.ask(REFUSED, BALLS)
     assert standing.names() == ["layout.broken", "breaker.opened"]
     standing.clock.advance(PROBE)
     assert not standing.is_let_in()
@@ -238,11 +238,11 @@ def test_a_try_that_the_source_breaker_turns_away_is_not_used_up() -> None:
 
 def test_late_answers_of_looks_that_had_begun_before_push_the_next_try_back_and_tell_nothing() -> None:
     standing = Standing()
-    late = standing.gate.enter(Resource.LIVE)
+    late = standing.gate.enter(LIVE)
     standing.break_layout()
     standing.clock.advance(10)
 
-    standing.gate.leave(late, Resource.LIVE, LayoutChanged("no score"), b"")
+    standing.gate.leave(late, LIVE, LayoutChanged("no score"), b"")
 
     standing.clock.advance(PROBE - 1)
     assert not standing.is_let_in()
@@ -287,8 +287,8 @@ def test_a_source_that_refuses_a_third_of_thirty_questions_is_left_alone_for_a_q
     standing.ask(error)
 
     assert before
-    assert [standing.is_let_in(each) for each in Resource] == [False] * len(Resource)
-    assert standing.gate.rejected == len(Resource)
+    assert [standing.is_let_in(each) for each in RESOURCES] == [False] * len(RESOURCES)
+    assert standing.gate.rejected == len(RESOURCES)
     standing.clock.advance(899.9)
     assert not standing.is_let_in()
     standing.clock.advance(0.1)
@@ -383,22 +383,22 @@ def test_only_three_probe_at_one_time() -> None:
     standing.clock.advance(900)
 
     for _ in range(3):
-        standing.gate.enter(Resource.LIVE)
+        standing.gate.enter(LIVE)
 
     assert not standing.is_let_in()
 
 
 def test_only_who_has_entered_can_leave() -> None:
     with pytest.raises(TypeError):
-        Standing().gate.leave(object(), Resource.LIVE, None, None)
+        Standing().gate.leave(object(), LIVE, None, None)
 
 
 def test_the_first_challenge_is_told_at_once_with_its_page_and_so_is_its_end() -> None:
     standing = Standing()
 
     for _ in range(3):
-        standing.ask(SourceChallenged("captcha"), Resource.LIST, b"<html>captcha</html>")
-    standing.ask(None, Resource.LIST)
+        standing.ask(SourceChallenged("captcha"), LIST, b"<html>captcha</html>")
+    standing.ask(None, LIST)
 
     page = "storage/error_pages/1.html"
     assert standing.sink.events == [
@@ -435,8 +435,8 @@ def test_a_picture_is_taken_of_every_page_that_is_kept_because_it_cannot_be_read
     standing = Standing(camera=camera)
 
     for _ in range(MAX_UNREADABLE + 1):
-        passed = standing.gate.enter(Resource.LIVE)
-        standing.gate.leave(passed, Resource.LIVE, LayoutChanged("no score"), b"{}", "https://site.test/match")
+        passed = standing.gate.enter(LIVE)
+        standing.gate.leave(passed, LIVE, LayoutChanged("no score"), b"{}", "https://site.test/match")
 
     assert len(standing.pages.kept) == 2
     assert camera.taken == [("crex-live", "https://site.test/match")] * 2
@@ -447,7 +447,7 @@ def test_no_picture_is_taken_of_a_refusal_or_of_what_has_no_page() -> None:
     standing = Standing(camera=camera)
 
     standing.ask(LayoutChanged("no score"))
-    standing.gate.leave(standing.gate.enter(Resource.BALLS), Resource.BALLS, REFUSED, b"", "https://site.test/match")
+    standing.gate.leave(standing.gate.enter(BALLS), BALLS, REFUSED, b"", "https://site.test/match")
 
     assert camera.taken == []
 
@@ -457,4 +457,4 @@ def test_a_kind_of_page_that_is_tried_rarely_has_an_error_of_its_own() -> None:
     standing.break_layout()
 
     with pytest.raises(LayoutHeld):
-        standing.gate.enter(Resource.LIVE)
+        standing.gate.enter(LIVE)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from longstop.model.match import Phase, SyncState
+from longstop.model.match import MatchRef, Phase, SyncState
 from longstop.telemetry.events.matches import MatchStale, WatchRestarted
 from tests.crex_site import SiteMatch
 from tests.unit.watching.running import LIST, Running, match, run, script
@@ -24,7 +24,7 @@ def test_a_paused_match_is_not_asked_for_and_its_age_grows_while_the_others_go_o
     one, other, running = two()
 
     def pause() -> None:
-        running.scheduler.pause("M1")
+        running.scheduler.pause(MatchRef("crex", "M1"))
         running.fetcher.requests.clear()
         one.bowl("4")
         other.bowl("6")
@@ -41,7 +41,7 @@ def test_a_paused_match_is_not_asked_for_and_its_age_grows_while_the_others_go_o
 def test_what_somebody_paused_is_neither_stale_nor_restarted() -> None:
     running = Running(match("M1", "1"))
 
-    script(running, (4.0, lambda: running.scheduler.pause("M1")), until=1_000.0)
+    script(running, (4.0, lambda: running.scheduler.pause(MatchRef("crex", "M1"))), until=1_000.0)
 
     assert running.sink.named(MatchStale.name) == running.sink.named(WatchRestarted.name) == []
 
@@ -51,9 +51,9 @@ def test_a_resumed_match_begins_anew_with_everything_that_happened_meanwhile() -
 
     def resume() -> None:
         one.bowl("4", "6", "1")
-        running.scheduler.resume("M1")
+        running.scheduler.resume(MatchRef("crex", "M1"))
 
-    script(running, (4.0, lambda: running.scheduler.pause("M1")), (60.0, resume), until=64.0)
+    script(running, (4.0, lambda: running.scheduler.pause(MatchRef("crex", "M1"))), (60.0, resume), until=64.0)
 
     record = running.row("M1").record
     assert (record.phase, record.sync, record.is_on_hold) == (Phase.ACTIVE, SyncState.IN_SYNC, False)
@@ -68,7 +68,7 @@ def test_a_look_under_way_ends_with_the_pause() -> None:
     known: list[int] = []
 
     def pause() -> None:
-        running.scheduler.pause("M1")
+        running.scheduler.pause(MatchRef("crex", "M1"))
         known.append(len(running.fetcher.requests))
 
     script(running, (4.0, pause), until=5.0)
@@ -120,7 +120,7 @@ def test_a_match_paused_by_itself_stays_so_when_its_source_is_resumed() -> None:
     _, _, running = two()
 
     def pause() -> None:
-        running.scheduler.pause("M1")
+        running.scheduler.pause(MatchRef("crex", "M1"))
         running.scheduler.rest()
 
     script(running, (4.0, pause), (20.0, lambda: running.scheduler.wake()), until=30.0)
@@ -133,7 +133,7 @@ def test_a_match_that_is_let_go_is_not_found_again_however_often_it_is_listed() 
     _, _, running = two()
 
     def unwatch() -> None:
-        assert running.scheduler.unwatch("M1")
+        assert running.scheduler.unwatch(MatchRef("crex", "M1"))
         running.fetcher.requests.clear()
 
     script(running, (4.0, unwatch), until=60.0)
@@ -145,7 +145,7 @@ def test_a_match_that_is_let_go_is_not_found_again_however_often_it_is_listed() 
 def test_a_match_that_is_let_go_in_the_middle_of_its_look_does_not_come_back_into_the_view() -> None:
     running = Running(match("M1", "1"), delay_seconds=1.0)
 
-    script(running, (2.5, lambda: running.scheduler.unwatch("M1")), until=30.0)
+    script(running, (2.5, lambda: running.scheduler.unwatch(MatchRef("crex", "M1"))), until=30.0)
 
     assert running.hot.rows == {}
 
@@ -156,7 +156,7 @@ def test_standing_orders_hold_from_the_first_moment() -> None:
     async def play() -> None:
         task = asyncio.create_task(running.start())
         await asyncio.sleep(0)
-        running.scheduler.obey(unwatched=["M1"], paused=["M2"], is_resting=False)
+        running.scheduler.obey(unwatched=[MatchRef("crex", "M1")], paused=[MatchRef("crex", "M2")], is_resting=False)
         await asyncio.sleep(30)
         await running.stop(task)
 
@@ -176,7 +176,7 @@ def test_a_match_asked_for_is_watched_listed_or_not(is_listed: bool) -> None:
     async def play() -> None:
         task = asyncio.create_task(running.start())
         await asyncio.sleep(4)
-        running.scheduler.unwatch("M1")
+        running.scheduler.unwatch(MatchRef("crex", "M1"))
         watcher = await running.scheduler.watch("M1")
         assert watcher is not None
         assert watcher is await running.scheduler.watch("M1")
@@ -211,13 +211,13 @@ def test_a_match_that_is_let_go_while_its_new_beginning_waits_does_not_come_back
 
     def unwatch() -> None:
         epochs.append(running.store.rows[1].epoch)
-        running.scheduler.unwatch("M1")
+        running.scheduler.unwatch(MatchRef("crex", "M1"))
 
     script(
         running,
-        (4.0, lambda: running.scheduler.pause("M1")),
+        (4.0, lambda: running.scheduler.pause(MatchRef("crex", "M1"))),
         (4.5, lambda: occupy(running)),
-        (6.5, lambda: running.scheduler.resume("M1")),
+        (6.5, lambda: running.scheduler.resume(MatchRef("crex", "M1"))),
         (8.0, unwatch),
         until=60.0,
     )
@@ -233,7 +233,7 @@ def test_a_match_that_is_let_go_while_its_look_waits_does_not_come_back() -> Non
         running,
         (4.0, lambda: occupy(running)),
         (6.5, lambda: running.site.matches["M1"].bowl("6")),
-        (8.6, lambda: running.scheduler.unwatch("M1")),
+        (8.6, lambda: running.scheduler.unwatch(MatchRef("crex", "M1"))),
         until=60.0,
     )
 
@@ -247,8 +247,8 @@ def test_a_match_that_was_paused_and_let_go_is_looked_at_when_somebody_wants_it_
     async def play() -> None:
         task = asyncio.create_task(running.start())
         await asyncio.sleep(4)
-        running.scheduler.pause("M1")
-        running.scheduler.unwatch("M1")
+        running.scheduler.pause(MatchRef("crex", "M1"))
+        running.scheduler.unwatch(MatchRef("crex", "M1"))
         await running.scheduler.watch("M1")
         await asyncio.sleep(5)
         await running.stop(task)

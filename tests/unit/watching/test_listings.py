@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from longstop.errors import FetchError, SourceFailed, SourceRefused
+from longstop.matches.client import SourceClient
 from longstop.model.match import Phase
-from longstop.pipeline.ask import Asker
-from longstop.sources.base import Listing
+from longstop.model.observation import Listing
 from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import WatchRestarted
@@ -137,7 +137,7 @@ class Desk:
     def __init__(self) -> None:
         self.site = Site(match("M1", "1"))
         self.fetcher = CountingFetcher(self.site, 0.01)
-        asker = Asker(CrexSource(CREX_CONFIG), self.fetcher)
+        asker = SourceClient(CrexSource(CREX_CONFIG), self.fetcher)
         self.listings = Listings("crex", asker=asker, bus=Bus(), clock=VirtualClock(), cadence=CADENCE)
 
     async def fail(self, times: int, error: FetchError = OUT_OF_ORDER) -> None:

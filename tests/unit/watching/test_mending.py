@@ -6,13 +6,12 @@ import msgspec
 import pytest
 
 from longstop.errors import PageNotFound, SourceFailed, SourceRefused, SourceUnreachable, StorageError
-from longstop.model.event import EventKind
 from longstop.model.match import Phase, SyncState
+from longstop.sports.cricket.model import Kind
 from longstop.telemetry.events.matches import ErrorRateHigh, MatchStale, WatchRestarted
 from longstop.telemetry.events.sources import BreakerOpened
 from longstop.testing import START
-from longstop.watching.cadence import WatchRules
-from longstop.watching.restarts import RestartPolicy
+from longstop.watching.cadence import RestartPolicy, WatchRules
 from tests.unit.watching.running import LIST, Running, match, script
 
 STATE, FEED = "getSV3", "getBallFeeds"
@@ -24,7 +23,7 @@ def restarts(running: Running) -> list[tuple[str, str]]:
 
 def balls(running: Running) -> int:
     """Return how many deliveries were stored, each version counted."""
-    return sum(stored.event.key.kind is EventKind.DELIVERY for stored in running.store.history[1])
+    return sum(stored.event.key.kind == Kind.DELIVERY for stored in running.store.history[1])
 
 
 def direct(running: Running) -> list[str]:
@@ -216,7 +215,7 @@ def test_five_refusals_end_nothing_whatever_the_phase(phase: Phase) -> None:
     def refuse() -> None:
         running.site.faults[FEED] = SourceRefused("403")
         running.store.rows[1] = msgspec.structs.replace(running.store.rows[1], phase=phase)
-        running.scheduler._watchers["M1"].state = msgspec.structs.replace(
+        running.scheduler._watchers["M1"].feed.state = msgspec.structs.replace(
             running.scheduler._watchers["M1"].state, row=running.store.rows[1]
         )
         one.bowl("4")

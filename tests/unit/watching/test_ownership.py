@@ -4,12 +4,13 @@ import msgspec
 import pytest
 
 from longstop.errors import EpochLost, StorageError
+from longstop.matches.live_match import LiveMatches
 from longstop.model.match import MatchRef, Phase, SyncState
 from longstop.storage.base import MatchBase
-from longstop.watching.ownership import take, take_over
 from tests.builders import NOW
+from tests.live import take
 from tests.memory import MemoryStore
-from tests.unit.pipeline.looking import Looking
+from tests.unit.sports.cricket.polling import Looking
 
 
 async def test_taking_a_match_raises_its_epoch_and_begins_as_recovering() -> None:
@@ -40,10 +41,10 @@ async def test_the_one_before_can_write_nothing_any_more() -> None:
 async def test_every_match_that_is_not_archived_is_taken() -> None:
     store = MemoryStore()
     for key in ("M1", "M2", "M3"):
-        await store.register(MatchRef("crex", key), key, None, NOW)
+        await store.register(MatchRef("crex", key), key, None, NOW, sport="cricket")
     store.rows[2] = msgspec.structs.replace(store.rows[2], phase=Phase.ARCHIVED)
 
-    states = [state async for state in take_over(store, "node-b", {"crex"}, _never)]
+    states = [match async for match in LiveMatches(store, "node-b").take_over({"crex"}, _never)]
 
     assert [(state.row.ref.source_id, state.row.owner) for state in states] == [("M1", "node-b"), ("M3", "node-b")]
 
@@ -54,9 +55,9 @@ def _never(ref: MatchRef, error: StorageError) -> None:
 
 async def test_matches_of_a_source_that_is_switched_off_are_left_alone() -> None:
     store = MemoryStore()
-    await store.register(MatchRef("crex", "M1"), "M1", None, NOW)
+    await store.register(MatchRef("crex", "M1"), "M1", None, NOW, sport="cricket")
 
-    states = [state async for state in take_over(store, "node-b", {"espncricinfo"}, _never)]
+    states = [match async for match in LiveMatches(store, "node-b").take_over({"espncricinfo"}, _never)]
 
     assert states == []
     assert store.rows[1].epoch == 0
@@ -71,10 +72,10 @@ async def test_a_match_that_cannot_be_read_is_told_and_the_others_are_taken() ->
 
     store = Damaged()
     for key in ("M1", "M2"):
-        await store.register(MatchRef("crex", key), key, None, NOW)
+        await store.register(MatchRef("crex", key), key, None, NOW, sport="cricket")
     told: list[str] = []
 
-    taken = take_over(store, "node-b", {"crex"}, lambda ref, error: told.append(f"{ref}: {error}"))
+    taken = LiveMatches(store, "node-b").take_over({"crex"}, lambda ref, error: told.append(f"{ref}: {error}"))
     states = [state.row.ref.source_id async for state in taken]
 
     assert states == ["M2"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longstop.watching.restarts import Life, RestartPolicy, RestartReason, restart_reason
+from longstop.watching.cadence import Life, RestartPolicy, RestartReason, restart_reason
 
 POLICY = RestartPolicy()
 HOUR = 3600.0

@@ -10,14 +10,11 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.errors import FetchTimeout, PageNotFound
-from longstop.model.cricket import Result, ResultKind
 from longstop.model.match import MatchStatus, MonitoringRecord, Phase, SyncState
-from longstop.pipeline.state import MatchState
 from longstop.resilience.breaker import Breaker
-from longstop.sources.base import Board
+from longstop.sports.cricket.model import Board, CricketState, Result, ResultKind
 from longstop.storage.base import Finding, FindingKind
-from longstop.watching.cadence import WatchRules, Why
-from longstop.watching.restarts import RestartReason
+from longstop.watching.cadence import RestartReason, WatchRules, Why
 from longstop.watching.watch_state import (
     CHECK_AFTER,
     CONFIRMATIONS,
@@ -45,7 +42,7 @@ def _at(seconds: float) -> Moment:
     return Moment(NOW + timedelta(seconds=seconds), START + seconds)
 
 
-def _match(title: str = "T1 vs T2 - T20", **row: Any) -> MatchState:
+def _match(title: str = "T1 vs T2 - T20", **row: Any) -> CricketState:
     teams = {"T1": "Reds", "T2": "Blues"}
     return match_state(row=match_row(title=title, **row), sync=SyncState.IN_SYNC, board=NEWER, teams=teams)
 
@@ -53,13 +50,13 @@ def _match(title: str = "T1 vs T2 - T20", **row: Any) -> MatchState:
 class Watch:
     """A match, how its polling goes, and its breaker."""
 
-    def __init__(self, match: MatchState | None = None, rules: WatchRules | None = None) -> None:
+    def __init__(self, match: CricketState | None = None, rules: WatchRules | None = None) -> None:
         self.match = match or _match()
         starting = WatchState.starting(self.match.row, rules or WatchRules(), _at(0))
         self.state = replace(starting, listed=NEWER)
         self.breaker = Breaker(self.state.rules.breaker)
 
-    def poll(self, at: float, *, is_news: bool = False, took: float = 0.0, match: MatchState | None = None) -> None:
+    def poll(self, at: float, *, is_news: bool = False, took: float = 0.0, match: CricketState | None = None) -> None:
         began, now = _at(at), _at(at + took)
         self.state = self.state.poll_started(began).after_poll(
             match or self.match, began, now, errors=0, is_news=is_news, is_full=False
@@ -190,7 +187,7 @@ def test_only_a_listing_read_since_the_page_was_first_missing_confirms_that_a_ma
     ("changes", "is_revisited"),
     [
         ({"findings": (Finding(kind=FindingKind.MISMATCH, place="1", detail="2 runs"),)}, True),
-        ({"teams": {}}, True),  # names that were late
+        ({"has_unnamed": True}, True),  # names that were late
         ({}, False),
     ],
 )
@@ -459,6 +456,7 @@ def test_a_change_that_was_stored_after_the_last_look_that_was_shown_is_the_youn
 
     assert state.last_poll_at == row.updated_at
     assert state.age_at(_at(0)) == 1
+    assert state.age_at(Moment(NOW + timedelta(hours=1), START + 2)) == 3
 
 
 # --- cycle by cycle ---------------------------------------------------------------------------------------------------

@@ -16,18 +16,19 @@ from longstop.errors import (
     ResourcesExhausted,
     StorageError,
 )
-from longstop.model.event import EventKind
 from longstop.model.match import MatchStatus, Phase
-from longstop.sources.base import Line, Listing
+from longstop.model.observation import Line, Listing
+from longstop.sports.cricket.model import Kind
 from longstop.storage.base import MatchUpdate, Receipt
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import PollFailed
 from longstop.telemetry.events.processes import MachineLacked
-from longstop.watching.watcher import Surroundings, Watcher
+from longstop.watching.feed_watch import FeedWatch
 from tests.builders import NOW
 from tests.crex_site import OUT_OF_ORDER
+from tests.live import watch
 from tests.memory import MemoryHot
-from tests.unit.pipeline.looking import Looking
+from tests.unit.sports.cricket.polling import Looking
 
 
 class Watching(Looking):
@@ -36,21 +37,13 @@ class Watching(Looking):
     def __init__(self) -> None:
         super().__init__()
         self.hot = MemoryHot()
-        self.watcher: Watcher
+        self.watcher: FeedWatch
 
     async def begin(self, *values: str) -> None:
         self.match.bowl(*values)
-        self.watcher = Watcher(
-            await self.start(),
-            Surroundings(
-                road=self.road,
-                store=self.store,
-                hot=self.hot,
-                bus=Bus([self.sink]),
-                clock=self.clock,
-                node="node-a",
-            ),
-        )
+        state = await self.start()
+        bus = Bus([self.sink])
+        self.watcher = await watch(state.row.match_id, self.road, self.store, self.hot, bus, self.clock)
 
     async def entry(self) -> Line:
         listing: Listing = await self.asker.listing()
@@ -361,4 +354,4 @@ async def test_after_a_commit_of_unknown_outcome_the_next_look_goes_on_from_what
     await watching.watcher.look()
 
     assert watching.watcher.record.consecutive_failures == 0
-    assert len(watching.stored(EventKind.DELIVERY)) == 4
+    assert len(watching.stored(Kind.DELIVERY)) == 4

@@ -90,9 +90,9 @@ class Mode(StrEnum):
     NAVIGATE = "navigate"
     #: Leave the page open and listen to what it asks for by itself.
     PASSIVE = "passive"
-    #: Ask from inside the open page.
+    #: Query from inside the open page.
     PAGE = "page"
-    #: Ask by HTTP, with the session's cookies.
+    #: Query by HTTP, with the session's cookies.
     HTTP = "http"
 
 

@@ -114,7 +114,7 @@ def kill(identity: Identity) -> bool:
     except OSError:
         return False
     try:
-        # Looked at while we hold the handle: from here on the pid cannot become somebody else.
+        # Polled at while we hold the handle: from here on the pid cannot become somebody else.
         process = look(identity.pid)
         if process is None or process.identity != identity or process.state == "Z":
             return False

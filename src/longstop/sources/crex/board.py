@@ -2,19 +2,30 @@
 
 import re
 from datetime import UTC, datetime
+from typing import Annotated, NamedTuple
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from longstop.errors import LayoutChanged, ParseError
-from longstop.model.cricket import InningsScore, Overs, Target
-from longstop.model.match import SOURCE_ID
-from longstop.sources.base import Batter, Board, Bowler, Listing, Scorecard, ScorecardInnings
-from longstop.sources.crex.wire import Milliseconds, numbers
-from longstop.sources.crex.words import moment
-from longstop.sources.decode import decode
+from longstop.model.match import SOURCE_ID, MatchStatus
+from longstop.model.observation import Listing
+from longstop.sources.results import result_in
+from longstop.sources.wire import decode
+from longstop.sports.cricket.model import (
+    BALLS_PER_OVER,
+    Batter,
+    Board,
+    Bowler,
+    InningsScore,
+    Overs,
+    Result,
+    Scorecard,
+    ScorecardInnings,
+    Target,
+)
 
-BALLS_PER_OVER = 6
+Milliseconds = Annotated[int, Meta(ge=0, le=4_102_444_800_000)]
 
 #: The parenthesis is never closed on the wire; a site that learns to close it changes nothing for us.
 _SCORE = re.compile(r"(\d{1,4})/(\d{1,2})\((\d{1,3})\.(\d)\)?", re.ASCII)
@@ -138,3 +149,55 @@ def _dotted(text: str, least: int, field: str) -> list[int]:
     if len(parts) < least or not all(_COUNT.fullmatch(part) for part in parts):
         raise LayoutChanged(f"field {field!r} reads {text[:40]!r}")
     return [int(part) for part in parts]
+
+
+def numbers(pattern: re.Pattern[str], text: str, field: str) -> list[int]:
+    found = pattern.fullmatch(text)
+    if found is None:
+        raise LayoutChanged(f"field {field!r} reads {text[:40]!r}")
+    return [int(group) for group in found.groups()]
+
+
+# --- what is said of the moment --------------------------------------------------------------------------------------
+
+#: A code while the ball is live (`4`, `wd`, `w`, `o`, `^2` = caught, not two runs), else a text.
+_CODE = re.compile(r"\^?\d{0,2}(wd|nb\d?|lb|b|p|w|o|B|e|bc|u|no|ba|cd|f|fh|ruka)?(\+.*)?")
+_INNINGS_OVER = re.compile(r"^(innings break|super over)\b", re.IGNORECASE)
+
+
+def masked(state: State) -> State:
+    """Return the state without the code of the last event: it changes several times a ball, and all codes mean play."""
+    return msgspec.structs.replace(state, B="B") if state.B and is_code(state.B) else state
+
+
+class Moment(NamedTuple):
+    """Where a match stands, by what is said of it."""
+
+    status: MatchStatus
+    #: The site's own words; empty while there is a code, or nothing.
+    headline: str
+    result: Result | None
+    is_innings_over: bool
+
+
+def is_code(said: str) -> bool:
+    """Return whether this is no text for people; nothing at all is none either."""
+    return _CODE.fullmatch(said) is not None
+
+
+def moment(said: str, first: InningsScore | None) -> Moment:
+    """Return what the site's word for the last event means, beside the score of the first innings."""
+    headline = "" if is_code(said) else said.strip()
+    result = result_in(headline) if headline else None
+    is_over = result is not None or _INNINGS_OVER.search(headline) is not None
+    return Moment(_status(said, headline, first, result), headline, result, is_over)
+
+
+def _status(said: str, headline: str, first: InningsScore | None, result: Result | None) -> MatchStatus:
+    if result is not None:
+        return MatchStatus.COMPLETED
+    if headline:
+        return MatchStatus.BREAK
+    if not said and (first is None or first.is_blank):
+        return MatchStatus.UPCOMING
+    return MatchStatus.LIVE

@@ -5,11 +5,10 @@
 
 import re
 
-from longstop.model.cricket import InningsScore, Overs
-from longstop.sources.base import DrawnBoard
-from longstop.sources.crex.words import is_code, moment
+from longstop.sources.crex.board import is_code, moment
 from longstop.sources.dom import ITSELF, DrawnPage, Field, Selector, at_any
 from longstop.sources.results import result_in
+from longstop.sports.cricket.model import DrawnBoard, InningsScore, Overs
 
 #: The side that bats now stands first.
 _SIDES = (".team-content", "[data-team]", "main > div:has(> img)")

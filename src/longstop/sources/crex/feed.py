@@ -7,11 +7,22 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from longstop.errors import LayoutChanged, WrongMatch
-from longstop.model.cricket import Delivery, Dismissal, Overs, OverSummary, Runs, Score, Wicket
-from longstop.sources.base import BallItem, FeedItem, FeedPage, OverItem, WicketItem
-from longstop.sources.crex.wire import numbers
-from longstop.sources.decode import decode
-from longstop.sources.wire import Id, Small, tidy
+from longstop.sources.crex.board import numbers
+from longstop.sources.wire import Id, Small, decode, tidy
+from longstop.sports.cricket.model import (
+    BallItem,
+    Delivery,
+    Dismissal,
+    EventListPage,
+    ListItem,
+    OverItem,
+    Overs,
+    OverSummary,
+    Runs,
+    Score,
+    Wicket,
+    WicketItem,
+)
 
 _SCORE_AFTER = re.compile(r"(\d{1,4})/(\d{1,2})", re.ASCII)
 _LABEL = re.compile(r"(\d{1,3})\.(\d{1,2})", re.ASCII)
@@ -38,7 +49,7 @@ class _Head(Struct, frozen=True):
     mfkey: str | UnsetType = UNSET
 
 
-class _Item(_Head, frozen=True):
+class Item(_Head, frozen=True):
     """A ball, a wicket or an over's end; which fields must be there depends on `type`."""
 
     inning: Small | UnsetType = UNSET
@@ -57,21 +68,21 @@ class _Item(_Head, frozen=True):
     tfkey: str | None = None
 
 
-def read_feed(source_id: str, body: bytes) -> FeedPage:
+def read_feed(source_id: str, body: bytes) -> EventListPage:
     raw = decode(body, list[msgspec.Raw])
     heads = [decode(bytes(item), _Head) for item in raw]
     for head in heads:
         if source_id and head.mfkey is not UNSET and head.mfkey != source_id:
             raise WrongMatch(f"the feed is of match {head.mfkey[:20]!r}")
-    items = [decode(bytes(item), _Item) for head, item in zip(heads, raw, strict=True) if head.type in _READERS]
-    return FeedPage(
+    items = [decode(bytes(item), Item) for head, item in zip(heads, raw, strict=True) if head.type in _READERS]
+    return EventListPage(
         items=tuple(_READERS[item.type](item) for item in items),
         next_before=str(heads[-1].id) if heads else None,
         teams={item.tfkey: tidy(item.team) for item in items if item.tfkey and item.team},
     )
 
 
-def _to_ball(item: _Item) -> BallItem:
+def _to_ball(item: Item) -> BallItem:
     over = _whole(item, "on", item.on)
     label = Overs(*numbers(_LABEL, _text(item, "o", item.o), "o"))
     if label.over != over:
@@ -86,7 +97,7 @@ def _to_ball(item: _Item) -> BallItem:
     return BallItem(id=item.id, innings=_innings(item), over=over, delivery=delivery)
 
 
-def _to_wicket(item: _Item) -> WicketItem:
+def _to_wicket(item: Item) -> WicketItem:
     kind = _DISMISSALS.get(_whole(item, "dismissal", item.dismissal), Dismissal.OTHER)
     name = tidy(_text(item, "player", item.player))
     wicket = Wicket(kind=kind, player_out=name, player_key=_key(item, "pf_out", item.pf_out))
@@ -94,7 +105,7 @@ def _to_wicket(item: _Item) -> WicketItem:
     return WicketItem(id=item.id, innings=_innings(item), label=label, wicket=wicket)
 
 
-def _to_over(item: _Item) -> OverItem:
+def _to_over(item: Item) -> OverItem:
     runs, wickets = numbers(_SCORE_AFTER, _text(item, "s", item.s), "s")
     summary = OverSummary(
         runs=_whole(item, "runs", item.runs),
@@ -105,10 +116,10 @@ def _to_over(item: _Item) -> OverItem:
 
 
 #: Other types are text between the balls, and no events.
-_READERS: dict[str, Callable[[_Item], FeedItem]] = {"b": _to_ball, "w": _to_wicket, "o": _to_over}
+_READERS: dict[str, Callable[[Item], ListItem]] = {"b": _to_ball, "w": _to_wicket, "o": _to_over}
 
 
-def _innings(item: _Item) -> int:
+def _innings(item: Item) -> int:
     """Return the innings from 1; the feed counts from 0."""
     return _whole(item, "inning", item.inning) + 1
 
@@ -132,20 +143,20 @@ def read_ball_value(text: str) -> Runs:
     return Runs(**counts)
 
 
-def _text(item: _Item, field: str, value: str | int | UnsetType) -> str:
+def _text(item: Item, field: str, value: str | int | UnsetType) -> str:
     if not isinstance(value, str):
         raise LayoutChanged(f"item {item.id} of type {item.type!r} has no text {field!r}")
     return value
 
 
-def _key(item: _Item, field: str, value: str | UnsetType | None) -> str | None:
+def _key(item: Item, field: str, value: str | UnsetType | None) -> str | None:
     """Return a key, or `None` where the site left it empty; a field that is gone altogether is another layout."""
     if value is UNSET:
         raise LayoutChanged(f"item {item.id} of type {item.type!r} has no key {field!r}")
     return value or None
 
 
-def _whole(item: _Item, field: str, value: int | UnsetType) -> int:
+def _whole(item: Item, field: str, value: int | UnsetType) -> int:
     if not isinstance(value, int):
         raise LayoutChanged(f"item {item.id} of type {item.type!r} has no count {field!r}")
     return value

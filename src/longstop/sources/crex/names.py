@@ -2,9 +2,8 @@
 
 from msgspec import Struct
 
-from longstop.sources.base import Names
-from longstop.sources.decode import decode
-from longstop.sources.wire import tidy
+from longstop.sources.wire import decode, tidy
+from longstop.sports.cricket.model import Names
 
 
 class _Name(Struct, frozen=True):

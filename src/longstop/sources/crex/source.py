@@ -7,21 +7,22 @@ names' answer, super overs, `tg` (target), and the texts of results. The simulat
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from longstop.errors import belonging_to
 from longstop.fetching.base import FetchRequest
-from longstop.model.match import Sport
+from longstop.model.observation import DRAWN, LIST, LIVE, Query
 from longstop.sources.addresses import at_site
-from longstop.sources.base import Ask, Reading, Resource, SourceConfig, not_offered
-from longstop.sources.crex.board import State, read_listing, read_scorecard, to_board
+from longstop.sources.base import SourceConfig, not_offered
+from longstop.sources.crex.board import State, masked, read_listing, read_scorecard, to_board
 from longstop.sources.crex.dom import read_drawn
-from longstop.sources.crex.feed import read_feed
+from longstop.sources.crex.feed import Item, read_feed
 from longstop.sources.crex.names import read_names
-from longstop.sources.decode import decode
+from longstop.sources.wire import decode, digest_of
+from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 
 #: The address of a match's page until 2025, and since.
 _MATCH_PAGE = re.compile(
@@ -30,63 +31,70 @@ _MATCH_PAGE = re.compile(
 )
 
 
+_READERS: dict[str, Callable[[str, bytes], Any]] = {
+    LIST: lambda _, body: read_listing(body),
+    LIVE: lambda source_id, body: to_board(source_id, decode(body, State)),
+    SCORECARD: lambda _, body: read_scorecard(body),
+    BALLS: read_feed,
+    NAMES: lambda _, body: read_names(body),
+    DRAWN: read_drawn,
+}
+#: What is read of a body.
+_SHAPES: dict[str, Any] = {LIST: dict[str, State], LIVE: State, BALLS: list[Item]}
+
+
 class CrexSource:
     """Reads crex."""
 
-    name = "crex"
-    sport = Sport.CRICKET
+    sport = "cricket"
     calls: tuple[str, ...] = ("/api/v3/getSV3",)
     sites: tuple[str, ...] = ("crex.com", "www.crex.com")
 
     def __init__(self, config: SourceConfig) -> None:
+        self.name = config.domain_id
         self._sites = (*self.sites, *config.hosts)
         self._site_url = config.metadata.get("site_url", "https://crex.com")
         self._api_url = config.metadata.get("api_url", "https://api.goscorer.com")
         self._content_url = config.metadata.get("content_url", "https://content.crickapi.com")
         self._names_url = config.metadata.get("names_url", "https://oc.crickapi.com")
 
-    def request(self, ask: Ask) -> FetchRequest:
-        match ask.resource:
-            case Resource.LIST:
-                return self._get("getLiveMatches", self._list_page)
-            case Resource.LIVE:
-                return self._get(f"getSV3?key={quote(ask.source_id)}", self._match_page(ask.source_id))
-            case Resource.SCORECARD:
-                return self._get(f"getSC4?key={quote(ask.source_id)}", self._match_page(ask.source_id))
-            case Resource.BALLS:
-                question: dict[str, Any] = {
-                    "matchKey": ask.source_id,
-                    "lastDocId": ask.before,
-                    "filters": {},
-                    "lang": "en",
-                }
-                url = f"{self._content_url}/commentary/v1/getBallFeeds"
-                return self._post(url, question, self._match_page(ask.source_id))
-            case Resource.NAMES:
-                keys = {"p": ask.players, "s": (), "u": (), "v": (), "t": ask.teams, "lc": "en"}
-                return self._post(f"{self._names_url}/mapping/getHomeMapData", keys, self._list_page)
-            case Resource.DRAWN:
-                return FetchRequest(source=self.name, url=self._match_page(ask.source_id), is_rendered=True)
-            case other:
-                raise not_offered(self.name, other)
+    def request(self, query: Query) -> FetchRequest:
+        key, page = quote(query.source_id), self._match_page(query.source_id)
+        if query.resource == LIST:
+            return self._get("getLiveMatches", self._list_page)
+        if query.resource == LIVE:
+            return self._get(f"getSV3?key={key}", page)
+        if query.resource == SCORECARD:
+            return self._get(f"getSC4?key={key}", page)
+        if query.resource == BALLS:
+            question: dict[str, Any] = {
+                "matchKey": query.source_id,
+                "lastDocId": query.cursor,
+                "filters": {},
+                "lang": "en",
+            }
+            return self._post(f"{self._content_url}/commentary/v1/getBallFeeds", question, page)
+        if query.resource == NAMES:
+            keys = {"p": query.players, "s": (), "u": (), "v": (), "t": query.teams, "lc": "en"}
+            return self._post(f"{self._names_url}/mapping/getHomeMapData", keys, self._list_page)
+        if query.resource == DRAWN:
+            return FetchRequest(source=self.name, url=page, is_rendered=True)
+        raise not_offered(self.name, query.resource)
 
-    def parse(self, ask: Ask, body: bytes) -> Reading:
-        with belonging_to(self.name, f"{ask.resource} {ask.source_id}".rstrip()):
-            match ask.resource:
-                case Resource.LIST:
-                    return read_listing(body)
-                case Resource.LIVE:
-                    return to_board(ask.source_id, decode(body, State))
-                case Resource.SCORECARD:
-                    return read_scorecard(body)
-                case Resource.BALLS:
-                    return read_feed(ask.source_id, body)
-                case Resource.NAMES:
-                    return read_names(body)
-                case Resource.DRAWN:
-                    return read_drawn(ask.source_id, body)
-                case other:
-                    raise not_offered(self.name, other)
+    def parse(self, query: Query, body: bytes) -> Any:
+        if query.resource not in _READERS:
+            raise not_offered(self.name, query.resource)
+        return _READERS[query.resource](query.source_id, body)
+
+    def digest(self, query: Query, body: bytes) -> bytes:
+        # Odds, forecasts and decoration move all the time: only what is read counts.
+        shape = _SHAPES.get(query.resource)
+        said = decode(body, shape) if shape else body
+        if isinstance(said, State):
+            said = masked(said)
+        elif isinstance(said, dict):
+            said = {key: masked(state) for key, state in said.items()}
+        return digest_of(said)
 
     def match_of(self, url: str) -> str | None:
         parts = at_site(url, self._sites)

@@ -4,11 +4,10 @@ import re
 from datetime import UTC
 
 from longstop.errors import LayoutChanged
-from longstop.model.cricket import InningsScore, Overs, Target
 from longstop.model.match import MatchStatus
-from longstop.sources.base import Board, Scorecard, ScorecardInnings
 from longstop.sources.espncricinfo.page import Innings, Match
 from longstop.sources.results import result_in
+from longstop.sports.cricket.model import Board, InningsScore, Overs, Scorecard, ScorecardInnings, Target
 
 _INNINGS_OVER = re.compile(r"^(innings break|super over)\b", re.IGNORECASE)
 

@@ -3,11 +3,21 @@
 from collections.abc import Iterable, Iterator
 
 from longstop.errors import LayoutChanged
-from longstop.model.cricket import Delivery, Dismissal, OverSummary, Runs, Score, Wicket
-from longstop.sources.base import BallItem, FeedPage, Names, OverItem
 from longstop.sources.espncricinfo.board import over_ball
 from longstop.sources.espncricinfo.page import Ball, Content, Data, Innings, Over
 from longstop.sources.wire import tidy
+from longstop.sports.cricket.model import (
+    BallItem,
+    Delivery,
+    Dismissal,
+    EventListPage,
+    Names,
+    OverItem,
+    OverSummary,
+    Runs,
+    Score,
+    Wicket,
+)
 
 #: The words are steadier than the numbers beside them, of which only five were recorded.
 _DISMISSALS = {
@@ -36,10 +46,10 @@ _NUMBERED = {
 }
 
 
-def to_feed(content: Content) -> FeedPage:
+def to_feed(content: Content) -> EventListPage:
     names = _players(content)
     recent = tuple(_to_ball(ball, names) for ball in content.recent_balls)
-    return FeedPage(
+    return EventListPage(
         items=recent,
         next_before=None,
         is_window=True,

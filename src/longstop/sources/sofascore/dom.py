@@ -9,10 +9,9 @@ from unicodedata import normalize
 from msgspec import Struct
 
 from longstop.errors import LayoutChanged
-from longstop.model.football import Goals, Side
 from longstop.model.match import MatchStatus
-from longstop.sources.base import DrawnFootballBoard, FootballTeam
 from longstop.sources.dom import DrawnPage, Field, Selector, at_any
+from longstop.sports.football.model import DrawnFootballBoard, FootballTeam, Goals, Side
 
 _SCORE = re.compile(r"(\d{1,2}) ?[:–-] ?(\d{1,2})", re.ASCII)
 _NO_SCORE = re.compile(r"[-–] ?: ?[-–]")

@@ -7,12 +7,11 @@ import msgspec
 from msgspec import Struct
 
 from longstop.errors import LayoutChanged, ParseError, WrongMatch
-from longstop.model.football import FootballResult, Goals, Outcome
 from longstop.model.match import MatchStatus
-from longstop.sources.base import FootballBoard, FootballTeam, Listing, PeriodScore
-from longstop.sources.decode import decode
+from longstop.model.observation import Listing
 from longstop.sources.sofascore.wire import Seconds
-from longstop.sources.wire import Id, Small, tidy
+from longstop.sources.wire import Id, Small, decode, tidy
+from longstop.sports.football.model import FootballBoard, FootballResult, FootballTeam, Goals, Outcome, PeriodScore
 
 
 class _Status(Struct, frozen=True):
@@ -75,8 +74,12 @@ class _Event(Struct, frozen=True):
     roundInfo: _Round = _Round()
 
 
-class _EventBody(Struct, frozen=True):
+class EventBody(Struct, frozen=True):
     event: _Event
+
+
+class ListedEvents(Struct, frozen=True):
+    events: list[_Event]
 
 
 class _ListBody(Struct, frozen=True):
@@ -108,7 +111,7 @@ def _name_of(entry: bytes) -> str:
 
 
 def read_event(source_id: str, body: bytes) -> FootballBoard:
-    event = decode(body, _EventBody).event
+    event = decode(body, EventBody).event
     if source_id and str(event.id) != source_id:
         raise WrongMatch(f"the event is of match {event.id}")
     return _to_board(event)

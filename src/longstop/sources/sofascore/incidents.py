@@ -7,24 +7,24 @@ from typing import NoReturn
 from msgspec import UNSET, Struct, UnsetType
 
 from longstop.errors import ImpossibleObservation, LayoutChanged
-from longstop.model.football import (
+from longstop.sources.sofascore.wire import Minute, Player
+from longstop.sources.wire import Id, Small, decode, tidy
+from longstop.sports.football.model import (
     Card,
     CardKind,
     Goal,
     GoalKind,
     Goals,
     Incident,
+    Incidents,
     Kick,
     MissedPenalty,
     PeriodEnd,
+    SeenIncident,
     Side,
     Substitution,
     VarDecision,
 )
-from longstop.sources.base import Incidents, SeenIncident
-from longstop.sources.decode import decode
-from longstop.sources.sofascore.wire import Minute, Player
-from longstop.sources.wire import Id, Small, tidy
 
 #: Stands where a number has no meaning.
 _NO_NUMBER = 999
@@ -54,7 +54,7 @@ class _Item(Struct, frozen=True):
     sequence: Small | UnsetType = UNSET
 
 
-class _IncidentsBody(Struct, frozen=True):
+class IncidentsBody(Struct, frozen=True):
     incidents: list[_Item]
 
 
@@ -65,7 +65,7 @@ _CAPITAL = re.compile(r"(?<!^)([A-Z])")
 
 def read_incidents(body: bytes) -> Incidents:
     """Read the list, which is newest first, and whole."""
-    items = decode(body, _IncidentsBody).incidents[::-1]
+    items = decode(body, IncidentsBody).incidents[::-1]
     if items and not any(item.incidentType in _READERS or item.incidentType in _NO_EVENTS for item in items):
         raise LayoutChanged(f"none of the {len(items)} incidents is of a known type")
     context = _Context(items)

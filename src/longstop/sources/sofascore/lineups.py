@@ -4,10 +4,9 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from longstop.sources.base import LineupPlayer, Lineups, MissingPlayer, Squad
-from longstop.sources.decode import decode
 from longstop.sources.sofascore.wire import Player
-from longstop.sources.wire import Small, tidy
+from longstop.sources.wire import Small, decode, tidy
+from longstop.sports.football.model import LineupPlayer, Lineups, MissingPlayer, Squad
 
 
 class _PlayerFigures(Struct, frozen=True):

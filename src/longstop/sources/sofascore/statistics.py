@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from longstop.sources.base import Statistic, Statistics
-from longstop.sources.decode import decode
+from longstop.sources.wire import decode
+from longstop.sports.football.model import Statistic, Statistics
 
 
 class _Figure(Struct, frozen=True):

@@ -1,153 +1,29 @@
-"""SQLite files: their SQL, their migrations, and opening them so that they cannot be damaged.
+"""SQLite files: opening them so that they cannot be damaged, and using one that several processes read or write."""
 
-SQL stands in the `.sql` files of `storage/sql`. Migrations are numbered; each is applied once, in a transaction of its
-own, and never changed afterwards.
-"""
-
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
-from hashlib import sha256
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 import apsw
-from msgspec import Struct
 
 from longstop.clock import from_iso, to_iso
-from longstop.errors import ResourcesExhausted, StorageError, StoreDamaged, StoreTooNew, UnsafeSQLite
+from longstop.daemon_thread import DaemonThread
+from longstop.errors import ResourcesExhausted, StorageError, StoreDamaged, UnsafeSQLite
 from longstop.lacking import exhausted
 from longstop.resilience.lacks import MEMORY
-
-# --- SQL ----------------------------------------------------------------------------------------------------------
+from longstop.storage.sqlite.schema import Database, migrate, migrations_of, pending
 
 Row = dict[str, Any]
+T = TypeVar("T")
+Job = Callable[[apsw.Connection], T]
 
-_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-
-
-def sql_folder() -> Traversable:
-    return files("longstop.storage") / "sql"
-
-
-@cache
-def queries(path: str) -> Mapping[str, str]:
-    """Return the statements of a file, by the names that stand above them."""
-    _before, *parts = _NAME.split((sql_folder() / path).read_text(encoding="utf-8"))
-    return MappingProxyType(dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True)))
-
-
-def rows(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any] | None = None) -> list[Row]:
-    """Return everything a statement gives, each row under its column names."""
-    cursor = connection.cursor()
-    cursor.row_trace = _by_name
-    found: list[Any] = cursor.execute(statement, bindings).fetchall()
-    return found
-
-
-def row(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any] | None = None) -> Row | None:
-    """Return the only row a statement gives, or `None`."""
-    found = rows(connection, statement, bindings)
-    return found[0] if found else None
-
-
-def iso(moment: datetime | None) -> str | None:
-    return None if moment is None else to_iso(moment)
-
-
-def moment(text: str | None) -> datetime | None:
-    return None if text is None else from_iso(text)
-
-
-def _by_name(cursor: apsw.Cursor, values: tuple[Any, ...]) -> Row:
-    return {column[0]: value for column, value in zip(cursor.get_description(), values, strict=True)}
-
-
-# --- migrations ---------------------------------------------------------------------------------------------------
-
-_MIGRATIONS = queries("migrations.sql")
-
-
-class Database(StrEnum):
-    """The files of a data directory, as the folders of their SQL are called."""
-
-    MATCHES = "matches"
-    HOT = "hot"
-    OPS = "ops"
-
-
-class Migration(Struct, frozen=True, kw_only=True):
-    """One step of a schema."""
-
-    number: int
-    name: str
-    script: str
-
-    @property
-    def checksum(self) -> str:
-        return sha256(self.script.encode()).hexdigest()
-
-
-@cache
-def migrations_of(database: Database) -> tuple[Migration, ...]:
-    """Return the steps that make a database's schema, in order."""
-    found = [file for file in (sql_folder() / database.value).iterdir() if file.name[:4].isdigit()]
-    return tuple(
-        Migration(number=int(file.name[:4]), name=file.name, script=file.read_text(encoding="utf-8"))
-        for file in sorted(found, key=lambda file: file.name)
-    )
-
-
-def migrate(connection: apsw.Connection, database: Database) -> None:
-    """Bring a file to the newest schema, or refuse one that is not what we know."""
-    known = migrations_of(database)
-    while pending(connection, known):
-        # Several processes may open a new file at the same moment: who is second looks again, and has less to do.
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            for migration in pending(connection, known)[:1]:
-                _take(connection, migration)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-
-def _take(connection: apsw.Connection, migration: Migration) -> None:
-    connection.execute(_MIGRATIONS["create_migrations"])
-    connection.execute(migration.script)
-    connection.execute(
-        _MIGRATIONS["record_migration"],
-        {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
-    )
-
-
-def pending(connection: apsw.Connection, known: tuple[Migration, ...]) -> tuple[Migration, ...]:
-    """Return the steps still to take; raise when the file took a step that we do not know, or another one."""
-    by_number = {migration.number: migration for migration in known}
-    for step in _applied(connection):
-        migration = by_number.pop(step["number"], None)
-        if migration is None:
-            raise StoreTooNew(f"the store took the step {step['name']}, unknown to this version: install a newer one")
-        if step["checksum"] != migration.checksum:
-            raise StoreDamaged(f"{step['name']} is not what it was when the store took it: put the old text back")
-    return tuple(by_number.values())
-
-
-def _applied(connection: apsw.Connection) -> list[Row]:
-    return (
-        rows(connection, _MIGRATIONS["applied_migrations"]) if rows(connection, _MIGRATIONS["has_migrations"]) else []
-    )
-
-
-# --- opening ------------------------------------------------------------------------------------------------------
+#: Nothing is lost when a file is not closed: what was committed is on disk.
+CLOSE_WITHIN_SECONDS = 1.0
 
 #: Versions before this one can corrupt a WAL when two connections write and checkpoint at the same moment.
 OLDEST_SAFE_SQLITE = (3, 51, 3)
@@ -253,3 +129,184 @@ def _prepare(connection: apsw.Connection, path: Path, synchronous: Synchronous) 
     verdict = connection.pragma("quick_check", 1)
     if verdict != "ok":
         raise StoreDamaged(f"{path.name}: the file is damaged ({verdict})")
+
+
+# --- statements -----------------------------------------------------------------------------------------------------
+
+
+def rows(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any] | None = None) -> list[Row]:
+    """Return everything a statement gives, each row under its column names."""
+    cursor = connection.cursor()
+    cursor.row_trace = _by_name
+    found: list[Any] = cursor.execute(statement, bindings).fetchall()
+    return found
+
+
+def row(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any] | None = None) -> Row | None:
+    """Return the only row a statement gives, or `None`."""
+    found = rows(connection, statement, bindings)
+    return found[0] if found else None
+
+
+def iso(moment: datetime | None) -> str | None:
+    return None if moment is None else to_iso(moment)
+
+
+def moment(text: str | None) -> datetime | None:
+    return None if text is None else from_iso(text)
+
+
+def _by_name(cursor: apsw.Cursor, values: tuple[Any, ...]) -> Row:
+    return {column[0]: value for column, value in zip(cursor.get_description(), values, strict=True)}
+
+
+# --- files that several processes use --------------------------------------------------------------------------------
+
+
+class ReadOnlyDatabase:
+    """Answers queries on a file that may not exist yet, or may be replaced by a new one at any time.
+
+    Each query is one statement and sees one committed state. It runs in a daemon thread, since a disk may hang;
+    with `inline_ms` it runs in the caller's loop instead: a point read takes less time than the hop to a thread (see
+    docs/benchmarks.md), and then waits no longer than that for another process that holds the file.
+    """
+
+    def __init__(self, path: Path, database: Database, inline_ms: int | None = None) -> None:
+        self._path = path
+        self._database = database
+        self._inline_ms = inline_ms
+        self._thread = DaemonThread(f"reader of {path.name}")
+        self._lock = Lock()
+        self._connection: apsw.Connection | None = None
+        #: Of the file that is open.
+        self._identity: tuple[int, int] | None = None
+
+    async def rows(self, statement: str, bindings: Mapping[str, Any] | None, decode: Callable[[Row], T]) -> list[T]:
+        """Return what `decode` makes of each row; nothing while there is no file."""
+        if self._inline_ms is not None:
+            return self._read(statement, bindings, decode)
+        return await self._thread.run(lambda: self._read(statement, bindings, decode))
+
+    async def aclose(self) -> None:
+        await close_in(self._thread, self._close)
+
+    def _read(self, statement: str, bindings: Mapping[str, Any] | None, decode: Callable[[Row], T]) -> list[T]:
+        with self._lock, translated(self._path):
+            try:
+                connection = self._current()
+                return [decode(each) for each in rows(connection, statement, bindings)] if connection else []
+            except apsw.Error:
+                self._drop()
+                raise
+
+    def _close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def _current(self) -> apsw.Connection | None:
+        identity = file_identity(self._path)
+        if identity != self._identity:
+            self._drop()
+        if self._connection is None and identity is not None:
+            self._open(identity)
+        return self._connection
+
+    def _open(self, identity: tuple[int, int]) -> None:
+        connection = open_readable(self._path, self._inline_ms)
+        try:
+            ready = not pending(connection, migrations_of(self._database))
+        except BaseException:
+            connection.close()
+            raise
+        if ready:
+            self._connection, self._identity = connection, identity
+        else:
+            # The writer is still making it, or is an older version; either way there is nothing to read yet.
+            connection.close()
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._identity = None
+
+
+class ReopenedDatabase:
+    """A file that several processes write a little: opened when it is needed, and again after every failure.
+
+    So it is after a restore, too: nothing may be written into a file that was moved aside. Jobs run one after the other
+    in a daemon thread.
+    """
+
+    def __init__(self, path: Path, database: Database) -> None:
+        self._path = path
+        self._database = database
+        self._thread = DaemonThread(f"writer of {path.name}")
+        self._connection: apsw.Connection | None = None
+        #: Of the file that is open.
+        self._identity: tuple[int, int] | None = None
+
+    async def run(self, job: Job[T]) -> T:
+        """Run a job on the connection; after a failure of any kind the next one gets a new connection."""
+        return await self._thread.run(lambda: self._attempt(job))
+
+    async def transact(self, job: Job[T]) -> T:
+        """Run a job in a transaction: all that it does is stored, or nothing."""
+
+        def transacted(connection: apsw.Connection) -> T:
+            with transaction(connection):
+                return job(connection)
+
+        return await self.run(transacted)
+
+    async def aclose(self) -> None:
+        await close_in(self._thread, self._close)
+
+    def _attempt(self, job: Job[T]) -> T:
+        try:
+            connection = self._current()
+            with translated(self._path):
+                return job(connection)
+        except BaseException:
+            self._close()
+            raise
+
+    def _current(self) -> apsw.Connection:
+        identity = file_identity(self._path)
+        if identity != self._identity:
+            self._close()
+        if self._connection is None:
+            self._connection = open_writable(self._path, self._database, Synchronous.FULL)
+            # Taken before the opening: a file that is put there meanwhile is met the next time. A new one had none.
+            self._identity = identity or file_identity(self._path)
+        return self._connection
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(apsw.Error):
+                connection.close()
+
+
+@contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """Commit what is done meanwhile, or take all of it back."""
+    # At once: a lock that is asked for in the middle may be refused without any patience.
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(apsw.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+async def close_in(thread: DaemonThread, close: Callable[[], None]) -> None:
+    """Close a file; one that hangs is closed by the end of the process."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(CLOSE_WITHIN_SECONDS):
+            await thread.run(close)
+
+
+def first_or_none(found: Sequence[T]) -> T | None:
+    return found[0] if found else None

@@ -1,6 +1,8 @@
 """The hot view on SQLite: `hot.db`, written by the scraper a few times a second, read by the API."""
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -14,24 +16,23 @@ from longstop.boot import this_boot
 from longstop.clock import Moment
 from longstop.errors import StorageError, StoreDamaged, StoreTooNew, UnsafeSQLite
 from longstop.model.match import MonitoringRecord
-from longstop.storage.base import MAX_MATCH_ID, HotRow, NodeBeat
+from longstop.storage.base import MAX_MATCH_ID, HotReader, HotRow, NodeBeat
 from longstop.storage.sqlite.connection import (
-    Database,
+    ReadOnlyDatabase,
     Row,
     Synchronous,
+    first_or_none,
     iso,
     moment,
     open_writable,
-    queries,
     translated,
 )
-from longstop.storage.sqlite.files import ReadOnlyDatabase
+from longstop.storage.sqlite.schema import Database, queries
 
 _SQL = queries("hot/queries.sql")
 
 #: How long a row may wait for the others that are written with it.
 FLUSH_EVERY_SECONDS = 0.25
-
 
 #: A statement and what it is about.
 _Order = tuple[str, dict[str, Any]]
@@ -65,6 +66,9 @@ class SqliteHotWriter:
         self._is_failing = False
         self._open_if_possible()
         self._stopping = Event()
+        self._ended: Future[None] = Future()
+        # From here on cancelling whoever closes cancels the waiting only: a disk that hangs keeps no process.
+        self._ended.set_running_or_notify_cancel()
         self._thread = Thread(target=self._work, name="writer of the hot view", daemon=True)
         self._thread.start()
 
@@ -86,16 +90,19 @@ class SqliteHotWriter:
         with self._lock:
             self._beats[beat.node] = beat
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Write what is left and close the file."""
         self._stopping.set()
-        self._thread.join()
+        await asyncio.wrap_future(self._ended)
 
     def _work(self) -> None:
-        while not self._stopping.wait(self._every):
+        try:
+            while not self._stopping.wait(self._every):
+                self._flush()
             self._flush()
-        self._flush()
-        self._drop_connection()
+            self._drop_connection()
+        finally:
+            self._ended.set_result(None)
 
     def _flush(self) -> None:
         taken, beats, orders = self._take()
@@ -170,22 +177,33 @@ class SqliteHotWriter:
 class SqliteHotReader:
     """The API's side; it sees nothing until there is a file, and follows to a new one."""
 
-    def __init__(self, path: Path, patience_ms: int | None = None) -> None:
-        self._file = ReadOnlyDatabase(path, Database.HOT, patience_ms)
+    def __init__(self, path: Path, inline_ms: int | None = None) -> None:
+        self._file = ReadOnlyDatabase(path, Database.HOT, inline_ms)
 
-    def row(self, match_id: int) -> HotRow | None:
-        found = self._file.rows(_SQL["row"], {"match_id": match_id})
-        return _hot_row(found[0]) if found else None
+    async def row(self, match_id: int) -> HotRow | None:
+        return first_or_none(await self._file.rows(_SQL["row"], {"match_id": match_id}, _hot_row))
 
-    def records(self, first: int = 1, last: int = MAX_MATCH_ID) -> Sequence[MonitoringRecord]:
-        found = self._file.rows(_SQL["records"], {"first": first, "last": last})
-        return [_record(each) for each in found]
+    async def records(self, first: int = 1, last: int = MAX_MATCH_ID) -> Sequence[MonitoringRecord]:
+        return await self._file.rows(_SQL["records"], {"first": first, "last": last}, _record)
 
-    def beats(self) -> Sequence[NodeBeat]:
-        return [_beat(each) for each in self._file.rows(_SQL["beats"])]
+    async def beats(self) -> Sequence[NodeBeat]:
+        return await self._file.rows(_SQL["beats"], None, _beat)
 
-    def close(self) -> None:
-        self._file.close()
+    async def aclose(self) -> None:
+        await self._file.aclose()
+
+
+async def former_polls(reader: HotReader) -> dict[int, Moment]:
+    """Return when each match was last read since this machine was started; nothing of a view that cannot be read."""
+    try:
+        records = await reader.records()
+    except StorageError:
+        return {}
+    return {
+        record.match_id: Moment(record.last_poll_at, record.last_poll_monotonic)
+        for record in records
+        if record.last_poll_at is not None and record.last_poll_monotonic is not None
+    }
 
 
 def _open(path: Path) -> apsw.Connection:
@@ -249,19 +267,3 @@ def _hot_row(row: Row) -> HotRow:
         captured_at=moment(row["captured_at"]),
         scraper_id=row["scraper_id"],
     )
-
-
-def former_polls(path: Path) -> dict[int, Moment]:
-    """Return when each match was last read since this machine was started; nothing of a view that cannot be read."""
-    reader = SqliteHotReader(path)
-    try:
-        records = reader.records()
-    except StorageError:
-        return {}
-    finally:
-        reader.close()
-    return {
-        record.match_id: Moment(record.last_poll_at, record.last_poll_monotonic)
-        for record in records
-        if record.last_poll_at is not None and record.last_poll_monotonic is not None
-    }

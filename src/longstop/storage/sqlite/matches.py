@@ -2,17 +2,22 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
 import apsw
 import msgspec
+from msgspec import Struct
 
 from longstop.clock import from_iso, to_iso
 from longstop.errors import EpochLost, StorageError
-from longstop.model.event import Content, Event, EventKey, Op, StoredEvent, content_hash
-from longstop.model.match import MatchRef, MatchStatus, Phase, Sport, move
+from longstop.model.event import Event, EventKey, Op, StoredEvent, content_hash
+from longstop.model.match import MatchRef, MatchStatus, Phase, move
+from longstop.model.observation import Keys
 from longstop.model.snapshot import SNAPSHOTS_KEPT, Provenance, Snapshot
+from longstop.sports.base import Kind
+from longstop.sports.registry import sport_named
 from longstop.storage.base import (
     Finding,
     FindingKind,
@@ -25,24 +30,23 @@ from longstop.storage.base import (
     StoredFinding,
 )
 from longstop.storage.sqlite.connection import (
-    Database,
+    ReadOnlyDatabase,
     Row,
     Synchronous,
+    first_or_none,
     iso,
     moment,
     open_writable,
-    queries,
     row,
     rows,
 )
-from longstop.storage.sqlite.files import ReadOnlyDatabase
+from longstop.storage.sqlite.schema import Database, queries
 from longstop.storage.sqlite.writer import Writer
 
 _SQL = queries("matches/queries.sql")
 
 #: What makes two versions the same one: comparing them needs no decoding.
 _SAMENESS = ("op", "source_event_id", "content_hash")
-_content: msgspec.json.Decoder[Content] = msgspec.json.Decoder(Content)
 _provenance = msgspec.json.Decoder(dict[str, Provenance])
 
 
@@ -64,12 +68,18 @@ class SqliteMatchStore:
         return cls(writer)
 
     async def register(
-        self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, *, sport: Sport = Sport.CRICKET
+        self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, *, sport: str
     ) -> MatchRow:
         return await self._writer.run(lambda connection: _register(connection, ref, title, start_at, now, sport))
 
+    async def link(self, ref: MatchRef, match_id: int) -> None:
+        await self._writer.run(lambda connection: _link(connection, ref, match_id))
+
     async def claim(self, match_id: int, node: str) -> MatchRow:
         return await self._writer.run(lambda connection: _claim(connection, match_id, node))
+
+    async def feeds(self, match_id: int) -> tuple[MatchRef, ...]:
+        return await self._writer.run(lambda connection: _feeds(connection, match_id))
 
     async def load(self, match_id: int) -> MatchBase:
         return await self._writer.run(lambda connection: _load(connection, match_id))
@@ -88,57 +98,68 @@ class SqliteMatchStore:
 class SqliteMatchReader:
     """The reading side: sees what is committed, never waits for the writer, knows nothing until there is a file."""
 
-    def __init__(self, path: Path, patience_ms: int | None = None) -> None:
-        self._file = ReadOnlyDatabase(path, Database.MATCHES, patience_ms)
+    def __init__(self, path: Path, inline_ms: int | None = None) -> None:
+        self._file = ReadOnlyDatabase(path, Database.MATCHES, inline_ms)
 
-    def find(self, ref: MatchRef) -> MatchRow | None:
-        found = self._file.rows(_SQL["match_of_ref"], {"source": ref.source, "source_id": ref.source_id})
-        return match_row(found[0]) if found else None
+    async def find(self, ref: MatchRef) -> MatchRow | None:
+        bindings = {"source": ref.source, "source_id": ref.source_id}
+        return first_or_none(await self._file.rows(_SQL["match_of_ref"], bindings, match_row))
 
-    def match(self, match_id: int) -> MatchRow | None:
-        found = self._file.rows(_SQL["match"], {"match_id": match_id})
-        return match_row(found[0]) if found else None
+    async def match(self, match_id: int) -> MatchRow | None:
+        return first_or_none(await self._file.rows(_SQL["match"], {"match_id": match_id}, match_row))
 
-    def matches(self, wanted: MatchFilter) -> list[MatchRow]:
+    async def matches(self, wanted: MatchFilter) -> list[MatchRow]:
         bindings = {
             "status": wanted.status and wanted.status.value,
             "phase": wanted.phase and wanted.phase.value,
             "source": wanted.source,
-            "sport": wanted.sport and wanted.sport.value,
+            "sport": wanted.sport,
             "after_id": wanted.after_id,
             "limit": wanted.limit,
         }
-        return [match_row(each) for each in self._file.rows(_SQL["matches"], bindings)]
+        return await self._file.rows(_SQL["matches"], bindings, match_row)
 
-    def events_after(self, match_id: int, seq: int, limit: int) -> list[StoredEvent]:
-        found = self._file.rows(_SQL["events_after"], {"match_id": match_id, "seq": seq, "limit": limit})
-        return [stored_event(each) for each in found]
+    async def events_after(self, match_id: int, seq: int, limit: int) -> list[StoredEvent]:
+        bindings = {"match_id": match_id, "seq": seq, "limit": limit}
+        return await self._file.rows(_SQL["events_after"], bindings, stored_event)
 
-    def current_events(self, match_id: int) -> list[StoredEvent]:
-        return [stored_event(each) for each in self._file.rows(_SQL["current_events"], {"match_id": match_id})]
+    async def current_events(self, match_id: int) -> list[StoredEvent]:
+        return await self._file.rows(_SQL["current_events"], {"match_id": match_id}, stored_event)
 
-    def snapshots(self, match_id: int) -> list[Snapshot]:
-        return [snapshot(each) for each in self._file.rows(_SQL["snapshots"], {"match_id": match_id})]
+    async def snapshots(self, match_id: int) -> list[Snapshot]:
+        return await self._file.rows(_SQL["snapshots"], {"match_id": match_id}, snapshot)
 
-    def findings(self, match_id: int) -> list[StoredFinding]:
-        return [stored_finding(each) for each in self._file.rows(_SQL["findings"], {"match_id": match_id})]
+    async def findings(self, match_id: int) -> list[StoredFinding]:
+        return await self._file.rows(_SQL["findings"], {"match_id": match_id}, stored_finding)
 
-    def close(self) -> None:
-        self._file.close()
+    async def aclose(self) -> None:
+        await self._file.aclose()
 
 
 def _register(
-    connection: apsw.Connection, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, sport: Sport
+    connection: apsw.Connection, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, sport: str
 ) -> MatchRow:
     names = {"source": ref.source, "source_id": ref.source_id}
     known = row(connection, _SQL["match_of_ref"], names)
     if known is not None:
         return match_row(known)
     first = {"phase": Phase.DISCOVERED.value, "status": MatchStatus.UPCOMING.value, "created_at": to_iso(now)}
-    told = {"title": title, "start_at": iso(start_at), "sport": sport.value}
+    told = {"title": title, "start_at": iso(start_at), "sport": sport}
     [added] = rows(connection, _SQL["add_match"], {**names, **first, **told})
     connection.execute(_SQL["add_ref"], {**names, "match_id": added["match_id"]})
     return match_row(added)
+
+
+def _link(connection: apsw.Connection, ref: MatchRef, match_id: int) -> None:
+    names = {"source": ref.source, "source_id": ref.source_id}
+    known = row(connection, _SQL["match_of_ref"], names)
+    if known is None:
+        _known_match(connection, match_id)
+        if any(feed.source == ref.source for feed in _feeds(connection, match_id)):
+            raise StorageError(f"match {match_id} has a feed of {ref.source} already: {ref} cannot be another")
+        connection.execute(_SQL["add_ref"], {**names, "match_id": match_id})
+    elif known["match_id"] != match_id:
+        raise StorageError(f"{ref} is match {known['match_id']} already: it cannot be a feed of match {match_id} too")
 
 
 def _claim(connection: apsw.Connection, match_id: int, node: str) -> MatchRow:
@@ -153,12 +174,34 @@ def _load(connection: apsw.Connection, match_id: int) -> MatchBase:
     names = rows(connection, _SQL["names"], of_match)
     return MatchBase(
         match=_known_match(connection, match_id),
-        events=tuple(stored_event(each) for each in rows(connection, _SQL["current_events"], of_match)),
+        events=tuple(stored_event(each, each["sport"]) for each in rows(connection, _SQL["current_events"], of_match)),
         snapshot=_newest_snapshot(connection, match_id),
         open_findings=tuple(finding(each) for each in rows(connection, _SQL["open_findings"], of_match)),
         players={each["key"]: each["name"] for each in names if each["kind"] == "player"},
         teams={each["key"]: each["name"] for each in names if each["kind"] == "team"},
+        feeds=_feeds(connection, match_id),
+        ids=_ids(rows(connection, _SQL["event_ids"], of_match)),
+        keys=_keys(rows(connection, _SQL["match_keys"], of_match)),
     )
+
+
+def _feeds(connection: apsw.Connection, match_id: int) -> tuple[MatchRef, ...]:
+    found = rows(connection, _SQL["feeds"], {"match_id": match_id})
+    return tuple(MatchRef(each["source"], each["source_id"]) for each in found)
+
+
+def _ids(found: list[Row]) -> dict[str, dict[EventKey, str]]:
+    ids: dict[str, dict[EventKey, str]] = {}
+    for each in found:
+        ids.setdefault(each["source"], {})[EventKey.parse(each["key"])] = each["source_event_id"]
+    return ids
+
+
+def _keys(found: list[Row]) -> dict[str, Keys]:
+    maps: dict[str, dict[str, dict[str, str]]] = {}
+    for each in found:
+        maps.setdefault(each["source"], {"player": {}, "team": {}})[each["kind"]][each["key"]] = each["canonical"]
+    return {source: Keys(players=kinds["player"], teams=kinds["team"]) for source, kinds in maps.items()}
 
 
 # --- one accepted poll: everything below runs inside one transaction of the writer ---------------------------------
@@ -168,11 +211,12 @@ def _save_update(connection: apsw.Connection, update: MatchUpdate) -> Receipt:
     """Store what is new in an update and return the whole as stored; nothing new writes nothing."""
     before = _owned(connection, update)
     changes = connection.total_changes()
-    events, seq = _save_events(connection, update, before.seq)
+    events, seq = _save_events(connection, update, before)
     taken = None if update.snapshot is None else _save_snapshot(connection, update, update.snapshot)
     _save_findings(connection, update)
     _save_names(connection, update.match_id, "player", update.players)
     _save_names(connection, update.match_id, "team", update.teams)
+    _save_feed(connection, update)
     is_changed = connection.total_changes() > changes
     return Receipt(match=_save_match(connection, update, before, seq, is_changed), events=events, snapshot=taken)
 
@@ -198,21 +242,24 @@ def _owned(connection: apsw.Connection, update: MatchUpdate) -> MatchRow:
     return match
 
 
-def _save_events(connection: apsw.Connection, update: MatchUpdate, seq: int) -> tuple[tuple[StoredEvent, ...], int]:
+def _save_events(
+    connection: apsw.Connection, update: MatchUpdate, before: MatchRow
+) -> tuple[tuple[StoredEvent, ...], int]:
     """Return the events as stored and the highest sequence number given out."""
-    saved = []
+    saved, seq = [], before.seq
+    captured_at = to_iso(update.captured_at)
     for event in update.events:
-        columns = {"match_id": update.match_id, **event_columns(event)}
-        stored = _stored_before(connection, columns)
+        columns = {"match_id": update.match_id, **event_columns(event, before.sport)}
+        stored = _stored_before(connection, columns, before.sport)
         if stored is None:
             seq += 1
-            given = {"seq": seq, "epoch": update.epoch, "captured_at": to_iso(update.captured_at)}
-            stored = _add_version(connection, columns | given)
+            _add_version(connection, columns | {"seq": seq, "epoch": update.epoch, "captured_at": captured_at})
+            stored = StoredEvent(event=event, seq=seq, epoch=update.epoch, captured_at=from_iso(captured_at))
         saved.append(stored)
     return tuple(saved), seq
 
 
-def _stored_before(connection: apsw.Connection, columns: Row) -> StoredEvent | None:
+def _stored_before(connection: apsw.Connection, columns: Row, sport: str) -> StoredEvent | None:
     """Return the version if it is there already, so that sending an update twice does no harm."""
     found = row(connection, _SQL["version"], columns)
     if found is None:
@@ -221,10 +268,10 @@ def _stored_before(connection: apsw.Connection, columns: Row) -> StoredEvent | N
         raise StorageError(
             "match {match_id} has another revision {rev} of {key}: a version never changes".format(**columns)
         )
-    return stored_event(found)
+    return stored_event(found, sport)
 
 
-def _add_version(connection: apsw.Connection, columns: Row) -> StoredEvent:
+def _add_version(connection: apsw.Connection, columns: Row) -> None:
     current = row(connection, _SQL["current_rev"], columns)
     latest = 0 if current is None else current["rev"]
     if columns["rev"] != latest + 1:
@@ -233,9 +280,8 @@ def _add_version(connection: apsw.Connection, columns: Row) -> StoredEvent:
                 **columns, latest=latest
             )
         )
-    added = _returned(connection, "add_version", columns)
+    connection.execute(_SQL["add_version"], columns)
     connection.execute(_SQL["move_event"], columns)
-    return stored_event(added)
 
 
 def _save_snapshot(connection: apsw.Connection, update: MatchUpdate, draft: SnapshotDraft) -> Snapshot:
@@ -274,6 +320,16 @@ def _save_findings(connection: apsw.Connection, update: MatchUpdate) -> None:
 def _save_names(connection: apsw.Connection, match_id: int, kind: str, learnt: Mapping[str, str]) -> None:
     for key, name in learnt.items():
         connection.execute(_SQL["learn_name"], {"match_id": match_id, "kind": kind, "key": key, "name": name})
+
+
+def _save_feed(connection: apsw.Connection, update: MatchUpdate) -> None:
+    """Store how the source calls others' events, players and teams."""
+    said = {"match_id": update.match_id, "source": update.source}
+    for key, source_event_id in update.ids.items():
+        connection.execute(_SQL["learn_event_id"], {**said, "key": str(key), "source_event_id": source_event_id})
+    for kind, keys in (("player", update.keys.players), ("team", update.keys.teams)):
+        for theirs, canonical in keys.items():
+            connection.execute(_SQL["learn_key"], {**said, "kind": kind, "key": theirs, "canonical": canonical})
 
 
 def _save_match(
@@ -321,44 +377,64 @@ def match_row(row: Row) -> MatchRow:
         created_at=from_iso(row["created_at"]),
         updated_at=moment(row["updated_at"]),
         completed_at=moment(row["completed_at"]),
-        sport=Sport(row["sport"]),
+        sport=row["sport"],
     )
 
 
-def stored_event(row: Row) -> StoredEvent:
+def stored_event(row: Row, sport: str | None = None) -> StoredEvent:
+    """Return an event version; the row of one that was joined with its match says of which sport it is."""
     event = Event(
         key=EventKey.parse(row["key"]),
         rev=row["rev"],
         op=Op(row["op"]),
-        content=_content_of(row),
+        content=_content_of(row, sport or row["sport"]),
         source_event_id=row["source_event_id"],
         position=row["position"],
+        source=row["source"],
     )
     return StoredEvent(event=event, seq=row["seq"], epoch=row["epoch"], captured_at=from_iso(row["captured_at"]))
 
 
-def _content_of(row: Row) -> Content:
+def _content_of(row: Row, sport: str) -> Struct:
     try:
-        return _content.decode(row["content"])
+        content: Struct = _decoder(sport, row["kind"]).decode(row["content"])
     except msgspec.DecodeError as error:
         raise StorageError(f"event {row['key']} of match {row['match_id']} cannot be read: {error}") from error
+    return content
 
 
-def event_columns(event: Event) -> dict[str, Any]:
+@cache
+def _decoder(sport: str, kind: str) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(_kind(sport, kind).content)
+
+
+@cache
+def _kind(sport: str, kind: str) -> Kind:
+    try:
+        return sport_named(sport).kinds[kind]
+    except KeyError:
+        raise StorageError(f"{sport} has no events of kind {kind!r}") from None
+
+
+def event_columns(event: Event, sport: str) -> dict[str, Any]:
     """Return the columns that the event itself decides; the rest is given by the transaction."""
+    # The columns are older than the plug-ins: what a sport calls otherwise is in the key alone.
+    fields = _kind(sport, event.key.kind).fields
+    if len(fields) != len(event.key.numbers):
+        raise StorageError(f"{event.key} is not a key of {sport}: {event.key.kind} has {len(fields)} numbers")
+    numbers = dict(zip(fields, event.key.numbers, strict=True))
     return {
         "key": str(event.key),
         "rev": event.rev,
-        "kind": event.key.kind.value,
-        "innings": event.key.innings,
-        "over": event.key.over,
-        "nth": event.key.nth,
+        "kind": str(event.key.kind),
+        **{name: numbers.get(name, 0) for name in ("innings", "over", "nth")},
         "side": event.key.side,
         "position": event.position,
         "op": event.op.value,
         "source_event_id": event.source_event_id,
         "content": msgspec.json.encode(event.content).decode(),
         "content_hash": content_hash(event.content, event.position),
+        "source": event.source,
     }
 
 

@@ -4,19 +4,18 @@ Standing orders are beside the commands and not in `matches.db`: that file says 
 stands in our care, while these say what a person wants, also of a match that is not stored yet and of a whole source.
 """
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import apsw
 import msgspec
-from msgspec import Struct
 from msgspec.structs import asdict
 
 from longstop.boot import is_another, this_boot
-from longstop.clock import Clock, from_iso, to_iso
+from longstop.clock import Clock, Moment, from_iso, to_iso
 from longstop.errors import UsageError
 from longstop.model.command import (
     LOST,
@@ -27,6 +26,7 @@ from longstop.model.command import (
     Reply,
     StandingKind,
     StandingOrder,
+    age_of,
     check_move,
     overdue,
 )
@@ -40,85 +40,85 @@ from longstop.model.episode import (
     StoredError,
 )
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.connection import Database, Row, moment, queries, row, rows
-from longstop.storage.sqlite.files import ReadOnlyDatabase, ReopenedDatabase
+from longstop.storage.base import (
+    BACK_WITHIN,
+    COMMANDS_KEPT,
+    KEEP_FOR,
+    MAX_ARGUMENT_CHARACTERS,
+    MAX_COMMANDS_WAITING,
+    RECOVERIES_KEPT,
+    RECOVERIES_KEPT_OF_THE_SAME,
+    CommandRequest,
+    ErrorFilter,
+    HealthRow,
+    Operations,
+)
+from longstop.storage.sqlite.connection import ReadOnlyDatabase, ReopenedDatabase, Row, moment, row, rows, transaction
+from longstop.storage.sqlite.schema import Database, queries
 
 _SQL = queries("ops/queries.sql")
 
 
+def open_operations(path: Path, clock: Clock) -> Operations:
+    """Return the operations tables of a file; each has a connection and a thread of its own, made when it is used."""
+    return Operations(
+        errors=SqliteErrors(path),
+        audit=SqliteAudit(path),
+        commands=SqliteCommands(path, clock),
+        health_log=SqliteHealthLog(path),
+    )
+
+
 # --- errors -----------------------------------------------------------------------------------------------------------
 
-#: Resolved errors are kept for this long after they were last seen, the health log from its rows' own time (NFR-017).
-KEEP_FOR = timedelta(days=30)
 #: However often a site changes its mind, this many rows are enough.
 MAX_ERRORS = 100_000
-#: An error that is back so soon was never over: a match that fails every other time makes one row, not thousands.
-BACK_WITHIN = timedelta(seconds=60)
 
 
-class ErrorFilter(Struct, frozen=True, kw_only=True):
-    """Which errors are wanted; what is `None` asks for all."""
-
-    match_id: int | None = None
-    ref: str | None = None
-    is_open: bool = False
-    limit: int = 20
-
-
-class ErrorWriter:
-    """Writes errors; the file is opened when it is first needed, and again after every failure."""
+class SqliteErrors:
+    """The errors, written by the scraper, read and resolved by people. Reading makes no file."""
 
     def __init__(self, path: Path, max_rows: int = MAX_ERRORS) -> None:
         self._file = ReopenedDatabase(path, Database.OPS)
+        self._view = ReadOnlyDatabase(path, Database.OPS)
         self._max_rows = max_rows
 
-    @property
-    def is_open(self) -> bool:
-        return self._file.is_open
+    async def open_episodes(self) -> list[Episode]:
+        found = await self._file.run(lambda connection: rows(connection, _SQL["open_episodes"]))
+        return [Episode(each["ref"], each["signature"]) for each in found]
 
-    def open_episodes(self) -> list[Episode]:
-        """Return what is unresolved."""
-        with self._file.connection() as connection:
-            return [Episode(each["ref"], each["signature"]) for each in rows(connection, _SQL["open_episodes"])]
+    async def write(self, changes: Mapping[Episode, EpisodeChange]) -> None:
+        written = dict(changes)
 
-    def write(self, changes: Mapping[Episode, EpisodeChange]) -> None:
-        """Write all changes or none."""
-        with self._file.transaction() as connection:
-            for episode, change in changes.items():
+        def write(connection: apsw.Connection) -> None:
+            for episode, change in written.items():
                 _write_episode(connection, episode, change)
 
-    def resolve(self, error_id: int, now: datetime) -> bool:
-        """Mark an error as dealt with; return whether it was open."""
-        with self._file.connection() as connection:
-            return row(connection, _SQL["resolve_error"], {"id": error_id, "at": to_iso(now)}) is not None
+        await self._file.transact(write)
 
-    def prune(self, now: datetime) -> None:
-        """Let go of what is old, and of what is too much."""
-        with self._file.transaction() as connection:
-            connection.execute(_SQL["prune_old"], {"before": to_iso(now - KEEP_FOR)})
-            connection.execute(_SQL["prune_many"], {"max_rows": self._max_rows})
+    async def resolve(self, error_id: int, now: datetime) -> bool:
+        columns = {"id": error_id, "at": to_iso(now)}
+        resolved = await self._file.run(lambda connection: row(connection, _SQL["resolve_error"], columns))
+        return resolved is not None
 
-    def close(self) -> None:
-        self._file.close()
-
-
-class ErrorReader:
-    """Reads errors while a scraper writes them, and when none runs."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = ReadOnlyDatabase(path, Database.OPS)
-
-    def errors(self, wanted: ErrorFilter) -> list[StoredError]:
+    async def recent(self, wanted: ErrorFilter) -> list[StoredError]:
         bindings = {
             "match_id": wanted.match_id,
             "ref": wanted.ref,
             "open": wanted.is_open or None,
             "limit": wanted.limit,
         }
-        return [_stored_error(each) for each in self._file.rows(_SQL["errors"], bindings)]
+        return await self._view.rows(_SQL["errors"], bindings, _stored_error)
 
-    def close(self) -> None:
-        self._file.close()
+    async def prune(self, now: datetime) -> None:
+        def prune(connection: apsw.Connection) -> None:
+            connection.execute(_SQL["prune_old"], {"before": to_iso(now - KEEP_FOR)})
+            connection.execute(_SQL["prune_many"], {"max_rows": self._max_rows})
+
+        await self._file.transact(prune)
+
+    async def aclose(self) -> None:
+        await asyncio.gather(self._file.aclose(), self._view.aclose())
 
 
 def _write_episode(connection: apsw.Connection, episode: Episode, change: EpisodeChange) -> None:
@@ -188,50 +188,37 @@ def _resolution(row: Row) -> Resolution | None:
     return Resolution(at=from_iso(row["resolution_time"]), method=ResolutionMethod(row["resolution_method"]))
 
 
-# --- audit ---
-
-#: So many are kept: of every kind the newest, so that a storm of one does not push out the others.
-RECOVERIES_KEPT = 100
-#: Of the same kind and subject, so many; the last of them counts the older ones.
-RECOVERIES_KEPT_OF_THE_SAME = 10
+# --- audit ------------------------------------------------------------------------------------------------------------
 
 
-class RecoveryWriter:
-    """Writes entries; one of the same id is written over."""
+class SqliteAudit:
+    """The audit; every process writes its part. Reading makes no file."""
 
     def __init__(self, path: Path) -> None:
         self._file = ReopenedDatabase(path, Database.OPS)
+        self._view = ReadOnlyDatabase(path, Database.OPS)
 
-    def write(self, recoveries: Iterable[Recovery]) -> None:
-        """Write all or none, and let go of what is too much."""
-        with self._file.transaction() as connection:
-            for recovery in recoveries:
-                connection.execute(_SQL["put_recovery"], _recovery_columns(recovery))
+    async def write(self, recoveries: Iterable[Recovery]) -> None:
+        written = [_recovery_columns(each) for each in recoveries]
+
+        def write(connection: apsw.Connection) -> None:
+            for columns in written:
+                connection.execute(_SQL["put_recovery"], columns)
             connection.execute(_SQL["count_same_recoveries"], {"kept": RECOVERIES_KEPT_OF_THE_SAME})
             connection.execute(_SQL["prune_same_recoveries"], {"kept": RECOVERIES_KEPT_OF_THE_SAME})
             connection.execute(_SQL["prune_recoveries"], {"kept": RECOVERIES_KEPT})
 
-    def give_up(self, process: str, observed: str) -> None:
-        """Close what a process has begun and not seen through; for its next life, before that writes anything."""
-        with self._file.transaction() as connection:
-            connection.execute(_SQL["give_up_recoveries"], {"process": process, "observed": observed})
+        await self._file.transact(write)
 
-    def close(self) -> None:
-        self._file.close()
+    async def give_up(self, process: str, observed: str) -> None:
+        columns = {"process": process, "observed": observed}
+        await self._file.transact(lambda connection: connection.execute(_SQL["give_up_recoveries"], columns))
 
+    async def recent(self, limit: int = RECOVERIES_KEPT) -> list[Recovery]:
+        return await self._view.rows(_SQL["recoveries"], {"limit": limit}, _recovery)
 
-class RecoveryReader:
-    """Reads entries while others write them, and when nothing runs."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = ReadOnlyDatabase(path, Database.OPS)
-
-    def recoveries(self, limit: int = RECOVERIES_KEPT) -> list[Recovery]:
-        """Return the newest first."""
-        return [_recovery(each) for each in self._file.rows(_SQL["recoveries"], {"limit": limit})]
-
-    def close(self) -> None:
-        self._file.close()
+    async def aclose(self) -> None:
+        await asyncio.gather(self._file.aclose(), self._view.aclose())
 
 
 def _recovery_columns(recovery: Recovery) -> dict[str, Any]:
@@ -273,117 +260,102 @@ def _pids(text: str | None) -> tuple[int, ...] | None:
     return None if text is None else msgspec.json.decode(text, type=tuple[int, ...])
 
 
-# --- commands ---
-
-#: Answered commands that are kept, the newest.
-COMMANDS_KEPT = 1_000
-#: More than these do not wait: whoever sends a thousand has a bug, or no scraper.
-MAX_COMMANDS_WAITING = 100
-#: Longer than any address of a match.
-MAX_ARGUMENT_CHARACTERS = 2_000
+# --- commands ---------------------------------------------------------------------------------------------------------
 
 
-class Question(Struct, frozen=True, kw_only=True):
-    """What somebody asks for."""
+class SqliteCommands:
+    """The commands. Each call is short, and one transaction at most."""
 
-    kind: CommandKind
-    argument: str = ""
-    asked_by: str
-
-
-class CommandBook:
-    """The list of commands. Safe to share between threads; each call is short, and one transaction."""
-
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock, boot: Callable[[], str | None] = this_boot) -> None:
         self._file = ReopenedDatabase(path, Database.OPS)
         self._clock = clock
-        self._lock = Lock()
+        self._boot = boot
 
-    # --- whoever asks ----------------------------------------------------------------------------------------
+    # --- whoever asks ---
 
-    def ask(self, question: Question) -> Command:
-        """Write a command down; raise where too many wait already."""
-        if len(question.argument) > MAX_ARGUMENT_CHARACTERS:
+    async def place(self, request: CommandRequest) -> Command:
+        if len(request.argument) > MAX_ARGUMENT_CHARACTERS:
             raise UsageError(f"what is asked for has more than {MAX_ARGUMENT_CHARACTERS} characters")
-        with self._lock, self._file.transaction() as connection:
+
+        def place(connection: apsw.Connection) -> Command:
             self._settle(connection)
             [counted] = rows(connection, _SQL["count_pending_commands"])
             if counted["waiting"] >= MAX_COMMANDS_WAITING:
                 raise UsageError(f"{MAX_COMMANDS_WAITING} commands are waiting already: start a scraper, or wait")
             connection.execute(_SQL["prune_commands"], {"kept": COMMANDS_KEPT})
-            [asked] = rows(connection, _SQL["ask_command"], self._columns(question))
-            return _command(asked)
+            [placed] = rows(connection, _SQL["ask_command"], self._columns(request))
+            return _command(placed)
 
-    def command(self, command_id: int) -> Command | None:
-        """Return a command as it is now; one that has waited too long is answered first."""
-        with self._lock, self._file.connection() as connection:
+        return await self._file.transact(place)
+
+    async def find(self, command_id: int) -> Command | None:
+        def find(connection: apsw.Connection) -> Command | None:
             found = row(connection, _SQL["command"], {"id": command_id})
-        if found is None or self._overdue(found) is None:
+            if found is not None and self._overdue(found) is not None:
+                with transaction(connection):
+                    self._settle(connection)
+                found = row(connection, _SQL["command"], {"id": command_id})
             return None if found is None else _command(found)
-        with self._lock, self._file.transaction() as connection:
-            self._settle(connection)
-            [settled] = rows(connection, _SQL["command"], {"id": command_id})
-            return _command(settled)
 
-    # --- the scraper -----------------------------------------------------------------------------------------
+        return await self._file.run(find)
 
-    def take(self, limit: int) -> list[Command]:
-        """Return commands that are the caller's from now on, oldest first; nobody gets one twice."""
-        with self._lock:
-            with self._file.connection() as connection:
-                if not rows(connection, _SQL["open_commands"]):
-                    return []
-            with self._file.transaction() as connection:
+    # --- the scraper ---
+
+    async def take(self, limit: int) -> list[Command]:
+        def take(connection: apsw.Connection) -> list[Command]:
+            # Most of the time nothing is open, and looking needs no lock.
+            if not rows(connection, _SQL["open_commands"]):
+                return []
+            with transaction(connection):
                 self._settle(connection)
                 pending = [each for each in rows(connection, _SQL["open_commands"]) if each["state"] == "pending"]
-                taken = (row(connection, _SQL["take_command"], {"id": each["id"]}) for each in pending[:limit])
-                return [_command(each) for each in taken if each is not None]
+                taken = [row(connection, _SQL["take_command"], {"id": each["id"]}) for each in pending[:limit]]
+            return [_command(each) for each in taken if each is not None]
 
-    def answer(self, command: Command, reply: Reply) -> None:
-        """Write down what came of a command that was taken."""
+        return await self._file.run(take)
+
+    async def answer(self, command: Command, reply: Reply) -> None:
         check_move(CommandState.TAKEN, reply.state)
-        with self._lock, self._file.transaction() as connection:
-            self._answer(connection, command.id, CommandState.TAKEN, reply)
+        await self._file.transact(lambda connection: self._answer(connection, command.id, CommandState.TAKEN, reply))
 
-    def give_up_taken(self) -> None:
-        """Answer what a former life of the scraper has taken and not answered; nobody knows how far it came."""
-        with self._lock, self._file.transaction() as connection:
+    async def give_up_taken(self) -> None:
+        def give_up(connection: apsw.Connection) -> None:
             for each in rows(connection, _SQL["open_commands"]):
                 if each["state"] == "taken":
                     self._answer(connection, each["id"], CommandState.TAKEN, LOST)
 
-    # --- standing orders -------------------------------------------------------------------------------------
+        await self._file.transact(give_up)
 
-    def standing(self) -> list[StandingOrder]:
-        with self._lock, self._file.connection() as connection:
-            return [_order(each) for each in rows(connection, _SQL["standing_orders"])]
+    # --- standing orders ---
 
-    def put_order(self, kind: StandingKind, subject: str, asked_by: str) -> bool:
-        """Put an order in force; durable on return. Return whether it was not before."""
+    async def standing(self) -> list[StandingOrder]:
+        found = await self._file.run(lambda connection: rows(connection, _SQL["standing_orders"]))
+        return [_order(each) for each in found]
+
+    async def put_order(self, kind: StandingKind, subject: str, asked_by: str) -> bool:
         columns = {"kind": kind.value, "subject": subject, "since": to_iso(self._clock.now()), "asked_by": asked_by}
-        with self._lock, self._file.transaction() as connection:
-            put = row(connection, _SQL["put_standing_order"], columns)
+        put = await self._file.transact(lambda connection: row(connection, _SQL["put_standing_order"], columns))
         return put is not None
 
-    def lift_order(self, kind: StandingKind, subject: str) -> bool:
-        """Take an order back; return whether it was in force."""
-        with self._lock, self._file.transaction() as connection:
-            lifted = row(connection, _SQL["lift_standing_order"], {"kind": kind.value, "subject": subject})
+    async def lift_order(self, kind: StandingKind, subject: str) -> bool:
+        columns = {"kind": kind.value, "subject": subject}
+        lifted = await self._file.transact(lambda connection: row(connection, _SQL["lift_standing_order"], columns))
         return lifted is not None
 
-    def close(self) -> None:
-        with self._lock:
-            self._file.close()
+    async def aclose(self) -> None:
+        await self._file.aclose()
 
     def _settle(self, connection: apsw.Connection) -> None:
+        """Answer what has waited too long."""
         for each in rows(connection, _SQL["open_commands"]):
             reply = self._overdue(each)
             if reply is not None:
                 self._answer(connection, each["id"], CommandState(each["state"]), reply)
 
     def _overdue(self, found: Row) -> Reply | None:
-        age = None if is_another(found["boot"], this_boot()) else self._clock.monotonic() - found["asked_monotonic"]
-        return overdue(CommandState(found["state"]), age)
+        asked = Moment(from_iso(found["asked_at"]), found["asked_monotonic"])
+        is_one_boot = not is_another(found["boot"], self._boot())
+        return overdue(CommandState(found["state"]), age_of(asked, Moment.of(self._clock), is_one_boot=is_one_boot))
 
     def _answer(self, connection: apsw.Connection, command_id: int, before: CommandState, reply: Reply) -> None:
         columns = {
@@ -396,28 +368,28 @@ class CommandBook:
         }
         connection.execute(_SQL["answer_command"], columns)
 
-    def _columns(self, question: Question) -> Row:
+    def _columns(self, request: CommandRequest) -> Row:
         return {
-            "kind": question.kind.value,
-            "argument": question.argument,
-            "asked_by": question.asked_by,
+            "kind": request.kind.value,
+            "argument": request.argument,
+            "asked_by": request.asked_by,
             "asked_at": to_iso(self._clock.now()),
             "asked_monotonic": self._clock.monotonic(),
-            "boot": this_boot(),
+            "boot": self._boot(),
         }
 
 
-class StandingReader:
-    """Reads the standing orders; it makes no file and changes none."""
+class SqliteStandingOrders:
+    """The standing orders alone, for those who only read; it makes no file and changes none."""
 
     def __init__(self, path: Path) -> None:
-        self._file = ReadOnlyDatabase(path, Database.OPS)
+        self._view = ReadOnlyDatabase(path, Database.OPS)
 
-    def standing(self) -> list[StandingOrder]:
-        return [_order(each) for each in self._file.rows(_SQL["standing_orders"])]
+    async def standing(self) -> list[StandingOrder]:
+        return await self._view.rows(_SQL["standing_orders"], None, _order)
 
-    def close(self) -> None:
-        self._file.close()
+    async def aclose(self) -> None:
+        await self._view.aclose()
 
 
 def _command(found: Row) -> Command:
@@ -443,70 +415,46 @@ def _order(found: Row) -> StandingOrder:
     )
 
 
-# --- health log ---
+# --- health log -------------------------------------------------------------------------------------------------------
 
 #: A month of a node's minutes, and ten times as many changes of matches.
 MAX_HEALTH_ROWS = 500_000
 
 
-class HealthRow(Struct, frozen=True, kw_only=True):
-    """How a node or a match was, at one moment. What was not measured is `None`."""
-
-    scraper_id: str
-    timestamp: datetime
-    health_status: str
-    #: Of a match: failures in a row. Of a node: errors of the last minute.
-    error_count: int
-    #: `None` for the node as a whole.
-    match_id: int | None = None
-    ref: str | None = None
-    memory_mb: float | None = None
-    cpu_percent: float | None = None
-    update_latency_ms: int | None = None
-    polling_interval_seconds: float | None = None
-    uptime_seconds: float | None = None
-    last_update_age_seconds: float | None = None
-
-
-class HealthLogWriter:
-    """Adds rows, and lets go of old ones."""
+class SqliteHealthLog:
+    """The health log, written by the scraper. Reading makes no file."""
 
     def __init__(self, path: Path, max_rows: int = MAX_HEALTH_ROWS) -> None:
         self._file = ReopenedDatabase(path, Database.OPS)
+        self._view = ReadOnlyDatabase(path, Database.OPS)
         self._max_rows = max_rows
 
-    def write(self, rows: Iterable[HealthRow]) -> None:
-        """Write all or none."""
-        with self._file.transaction() as connection:
-            for row in rows:
-                connection.execute(_SQL["put_health"], asdict(row) | {"timestamp": to_iso(row.timestamp)})
+    async def write(self, rows: Iterable[HealthRow]) -> None:
+        written = [asdict(each) | {"timestamp": to_iso(each.timestamp)} for each in rows]
 
-    def prune(self, now: datetime) -> None:
-        with self._file.transaction() as connection:
+        def write(connection: apsw.Connection) -> None:
+            for columns in written:
+                connection.execute(_SQL["put_health"], columns)
+
+        await self._file.transact(write)
+
+    async def prune(self, now: datetime) -> None:
+        def prune(connection: apsw.Connection) -> None:
             connection.execute(_SQL["prune_old_health"], {"before": to_iso(now - KEEP_FOR)})
             connection.execute(_SQL["prune_many_health"], {"max_rows": self._max_rows})
 
-    def close(self) -> None:
-        self._file.close()
+        await self._file.transact(prune)
 
-
-class HealthLogReader:
-    """Reads rows while a scraper writes them, and when none runs."""
-
-    def __init__(self, path: Path, patience_ms: int | None = None) -> None:
-        self._file = ReadOnlyDatabase(path, Database.OPS, patience_ms)
-
-    def rows(
+    async def recent(
         self, *, match_id: int | None = None, ref: str | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[HealthRow]:
-        """Return the newest first: of one match or of everything, all or those since a moment."""
         bindings = {"match_id": match_id, "ref": ref, "since": to_iso(since) if since else None, "limit": limit}
-        found = self._file.rows(_SQL["health_log"], bindings)
-        names = HealthRow.__struct_fields__
-        return [
-            HealthRow(**({name: each[name] for name in names} | {"timestamp": from_iso(each["timestamp"])}))
-            for each in found
-        ]
+        return await self._view.rows(_SQL["health_log"], bindings, _health_row)
 
-    def close(self) -> None:
-        self._file.close()
+    async def aclose(self) -> None:
+        await asyncio.gather(self._file.aclose(), self._view.aclose())
+
+
+def _health_row(row: Row) -> HealthRow:
+    columns = {name: row[name] for name in HealthRow.__struct_fields__}
+    return HealthRow(**columns | {"timestamp": from_iso(row["timestamp"])})

@@ -4,7 +4,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from longstop.model.cricket import Dismissal, Overs, Result, ResultKind
+from longstop.sports.cricket.model import Dismissal, Overs, Result, ResultKind
 from longstop_lab.simulator.game import Game, Innings, Out, Over, Target
 from longstop_lab.simulator.http import Request, Response
 from longstop_lab.simulator.script import Script, narrate, steady_pace

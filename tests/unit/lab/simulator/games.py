@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from random import Random
 
-from longstop.model.cricket import Dismissal, Overs, Result, ResultKind, Runs
+from longstop.sports.cricket.model import Dismissal, Overs, Result, ResultKind, Runs
 from longstop_lab.simulator.board import Board
 from longstop_lab.simulator.game import Ball, Game, Innings, Out, Over, Player, Side, Target
 from longstop_lab.simulator.script import Script, narrate, steady_pace

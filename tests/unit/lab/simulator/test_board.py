@@ -1,6 +1,6 @@
 from msgspec.structs import replace
 
-from longstop.model.cricket import Dismissal, InningsScore, Overs, Runs
+from longstop.sports.cricket.model import Dismissal, InningsScore, Overs, Runs
 from longstop_lab.simulator.board import Board
 from longstop_lab.simulator.game import Out
 from longstop_lab.simulator.script import EndOver, PublishBall, Script, WithdrawBall

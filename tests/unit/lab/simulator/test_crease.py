@@ -1,6 +1,6 @@
 from random import Random
 
-from longstop.model.cricket import Runs
+from longstop.sports.cricket.model import Runs
 from longstop_lab.simulator.crease import Conditions, Crease, Given, Squad
 from longstop_lab.simulator.game import Player, Side
 from tests.unit.lab.simulator.games import HERONS, ROVERS

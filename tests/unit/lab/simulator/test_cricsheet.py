@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from longstop.errors import UsageError
-from longstop.model.cricket import Dismissal, Overs, ResultKind, Runs
+from longstop.sports.cricket.model import Dismissal, Overs, ResultKind, Runs
 from longstop_lab.simulator.board import Board
 from longstop_lab.simulator.cricsheet import read_cricsheet
 from longstop_lab.simulator.game import Game, Target

@@ -1,6 +1,6 @@
 from functools import cache
 
-from longstop.model.cricket import ResultKind
+from longstop.sports.cricket.model import ResultKind
 from longstop_lab.simulator.board import Board
 from longstop_lab.simulator.five_days import DAYS, FOLLOW_ON_LEAD, OVERS_A_DAY, play_test
 from longstop_lab.simulator.game import Game, Innings

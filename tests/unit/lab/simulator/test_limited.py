@@ -1,7 +1,7 @@
 import itertools
 from functools import cache
 
-from longstop.model.cricket import Dismissal, ResultKind
+from longstop.sports.cricket.model import Dismissal, ResultKind
 from longstop_lab.simulator.board import Board
 from longstop_lab.simulator.game import Ball, Game, Innings
 from longstop_lab.simulator.kinds import script_for

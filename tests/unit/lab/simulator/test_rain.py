@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from longstop.model.cricket import ResultKind
+from longstop.sports.cricket.model import ResultKind
 from longstop_lab.simulator.board import Board
 from longstop_lab.simulator.game import Game, Innings
 from longstop_lab.simulator.kinds import play, script_for

@@ -1,6 +1,6 @@
 import pytest
 
-from longstop.model.cricket import Dismissal, Runs
+from longstop.sports.cricket.model import Dismissal, Runs
 from longstop_lab.simulator.wire import DISMISSAL_NUMBERS, ball_code, ball_value, flag_value
 from tests.unit.lab.simulator.games import CAUGHT, ball
 

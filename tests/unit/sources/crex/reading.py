@@ -3,24 +3,28 @@
 from pathlib import Path
 from typing import Any
 
-from longstop.sources.base import Ask, Board, FeedPage, Listing, Resource
+from longstop.model import observation
+from longstop.model.observation import Listing, Query
 from longstop.sources.crex.source import CrexSource
+from longstop.sources.wire import read_body
+from longstop.sports.cricket import model
+from longstop.sports.cricket.model import Board, EventListPage
 from tests.builders import CREX_CONFIG, body
 
 PAGES = Path(__file__).parents[3] / "pages" / "crex"
 SOURCE = CrexSource(CREX_CONFIG)
-LIST = Ask(resource=Resource.LIST)
-LIVE = Ask(resource=Resource.LIVE, source_id="M1")
-BALLS = Ask(resource=Resource.BALLS, source_id="M1")
-SCORECARD = Ask(resource=Resource.SCORECARD, source_id="M1")
-NAMES = Ask(resource=Resource.NAMES, players=("A1",))
+LIST = Query(resource=observation.LIST)
+LIVE = Query(resource=observation.LIVE, source_id="M1")
+BALLS = Query(resource=model.BALLS, source_id="M1")
+SCORECARD = Query(resource=model.SCORECARD, source_id="M1")
+NAMES = Query(resource=model.NAMES, players=("A1",))
 EVERY_ASK = (LIST, LIVE, BALLS, SCORECARD, NAMES)
 PAGE_OF = {
-    Resource.LIST: "live_list.json",
-    Resource.LIVE: "live_in_play.json",
-    Resource.BALLS: "ball_feed.json",
-    Resource.SCORECARD: "scorecard.json",
-    Resource.NAMES: "names.json",
+    observation.LIST: "live_list.json",
+    observation.LIVE: "live_in_play.json",
+    model.BALLS: "ball_feed.json",
+    model.SCORECARD: "scorecard.json",
+    model.NAMES: "names.json",
 }
 STATE: dict[str, Any] = {"a": "T1.T2", "B": "1", "j": "40/2(6.3", "k": "0/0(0.0", "fo": "T20", "mt": 1_772_892_000_000}
 BALL: dict[str, Any] = {
@@ -65,18 +69,18 @@ def page(name: str) -> bytes:
 
 
 def board(**changes: object) -> Board:
-    found = SOURCE.parse(LIVE, body({**STATE, **changes}))
+    found = read_body(SOURCE, LIVE, body({**STATE, **changes}))
     assert isinstance(found, Board)
     return found
 
 
-def feed(*items: dict[str, Any]) -> FeedPage:
-    found = SOURCE.parse(BALLS, body(items))
-    assert isinstance(found, FeedPage)
+def feed(*items: dict[str, Any]) -> EventListPage:
+    found = read_body(SOURCE, BALLS, body(items))
+    assert isinstance(found, EventListPage)
     return found
 
 
 def listing(entries: object) -> Listing:
-    found = SOURCE.parse(LIST, body(entries))
+    found = read_body(SOURCE, LIST, body(entries))
     assert isinstance(found, Listing)
     return found

@@ -5,15 +5,16 @@ from datetime import UTC, datetime
 import pytest
 
 from longstop.errors import LayoutChanged, ParseError
-from longstop.model.cricket import InningsScore, Overs, ResultKind, Target
 from longstop.model.match import MatchStatus
-from longstop.sources.base import Batter, Board, Bowler, Listing, Scorecard
+from longstop.model.observation import Listing
+from longstop.sources.wire import read_body
+from longstop.sports.cricket.model import Batter, Board, Bowler, InningsScore, Overs, ResultKind, Scorecard, Target
 from tests.builders import score
 from tests.unit.sources.crex.reading import LIST, LIVE, SCORECARD, SOURCE, STATE, board, listing, page
 
 
 def test_a_live_state_in_play_is_read_whole() -> None:
-    found = SOURCE.parse(LIVE, page("live_in_play.json"))
+    found = read_body(SOURCE, LIVE, page("live_in_play.json"))
 
     assert found == Board(
         source_id="M1",
@@ -36,7 +37,7 @@ def test_a_live_state_in_play_is_read_whole() -> None:
 
 @pytest.mark.req("FLD-1")
 def test_an_innings_break_blanks_the_players_and_ends_nothing() -> None:
-    found = SOURCE.parse(LIVE, page("live_innings_break.json"))
+    found = read_body(SOURCE, LIVE, page("live_innings_break.json"))
 
     assert isinstance(found, Board)
     assert (found.status, found.headline, found.is_innings_over) == (MatchStatus.BREAK, "Innings Break", True)
@@ -45,7 +46,7 @@ def test_an_innings_break_blanks_the_players_and_ends_nothing() -> None:
 
 @pytest.mark.req("FLD-2")
 def test_a_scorecard_counts_balls_where_the_live_state_counts_overs() -> None:
-    found = SOURCE.parse(SCORECARD, page("scorecard.json"))
+    found = read_body(SOURCE, SCORECARD, page("scorecard.json"))
 
     assert isinstance(found, Scorecard)
     assert [(each.number, each.team, each.score) for each in found.innings] == [
@@ -55,7 +56,7 @@ def test_a_scorecard_counts_balls_where_the_live_state_counts_overs() -> None:
 
 
 def test_a_list_gives_a_board_for_each_match() -> None:
-    found = SOURCE.parse(LIST, page("live_list.json"))
+    found = read_body(SOURCE, LIST, page("live_list.json"))
 
     assert isinstance(found, Listing)
     assert {each.source_id: each.status for each in found.boards} == {
@@ -66,8 +67,8 @@ def test_a_list_gives_a_board_for_each_match() -> None:
 
 
 def test_a_list_entry_and_the_live_state_of_the_same_moment_have_the_same_fingerprint() -> None:
-    found = SOURCE.parse(LIST, page("live_list.json"))
-    live = SOURCE.parse(LIVE, page("live_in_play.json"))
+    found = read_body(SOURCE, LIST, page("live_list.json"))
+    live = read_body(SOURCE, LIVE, page("live_in_play.json"))
 
     assert isinstance(found, Listing)
     assert isinstance(live, Board)

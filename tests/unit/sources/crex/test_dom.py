@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 
 from longstop.errors import ParseError
 from longstop.model.match import MatchStatus
-from longstop.sources.base import Ask, DrawnBoard, Resource
+from longstop.model.observation import DRAWN, LIVE, Query
 from longstop.sources.crex.dom import read_drawn
 from longstop.sources.crex.source import CrexSource
+from longstop.sources.wire import read_body
+from longstop.sports.cricket.model import DrawnBoard
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG, score
 from tests.drawn_pages import crex_page
@@ -27,13 +29,13 @@ def read_if_readable(page: bytes) -> DrawnBoard | None:
 
 
 def test_the_drawn_page_is_asked_for_as_it_is_drawn_and_read_as_a_board() -> None:
-    source, ask = CrexSource(CREX_CONFIG), Ask(resource=Resource.DRAWN, source_id="M1")
+    source, ask = CrexSource(CREX_CONFIG), Query(resource=DRAWN, source_id="M1")
 
     request = source.request(ask)
 
     assert request.is_rendered
-    assert request.url == source.request(Ask(resource=Resource.LIVE, source_id="M1")).page
-    assert source.parse(ask, crex_page()) == read_drawn("M1", crex_page())
+    assert request.url == source.request(Query(resource=LIVE, source_id="M1")).page
+    assert read_body(source, ask, crex_page()) == read_drawn("M1", crex_page())
 
 
 def test_the_first_innings_is_the_score_of_who_bats() -> None:

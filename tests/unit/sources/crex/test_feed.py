@@ -3,16 +3,16 @@
 import pytest
 
 from longstop.errors import LayoutChanged, WrongMatch
-from longstop.model.cricket import Dismissal, Overs, Runs
-from longstop.sources.base import BallItem, FeedPage, OverItem, WicketItem
 from longstop.sources.crex.feed import read_ball_value
+from longstop.sources.wire import read_body
+from longstop.sports.cricket.model import BallItem, Dismissal, EventListPage, OverItem, Overs, Runs, WicketItem
 from tests.unit.sources.crex.reading import BALL, BALLS, OVER, SOURCE, WICKET, feed, page
 
 
 def test_a_feed_page_gives_balls_wickets_and_over_ends_and_skips_texts() -> None:
-    found = SOURCE.parse(BALLS, page("ball_feed.json"))
+    found = read_body(SOURCE, BALLS, page("ball_feed.json"))
 
-    assert isinstance(found, FeedPage)
+    assert isinstance(found, EventListPage)
     kinds = [type(item) for item in found.items]
     assert kinds == [BallItem, BallItem, BallItem, OverItem, BallItem, WicketItem, BallItem, BallItem, BallItem]
     assert {item.innings for item in found.items} == {2}
@@ -121,7 +121,7 @@ def test_a_text_item_is_skipped_whatever_its_other_fields_hold() -> None:
 
 
 def test_an_empty_feed_page_is_the_end() -> None:
-    assert feed() == FeedPage(items=(), next_before=None)
+    assert feed() == EventListPage(items=(), next_before=None)
 
 
 def test_a_feed_of_another_match_is_not_believed() -> None:

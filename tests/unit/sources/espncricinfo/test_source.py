@@ -4,21 +4,27 @@ import msgspec
 import pytest
 
 from longstop.errors import LayoutChanged, MalformedBody, SourceError, WrongMatch
-from longstop.model.cricket import Dismissal, InningsScore, Overs, ResultKind, Runs
 from longstop.model.match import MatchStatus
-from longstop.sources.base import (
-    Ask,
+from longstop.model.observation import LIST, LIVE, Listing, Query
+from longstop.sources.base import SourceConfig
+from longstop.sources.espncricinfo.source import EspncricinfoSource
+from longstop.sources.wire import read_body
+from longstop.sports.cricket.model import (
+    BALLS,
+    NAMES,
+    SCORECARD,
     BallItem,
     Board,
-    FeedPage,
-    Listing,
+    Dismissal,
+    EventListPage,
+    InningsScore,
     Names,
     OverItem,
-    Resource,
+    Overs,
+    ResultKind,
+    Runs,
     Scorecard,
-    SourceConfig,
 )
-from longstop.sources.espncricinfo.source import EspncricinfoSource
 from tests.builders import CREX_CONFIG
 from tests.espn_page import ball, innings, list_page, match, match_page, over
 
@@ -28,24 +34,24 @@ CONFIG: SourceConfig = msgspec.structs.replace(
 SOURCE = EspncricinfoSource(CONFIG)
 
 
-def read(resource: Resource, body: bytes, source_id: str = "77") -> object:
-    return SOURCE.parse(Ask(resource=resource, source_id=source_id), body)
+def read(resource: str, body: bytes, source_id: str = "77") -> object:
+    return read_body(SOURCE, Query(resource=resource, source_id=source_id), body)
 
 
 def board_of(body: bytes) -> Board:
-    board = read(Resource.LIVE, body)
+    board = read(LIVE, body)
     assert isinstance(board, Board)
     return board
 
 
-def feed_of(body: bytes) -> FeedPage:
-    feed = read(Resource.BALLS, body)
-    assert isinstance(feed, FeedPage)
+def feed_of(body: bytes) -> EventListPage:
+    feed = read(BALLS, body)
+    assert isinstance(feed, EventListPage)
     return feed
 
 
 def test_all_that_is_asked_of_a_match_is_one_page() -> None:
-    asks = [Ask(resource=resource, source_id="77") for resource in Resource if resource is not Resource.LIST]
+    asks = [Query(resource=resource, source_id="77") for resource in (LIVE, BALLS, SCORECARD, NAMES)]
 
     urls = {SOURCE.request(ask).url for ask in asks}
 
@@ -137,7 +143,7 @@ def test_an_over_that_goes_on_is_not_summed_up() -> None:
 
 
 def test_listing_and_page_agree_on_what_has_changed() -> None:
-    listing = read(Resource.LIST, list_page(match(), match(object_id=78, liveOvers=1.03)), source_id="")
+    listing = read(LIST, list_page(match(), match(object_id=78, liveOvers=1.03)), source_id="")
 
     assert isinstance(listing, Listing)
     assert listing.boards[0].fingerprint == board_of(match_page([innings(1, 9, 0, 1.2)], [])).fingerprint
@@ -148,7 +154,7 @@ def test_listing_and_page_agree_on_what_has_changed() -> None:
 def test_scorecard_and_names_come_from_the_same_page() -> None:
     body = match_page([innings(1, 9, 0, 1.2)], [])
 
-    card, names = read(Resource.SCORECARD, body), read(Resource.NAMES, body)
+    card, names = read(SCORECARD, body), read(NAMES, body)
 
     assert isinstance(card, Scorecard)
     assert [(item.number, item.team, item.score.runs) for item in card.innings] == [(1, "501", 9)]
@@ -159,7 +165,7 @@ def test_scorecard_and_names_come_from_the_same_page() -> None:
 
 def test_a_page_of_another_match_is_refused() -> None:
     with pytest.raises(WrongMatch, match="match 77"):
-        read(Resource.LIVE, match_page([innings(1, 9, 0, 1.2)], []), source_id="99")
+        read(LIVE, match_page([innings(1, 9, 0, 1.2)], []), source_id="99")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +180,7 @@ def test_a_page_of_another_match_is_refused() -> None:
 )
 def test_a_page_without_readable_state_is_malformed_and_says_where(body: bytes) -> None:
     with pytest.raises(SourceError) as caught:
-        read(Resource.LIVE, body)
+        read(LIVE, body)
 
     assert isinstance(caught.value, MalformedBody | LayoutChanged)
     assert caught.value.source == "espncricinfo"
@@ -189,4 +195,4 @@ def test_a_changed_field_is_a_changed_layout(changes: dict[str, object]) -> None
     body = match_page([innings(1, 9, 0, 1.2)], [], **changes)
 
     with pytest.raises(LayoutChanged):
-        read(Resource.LIVE, body)
+        read(LIVE, body)

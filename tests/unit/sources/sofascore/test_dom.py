@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longstop.errors import ParseError
-from longstop.model.football import Goals
 from longstop.model.match import MatchStatus
-from longstop.sources.base import Ask, DrawnFootballBoard, Resource
+from longstop.model.observation import DRAWN, LIVE, Query
 from longstop.sources.sofascore.dom import read_drawn
 from longstop.sources.sofascore.source import SofascoreSource
+from longstop.sources.wire import read_body
+from longstop.sports.football.model import DrawnFootballBoard, Goals
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.drawn_pages import sofascore_page
 from tests.football_site import SOFASCORE_CONFIG
@@ -28,13 +29,13 @@ def read_if_readable(page: bytes) -> DrawnFootballBoard | None:
 
 
 def test_the_drawn_page_is_asked_for_as_it_is_drawn_and_read_as_a_board() -> None:
-    source, ask = SofascoreSource(SOFASCORE_CONFIG), Ask(resource=Resource.DRAWN, source_id="77")
+    source, ask = SofascoreSource(SOFASCORE_CONFIG), Query(resource=DRAWN, source_id="77")
 
     request = source.request(ask)
 
     assert request.is_rendered
-    assert request.url == source.request(Ask(resource=Resource.LIVE, source_id="77")).page
-    assert source.parse(ask, sofascore_page()) == read_drawn("77", sofascore_page())
+    assert request.url == source.request(Query(resource=LIVE, source_id="77")).page
+    assert read_body(source, ask, sofascore_page()) == read_drawn("77", sofascore_page())
 
 
 def test_sides_score_and_status_are_read() -> None:

@@ -19,46 +19,45 @@ from longstop.errors import (
     UsageError,
     WrongMatch,
 )
-from longstop.model.football import (
+from longstop.model import observation
+from longstop.model.match import MatchStatus
+from longstop.model.observation import Listing, Query
+from longstop.sources.sofascore.source import SofascoreSource
+from longstop.sources.wire import read_body
+from longstop.sports.cricket.model import BALLS
+from longstop.sports.football import model
+from longstop.sports.football.model import (
     Card,
     CardKind,
+    FootballBoard,
     FootballResult,
     Goal,
     GoalKind,
     Goals,
+    Incidents,
     Kick,
+    Lineups,
     MissedPenalty,
     Outcome,
     PeriodEnd,
+    PeriodScore,
     Side,
+    Statistic,
+    Statistics,
     Substitution,
     VarDecision,
 )
-from longstop.model.match import MatchStatus
-from longstop.sources.base import (
-    Ask,
-    FootballBoard,
-    Incidents,
-    Lineups,
-    Listing,
-    PeriodScore,
-    Reading,
-    Resource,
-    Statistic,
-    Statistics,
-)
-from longstop.sources.sofascore.source import SofascoreSource
 from tests.builders import NOW, body
 from tests.football_site import SOFASCORE_CONFIG, STATUSES, card, event, goal, period, player, squad
 
 PAGES = Path(__file__).parents[3] / "pages" / "sofascore"
 SOURCE = SofascoreSource(SOFASCORE_CONFIG)
 
-LIST = Ask(resource=Resource.LIST)
-LIVE = Ask(resource=Resource.LIVE, source_id="77")
-INCIDENTS = Ask(resource=Resource.INCIDENTS, source_id="77")
-LINEUPS = Ask(resource=Resource.LINEUPS, source_id="77")
-STATISTICS = Ask(resource=Resource.STATISTICS, source_id="77")
+LIST = Query(resource=observation.LIST)
+LIVE = Query(resource=observation.LIVE, source_id="77")
+INCIDENTS = Query(resource=model.INCIDENTS, source_id="77")
+LINEUPS = Query(resource=model.LINEUPS, source_id="77")
+STATISTICS = Query(resource=model.STATISTICS, source_id="77")
 PAGE_OF = {
     LIST: "live_list.json",
     LIVE: "live_in_play.json",
@@ -73,19 +72,19 @@ def page(name: str) -> bytes:
 
 
 def board_of(shown: dict[str, Any]) -> FootballBoard:
-    found = SOURCE.parse(LIVE, body({"event": shown}))
+    found = read_body(SOURCE, LIVE, body({"event": shown}))
     assert isinstance(found, FootballBoard)
     return found
 
 
 def incidents_of(*oldest_first: dict[str, Any]) -> Incidents:
-    found = SOURCE.parse(INCIDENTS, body({"incidents": oldest_first[::-1]}))
+    found = read_body(SOURCE, INCIDENTS, body({"incidents": oldest_first[::-1]}))
     assert isinstance(found, Incidents)
     return found
 
 
 def lineups_of(shown: dict[str, Any]) -> Lineups:
-    found = SOURCE.parse(LINEUPS, body(shown))
+    found = read_body(SOURCE, LINEUPS, body(shown))
     assert isinstance(found, Lineups)
     return found
 
@@ -100,24 +99,24 @@ def lineups_of(shown: dict[str, Any]) -> Lineups:
         (STATISTICS, "event/77/statistics"),
     ],
 )
-def test_each_question_has_its_address(ask: Ask, path: str) -> None:
+def test_each_question_has_its_address(ask: Query, path: str) -> None:
     assert SOURCE.request(ask).url == f"https://football.test/api/v1/{path}"
 
 
 def test_a_question_that_the_site_has_no_page_for_is_refused() -> None:
-    balls = Ask(resource=Resource.BALLS, source_id="77")
+    balls = Query(resource=BALLS, source_id="77")
 
     with pytest.raises(UsageError, match="no balls pages"):
         SOURCE.request(balls)
     with pytest.raises(UsageError, match="no balls pages"):
-        SOURCE.parse(balls, b"{}")
+        read_body(SOURCE, balls, b"{}")
 
 
 # --- the list and the event -----------------------------------------------------------------------------------------
 
 
 def test_the_list_shows_every_match_with_its_score() -> None:
-    found = SOURCE.parse(LIST, page("live_list.json"))
+    found = read_body(SOURCE, LIST, page("live_list.json"))
 
     assert isinstance(found, Listing)
     boards = [board for board in found.boards if isinstance(board, FootballBoard)]
@@ -128,11 +127,11 @@ def test_the_list_shows_every_match_with_its_score() -> None:
 
 
 def test_an_empty_list_is_an_answer() -> None:
-    assert SOURCE.parse(LIST, b'{"events": []}') == Listing(boards=())
+    assert read_body(SOURCE, LIST, b'{"events": []}') == Listing(boards=())
 
 
 def test_an_entry_that_cannot_be_read_hides_no_other() -> None:
-    found = SOURCE.parse(LIST, body({"events": [event(), {"id": 78}, {"id": "x"}]}))
+    found = read_body(SOURCE, LIST, body({"events": [event(), {"id": 78}, {"id": "x"}]}))
 
     assert isinstance(found, Listing)
     assert ([board.source_id for board in found.boards], found.unreadable) == (["77"], ("78", "?"))
@@ -140,11 +139,11 @@ def test_an_entry_that_cannot_be_read_hides_no_other() -> None:
 
 def test_a_list_of_unreadable_entries_is_another_layout() -> None:
     with pytest.raises(LayoutChanged):
-        SOURCE.parse(LIST, body({"events": [{"id": 78}]}))
+        read_body(SOURCE, LIST, body({"events": [{"id": 78}]}))
 
 
 def test_an_event_in_play_has_teams_score_and_periods() -> None:
-    found = SOURCE.parse(LIVE, page("live_in_play.json"))
+    found = read_body(SOURCE, LIVE, page("live_in_play.json"))
 
     assert isinstance(found, FootballBoard)
     assert (found.home.key, found.away.name) == ("1", "Port Élan United")
@@ -159,7 +158,7 @@ def test_an_event_in_play_has_teams_score_and_periods() -> None:
 
 @pytest.mark.req("FLD-3")
 def test_before_the_kick_off_there_is_no_score_rather_than_nil_nil() -> None:
-    found = SOURCE.parse(LIVE, page("live_not_started.json"))
+    found = read_body(SOURCE, LIVE, page("live_not_started.json"))
 
     assert isinstance(found, FootballBoard)
     assert (found.status, found.score, found.periods) == (MatchStatus.UPCOMING, None, ())
@@ -167,7 +166,7 @@ def test_before_the_kick_off_there_is_no_score_rather_than_nil_nil() -> None:
 
 
 def test_a_shoot_out_is_no_part_of_the_score() -> None:
-    found = SOURCE.parse(LIVE, page("live_after_penalties.json"))
+    found = read_body(SOURCE, LIVE, page("live_after_penalties.json"))
 
     assert isinstance(found, FootballBoard)
     assert (found.score, found.penalties) == (Goals(home=1, away=1), Goals(home=5, away=4))
@@ -282,7 +281,7 @@ def test_what_a_friendly_lacks_is_nothing() -> None:
 
 
 def test_incidents_are_read_oldest_first_each_with_its_side() -> None:
-    found = SOURCE.parse(INCIDENTS, page("incidents_in_play.json"))
+    found = read_body(SOURCE, INCIDENTS, page("incidents_in_play.json"))
 
     assert isinstance(found, Incidents)
     assert [(item.source_event_id, item.side, item.content) for item in found.items] == [
@@ -301,7 +300,7 @@ def test_incidents_are_read_oldest_first_each_with_its_side() -> None:
 
 
 def test_kicks_and_the_end_of_a_shoot_out_have_no_minute() -> None:
-    found = SOURCE.parse(INCIDENTS, page("incidents_shoot_out.json"))
+    found = read_body(SOURCE, INCIDENTS, page("incidents_shoot_out.json"))
 
     assert isinstance(found, Incidents)
     assert [item.content for item in found.items][-3:] == [
@@ -408,7 +407,7 @@ def test_starters_stand_first_in_their_order() -> None:
 
 
 def test_statistics_are_read_by_their_numbers_and_once() -> None:
-    found = SOURCE.parse(STATISTICS, page("statistics_in_play.json"))
+    found = read_body(SOURCE, STATISTICS, page("statistics_in_play.json"))
 
     assert isinstance(found, Statistics)
     assert found.periods["ALL"] == (
@@ -423,12 +422,12 @@ def test_statistics_are_read_by_their_numbers_and_once() -> None:
 # --- what is no page of theirs --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ask", PAGE_OF, ids=lambda ask: ask.resource.value)
-def test_html_in_place_of_data_is_malformed_or_a_challenge(ask: Ask) -> None:
+@pytest.mark.parametrize("ask", PAGE_OF, ids=lambda ask: ask.resource)
+def test_html_in_place_of_data_is_malformed_or_a_challenge(ask: Query) -> None:
     with pytest.raises(MalformedBody):
-        SOURCE.parse(ask, b"<html><body>Welcome</body></html>")
+        read_body(SOURCE, ask, b"<html><body>Welcome</body></html>")
     with pytest.raises(SourceChallenged):
-        SOURCE.parse(ask, b"<html><title>Just a moment...</title></html>")
+        read_body(SOURCE, ask, b"<html><title>Just a moment...</title></html>")
 
 
 @given(
@@ -437,13 +436,13 @@ def test_html_in_place_of_data_is_malformed_or_a_challenge(ask: Ask) -> None:
     junk=st.binary(max_size=20),
     width=st.integers(min_value=0, max_value=40),
 )
-def test_any_mutation_is_a_reading_or_a_typed_error(ask: Ask, place: int, junk: bytes, width: int) -> None:
+def test_any_mutation_is_a_reading_or_a_typed_error(ask: Query, place: int, junk: bytes, width: int) -> None:
     good = page(PAGE_OF[ask])
     start = place % len(good)
 
-    found: Reading | SourceError
+    found: object
     try:
-        found = SOURCE.parse(ask, good[:start] + junk + good[start + width :])
+        found = read_body(SOURCE, ask, good[:start] + junk + good[start + width :])
     except SourceError as error:
         found = error
 

@@ -34,6 +34,29 @@ RETURNING *;
 -- How a source calls it.
 INSERT INTO match_external_refs (source, source_id, match_id) VALUES (:source, :source_id, :match_id);
 
+-- name: feeds
+-- How the sources call a match.
+SELECT source, source_id FROM match_external_refs WHERE match_id = :match_id ORDER BY source, source_id;
+
+-- name: event_ids
+-- How sources call events that came from another one.
+SELECT source, key, source_event_id FROM event_ids WHERE match_id = :match_id;
+
+-- name: learn_event_id
+-- An id, or the new one that the source has given it.
+INSERT INTO event_ids (match_id, source, key, source_event_id) VALUES (:match_id, :source, :key, :source_event_id)
+ON CONFLICT (match_id, source, key) DO UPDATE SET source_event_id = excluded.source_event_id
+WHERE excluded.source_event_id <> event_ids.source_event_id;
+
+-- name: match_keys
+-- From the sources' keys of players and teams to those stored.
+SELECT source, kind, key, canonical FROM match_keys WHERE match_id = :match_id;
+
+-- name: learn_key
+-- What a source's key stands for; that never changes.
+INSERT INTO match_keys (match_id, source, kind, key, canonical) VALUES (:match_id, :source, :kind, :key, :canonical)
+ON CONFLICT (match_id, source, kind, key) DO NOTHING;
+
 -- name: claim
 -- A new owner, a new epoch: whoever still writes with the old one is refused from now on.
 UPDATE matches SET owner = :owner, epoch = epoch + 1 WHERE match_id = :match_id RETURNING *;
@@ -58,13 +81,12 @@ SELECT rev FROM events WHERE match_id = :match_id AND key = :key;
 -- Versions are only ever added.
 INSERT INTO event_versions (
     match_id, key, rev, seq, kind, innings, over, nth, side, position, op, source_event_id, content, content_hash,
-    epoch, captured_at
+    epoch, captured_at, source
 )
 VALUES (
     :match_id, :key, :rev, :seq, :kind, :innings, :over, :nth, :side, :position, :op, :source_event_id, :content,
-    :content_hash, :epoch, :captured_at
-)
-RETURNING *;
+    :content_hash, :epoch, :captured_at, :source
+);
 
 -- name: move_event
 -- Let a newer version count; never an older one.
@@ -73,16 +95,23 @@ ON CONFLICT (match_id, key) DO UPDATE SET rev = excluded.rev WHERE excluded.rev 
 
 -- name: events_after
 -- A page of versions in the order they were stored.
-SELECT * FROM event_versions WHERE match_id = :match_id AND seq > :seq ORDER BY seq LIMIT :limit;
+SELECT versions.*, matches.sport
+FROM event_versions AS versions
+JOIN matches ON matches.match_id = versions.match_id
+WHERE versions.match_id = :match_id AND versions.seq > :seq
+ORDER BY versions.seq
+LIMIT :limit;
 
 -- name: current_events
 -- The version that counts of every key, void ones included, in the order of the keys.
-SELECT versions.*
+SELECT versions.*, matches.sport
 FROM events
 JOIN event_versions AS versions
     ON versions.match_id = events.match_id AND versions.key = events.key AND versions.rev = events.rev
+JOIN matches ON matches.match_id = events.match_id
 WHERE events.match_id = :match_id
-ORDER BY versions.kind, versions.innings, versions.over, versions.side, versions.nth;
+ORDER BY versions.kind, versions.innings, versions.over, versions.side, versions.nth,
+    versions.key;
 
 -- name: snapshots
 -- All that are kept, the newest first.

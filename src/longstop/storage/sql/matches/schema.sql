@@ -11,8 +11,8 @@ CREATE TABLE matches (
     match_id INTEGER PRIMARY KEY AUTOINCREMENT,
     source TEXT NOT NULL,
     source_id TEXT NOT NULL,
-    phase TEXT NOT NULL CHECK (phase IN ('discovered', 'active', 'paused', 'completed', 'archived')),
-    status TEXT NOT NULL CHECK (status IN ('upcoming', 'live', 'break', 'completed')),
+    phase TEXT NOT NULL CHECK (phase <> '' AND phase NOT GLOB '*[^a-z_]*'),
+    status TEXT NOT NULL CHECK (status <> '' AND status NOT GLOB '*[^a-z_]*'),
     title TEXT NOT NULL,
     start_at TEXT,
     owner TEXT,
@@ -20,9 +20,11 @@ CREATE TABLE matches (
     seq INTEGER NOT NULL DEFAULT 0 CHECK (seq >= 0),
     created_at TEXT NOT NULL,
     updated_at TEXT,
-    completed_at TEXT
-, sport TEXT NOT NULL DEFAULT 'cricket' CHECK (sport IN ('cricket', 'football'))) STRICT;
+    completed_at TEXT,
+    sport TEXT NOT NULL CHECK (sport <> '' AND sport NOT GLOB '*[^a-z_]*')
+) STRICT;
 
+-- The feeds of a match: how each source calls it. The one it was first seen under is also in `matches`.
 CREATE TABLE match_external_refs (
     source TEXT NOT NULL,
     source_id TEXT NOT NULL,
@@ -30,21 +32,20 @@ CREATE TABLE match_external_refs (
     PRIMARY KEY (source, source_id)
 ) STRICT, WITHOUT ROWID;
 
+-- One of each source: ids and keys are those of a source.
+CREATE UNIQUE INDEX feeds_of_match ON match_external_refs (match_id, source);
+
+-- Versions are only ever added.
 CREATE TABLE event_versions (
     match_id INTEGER NOT NULL REFERENCES matches (match_id),
     key TEXT NOT NULL,
     rev INTEGER NOT NULL CHECK (rev >= 1),
     seq INTEGER NOT NULL CHECK (seq >= 1),
-    kind TEXT NOT NULL CHECK (
-        kind IN (
-            'delivery', 'inferred', 'over', 'innings', 'result',
-            'goal', 'card', 'substitution', 'var', 'missed_penalty', 'period', 'kick'
-        )
-    ),
+    kind TEXT NOT NULL CHECK (kind <> '' AND kind NOT GLOB '*[^a-z_]*'),
     innings INTEGER NOT NULL,
     over INTEGER NOT NULL,
     nth INTEGER NOT NULL,
-    side TEXT NOT NULL CHECK (side IN ('', 'home', 'away')),
+    side TEXT NOT NULL CHECK (side NOT GLOB '*[^a-z_]*'),
     position INTEGER,
     op TEXT NOT NULL CHECK (op IN ('insert', 'update', 'void')),
     source_event_id TEXT NOT NULL,
@@ -52,16 +53,29 @@ CREATE TABLE event_versions (
     content_hash TEXT NOT NULL,
     epoch INTEGER NOT NULL,
     captured_at TEXT NOT NULL,
+    -- Empty for the source that the match is named after.
+    source TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (match_id, key, rev),
     UNIQUE (match_id, seq)
 ) STRICT, WITHOUT ROWID;
 
+-- Which version of a key counts now.
 CREATE TABLE events (
     match_id INTEGER NOT NULL,
     key TEXT NOT NULL,
     rev INTEGER NOT NULL,
     PRIMARY KEY (match_id, key),
     FOREIGN KEY (match_id, key, rev) REFERENCES event_versions (match_id, key, rev)
+) STRICT, WITHOUT ROWID;
+
+-- How a source calls an event that came from another one.
+CREATE TABLE event_ids (
+    match_id INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    key TEXT NOT NULL,
+    source_event_id TEXT NOT NULL,
+    PRIMARY KEY (match_id, source, key),
+    FOREIGN KEY (match_id, key) REFERENCES events (match_id, key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE snapshots (
@@ -80,7 +94,7 @@ CREATE TABLE snapshots (
 CREATE TABLE findings (
     finding_id INTEGER PRIMARY KEY,
     match_id INTEGER NOT NULL REFERENCES matches (match_id),
-    kind TEXT NOT NULL CHECK (kind IN ('gap', 'mismatch')),
+    kind TEXT NOT NULL CHECK (kind <> '' AND kind NOT GLOB '*[^a-z_]*'),
     place TEXT NOT NULL,
     detail TEXT NOT NULL,
     opened_at TEXT NOT NULL,
@@ -89,6 +103,7 @@ CREATE TABLE findings (
 
 CREATE INDEX findings_of_match ON findings (match_id);
 
+-- A question is asked once until it is answered.
 CREATE UNIQUE INDEX open_findings ON findings (match_id, kind, place) WHERE closed_at IS NULL;
 
 CREATE TABLE names (
@@ -97,4 +112,14 @@ CREATE TABLE names (
     key TEXT NOT NULL,
     name TEXT NOT NULL,
     PRIMARY KEY (match_id, kind, key)
+) STRICT, WITHOUT ROWID;
+
+-- From a source's keys of players and teams to those stored, which are of the feed that introduced them.
+CREATE TABLE match_keys (
+    match_id INTEGER NOT NULL REFERENCES matches (match_id),
+    source TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('player', 'team')),
+    key TEXT NOT NULL,
+    canonical TEXT NOT NULL,
+    PRIMARY KEY (match_id, source, kind, key)
 ) STRICT, WITHOUT ROWID;

@@ -6,6 +6,7 @@ CREATE TABLE migrations (
     checksum TEXT NOT NULL
 ) STRICT;
 
+-- What went wrong, one row for each episode: the same error of the same subject, until it is resolved.
 CREATE TABLE scraper_errors (
     id INTEGER PRIMARY KEY,
     scraper_id TEXT NOT NULL,
@@ -13,8 +14,7 @@ CREATE TABLE scraper_errors (
     -- The first of the episode.
     timestamp TEXT NOT NULL,
 
-    error_type TEXT NOT NULL
-        CHECK (error_type IN ('network', 'auth', 'parsing', 'not_found', 'browser', 'database', 'internal')),
+    error_type TEXT NOT NULL CHECK (error_type <> '' AND error_type NOT GLOB '*[^a-z_]*'),
     error_class TEXT NOT NULL,
     error_message TEXT NOT NULL,
     stack_trace TEXT,
@@ -34,22 +34,21 @@ CREATE TABLE scraper_errors (
 
     resolved INTEGER NOT NULL DEFAULT 0 CHECK (resolved IN (0, 1)),
     resolution_time TEXT,
-    resolution_method TEXT
-        CHECK (resolution_method IN ('auto_retry', 'circuit_breaker', 'restart', 'manual')),
+    resolution_method TEXT CHECK (resolution_method <> '' AND resolution_method NOT GLOB '*[^a-z_]*'),
     CHECK ((resolved = 1) = (resolution_time IS NOT NULL)),
     CHECK ((resolved = 1) = (resolution_method IS NOT NULL))
 ) STRICT;
 
--- The heart of the table: no error fills a disk by being repeated.
+-- One open row for each episode: a repeated error cannot fill the disk.
 CREATE UNIQUE INDEX one_open_episode ON scraper_errors (ref, signature) WHERE resolved = 0;
 CREATE INDEX errors_by_episode ON scraper_errors (ref, signature, resolution_time) WHERE resolved = 1;
 CREATE INDEX errors_by_match ON scraper_errors (match_id);
 CREATE INDEX errors_by_last_seen ON scraper_errors (resolved, last_seen);
 
--- What was done without a person, and what came of it.
+-- What was done without a person, and what came of it. Rows are in the order of their writing.
 CREATE TABLE recoveries (
     id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind <> '' AND kind NOT GLOB '*[^a-z_]*'),
     -- Why, in a sentence.
     trigger TEXT NOT NULL,
     -- What it was done to: a process, a node, a source.
@@ -61,9 +60,11 @@ CREATE TABLE recoveries (
     duration_seconds REAL,
     pids_before TEXT NOT NULL CHECK (json_valid(pids_before)),
     pids_after TEXT CHECK (pids_after IS NULL OR json_valid(pids_after)),
-    outcome TEXT NOT NULL CHECK (outcome IN ('pending', 'recovered', 'not_recovered')),
+    outcome TEXT NOT NULL CHECK (outcome <> '' AND outcome NOT GLOB '*[^a-z_]*'),
     -- What was seen, in a sentence.
-    observed TEXT, count INTEGER NOT NULL DEFAULT 1 CHECK (count > 0),
+    observed TEXT,
+    -- This one, and older ones of the same kind and subject that are no longer kept.
+    count INTEGER NOT NULL DEFAULT 1 CHECK (count > 0),
     CHECK ((outcome = 'pending') = (observed IS NULL))
 ) STRICT;
 
@@ -76,7 +77,7 @@ CREATE TABLE scraper_health_log (
     ref TEXT,
     timestamp TEXT NOT NULL,
 
-    health_status TEXT NOT NULL CHECK (health_status IN ('healthy', 'degraded', 'failing', 'recovering')),
+    health_status TEXT NOT NULL CHECK (health_status <> '' AND health_status NOT GLOB '*[^a-z_]*'),
     error_count INTEGER NOT NULL,
     memory_mb REAL,
     cpu_percent REAL,
@@ -98,20 +99,18 @@ CREATE INDEX health_by_time ON scraper_health_log (timestamp);
 CREATE TABLE commands (
     -- Never used again: an address of a command leads to that command for ever, or to nothing.
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    kind TEXT NOT NULL CHECK (
-        kind IN ('watch', 'unwatch', 'pause_match', 'resume_match', 'pause_source', 'resume_source', 'recycle')
-    ),
+    kind TEXT NOT NULL CHECK (kind <> '' AND kind NOT GLOB '*[^a-z_]*'),
     argument TEXT NOT NULL,
     asked_by TEXT NOT NULL,
     asked_at TEXT NOT NULL,
-    -- The machine's monotonic seconds, the same for all its processes: what a command expires by, whatever the wall
-    -- clock does.
+    -- The machine's monotonic seconds, the same for all its processes.
     asked_monotonic REAL NOT NULL,
-    state TEXT NOT NULL DEFAULT 'pending'
-        CHECK (state IN ('pending', 'taken', 'done', 'refused', 'failed', 'expired')),
-    refusal TEXT CHECK (refusal IN ('not_known', 'conflict', 'memory')),
+    state TEXT NOT NULL DEFAULT 'pending' CHECK (state <> '' AND state NOT GLOB '*[^a-z_]*'),
+    refusal TEXT CHECK (refusal <> '' AND refusal NOT GLOB '*[^a-z_]*'),
     answer TEXT,
-    answered_at TEXT, boot TEXT,
+    answered_at TEXT,
+    -- The boot of the machine that the monotonic seconds are of; NULL where it is not known.
+    boot TEXT,
     CHECK ((state IN ('pending', 'taken')) = (answer IS NULL)),
     CHECK ((answer IS NULL) = (answered_at IS NULL)),
     CHECK ((state = 'refused') = (refusal IS NOT NULL))
@@ -121,7 +120,7 @@ CREATE INDEX open_commands ON commands (state, id) WHERE state IN ('pending', 't
 
 -- What stays in force until it is taken back.
 CREATE TABLE standing_orders (
-    kind TEXT NOT NULL CHECK (kind IN ('unwatched', 'paused_match', 'paused_source')),
+    kind TEXT NOT NULL CHECK (kind <> '' AND kind NOT GLOB '*[^a-z_]*'),
     subject TEXT NOT NULL,
     since TEXT NOT NULL,
     asked_by TEXT NOT NULL,

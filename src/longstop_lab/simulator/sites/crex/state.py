@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from longstop.model.cricket import InningsScore
+from longstop.sports.cricket.model import InningsScore
 from longstop_lab.simulator.board import Board
 from longstop_lab.simulator.sites.crex.noise import odds, trimmings
 from longstop_lab.simulator.tally import (

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from longstop.clock import to_iso
-from longstop.model.cricket import Dismissal
+from longstop.sports.cricket.model import Dismissal
 from longstop_lab.simulator.board import Board, PostedOver
 from longstop_lab.simulator.game import BALLS_PER_OVER, Out
 from longstop_lab.simulator.sites.espncricinfo.ids import ball_number, player_number

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from longstop.clock import to_iso
-from longstop.model.cricket import ResultKind
+from longstop.sports.cricket.model import ResultKind
 from longstop_lab.simulator.board import Board
 from longstop_lab.simulator.game import BALLS_PER_OVER, Side
 from longstop_lab.simulator.sites.espncricinfo.balls import overs_unique

@@ -3,7 +3,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from longstop.model.cricket import Dismissal, Overs
+from longstop.sports.cricket.model import Dismissal, Overs
 from longstop_lab.simulator.board import Board
 from longstop_lab.simulator.game import Out
 from longstop_lab.simulator.kinds import script_for

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from longstop.clock import from_iso
-from longstop.model.cricket import Dismissal, Overs, Result, ResultKind, Runs
+from longstop.sports.cricket.model import Dismissal, Overs, Result, ResultKind, Runs
 from longstop_lab.simulator.game import Game, Innings, Out, Over
 from longstop_lab.simulator.kinds import script_for
 from longstop_lab.simulator.limited import play_t20

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from longstop.model.cricket import Overs
+from longstop.sports.cricket.model import Overs
 from longstop_lab.simulator.kinds import play, script_for
 from longstop_lab.simulator.script import PublishBall
 from tests.unit.lab.simulator.espn_pages import END, page_at, steady, super_over_game

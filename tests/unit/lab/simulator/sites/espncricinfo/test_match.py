@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from longstop.clock import to_iso
-from longstop.model.cricket import Result, ResultKind
+from longstop.sports.cricket.model import Result, ResultKind
 from longstop_lab.simulator.kinds import play, script_for
 from longstop_lab.simulator.script import EndMatch
 from longstop_lab.simulator.sites.espncricinfo.ids import team_number

@@ -4,9 +4,10 @@ from typing import Any
 import pytest
 
 from longstop.clock import to_iso
-from longstop.model.cricket import Delivery, OverSummary
-from longstop.sources.base import Ask, BallItem, FeedPage, OverItem, Resource, SourceConfig
+from longstop.model.observation import Query
+from longstop.sources.base import SourceConfig
 from longstop.sources.espncricinfo.source import EspncricinfoSource
+from longstop.sports.cricket.model import BALLS, BallItem, Delivery, EventListPage, OverItem, OverSummary
 from longstop_lab.simulator.http import Request
 from longstop_lab.simulator.kinds import play, script_for
 from longstop_lab.simulator.sites.espncricinfo.ids import match_number
@@ -110,7 +111,7 @@ def test_the_source_reads_from_the_site_what_the_truth_says(kind: str) -> None:
 
     feed = _source().parse(_ask(key), get(world, address(key)).body)
 
-    assert isinstance(feed, FeedPage)
+    assert isinstance(feed, EventListPage)
     for item in (*feed.items, *feed.detached):
         match item:
             case BallItem():
@@ -135,8 +136,8 @@ def _source() -> EspncricinfoSource:
     return EspncricinfoSource(config)
 
 
-def _ask(key: str) -> Ask:
-    return Ask(resource=Resource.BALLS, source_id=str(match_number(key)))
+def _ask(key: str) -> Query:
+    return Query(resource=BALLS, source_id=str(match_number(key)))
 
 
 def _delivery(delivery: Delivery) -> dict[str, Any]:

@@ -1,0 +1,253 @@
+"""What a scraper is made of: one `Runtime` that all its parts share, and one `SourceRuntime` for each source."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from math import inf
+
+from msgspec import Struct
+
+from longstop.app.browsers import browser_fetcher
+from longstop.clock import Clock, Moment
+from longstop.errors import SettingsError
+from longstop.fetching.base import Fetcher
+from longstop.fetching.browser.pool import BrowserPool
+from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy, RenewableFetcher
+from longstop.fetching.http import HttpFetcher
+from longstop.matches.client import SourceClient
+from longstop.matches.live_match import LiveMatches
+from longstop.matches.pipeline import Pipeline
+from longstop.resilience.breaker import match_policy, source_policy, target_policy
+from longstop.resilience.retry import policies
+from longstop.resilience.timeouts import Timeouts
+from longstop.settings import Scraper, Settings
+from longstop.sources.base import SourceConfig
+from longstop.sources.registry import enabled_sources, make_source
+from longstop.sports.registry import sport_named
+from longstop.storage.base import HotWriter, Operations
+from longstop.supervision.room import Room
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.upkeep import ReloadFailed
+from longstop.watching.cadence import Cadence, RestartPolicy, WatchRules
+from longstop.watching.camera import Camera, KeepsPictures, TakesPictures
+from longstop.watching.dispatcher import Dispatcher
+from longstop.watching.doorman import Doorman
+from longstop.watching.feed_watch import WatchContext
+from longstop.watching.gate import KeepsPages, SourceGate
+from longstop.watching.scheduler import Scheduler
+
+#: However many watches restart, a source's connections and description are made new at most once in this time.
+RENEW_EVERY_SECONDS = 60.0
+
+
+class Runtime(Struct, frozen=True, kw_only=True):
+    """What all parts of a scraper share; `scraper.py` fills it."""
+
+    settings: Settings
+    clock: Clock
+    bus: Bus
+    matches: LiveMatches
+    hot: HotWriter
+    ops: Operations
+    browsers: BrowserPool
+    dispatcher: Dispatcher
+    pages: KeepsPages
+    #: `None` where no pictures are kept.
+    pictures: KeepsPictures | None = None
+    #: `None` where memory is not minded.
+    room: Room | None = None
+    #: When an earlier run has last read each match, by its number.
+    former: Mapping[int, Moment] = {}
+
+    @property
+    def node(self) -> str:
+        return self.matches.node
+
+
+class SourceRuntime:
+    """One source: its fetcher behind the guards, its gate, its pipeline, its scheduler."""
+
+    def __init__(self, config: SourceConfig, runtime: Runtime) -> None:
+        self.config = config
+        self._runtime = runtime
+        self._settings = runtime.settings.scraper
+        self._renewed_at = -inf
+        self._fetcher = RenewableFetcher(self._make_fetcher)
+        self._guarded = GuardedFetcher(
+            self._fetcher, self._policy, clock=runtime.clock, bus=runtime.bus, guards=self._guards()
+        )
+        self._camera = self._make_camera()
+        is_browsed = config.browser is not None
+        self.client = SourceClient(make_source(config), self._guarded, self._gate(), is_browsed=is_browsed)
+        self.scheduler = self._scheduler()
+
+    async def aclose(self) -> None:
+        if self._camera is not None:
+            await self._camera.aclose()
+        await self._fetcher.aclose()
+
+    async def renew(self, is_wanted: bool) -> None:
+        """Make the source's connections new, and read again what the operator says of it.
+
+        A wish is granted at once; watches that restart by themselves share one renewal a minute.
+        """
+        now = self._runtime.clock.monotonic()
+        if not is_wanted and now - self._renewed_at < RENEW_EVERY_SECONDS:
+            return
+        before, self._renewed_at = self.config, now
+        try:
+            config = self._described_now()
+            self.client.read_by(make_source(config))
+            self.config, self._guarded.policy = config, self._policy_of(config)
+        except SettingsError as error:
+            self._runtime.bus.emit(ReloadFailed(source=before.domain_id, reason=str(error)))
+        # One match that is stuck is no reason to close the open pages of all the others.
+        if is_wanted or self.config.browser is None or self.config != before:
+            await self._fetcher.renew()
+
+    def _described_now(self) -> SourceConfig:
+        name = self.config.domain_id
+        described = {each.domain_id: each for each in enabled_sources(self._runtime.settings.sources)}
+        if name not in described:
+            raise SettingsError(f"source {name} is no longer enabled: restart the scraper to let it go")
+        return described[name]
+
+    # --- its parts -------------------------------------------------------------------------------------------
+
+    def _scheduler(self) -> Scheduler:
+        runtime, name = self._runtime, self.config.domain_id
+        context = WatchContext(
+            pipeline=Pipeline(
+                sport_named(self.client.source.sport),
+                client=self.client,
+                store=runtime.matches.store,
+                bus=runtime.bus,
+                clock=runtime.clock,
+                scraper_id=runtime.node,
+            ),
+            matches=runtime.matches,
+            hot=runtime.hot,
+            bus=runtime.bus,
+            clock=runtime.clock,
+            rules=watch_rules(self._settings),
+            precedence=self.config.precedence_weight,
+            former=runtime.former,
+        )
+        room = runtime.room
+        return Scheduler(
+            name,
+            asker=self.client,
+            around=context,
+            dispatcher=runtime.dispatcher,
+            renew=self.renew,
+            door=None if room is None else Doorman(name, room=room, clock=runtime.clock, bus=runtime.bus),
+        )
+
+    def _make_fetcher(self) -> Fetcher:
+        """Return the fetcher that the source's description asks for, as it is now."""
+        config, runtime = self.config, self._runtime
+        if config.browser is None:
+            return HttpFetcher(self._policy, runtime.clock)
+        return browser_fetcher(
+            config.domain_id,
+            config.browser,
+            settings=self._settings.browser,
+            pool=runtime.browsers,
+            policy=self._policy,
+            clock=runtime.clock,
+            bus=runtime.bus,
+            modes=config.modes,
+            calls=make_source(config).calls,
+            on_signal=lambda page: self.scheduler.hear_of(page),
+        )
+
+    @property
+    def _policy(self) -> FetchPolicy:
+        return self._policy_of(self.config)
+
+    def _policy_of(self, config: SourceConfig) -> FetchPolicy:
+        fetching = self._settings.fetching
+        return FetchPolicy(
+            hosts=config.hosts,
+            allow_private_addresses=config.allow_private_addresses,
+            deadline_seconds=fetching.timeout,
+            max_body_bytes=fetching.max_body_bytes,
+            max_connections=fetching.concurrency_cap,
+        )
+
+    def _guards(self) -> GuardPolicy:
+        breaker, retry = self._settings.resilience.circuit_breaker, self._settings.resilience.retry
+        browser, fetch = self._settings.browser.timeouts, self._settings.fetching.timeout
+        return GuardPolicy(
+            retry=policies(retry.max_attempts, retry.base_delay, retry.max_delay).live,
+            breaker=target_policy(breaker.threshold, breaker.timeout, breaker.success_threshold, breaker.slow),
+            canary_seconds=breaker.canary_interval,
+            timeouts=Timeouts(
+                page=browser.page,
+                navigation=browser.navigation,
+                # A page that a browser has to load takes longer than an answer.
+                fetch=fetch if self.config.browser is None else browser.page,
+            ),
+        )
+
+    def _gate(self) -> SourceGate:
+        breaker, runtime = self._settings.resilience.circuit_breaker, self._runtime
+        return SourceGate(
+            self.config.domain_id,
+            policy=source_policy(breaker.source_timeout),
+            probe_seconds=breaker.layout_probe,
+            pages=runtime.pages,
+            camera=self._camera,
+            clock=runtime.clock,
+            bus=runtime.bus,
+        )
+
+    def _make_camera(self) -> Camera | None:
+        """Return what takes pictures of the source's pages; `None` when none are kept, or there is nothing to see."""
+        runtime = self._runtime
+        if runtime.pictures is None or self.config.browser is None:
+            return None
+        return Camera(
+            self.config.domain_id, picture=self._picture, album=runtime.pictures, clock=runtime.clock, bus=runtime.bus
+        )
+
+    async def _picture(self, address: str) -> bytes | None:
+        current = self._fetcher.current
+        return await current.picture(address) if isinstance(current, TakesPictures) else None
+
+
+@asynccontextmanager
+async def source_runtimes(
+    configs: tuple[SourceConfig, ...], runtime: Runtime
+) -> AsyncIterator[dict[str, SourceRuntime]]:
+    """Make what each source needs, and close its connections in the end."""
+    made: dict[str, SourceRuntime] = {}
+    try:
+        for config in configs:
+            made[config.domain_id] = SourceRuntime(config, runtime)
+        yield made
+    finally:
+        for each in made.values():
+            await each.aclose()
+
+
+def watch_rules(settings: Scraper) -> WatchRules:
+    """Return the rules of watching that the settings make."""
+    lifecycle, breaker = settings.lifecycle, settings.resilience.circuit_breaker
+    return WatchRules(
+        cadence=Cadence(
+            live=lifecycle.polling_interval,
+            busy=lifecycle.busy_interval,
+            paused_play=lifecycle.break_interval,
+            break_after=lifecycle.break_after,
+            completed=lifecycle.completed_interval,
+            discovery=lifecycle.discovery_interval,
+            calm_after=lifecycle.calm_after_errors,
+            not_found=lifecycle.not_found_memory,
+        ),
+        restarts=RestartPolicy(
+            lifetime_seconds=lifecycle.max_lifetime_hours * 3600, stale_seconds=lifecycle.staleness_threshold
+        ),
+        breaker=match_policy(breaker.pause_threshold, breaker.cool_down),
+        max_errors=settings.monitoring.error_rate_threshold,
+        important=tuple(word.strip().lower() for word in lifecycle.important.split(",") if word.strip()),
+    )

@@ -1,1 +1,0 @@
-"""What a page becomes. Read `run.py` first."""

@@ -1,1 +1,0 @@
-"""The road of football: the same stations as cricket's, with incidents where cricket has balls. Start with `run.py`."""

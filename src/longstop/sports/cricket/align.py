@@ -1,0 +1,368 @@
+"""Aligning what a source shows of a cricket match with what we hold. Pure.
+
+An innings is a line of deliveries, ours and the source's laid beside each other: what is new, what is known, what has
+vanished. Alignment is by the source's id first, then by the place in the over.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from math import inf
+
+from msgspec import Struct
+
+from longstop.errors import LayoutSuspected
+from longstop.matches.versions import Versions
+from longstop.model.event import RESULT, Event, EventKey, content_hash
+from longstop.sports.cricket.model import (
+    Delivery,
+    InningsSummary,
+    Kind,
+    OverSummary,
+    SeenEvent,
+    Sighting,
+    innings_of,
+    over_of,
+)
+
+#: More events gone at once than an over holds is not a scorer's correction but a broken list.
+MAX_VANISHED = 8
+
+
+class Milestones(Struct, frozen=True, kw_only=True):
+    """Rows that no list shows: what has been reached by now, and what the source takes back."""
+
+    reached: tuple[SeenEvent, ...] = ()
+    withdrawn: tuple[EventKey, ...] = ()
+
+
+NO_MILESTONES = Milestones()
+
+
+# --- the places of a line ------------------------------------------------------------------------------------
+
+
+class Held(Struct, frozen=True):
+    """A place that this look did not reach: what we hold stands."""
+
+    known: Event
+
+
+class Shown(Struct, frozen=True):
+    """A place that we hold and see; `known` is void when the source once took it away and brings it back."""
+
+    known: Event
+    seen: SeenEvent
+
+
+class New(Struct, frozen=True):
+    """A place that we see for the first time."""
+
+    seen: SeenEvent
+
+
+class Vanished(Struct, frozen=True):
+    """A place that we hold, and that the source should show and does not."""
+
+    known: Event
+    #: Whether it is at the very end of the line, where a feed that lags looks the same.
+    is_tail: bool
+
+
+Slot = Held | Shown | New | Vanished
+
+
+# --- one innings as a line --------------------------------------------------------------------------------------
+
+
+def lay_out(known: Mapping[EventKey, Event], sighting: Sighting, innings: int) -> tuple[Slot, ...]:
+    """Return the line of an innings' deliveries."""
+    mine = {key: event for key, event in known.items() if key.kind == Kind.DELIVERY and innings_of(key) == innings}
+    seen = [event for event in sighting.events if event.kind == Kind.DELIVERY and event.innings == innings]
+    if sighting.window_from is not None:
+        return lay_out_window(mine, seen, sighting.window_from, innings)
+    live = sorted((event for event in mine.values() if event.is_live), key=lambda event: event.position or 0)
+    # Void ones too: an event that comes back is the old one, not a new one.
+    by_id = {event.source_event_id: event for event in mine.values()}
+    first = _first_covered(live, seen, sighting, innings)
+    return (*(Held(event) for event in live[:first]), *weave(live[first:], seen, by_id))
+
+
+def proposed(slots: Iterable[Slot]) -> list[Delivery]:
+    """Return the deliveries of a line if everything shown is taken at its word."""
+    contents = (
+        slot.known.content if isinstance(slot, Held) else slot.seen.content
+        for slot in slots
+        if not isinstance(slot, Vanished)
+    )
+    return [content for content in contents if isinstance(content, Delivery)]
+
+
+def _first_covered(live: Sequence[Event], seen: Sequence[SeenEvent], sighting: Sighting, innings: int) -> int:
+    """Return the index from which on the walk shows everything; nothing before it can be called vanished."""
+    if sighting.is_whole or (sighting.events and sighting.events[0].innings < innings):
+        return 0
+    shown = {event.source_event_id for event in seen}
+    return next((index for index, event in enumerate(live) if event.source_event_id in shown), len(live))
+
+
+def lay_out_window(
+    mine: Mapping[EventKey, Event], seen: Sequence[SeenEvent], window_from: tuple[int, int, int], innings: int
+) -> tuple[Slot, ...]:
+    """Return the line of an innings' deliveries: what is behind the window, then what it shows; holes stay holes.
+
+    The source numbers an over's balls afresh when one comes or goes, and our keys keep the first number: the order is
+    that of the places, never that of the keys.
+    """
+    by_id = {event.source_event_id: event for event in mine.values()}
+    live = sorted((event for event in mine.values() if event.is_live), key=lambda event: event.position or 0)
+    apart = [event for event in seen if (innings, event.over, event.nth or 0) < window_from]
+    recent = [event for event in seen if (innings, event.over, event.nth or 0) >= window_from]
+    first = _first_inside(live, recent, window_from, innings)
+    return (*_behind(live[:first], apart, by_id), *weave(live[first:], recent, by_id))
+
+
+def _first_inside(
+    live: Sequence[Event], recent: Sequence[SeenEvent], window_from: tuple[int, int, int], innings: int
+) -> int:
+    """Return the index from which on the window shows everything; nothing before it can be called vanished."""
+    shown = {event.source_event_id for event in recent}
+    # A window that begins inside an over says nothing of that over's first balls.
+    first_whole = window_from if window_from[2] <= 1 else (window_from[0], window_from[1] + 1, 1)
+    return next(
+        (
+            index
+            for index, event in enumerate(live)
+            if event.source_event_id in shown or (innings, over_of(event.key), 1) >= first_whole
+        ),
+        len(live),
+    )
+
+
+def _behind(live: Sequence[Event], apart: Sequence[SeenEvent], by_id: Mapping[str, Event]) -> list[Slot]:
+    """Return what lies before the window, where only single balls are shown."""
+    shown = {event.source_event_id for event in apart}
+    line: list[tuple[int, int, Slot]] = [
+        (over_of(event.key), event.position or 0, Held(event)) for event in live if event.source_event_id not in shown
+    ]
+    for event in apart:
+        known = by_id.get(event.source_event_id)
+        line.append((event.over, event.nth or 0, Shown(known, event) if known else New(event)))
+    return [slot for _, _, slot in sorted(line, key=lambda entry: entry[:2])]
+
+
+def weave(live: Sequence[Event], seen: Sequence[SeenEvent], by_id: Mapping[str, Event]) -> Iterable[Slot]:
+    """Return the line of a stretch that the source shows all of; both are in the order of play."""
+    return _pair_replaced(_woven(live, seen, by_id))
+
+
+def _woven(live: Sequence[Event], seen: Sequence[SeenEvent], by_id: Mapping[str, Event]) -> Iterable[Slot]:
+    place = {event.source_event_id: index for index, event in enumerate(live)}
+    shown = {event.source_event_id for event in seen}
+    passed = 0
+    for event in seen:
+        index = place.get(event.source_event_id, -1)
+        if index >= passed:
+            yield from (Vanished(old, is_tail=False) for old in live[passed:index] if old.source_event_id not in shown)
+            passed = index + 1
+        known = by_id.get(event.source_event_id)
+        yield Shown(known, event) if known else New(event)
+    yield from (Vanished(old, is_tail=True) for old in live[passed:] if old.source_event_id not in shown)
+
+
+def _pair_replaced(slots: Iterable[Slot]) -> Iterable[Slot]:
+    """Join a vanished ball and a new one that stand at the same place: it is one ball under another id."""
+    vanished: list[Vanished] = []
+    new: list[New] = []
+    for slot in slots:
+        match slot:
+            case Vanished():
+                vanished.append(slot)
+            case New():
+                new.append(slot)
+            case _:
+                yield from _paired(vanished, new)
+                vanished.clear()
+                new.clear()
+                yield slot
+    yield from _paired(vanished, new)
+
+
+def _paired(vanished: Sequence[Vanished], new: Sequence[New]) -> Iterable[Slot]:
+    for over in sorted({over_of(slot.known.key) for slot in vanished} | {slot.seen.over for slot in new}):
+        olds = [slot for slot in vanished if over_of(slot.known.key) == over]
+        freshes = [slot for slot in new if slot.seen.over == over]
+        for old, fresh in zip_longest(olds, freshes):
+            if old and fresh:
+                yield Shown(old.known, fresh.seen)
+            else:
+                yield from (slot for slot in (old, fresh) if slot)
+
+
+# --- what to store ---------------------------------------------------------------------------------------------
+
+
+def order_of_play(event: Event) -> tuple[float, float, int, int]:
+    """Return a sort key: deliveries by position, then their over's end, the innings' end, the result."""
+    key = event.key
+    match key.kind:
+        case Kind.DELIVERY:
+            return (innings_of(key), over_of(key), 0, event.position or 0)
+        case Kind.INFERRED:
+            return (innings_of(key), over_of(key), 1, 0)
+        case Kind.OVER:
+            return (innings_of(key), over_of(key), 2, 0)
+        case Kind.INNINGS:
+            return (innings_of(key), inf, 0, 0)
+        case _:
+            return (inf, inf, 1, 0)
+
+
+def suspected(suspects: Iterable[str]) -> list[EventKey]:
+    """Return the deliveries and overs of which a step back awaits its second poll."""
+    names = (token.partition(" ")[0] for token in suspects)
+    return [EventKey.parse(name) for name in names if name.startswith(("delivery:", "over:"))]
+
+
+def align(
+    known: Mapping[EventKey, Event],
+    sighting: Sighting,
+    milestones: Milestones = NO_MILESTONES,
+    *,
+    confirmed: Collection[str] = (),
+    settled: Collection[int] = (),
+) -> Versions:
+    """Return the versions that turn what we hold into what is seen.
+
+    `confirmed` are the suspects of the last poll; `settled` the innings whose scoreboard agrees with what is seen;
+    `milestones` are the innings and result rows, which no list shows.
+    """
+    versions = Versions(known, confirmed)
+    for innings in _innings_touched(known, sighting):
+        slots = lay_out(known, sighting, innings)
+        _refuse_mass_vanishing(slots)
+        _align_deliveries(versions, slots, innings, is_settled=innings in settled)
+    _align_overs(versions, sighting, settled)
+    _align_milestones(versions, milestones, settled)
+    versions.events.sort(key=order_of_play)
+    return versions
+
+
+def _innings_touched(known: Mapping[EventKey, Event], sighting: Sighting) -> list[int]:
+    touched = {event.innings for event in sighting.events}
+    if sighting.is_whole:
+        touched |= {innings_of(key) for key in known if key.kind == Kind.DELIVERY}
+    return sorted(touched)
+
+
+def _refuse_mass_vanishing(slots: Iterable[Slot]) -> None:
+    vanished = sum(isinstance(slot, Vanished) for slot in slots)
+    if vanished > MAX_VANISHED:
+        raise LayoutSuspected(f"{vanished} deliveries of an innings are gone from the event list at once")
+
+
+def _align_deliveries(versions: Versions, slots: Sequence[Slot], innings: int, *, is_settled: bool) -> None:
+    position = 0
+    newest = next((slot for slot in reversed(slots) if isinstance(slot, Shown | New)), None)
+    for slot in slots:
+        if isinstance(slot, Vanished) and _may_void(versions, slot, is_settled):
+            versions.void(slot.known)
+            continue
+        position += 1
+        match slot:
+            case Held(known) | Vanished(known):
+                versions.put(known.key, known.content, known.source_event_id, position)
+            case New(seen):
+                key = versions.allot(Kind.DELIVERY, (innings, seen.over), wanted=seen.nth or 0)
+                versions.put(key, seen.content, seen.source_event_id, position)
+            case Shown(known, seen):
+                # A list that lags may show the newest ball and not yet its wicket: there the scoreboard has the word.
+                is_late = slot is newest and not is_settled and has_lost_wicket(known.content, seen.content)
+                if is_late and known.is_live:
+                    versions.put(known.key, known.content, known.source_event_id, position)
+                else:
+                    _replace(versions, known, seen, position)
+
+
+def _replace(versions: Versions, old: Event, seen: SeenEvent, position: int | None = None) -> None:
+    is_back = is_step_back(old.content, seen.content)
+    versions.replace(old, seen.content, seen.source_event_id, position, is_back=is_back)
+
+
+def _may_void(versions: Versions, slot: Vanished, is_settled: bool) -> bool:
+    # The newest ball is also missing from a list that lags: there the scoreboard has the word.
+    return (is_settled or not slot.is_tail) and versions.may_step_back(slot.known.key, "void")
+
+
+def is_step_back(old: Struct, new: Struct) -> bool:
+    """Return whether an event shows less than before: fewer runs, a wicket less."""
+    if isinstance(old, Delivery) and isinstance(new, Delivery):
+        return new.runs.total < old.runs.total or has_lost_wicket(old, new)
+    if isinstance(old, OverSummary) and isinstance(new, OverSummary):
+        return new.runs < old.runs
+    if isinstance(old, InningsSummary) and isinstance(new, InningsSummary):
+        return new.runs < old.runs or new.wickets < old.wickets or new.overs < old.overs
+    return False
+
+
+def has_lost_wicket(old: Struct, new: Struct) -> bool:
+    return isinstance(old, Delivery) and isinstance(new, Delivery) and len(new.wickets) < len(old.wickets)
+
+
+def _align_overs(versions: Versions, sighting: Sighting, settled: Collection[int]) -> None:
+    seen = {
+        EventKey(Kind.OVER, (event.innings, event.over)): event for event in sighting.events if event.kind == Kind.OVER
+    }
+    for key, event in seen.items():
+        old = versions.known.get(key)
+        if old is None:
+            versions.put(key, event.content, event.source_event_id)
+        else:
+            _replace(versions, old, event)
+    for key, old in versions.known.items():
+        is_missed = key.kind == Kind.OVER and key not in seen and old.is_live
+        is_gone = is_missed and _covers(sighting, key, is_settled=innings_of(key) in settled)
+        if is_gone and versions.may_step_back(key, "void"):
+            versions.void(old)
+
+
+def _covers(sighting: Sighting, key: EventKey, *, is_settled: bool) -> bool:
+    """Return whether the list would have shown this over's end: it shows that over or an older one, and lags not."""
+    if not sighting.events:
+        return False
+    oldest, newest = sighting.events[0], sighting.events[-1]
+    place = (innings_of(key), over_of(key))
+    if (newest.innings, newest.over) < place and not is_settled:
+        return False
+    return sighting.is_whole or (oldest.innings, oldest.over) <= place
+
+
+def _wants_two_polls(old: Event | None, seen: SeenEvent, settled: Collection[int]) -> bool:
+    # A result is final for everybody who reads it, so even the first one is seen twice; and a scoreboard that the
+    # events contradict may be that of other innings than we think.
+    is_grave = seen.kind == Kind.RESULT or (seen.kind == Kind.INNINGS and seen.innings not in settled)
+    if old is None or not old.is_live:
+        return is_grave
+    return old.content != seen.content and (is_grave or is_step_back(old.content, seen.content))
+
+
+def _align_milestones(versions: Versions, milestones: Milestones, settled: Collection[int]) -> None:
+    for seen in milestones.reached:
+        key = _milestone_key(seen)
+        old = versions.known.get(key)
+        is_doubtful = _wants_two_polls(old, seen, settled)
+        if not is_doubtful or versions.may_step_back(key, content_hash(seen.content, None)):
+            versions.put(key, seen.content, seen.source_event_id)
+    for key in milestones.withdrawn:
+        old = versions.known.get(key)
+        if old and old.is_live and versions.may_step_back(key, "void"):
+            versions.void(old)
+
+
+def _milestone_key(seen: SeenEvent) -> EventKey:
+    match seen.kind:
+        case Kind.RESULT:
+            return RESULT
+        case Kind.INNINGS:
+            return EventKey(seen.kind, (seen.innings,))
+        case _:
+            return EventKey(seen.kind, (seen.innings, seen.over))

@@ -1,0 +1,442 @@
+"""Cricket's own nouns: what is stored (contents), what a source shows (views), and the state of a match."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from longstop.model.event import Event, EventKey
+from longstop.model.observation import Keys, Line
+from longstop.sports.base import MatchState
+
+Count = Annotated[int, Meta(ge=0)]
+BALLS_PER_OVER = 6
+
+#: What a cricket source may be asked for, beside the list, the live state and the drawn page.
+BALLS, SCORECARD, NAMES = "balls", "scorecard", "names"
+
+
+class Kind(StrEnum):
+    """The kinds of row; a wicket or boundary is inside its delivery, not beside it."""
+
+    DELIVERY = "delivery"
+    #: The part of an over that no window showed.
+    INFERRED = "inferred"
+    OVER = "over"
+    INNINGS = "innings"
+    RESULT = "result"
+
+
+def innings_of(key: EventKey) -> int:
+    """Return the innings, from 1; every key of cricket but the result's begins with it."""
+    return key.numbers[0]
+
+
+def over_of(key: EventKey) -> int:
+    """Return the over, from 0."""
+    return key.numbers[1]
+
+
+# --- what is stored ------------------------------------------------------------------------------------------
+
+
+class Overs(Struct, frozen=True, order=True):
+    """Overs bowled, as two integers: complete overs, and legal balls of the one under way. Never a float."""
+
+    over: Count
+    ball: Count
+
+    def __str__(self) -> str:
+        return f"{self.over}.{self.ball}"
+
+
+class Runs(Struct, frozen=True, kw_only=True):
+    """What one delivery gave, by kind."""
+
+    batter: Count = 0
+    wides: Count = 0
+    noballs: Count = 0
+    byes: Count = 0
+    legbyes: Count = 0
+    penalty: Count = 0
+
+    @property
+    def total(self) -> int:
+        return self.batter + self.wides + self.noballs + self.byes + self.legbyes + self.penalty
+
+    @property
+    def is_legal(self) -> bool:
+        """Return whether the delivery counts towards the over."""
+        return not (self.wides or self.noballs)
+
+
+class Dismissal(StrEnum):
+    """How a batter's stay ended, in the classes that the sources can tell apart."""
+
+    BOWLED = "bowled"
+    CAUGHT = "caught"
+    LBW = "lbw"
+    RUN_OUT = "run out"
+    STUMPED = "stumped"
+    HIT_WICKET = "hit wicket"
+    #: Hurt, out or not out: the feed does not say which, so the scoreboard may or may not count it.
+    RETIRED = "retired"
+    OBSTRUCTING = "obstructing the field"
+    OTHER = "other"
+
+
+class Wicket(Struct, frozen=True, kw_only=True):
+    """One batter gone."""
+
+    kind: Dismissal
+    #: The name as the source wrote it.
+    player_out: str
+    #: The source's key of that player; `None` when it gave none.
+    player_key: str | None = None
+
+
+class Delivery(Struct, frozen=True, kw_only=True, tag="delivery", tag_field="kind"):
+    """One ball bowled."""
+
+    #: The legal-ball label as shown; a wide carries the label of the ball to come.
+    label: Overs
+    runs: Runs
+    #: 4 or 6 when it reached the rope, else `None` (four all-run are four runs and no boundary).
+    boundary: int | None = None
+    #: Source keys; names are in the match's `players`.
+    batter: str | None = None
+    bowler: str | None = None
+    wickets: tuple[Wicket, ...] = ()
+
+
+class Score(Struct, frozen=True, kw_only=True):
+    """Runs and wickets at one moment."""
+
+    runs: Count
+    wickets: Count
+
+
+class OverSummary(Struct, frozen=True, kw_only=True, tag="over", tag_field="kind"):
+    """A completed over, as the source summed it up when it ended."""
+
+    runs: Count
+    score: Score
+    bowler: str | None = None
+    #: Legal balls; umpires miscount. `None` when the source does not say.
+    balls: Count | None = None
+
+
+class InferredBalls(Struct, frozen=True, kw_only=True, tag="inferred", tag_field="kind"):
+    """What an over gave beyond the balls that were shown: known as a sum, never as balls."""
+
+    runs: Count
+    wickets: Count
+    #: Legal balls that nobody saw.
+    balls: Count
+
+
+class InningsSummary(Struct, frozen=True, kw_only=True, tag="innings", tag_field="kind"):
+    """A closed innings."""
+
+    #: The batting side's key; `None` while the source has not said which.
+    team: str | None
+    runs: Count
+    wickets: Count
+    overs: Overs
+
+
+class ResultKind(StrEnum):
+    """How a match ended."""
+
+    WON = "won"
+    DRAW = "draw"
+    TIE = "tie"
+    NO_RESULT = "no result"
+    ABANDONED = "abandoned"
+    CANCELLED = "cancelled"
+    WALKOVER = "walkover"
+
+
+class Result(Struct, frozen=True, kw_only=True, tag="result", tag_field="kind"):
+    """The end of a match, in the source's words."""
+
+    outcome: ResultKind
+    text: str
+
+
+class InningsScore(Struct, frozen=True, kw_only=True):
+    """What a scoreboard shows of one innings."""
+
+    runs: Count
+    wickets: Count
+    overs: Overs
+
+    @property
+    def is_blank(self) -> bool:
+        """Return whether this is a zero-filled innings, which sites also show for one that has not begun."""
+        return self.runs == 0 and self.wickets == 0 and self.overs == Overs(0, 0)
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """What the side batting second needs, also after a revision for lost time."""
+
+    runs: Count
+    overs: Overs
+
+
+# --- what a source shows -------------------------------------------------------------------------------------
+
+
+class Batter(Struct, frozen=True, kw_only=True):
+    key: str
+    runs: int
+    balls: int
+    on_strike: bool
+
+
+class Bowler(Struct, frozen=True, kw_only=True):
+    key: str
+    runs: int
+    balls: int
+    wickets: int
+
+
+class Board(Line, frozen=True, kw_only=True):
+    """A scoreboard: what a live state, or a listing's entry, shows of a cricket match."""
+
+    #: Batting side first, as the site says; empty when it says nothing.
+    batting: str = ""
+    bowling: str = ""
+    #: The two innings of the current pair, in order of play; `None` when not shown.
+    first: InningsScore | None = None
+    second: InningsScore | None = None
+    result: Result | None = None
+    #: Whether the site says that the innings under way has ended.
+    is_innings_over: bool = False
+    #: Runs to win, and the overs to get them in; `None` when the site shows none.
+    target: Target | None = None
+    match_format: str | None = None
+    #: Empty in a listing's entry, and at breaks.
+    batters: tuple[Batter, ...] = ()
+    bowler: Bowler | None = None
+
+    def shows_less_than(self, other: Line) -> bool:
+        if super().shows_less_than(other) or not isinstance(other, Board):
+            return super().shows_less_than(other)
+        has_lost_result = other.result is not None and self.result is None
+        return has_lost_result or is_less(self.first, other.first) or is_less(self.second, other.second)
+
+
+def is_less(new: InningsScore | None, old: InningsScore | None) -> bool:
+    """Return whether an innings shows less than it did before."""
+    if old is None or old.is_blank:
+        return False
+    if new is None:
+        return True
+    balls = [score.overs.over * BALLS_PER_OVER + score.overs.ball for score in (old, new)]
+    return new.runs < old.runs or new.wickets < old.wickets or balls[1] < balls[0]
+
+
+class DrawnBoard(Board, frozen=True, kw_only=True):
+    """A scoreboard as a page draws it: it names the sides, and has no keys."""
+
+    #: The side that bats, then the other one; empty while the page has not learnt a name.
+    names: tuple[str, str] = ("", "")
+    #: By field, which selector served, counted from 0; a later one means that the page has changed.
+    selectors: Mapping[str, int] = {}
+
+
+class BallItem(Struct, frozen=True, kw_only=True):
+    """A delivery in the event list, before its wickets are joined to it."""
+
+    id: int
+    innings: int
+    over: int
+    #: Its number among the deliveries of the over, from 1, where the source numbers them.
+    nth: int | None = None
+    delivery: Delivery
+
+
+class WicketItem(Struct, frozen=True, kw_only=True):
+    """A wicket in the event list; it belongs to a ball with the same innings and label."""
+
+    id: int
+    innings: int
+    label: Overs
+    wicket: Wicket
+
+
+class OverItem(Struct, frozen=True, kw_only=True):
+    """An over's end in the event list."""
+
+    id: int
+    innings: int
+    over: int
+    summary: OverSummary
+    #: The source's id of it; `None` stands for `id`.
+    source_event_id: str | None = None
+
+
+ListItem = BallItem | WicketItem | OverItem
+
+
+class EventListPage(Struct, frozen=True, kw_only=True):
+    """One page of the event list, newest first."""
+
+    items: tuple[ListItem, ...]
+    #: What to ask `before` for the next page; `None` when this was the end.
+    next_before: str | None
+    #: Whether the end of the list is not the beginning of the match: only the newest items are shown.
+    is_window: bool = False
+    #: Items shown apart from the list; of what lies between them and it nothing is said.
+    detached: tuple[ListItem, ...] = ()
+    #: Keys of teams with the names that the page writes beside them, as far as it does.
+    teams: Mapping[str, str] = {}
+
+
+class ScorecardInnings(Struct, frozen=True, kw_only=True):
+    number: int
+    team: str
+    score: InningsScore
+
+
+class Scorecard(Struct, frozen=True, kw_only=True):
+    innings: tuple[ScorecardInnings, ...]
+
+
+class Names(Struct, frozen=True, kw_only=True):
+    """What keys stand for. A key that the site did not resolve is absent, not empty."""
+
+    players: Mapping[str, str]
+    teams: Mapping[str, str]
+
+
+class SeenEvent(Struct, frozen=True, kw_only=True):
+    """An event as a source shows it now, before we know whether we have it already."""
+
+    kind: Kind
+    innings: int
+    over: int
+    source_event_id: str
+    content: Struct
+    #: Its number in the over, where the source numbers its deliveries.
+    nth: int | None = None
+
+
+class Sighting(Struct, frozen=True, kw_only=True):
+    """What one walk through the event list showed."""
+
+    #: Oldest first.
+    events: tuple[SeenEvent, ...]
+    #: Whether the walk reached the beginning; else nothing is known of what lies before the oldest event seen.
+    is_whole: bool
+    #: Wickets whose ball was not in the walk: a reason to walk on.
+    orphans: int = 0
+    #: For a list that shows its newest items only: the (innings, over, nth) from which on it shows all; else `None`.
+    window_from: tuple[int, int, int] | None = None
+
+    @property
+    def is_window(self) -> bool:
+        return self.window_from is not None
+
+
+class CricketView(Struct, frozen=True, kw_only=True):
+    """What one poll brought."""
+
+    board: Board
+    sighting: Sighting
+    #: How far scoreboard and events disagree, by innings, if everything shown is taken at its word.
+    differences: Mapping[int, "Difference"]
+    #: The latest innings with a delivery, known or seen.
+    newest_innings: int
+    #: Whether the list was read to its end, be that the beginning of the match or only of a window.
+    is_exhausted: bool
+    #: As read now, or the last one.
+    scorecard: Scorecard | None = None
+    #: Names for keys that had none.
+    names: Names = Names(players={}, teams={})
+
+
+# --- what is known -------------------------------------------------------------------------------------------
+
+
+class Difference(Struct, frozen=True):
+    """How much more a scoreboard shows than the events; all zero when they agree."""
+
+    runs: int = 0
+    wickets: int = 0
+    balls: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.wickets or self.balls)
+
+    def __str__(self) -> str:
+        return f"the scoreboard shows {self.runs:+d} runs, {self.wickets:+d} wickets, {self.balls:+d} balls"
+
+
+class CricketState(MatchState, frozen=True, kw_only=True):
+    """The durable base of a cricket match, and what this run has learnt about it since."""
+
+    board: Board | None = None
+    scorecard: Scorecard | None = None
+    #: How far a scoreboard is known to be off, by innings, after the whole list was read.
+    differences: Mapping[int, Difference] = {}
+
+    @property
+    def newest_innings(self) -> int:
+        """Return the number of the latest innings with a delivery; 0 before the first."""
+        return max((innings_of(key) for key in self.events if key.kind == Kind.DELIVERY), default=0)
+
+    def live(self, kind: Kind) -> list[Event]:
+        """Return the live events of a kind in the order of play."""
+        events = [event for key, event in self.events.items() if key.kind == kind and event.is_live]
+        return sorted(events, key=lambda event: (innings_of(event.key), event.position or over_of(event.key)))
+
+
+# --- other feeds' keys -----------------------------------------------------------------------------------------
+
+
+def rekey(view: object, keys: Keys) -> object:
+    """Return what a source has read with its keys of players and teams replaced by those stored."""
+    player, team = keys.players.get, keys.teams.get
+    match view:
+        case Board():
+            return replace(
+                view,
+                batting=team(view.batting, view.batting),
+                bowling=team(view.bowling, view.bowling),
+                batters=tuple(replace(each, key=player(each.key, each.key)) for each in view.batters),
+                bowler=view.bowler and replace(view.bowler, key=player(view.bowler.key, view.bowler.key)),
+            )
+        case EventListPage():
+            return replace(
+                view,
+                items=tuple(_rekeyed(item, keys) for item in view.items),
+                detached=tuple(_rekeyed(item, keys) for item in view.detached),
+                teams={team(key, key): name for key, name in view.teams.items()},
+            )
+        case Scorecard():
+            return Scorecard(innings=tuple(replace(each, team=team(each.team, each.team)) for each in view.innings))
+        case Names():
+            return Names(
+                players={player(key, key): name for key, name in view.players.items()},
+                teams={team(key, key): name for key, name in view.teams.items()},
+            )
+    return view
+
+
+def _rekeyed(item: ListItem, keys: Keys) -> ListItem:
+    def player(key: str | None) -> str | None:
+        return keys.players.get(key, key) if key else key
+
+    match item:
+        case BallItem(delivery=ball):
+            wickets = tuple(replace(each, player_key=player(each.player_key)) for each in ball.wickets)
+            said = replace(ball, batter=player(ball.batter), bowler=player(ball.bowler), wickets=wickets)
+            return replace(item, delivery=said)
+        case WicketItem(wicket=wicket):
+            return replace(item, wicket=replace(wicket, player_key=player(wicket.player_key)))
+        case OverItem(summary=summary):
+            return replace(item, summary=replace(summary, bowler=player(summary.bowler)))

@@ -1,0 +1,393 @@
+"""One poll of a cricket match: its scoreboard, and its event list read back as far as needed.
+
+The list is read until it meets what we hold and the totals agree; whole on resume, at the end of an innings and at the
+finish; at the end of an over, that over again; after a step back, the over in which it was seen. Scoreboard and list
+are two requests, so a ball may fall between them: before a disagreement is believed, both are asked once more.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from longstop.errors import ImpossibleObservation, PageNotFound, SourceError
+from longstop.model.event import EventKey
+from longstop.model.match import Phase, SyncState
+from longstop.model.observation import LIVE, Coverage, Keys, Observation, Query
+from longstop.sports.base import Absent, Client
+from longstop.sports.cricket.align import lay_out, proposed, suspected
+from longstop.sports.cricket.model import (
+    BALLS,
+    NAMES,
+    SCORECARD,
+    BallItem,
+    Board,
+    CricketState,
+    CricketView,
+    Delivery,
+    Difference,
+    EventListPage,
+    Kind,
+    ListItem,
+    Names,
+    OverItem,
+    Overs,
+    Scorecard,
+    SeenEvent,
+    Sighting,
+    WicketItem,
+    innings_of,
+    over_of,
+)
+from longstop.sports.cricket.totals import compare, inferred, pair_of, tally
+from longstop.sports.cricket.validate import validate_board, validate_page, validate_scorecard, validate_sighting
+
+#: A Test match of five days fills about 300 pages.
+MAX_PAGES = 600
+
+
+async def read(client: Client, state: CricketState, *, is_full: bool, stand_in: Board | None) -> Observation:
+    """Poll the match; where nothing that every poll begins with has changed, that is all."""
+    feed, source_id = state.feed, state.feed.source_id
+    heads = (Query(resource=BALLS, source_id=source_id), Query(resource=LIVE, source_id=source_id))
+    if stand_in is None and await client.are_unchanged(*heads):
+        return Observation(feed=feed, captured_at=client.now(), view=None, coverage=Coverage.SINCE)
+    view = await walk(client, state, is_full=is_full, board=stand_in)
+    captured_at, absent = client.now(), Absent()
+    scorecard = await _scorecard(client, state, view, absent)
+    names = await _names(client, state, view, absent)
+    return Observation(
+        feed=feed,
+        captured_at=captured_at,
+        view=msgspec.structs.replace(view, scorecard=scorecard, names=names),
+        coverage=_coverage(view.sighting),
+        absent=absent,
+    )
+
+
+async def introduce(client: Client, state: CricketState) -> Keys:
+    """Return the names of the sides and of those at the crease."""
+    board = await client.ask(Query(resource=LIVE, source_id=state.feed.source_id), Board)
+    teams = tuple(sorted({key for key in (board.batting, board.bowling) if key}))
+    players = tuple(sorted({each.key for each in (*board.batters, *([board.bowler] if board.bowler else ()))}))
+    query = Query(resource=NAMES, source_id=state.feed.source_id, players=players, teams=teams)
+    names = await client.ask(query, Names)
+    return Keys(players=names.players, teams=names.teams)
+
+
+def _coverage(sighting: Sighting) -> Coverage:
+    if sighting.is_window:
+        return Coverage.WINDOW
+    return Coverage.FULL if sighting.is_whole else Coverage.SINCE
+
+
+async def _scorecard(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Scorecard | None:
+    """Return the scorecard, read again whenever the whole list was; it is a check, so its failure stops nothing."""
+    if not view.is_exhausted:
+        return state.scorecard
+    try:
+        scorecard = await client.ask(Query(resource=SCORECARD, source_id=state.feed.source_id), Scorecard)
+        validate_scorecard(scorecard, view.board)
+    except SourceError as error:
+        absent[SCORECARD] = error
+        return state.scorecard
+    return scorecard
+
+
+async def _names(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Names:
+    """Return names for keys that have none yet; sites know them late, so their failure stops nothing either."""
+    # Another feed's key may be the stored one of somebody else: it is known once it is mapped.
+    known = state.players.keys() if state.ref is None else set(state.keys.players.values())
+    players = tuple(sorted(_player_keys(view) - known))
+    teams = tuple(sorted({key for key in (view.board.batting, view.board.bowling) if key} - state.teams.keys()))
+    if players or teams:
+        try:
+            return await client.ask(Query(resource=NAMES, players=players, teams=teams), Names)
+        except SourceError as error:
+            absent[NAMES] = error
+    return Names(players={}, teams={})
+
+
+def _player_keys(view: CricketView) -> set[str]:
+    """Return the player keys that what we see mentions; those known before were asked for before."""
+    keys = {batter.key for batter in view.board.batters}
+    if view.board.bowler:
+        keys.add(view.board.bowler.key)
+    for event in view.sighting.events:
+        if isinstance(event.content, Delivery):
+            fallen = (wicket.player_key for wicket in event.content.wickets)
+            keys.update(key for key in (event.content.batter, event.content.bowler, *fallen) if key)
+    return keys
+
+
+# --- from the items of a list to events --------------------------------------------------------------------------
+
+
+def assemble(items: Iterable[ListItem], *, is_whole: bool) -> Sighting:
+    """Return the events that these items amount to; an item shown twice, on two pages, counts once."""
+    ordered = sorted({item.id: item for item in items}.values(), key=lambda item: item.id)
+    wickets, orphans = _wickets_by_ball(ordered)
+    events = tuple(_seen(item, wickets) for item in ordered if not isinstance(item, WicketItem))
+    return Sighting(events=events, is_whole=is_whole, orphans=orphans)
+
+
+def assemble_window(items: Iterable[ListItem], detached: Iterable[ListItem]) -> Sighting:
+    """Return the events of a list that shows its newest items only, and of what is shown apart from it."""
+    recent = [item for item in items if isinstance(item, BallItem)]
+    others = {item.id: item for item in detached if isinstance(item, BallItem)}
+    balls = {**others, **{item.id: item for item in recent}}
+    overs = {(item.innings, item.over): item for item in detached if isinstance(item, OverItem)}
+    shown: list[BallItem | OverItem] = [*balls.values(), *overs.values()]
+    events = [_seen(item, {}) for item in shown]
+    places = [(item.innings, item.over, item.nth or 0) for item in recent]
+    return Sighting(
+        events=tuple(sorted(events, key=_place)), is_whole=False, window_from=min(places, default=NOTHING_SHOWN)
+    )
+
+
+#: The window of a list that is empty: it begins after everything.
+NOTHING_SHOWN = (1_000_000, 0, 0)
+
+
+def _place(event: SeenEvent) -> tuple[int, int, bool, int]:
+    return event.innings, event.over, event.kind == Kind.OVER, event.nth or 0
+
+
+def _seen(item: BallItem | OverItem, wickets: dict[int, list[WicketItem]]) -> SeenEvent:
+    if isinstance(item, OverItem):
+        return SeenEvent(
+            kind=Kind.OVER,
+            innings=item.innings,
+            over=item.over,
+            source_event_id=item.source_event_id or str(item.id),
+            content=item.summary,
+        )
+    fallen = tuple(each.wicket for each in wickets.get(item.id, ()))
+    return SeenEvent(
+        kind=Kind.DELIVERY,
+        innings=item.innings,
+        over=item.over,
+        source_event_id=str(item.id),
+        content=msgspec.structs.replace(item.delivery, wickets=(*item.delivery.wickets, *fallen)),
+        nth=item.nth,
+    )
+
+
+def _wickets_by_ball(ordered: Sequence[ListItem]) -> tuple[dict[int, list[WicketItem]], int]:
+    """Join each wicket to the latest ball before it with its label.
+
+    A label alone is not enough: a wide carries the label of the ball to come, and either may take a wicket.
+    """
+    latest: dict[tuple[int, Overs], int] = {}
+    joined: dict[int, list[WicketItem]] = {}
+    orphans = 0
+    for item in ordered:
+        if isinstance(item, BallItem):
+            latest[item.innings, item.delivery.label] = item.id
+        elif isinstance(item, WicketItem):
+            ball = latest.get((item.innings, item.label))
+            if ball is None:
+                orphans += 1
+            else:
+                joined.setdefault(ball, []).append(item)
+    return joined, orphans
+
+
+# --- how far back to read ------------------------------------------------------------------------------------------
+
+
+class Depth(Struct, frozen=True, kw_only=True):
+    """How far back to walk."""
+
+    is_whole: bool = False
+    #: The (innings, over) to read again from its first ball.
+    back_to: tuple[int, int] | None = None
+
+
+def depth_for(state: CricketState, board: Board) -> Depth:
+    """Return how far to walk, given what the scoreboard shows since the last poll."""
+    last = state.board
+    is_finishing = board.result is not None and state.row.phase is not Phase.COMPLETED
+    if last is None or state.sync is not SyncState.IN_SYNC or is_finishing:
+        return Depth(is_whole=True)
+    if (board.batting, board.is_innings_over) != (last.batting, last.is_innings_over):
+        return Depth(is_whole=True)
+    doubted = [(innings_of(key), over_of(key)) for key in suspected(state.suspects)]
+    return Depth(back_to=min([*_ended_since(state, last, board), *doubted], default=None))
+
+
+def _ended_since(state: CricketState, last: Board, board: Board) -> list[tuple[int, int]]:
+    before, after = (shown.second or shown.first for shown in (last, board))
+    if before and after and after.overs.over > before.overs.over:
+        return [(state.newest_innings, before.overs.over)]
+    return []
+
+
+class _Pages:
+    """The items of one poll; pages are asked for as they are needed."""
+
+    def __init__(self, client: Client, state: CricketState, last_board: Board | None) -> None:
+        self._client = client
+        self._state = state
+        self._last_board = last_board
+        self._source_id = state.feed.source_id
+        self._items: dict[int, ListItem] = {}
+        self._oldest: str | None = None
+        self._is_exhausted = False
+        #: Set for a list that shows its newest items only.
+        self._window: EventListPage | None = None
+        self._pages = 0
+        self.board: Board
+
+    async def read_newest(self) -> None:
+        """Read from the newest item down to where this poll has been already, then the scoreboard."""
+        is_first = self._pages == 0
+        if not is_first:
+            self._client.forget()
+        before: str | None = None
+        while True:
+            page = await self._page(before)
+            has_met = any(item.id in self._items for item in page.items)
+            self._take(page)
+            before = page.next_before
+            if is_first or has_met or before is None:
+                break
+        if is_first:
+            self._oldest, self._is_exhausted = before, before is None
+        self.board = await self._shown_board()
+        validate_board(self._state, self.board)
+
+    async def _shown_board(self) -> Board:
+        try:
+            return await self._client.ask(Query(resource=LIVE, source_id=self._source_id), Board)
+        except PageNotFound:
+            if self._last_board is None:
+                raise
+            return self._last_board
+
+    async def further(self) -> None:
+        page = await self._page(self._oldest)
+        if page.next_before is not None and page.next_before == self._oldest:
+            raise ImpossibleObservation("the event list does not move on")
+        self._take(page)
+        self._oldest = page.next_before
+        self._is_exhausted = page.next_before is None
+
+    async def to_the_beginning(self) -> None:
+        while not self._is_exhausted:
+            await self.further()
+
+    def _take(self, page: EventListPage) -> None:
+        self._items.update((item.id, item) for item in page.items)
+        self._window = page if page.is_window else None
+
+    async def _page(self, before: str | None) -> EventListPage:
+        self._pages += 1
+        if self._pages > MAX_PAGES:
+            raise ImpossibleObservation(f"the event list has more than {MAX_PAGES} pages")
+        query = Query(resource=BALLS, source_id=self._source_id, cursor=before)
+        page = await self._client.ask(query, EventListPage)
+        validate_page(self._state, page)
+        return page
+
+    def so_far(self) -> CricketView:
+        if self._window is not None:
+            sighting = assemble_window(self._items.values(), self._window.detached)
+        else:
+            sighting = assemble(self._items.values(), is_whole=self._is_exhausted)
+        newest = max([self._state.newest_innings, *(event.innings for event in sighting.events)])
+        return CricketView(
+            board=self.board,
+            sighting=sighting,
+            differences=_differences(self._state, sighting, self.board, newest),
+            newest_innings=newest,
+            is_exhausted=self._is_exhausted,
+        )
+
+
+async def walk(
+    client: Client, state: CricketState, *, is_full: bool = False, board: Board | None = None
+) -> CricketView:
+    """Return a view of the match that reaches back as far as it must, or to the beginning if asked to.
+
+    `board` stands in for the scoreboard when the site has none any more.
+    """
+    pages = _Pages(client, state, board)
+    await pages.read_newest()
+    depth = Depth(is_whole=True) if is_full else depth_for(state, pages.board)
+    if depth.is_whole:
+        await pages.to_the_beginning()
+    has_asked_twice = False
+    while True:
+        seen = pages.so_far()
+        reached = seen.is_exhausted or _reaches(seen, state, depth)
+        agrees = not _news(seen.differences, state.differences)
+        if reached and not agrees and not has_asked_twice:
+            has_asked_twice = True
+            await pages.read_newest()
+        elif seen.is_exhausted or (reached and agrees):
+            break
+        else:
+            await pages.further()
+    validate_sighting(seen.sighting, seen.board)
+    return seen
+
+
+def _reaches(seen: CricketView, state: CricketState, depth: Depth) -> bool:
+    """Return whether the walk has met what we hold, and gone back as far as it was told to."""
+    sighting = seen.sighting
+    # An innings may begin unannounced: the side that follows on bats on. Then the one before it has ended.
+    is_new_innings = seen.newest_innings != state.newest_innings
+    if depth.is_whole or sighting.orphans or is_new_innings:
+        return False
+    held = {event.source_event_id for event in state.live(Kind.DELIVERY)}
+    oldest = next((event for event in sighting.events if event.kind == Kind.DELIVERY), None)
+    # A ball at the far end that we do not hold may stand for one that lies just beyond it.
+    if oldest is None or oldest.source_event_id not in held:
+        return False
+    return depth.back_to is None or (oldest.innings, oldest.over) < depth.back_to
+
+
+def _news(differences: Mapping[int, Difference], accepted: Mapping[int, Difference]) -> bool:
+    """Return whether a scoreboard is off in another way than it was known to be."""
+    return any(found and accepted.get(innings) != found for innings, found in differences.items())
+
+
+def _differences(state: CricketState, sighting: Sighting, board: Board, newest: int) -> dict[int, Difference]:
+    found: dict[int, Difference] = {}
+    for innings in pair_of(newest):
+        shown = board.first if innings % 2 else board.second
+        if shown is None or shown.is_blank:
+            continue
+        deliveries = proposed(lay_out(state.events, sighting, innings))
+        ours = tally(
+            deliveries, _ended_overs(state, sighting, innings), inferred(state.events, sighting, innings, shown)
+        )
+        found[innings] = compare(ours, shown)
+    return found
+
+
+def _ended_overs(state: CricketState, sighting: Sighting, innings: int) -> set[int]:
+    """Return the overs that have ended: by the list, and where it does not reach, by what we hold.
+
+    A feed that lags shows neither an over's end nor its last balls. Were the end taken from what we hold, the
+    scoreboard would agree with a list that lacks them.
+    """
+    held = {
+        over_of(key)
+        for key, event in state.events.items()
+        if _is_end(key, innings) and event.is_live and not _reaches_back_to(sighting, key)
+    }
+    return held | {event.over for event in sighting.events if event.kind == Kind.OVER and event.innings == innings}
+
+
+def _is_end(key: EventKey, innings: int) -> bool:
+    return key.kind == Kind.OVER and innings_of(key) == innings
+
+
+def _reaches_back_to(sighting: Sighting, key: EventKey) -> bool:
+    if sighting.is_window:
+        return False
+    return sighting.is_whole or any(
+        (event.innings, event.over) <= (innings_of(key), over_of(key)) for event in sighting.events
+    )

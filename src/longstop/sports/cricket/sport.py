@@ -1,0 +1,299 @@
+"""Cricket as a plug-in: from what a poll showed to what is stored."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from longstop.errors import ImpossibleObservation, WrongMatch
+from longstop.matches.versions import confirm, learnt
+from longstop.model.event import Event
+from longstop.model.match import MatchStatus, SyncState
+from longstop.model.observation import Keys, Line, Observation
+from longstop.model.snapshot import canonical
+from longstop.sports import base
+from longstop.sports.base import Client, Draft, Sport, is_called, is_only_drawn, stored_payload, with_gap
+from longstop.sports.cricket.align import Milestones, align, order_of_play
+from longstop.sports.cricket.model import (
+    BALLS,
+    NAMES,
+    SCORECARD,
+    Board,
+    CricketState,
+    CricketView,
+    Delivery,
+    DrawnBoard,
+    InferredBalls,
+    InningsScore,
+    InningsSummary,
+    Kind,
+    Overs,
+    OverSummary,
+    Result,
+    SeenEvent,
+    innings_of,
+    is_less,
+    over_of,
+    rekey,
+)
+from longstop.sports.cricket.payload import normalise, status_of, title_of
+from longstop.sports.cricket.read import introduce, read
+from longstop.sports.cricket.totals import find, inferred, milestones, pair_of, score_of
+from longstop.sports.cricket.validate import validate_board
+
+
+class Cricket(Sport[CricketState]):
+    name = "cricket"
+    kinds: ClassVar[Mapping[str, base.Kind]] = {
+        Kind.DELIVERY: base.Kind(content=Delivery, fields=("innings", "over", "nth")),
+        Kind.INFERRED: base.Kind(content=InferredBalls, fields=("innings", "over")),
+        Kind.OVER: base.Kind(content=OverSummary, fields=("innings", "over")),
+        Kind.INNINGS: base.Kind(content=InningsSummary, fields=("innings",)),
+        Kind.RESULT: base.Kind(content=Result),
+    }
+    place = ("innings", "over", "nth", "position")
+    resources = (BALLS, SCORECARD, NAMES)
+    example: ClassVar[Mapping[str, Any]] = {
+        "matchId": 1,
+        "match_id": "crex_11HD",
+        "events": [
+            {
+                "seq": 41,
+                "key": "delivery:1:5:2",
+                "kind": "delivery",
+                "rev": 1,
+                "op": "insert",
+                "innings": 1,
+                "over": 5,
+                "nth": 2,
+                "position": 32,
+                "critical": True,
+                "source": "crex",
+                "source_event_id": "1730",
+                "captured_at": "2026-11-12T10:30:45.120Z",
+                "data": {
+                    "label": {"over": 5, "ball": 2},
+                    "runs": {"batter": 4, "wides": 0, "noballs": 0, "byes": 0, "legbyes": 0, "penalty": 0},
+                    "boundary": 4,
+                    "batter": "P1",
+                    "bowler": "P2",
+                    "wickets": [],
+                },
+            }
+        ],
+        "next_after": 41,
+        "has_more": False,
+    }
+    state = CricketState
+    dom_board = DrawnBoard
+
+    async def read(
+        self, client: Client, state: CricketState, *, is_full: bool = False, stand_in: Line | None = None
+    ) -> Observation:
+        return await read(client, state, is_full=is_full, stand_in=stand_in if isinstance(stand_in, Board) else None)
+
+    def diff(self, state: CricketState, observation: Observation) -> Draft:
+        return diff(state, observation.view)
+
+    def diff_dom(self, state: CricketState, board: DrawnBoard) -> Draft:
+        return diff_dom(state, board)
+
+    async def introduce(self, client: Client, state: CricketState) -> Keys:
+        return await introduce(client, state)
+
+    def names(self, view: CricketView) -> Keys:
+        return Keys(players=view.names.players, teams=view.names.teams)
+
+    def rekey(self, view: object, keys: Keys) -> object:
+        return rekey(view, keys)
+
+    def order(self, event: Event) -> tuple[float, ...]:
+        return order_of_play(event)
+
+    def describe(self, event: Event) -> str:
+        match event.content:
+            case Delivery(label=label, runs=runs, wickets=wickets):
+                fallen = "".join(f", {wicket.player_out} {wicket.kind}" for wicket in wickets)
+                return f"{label}: {runs.total}{fallen}"
+            case InferredBalls() as unseen:
+                return f"not shown: {unseen.balls} balls, {unseen.runs} runs, {unseen.wickets} wickets"
+            case OverSummary(runs=over_runs, score=score):
+                return f"over: {over_runs} runs, {score.runs}/{score.wickets}"
+            case InningsSummary(runs=total, wickets=gone, overs=overs):
+                return f"innings: {total}/{gone} in {overs}"
+            case Result(text=text):
+                return text
+            case other:
+                raise TypeError(f"{type(other).__name__} is no event of cricket")
+
+    def stand_in(self, state: CricketState) -> Board:
+        """Return the last scoreboard, or one that shows nothing; never a drawn one, since events come of it."""
+        if state.board is not None and not is_only_drawn(state):
+            return state.board
+        return Board(source_id=state.feed.source_id, status=state.row.status, headline="")
+
+
+def diff(state: CricketState, seen: CricketView) -> Draft:
+    """Compare what was seen with what we hold: what is new, what is wrong, and the state once that is stored."""
+    settled = {innings for innings, difference in seen.differences.items() if not difference}
+    board, doubted_board = believed(state, seen)
+    reached = milestones(state.events, seen.newest_innings, seen.board, seen.scorecard, seen.sighting.events)
+    found = align(
+        state.events,
+        seen.sighting,
+        _with_inferred(reached, state, seen),
+        confirmed=state.suspects,
+        settled=settled | _off_the_board(seen),
+    )
+    after = msgspec.structs.replace(
+        state,
+        events={**state.events, **{event.key: event for event in found.events}},
+        board=board,
+        scorecard=seen.scorecard,
+        players={**state.players, **seen.names.players},
+        teams={**state.teams, **seen.names.teams},
+        differences={innings: difference for innings, difference in seen.differences.items() if difference},
+    )
+    findings, doubts = confirm(find(after, seen.differences), state.suspects, state.findings)
+    suspects = frozenset(found.suspects) | doubts | doubted_board
+    after = msgspec.structs.replace(
+        after,
+        suspects=suspects,
+        findings=findings,
+        has_unnamed=_has_unnamed(after),
+        sync=_sync(state.sync, seen, is_in_doubt=bool(suspects)),
+    )
+    return _draft(
+        after,
+        board,
+        events=tuple(found.events),
+        ids=found.ids,
+        players=learnt(seen.names.players, state.players),
+        teams=learnt(seen.names.teams, state.teams),
+    )
+
+
+def _has_unnamed(state: CricketState) -> bool:
+    contents = (event.content for event in state.events.values() if event.is_live)
+    keys = {key for each in contents if isinstance(each, Delivery) for key in (each.batter, each.bowler)}
+    sides = {state.board.batting, state.board.bowling} if state.board else set()
+    return bool((keys - {None}) - state.players.keys() or (sides - {""}) - state.teams.keys())
+
+
+def _draft(state: CricketState, board: Board, **changes: Any) -> Draft:
+    # What a blank scoreboard does not show is no news.
+    is_blank = board.first is None and not (board.headline or board.fingerprint)
+    return Draft(
+        state=state,
+        status=status_of(state, board),
+        title=title_of(state, board),
+        start_at=board.start_at or state.row.start_at,
+        payload=None if is_blank else canonical(normalise(state, board).model_dump(mode="json", exclude_unset=True)),
+        **changes,
+    )
+
+
+def _with_inferred(reached: Milestones, state: CricketState, seen: CricketView) -> Milestones:
+    """Add what a window did not show, as sums, and take back the sums whose balls have turned up."""
+    if not seen.sighting.is_window:
+        return reached
+    sums: list[SeenEvent] = []
+    # Also an innings of which the page shows no ball and no whole over: its total is all that is left of it.
+    for innings in range(1, seen.newest_innings + 1):
+        score = score_of(innings, seen.newest_innings, seen.board, seen.scorecard)
+        unseen = inferred(state.events, seen.sighting, innings, score)
+        sums += [_sum_of(innings, over, content) for over, content in unseen.items()]
+    places = {(each.innings, each.over) for each in sums}
+    gone = [key for key in state.events if key.kind == Kind.INFERRED and (innings_of(key), over_of(key)) not in places]
+    return Milestones(reached=(*reached.reached, *sums), withdrawn=(*reached.withdrawn, *gone))
+
+
+def _sum_of(innings: int, over: int, content: InferredBalls) -> SeenEvent:
+    name = f"inferred-{innings}-{over}"
+    return SeenEvent(kind=Kind.INFERRED, innings=innings, over=over, source_event_id=name, content=content)
+
+
+def _off_the_board(seen: CricketView) -> set[int]:
+    """Return innings that no scoreboard shows any more: there the list has the word, once it shows a later innings."""
+    shown = {event.innings for event in seen.sighting.events}
+    return shown - set(seen.differences) - {max(shown, default=0)}
+
+
+def _sync(before: SyncState, seen: CricketView, *, is_in_doubt: bool) -> SyncState:
+    """Return IN_SYNC once the whole list was compared, no step back awaits its second poll, and totals agree or their
+    disagreement is on record."""
+    if before is SyncState.IN_SYNC:
+        return before
+    return SyncState.IN_SYNC if seen.is_exhausted and not is_in_doubt else SyncState.RECOVERING
+
+
+# --- which scoreboard to believe ---------------------------------------------------------------------------------
+
+
+def believed(state: CricketState, seen: CricketView) -> tuple[Board, frozenset[str]]:
+    """Return the scoreboard to go by: one that goes back is a cached copy until a second poll shows it again."""
+    token = f"board {seen.board.fingerprint}"
+    before = state.board
+    # A new innings begins a new pair on the board, with lower numbers: that is no step back.
+    is_further = before is None or seen.newest_innings > state.newest_innings
+    if before is None or is_further or token in state.suspects or not seen.board.shows_less_than(before):
+        return seen.board, frozenset()
+    return before, frozenset({token})
+
+
+# --- a page as drawn -----------------------------------------------------------------------------------------------
+
+
+def diff_dom(state: CricketState, drawn: DrawnBoard) -> Draft:
+    """Return the match with the score, the status and the words of its drawn page, and with its events as they were.
+
+    The page names the sides that play, or it is not believed: it has no key that would say whose it is.
+    """
+    payload = stored_payload(state)
+    batting, bowling = _keys(state.teams, drawn.names)
+    board = Board(
+        source_id=state.feed.source_id,
+        status=drawn.status,
+        headline=drawn.headline,
+        fingerprint=drawn.fingerprint,
+        start_at=state.row.start_at,
+        batting=batting,
+        bowling=bowling,
+        first=drawn.first,
+        second=drawn.second,
+        result=drawn.result,
+        is_innings_over=drawn.is_innings_over,
+        match_format=payload["metadata"].get("match_type"),
+    )
+    validate_board(state, board)
+    _check_progress(payload["innings"], board)
+    after = msgspec.structs.replace(state, board=board, findings=with_gap(state), sync=SyncState.RECOVERING)
+    return _draft(after, board)
+
+
+def _keys(teams: Mapping[str, str], names: tuple[str, str]) -> tuple[str, str]:
+    """Return the keys of both sides by their names; one name that is not theirs makes it another match."""
+    match [_called(teams, shown) for shown in names]:
+        case [[one], [two]] if one != two:
+            return one, two
+    raise WrongMatch(f"the drawn page is of {' and '.join(names)}, this match is of {sorted(teams.values())}")
+
+
+def _called(teams: Mapping[str, str], shown: str) -> list[str]:
+    """Return the keys that a name may mean; one side's whole name may be the beginning of the other's."""
+    exactly = [key for key, name in teams.items() if name.casefold() == shown.casefold()]
+    return exactly or [key for key, name in teams.items() if is_called(name, shown)]
+
+
+def _check_progress(served: Iterable[Mapping[str, Any]], board: Board) -> None:
+    """Raise when the page shows less than is served: a correction or another pair of innings, it does not say which."""
+    known = {innings["number"]: _score(innings) for innings in served}
+    first, second = pair_of(max(known, default=0))
+    is_upcoming = board.status is MatchStatus.UPCOMING and bool(known)
+    if is_upcoming or is_less(board.first, known.get(first)) or is_less(board.second, known.get(second)):
+        raise ImpossibleObservation("the drawn page shows less than was known before")
+
+
+def _score(innings: Mapping[str, Any]) -> InningsScore:
+    overs = innings["overs"]
+    return InningsScore(runs=innings["runs"], wickets=innings["wickets"], overs=Overs(overs["over"], overs["ball"]))

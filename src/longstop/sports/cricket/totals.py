@@ -1,0 +1,298 @@
+"""Adding up: what the events of an innings come to, whether the scoreboard says the same, and what is missing. Pure.
+
+Innings and result rows are derived here too (`milestones`): no list shows them, the scoreboard implies them. So are
+the sums of balls that no window showed (`inferred`): the balls stay unknown, their sum is a record of its own.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+
+from longstop.model.event import RESULT, Event, EventKey
+from longstop.sports.cricket.align import Milestones, lay_out, proposed
+from longstop.sports.cricket.model import (
+    BALLS_PER_OVER,
+    Board,
+    CricketState,
+    Delivery,
+    Difference,
+    Dismissal,
+    InferredBalls,
+    InningsScore,
+    InningsSummary,
+    Kind,
+    Overs,
+    OverSummary,
+    Score,
+    Scorecard,
+    SeenEvent,
+    Sighting,
+    innings_of,
+    over_of,
+)
+from longstop.storage.base import Finding, FindingKind
+
+_NO_BALL = Overs(0, 0)
+
+
+class Tally(Struct, frozen=True, kw_only=True):
+    """The sum of an innings' deliveries."""
+
+    runs: int
+    #: Wickets that every scoreboard counts.
+    wickets: int
+    #: Batters who retired: hurt does not count, out does, and the feed does not say which it was.
+    retired: int
+    overs: Overs
+
+
+def tally(
+    deliveries: Sequence[Delivery], ended_overs: Collection[int], unseen: Mapping[int, InferredBalls] | None = None
+) -> Tally:
+    """Add up deliveries in the order of play; `ended_overs` are those the source has summed up.
+
+    `unseen` is what overs gave beyond the balls that were shown.
+    """
+    sums = (unseen or {}).values()
+    fallen = [wicket.kind for delivery in deliveries for wicket in delivery.wickets]
+    return Tally(
+        runs=sum(delivery.runs.total for delivery in deliveries) + sum(each.runs for each in sums),
+        wickets=sum(kind is not Dismissal.RETIRED for kind in fallen) + sum(each.wickets for each in sums),
+        retired=sum(kind is Dismissal.RETIRED for kind in fallen),
+        overs=_overs(deliveries, ended_overs, unseen or {}),
+    )
+
+
+def _overs(deliveries: Sequence[Delivery], ended_overs: Collection[int], unseen: Mapping[int, InferredBalls]) -> Overs:
+    reached = {delivery.label.over for delivery in deliveries[-1:]} | set(ended_overs) | set(unseen)
+    last = max(reached, default=None)
+    if last is None:
+        return Overs(0, 0)
+    if last in ended_overs:
+        # Umpires miscount: an over may end after five balls or seven.
+        return Overs(last + 1, 0)
+    legal = sum(each.runs.is_legal for each in deliveries if each.label.over == last)
+    return Overs(last, legal + (unseen[last].balls if last in unseen else 0))
+
+
+def compare(ours: Tally, score: InningsScore) -> Difference:
+    """Return what the scoreboard shows beyond the events."""
+    counted = min(max(score.wickets, ours.wickets), ours.wickets + ours.retired)
+    return Difference(
+        runs=score.runs - ours.runs,
+        wickets=score.wickets - counted,
+        balls=_balls(score.overs) - _balls(ours.overs),
+    )
+
+
+def _balls(overs: Overs) -> int:
+    """Count so that 9.6 and 10.0 are the same moment, as they are in different feeds."""
+    return overs.over * BALLS_PER_OVER + overs.ball
+
+
+# --- innings and result ------------------------------------------------------------------------------------------
+
+
+def score_of(innings: int, newest: int, board: Board, scorecard: Scorecard | None) -> InningsScore | None:
+    """Return the source's own total of an innings: from the scoreboard while it shows it, else from the scorecard."""
+    return next(_scores(innings, newest, board, scorecard), None)
+
+
+def _scores(innings: int, newest: int, board: Board, scorecard: Scorecard | None) -> Iterator[InningsScore]:
+    if innings in pair_of(newest):
+        shown = board.first if innings % 2 else board.second
+        if shown is not None and not shown.is_blank:
+            yield shown
+    for item in scorecard.innings if scorecard else ():
+        # A played innings of zeros is a site's filler, here as on the scoreboard.
+        if item.number == innings and not item.score.is_blank:
+            yield item.score
+
+
+def pair_of(newest: int) -> tuple[int, int]:
+    """Return the two innings that a scoreboard has room for: a super over is a new pair."""
+    first = newest - 1 + newest % 2 if newest else 1
+    return first, first + 1
+
+
+def sides(newest: int, board: Board, scorecard: Scorecard | None) -> dict[int, str]:
+    """Return who bats in which innings, as far as the source says."""
+    known = {item.number: item.team for item in scorecard.innings} if scorecard else {}
+    # Between innings a site may have turned the sides already, or not: only play is unambiguous.
+    if newest and board.batting and not board.is_innings_over:
+        known.setdefault(newest, board.batting)
+        if newest % 2 == 0:
+            known.setdefault(newest - 1, board.bowling)
+    return known
+
+
+def milestones(
+    known: Mapping[EventKey, Event],
+    newest: int,
+    board: Board,
+    scorecard: Scorecard | None,
+    seen: Iterable[SeenEvent] = (),
+) -> Milestones:
+    """Return the innings that are closed and the result, as the source shows them now.
+
+    A total of fewer balls than the list has is an older copy: no innings ends with it. Nor does the newest innings end
+    with a total of which the scoreboard does not say that it is the end.
+    """
+    bowled = _bowled(known, seen)
+    last_closed = _last_closed(known, newest, board, scorecard)
+    batting = sides(newest, board, scorecard)
+    reached: list[SeenEvent] = []
+    last_told = last_closed if board.is_innings_over else min(last_closed, newest - 1)
+    for innings in range(1, last_told + 1):
+        shown = _scores(innings, newest, board, scorecard)
+        score = next((each for each in shown if each.overs >= bowled.get(innings, _NO_BALL)), None)
+        if score is not None:
+            before = known.get(EventKey(Kind.INNINGS, (innings,)))
+            # Who batted does not change: a board between two innings may have turned the sides already.
+            reached.append(_closed(innings, score, _team_of(before) or batting.get(innings)))
+    withdrawn = [
+        key
+        for key, event in known.items()
+        if key.kind == Kind.INNINGS and event.is_live and innings_of(key) > last_closed
+    ]
+    if board.result is not None:
+        reached.append(SeenEvent(kind=Kind.RESULT, innings=0, over=0, source_event_id="result", content=board.result))
+    else:
+        withdrawn.append(RESULT)
+    return Milestones(reached=tuple(reached), withdrawn=tuple(withdrawn))
+
+
+def _last_closed(known: Mapping[EventKey, Event], newest: int, board: Board, scorecard: Scorecard | None) -> int:
+    """Return the last innings that has ended.
+
+    It stays so until another ball of it is shown: sites clear "Innings Break" before the next innings has a ball.
+    """
+    if board.is_innings_over:
+        return newest
+    closed = known.get(EventKey(Kind.INNINGS, (newest,)))
+    if closed is None or not closed.is_live or not isinstance(closed.content, InningsSummary):
+        return newest - 1
+    score = score_of(newest, newest, board, scorecard)
+    return newest - 1 if score and score.overs > closed.content.overs else newest
+
+
+def _bowled(known: Mapping[EventKey, Event], seen: Iterable[SeenEvent]) -> dict[int, Overs]:
+    """Return the label of the last legal ball of every innings, among those that we hold or see."""
+    held = [
+        (innings_of(key), event.content) for key, event in known.items() if key.kind == Kind.DELIVERY and event.is_live
+    ]
+    last: dict[int, Overs] = {}
+    for innings, content in (*held, *((event.innings, event.content) for event in seen)):
+        if isinstance(content, Delivery) and content.runs.is_legal:
+            last[innings] = max(last.get(innings, _NO_BALL), content.label)
+    return last
+
+
+def _closed(innings: int, score: InningsScore, team: str | None) -> SeenEvent:
+    content = InningsSummary(team=team, runs=score.runs, wickets=score.wickets, overs=score.overs)
+    return SeenEvent(kind=Kind.INNINGS, innings=innings, over=0, source_event_id=f"innings-{innings}", content=content)
+
+
+def _team_of(event: Event | None) -> str | None:
+    return event.content.team if event and isinstance(event.content, InningsSummary) else None
+
+
+# --- what no window showed ----------------------------------------------------------------------------------------
+
+
+def inferred(
+    known: Mapping[EventKey, Event], sighting: Sighting, innings: int, score: InningsScore | None
+) -> dict[int, InferredBalls]:
+    """Return, by over, what an innings gave beyond the deliveries held and seen; nothing for a list that shows all."""
+    if not sighting.is_window:
+        return {}
+    summaries = _summaries(known, sighting, innings)
+    if score is not None:
+        summaries |= _last_part(summaries, score)
+    deliveries = proposed(lay_out(known, sighting, innings))
+    found: dict[int, InferredBalls] = {}
+    for over, summary in sorted(summaries.items()):
+        if not _is_inside(sighting, innings, over):
+            rest = _rest(summary, summaries.get(over - 1), [each for each in deliveries if each.label.over == over])
+            if rest is not None:
+                found[over] = rest
+    return found
+
+
+def _summaries(known: Mapping[EventKey, Event], sighting: Sighting, innings: int) -> dict[int, OverSummary]:
+    held = {
+        over_of(key): event.content
+        for key, event in known.items()
+        if key.kind == Kind.OVER and innings_of(key) == innings and event.is_live
+    }
+    seen = {
+        event.over: event.content for event in sighting.events if event.kind == Kind.OVER and event.innings == innings
+    }
+    return {over: content for over, content in (held | seen).items() if isinstance(content, OverSummary)}
+
+
+def _last_part(summaries: Mapping[int, OverSummary], score: InningsScore) -> dict[int, OverSummary]:
+    """Return the over that an innings ended in, or is in: nobody sums it up, but the total less the rest does."""
+    over, balls = score.overs.over, score.overs.ball
+    before = summaries.get(over - 1)
+    is_known = over in summaries or (before is None and over > 0)
+    if is_known or score.runs < (start := before.score.runs if before else 0):
+        return {}
+    total = Score(runs=score.runs, wickets=score.wickets)
+    return {over: OverSummary(runs=score.runs - start, score=total, balls=balls)}
+
+
+def _is_inside(sighting: Sighting, innings: int, over: int) -> bool:
+    """Return whether the window shows the whole over: then what does not add up is a mismatch, not a hole."""
+    return sighting.window_from is not None and sighting.window_from <= (innings, over, 1)
+
+
+def _rest(summary: OverSummary, before: OverSummary | None, shown: Sequence[Delivery]) -> InferredBalls | None:
+    wickets = sum(wicket.kind is not Dismissal.RETIRED for each in shown for wicket in each.wickets)
+    runs = summary.runs - sum(each.runs.total for each in shown)
+    fallen = summary.score.wickets - (before.score.wickets if before else 0) - wickets
+    balls = (summary.balls or 0) - sum(each.runs.is_legal for each in shown)
+    if min(runs, fallen, balls) < 0 or not (runs or fallen or balls):
+        return None
+    return InferredBalls(runs=runs, wickets=fallen, balls=balls)
+
+
+# --- what is wrong -------------------------------------------------------------------------------------------------
+
+
+def find(state: CricketState, differences: Mapping[int, Difference]) -> tuple[Finding, ...]:
+    """Return what is wrong with a match as it would now be stored."""
+    return (*_mismatches(differences), *_gaps(state))
+
+
+def _mismatches(differences: Mapping[int, Difference]) -> Iterable[Finding]:
+    for innings, difference in sorted(differences.items()):
+        if difference:
+            yield Finding(kind=FindingKind.MISMATCH, place=str(innings), detail=str(difference))
+
+
+def _gaps(state: CricketState) -> Iterable[Finding]:
+    unseen = {f"{innings_of(event.key)}:{over_of(event.key)}": event.content for event in state.live(Kind.INFERRED)}
+    for place, content in unseen.items():
+        if isinstance(content, InferredBalls):
+            detail = f"not shown: {content.balls} balls, {content.runs} runs, {content.wickets} wickets"
+            yield Finding(kind=FindingKind.GAP, place=place, detail=detail)
+    deliveries = [event for event in state.live(Kind.DELIVERY) if isinstance(event.content, Delivery)]
+    for innings, events in groupby(deliveries, key=lambda event: innings_of(event.key)):
+        found = gaps(innings, [event.content for event in events if isinstance(event.content, Delivery)])
+        yield from (finding for finding in found if finding.place not in unseen)
+
+
+def gaps(innings: int, deliveries: Sequence[Delivery]) -> Iterable[Finding]:
+    """Return the balls that must have been bowled, by the labels of those after them, and are not there."""
+    expected_over = 0
+    for over, balls in groupby(deliveries, key=lambda delivery: delivery.label.over):
+        for missing in range(expected_over, over):
+            yield Finding(kind=FindingKind.GAP, place=f"{innings}:{missing}", detail="the whole over is missing")
+        legal = [ball.label.ball for ball in balls if ball.runs.is_legal]
+        absent = sorted(set(range(1, max(legal, default=0) + 1)) - set(legal))
+        if absent:
+            detail = f"missing: ball {', '.join(map(str, absent))}"
+            yield Finding(kind=FindingKind.GAP, place=f"{innings}:{over}", detail=detail)
+        expected_over = max(expected_over, over + 1)

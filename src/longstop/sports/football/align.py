@@ -1,0 +1,154 @@
+"""Aligning what a source shows of a football match with what we hold. Pure.
+
+Alignment is by kind and the source's id first, then by what an event keeps when it gets another id. A step back (a goal
+less, a milder card, an event gone) counts only when two polls in a row agree on it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from longstop.errors import LayoutSuspected
+from longstop.matches.versions import Versions
+from longstop.model.event import RESULT, Event, EventKey, content_hash
+from longstop.sports.football.model import (
+    INCIDENT_KINDS,
+    Card,
+    FootballResult,
+    Goal,
+    Kick,
+    Kind,
+    MissedPenalty,
+    PeriodEnd,
+    SeenIncident,
+    Side,
+    Substitution,
+    VarDecision,
+    is_step_back,
+    order_of_play,
+)
+
+#: More events gone at once than a referee takes back is a broken list.
+MAX_VANISHED = 4
+
+_KINDS: dict[type, Kind] = {
+    Goal: Kind.GOAL,
+    Card: Kind.CARD,
+    Substitution: Kind.SUBSTITUTION,
+    VarDecision: Kind.VAR,
+    MissedPenalty: Kind.MISSED_PENALTY,
+    PeriodEnd: Kind.PERIOD,
+    Kick: Kind.KICK,
+}
+
+
+def kind_of(incident: SeenIncident) -> Kind:
+    return _KINDS[type(incident.content)]
+
+
+def align(
+    known: Mapping[EventKey, Event],
+    shown: Sequence[SeenIncident] | None,
+    result: FootballResult | None,
+    *,
+    confirmed: Collection[str] = (),
+    settled: Collection[Side] = (),
+) -> Versions:
+    """Return the versions that turn what we hold into what is seen.
+
+    `shown` is the whole list, `None` when there is none; `confirmed` are the suspects of the last poll; `settled` the
+    sides whose goals on the board are as many as in the list.
+    """
+    versions = Versions(known, confirmed)
+    if shown is not None:
+        _align_incidents(versions, shown, settled)
+    _align_result(versions, result)
+    versions.events.sort(key=order_of_play)
+    return versions
+
+
+def _add(versions: Versions, seen: SeenIncident) -> None:
+    """Insert what is new, under a key that was never used."""
+    key = versions.allot(kind_of(seen), side=seen.side or "")
+    versions.put(key, seen.content, seen.source_event_id)
+
+
+def _move(versions: Versions, old: Event, seen: SeenIncident) -> None:
+    """Give the other side what was stored for one: the side is part of the key."""
+    if not old.is_live:
+        _add(versions, seen)
+    elif versions.may_step_back(old.key, f"to {seen.side}"):
+        versions.void(old)
+        _add(versions, seen)
+
+
+def _align_incidents(versions: Versions, shown: Sequence[SeenIncident], settled: Collection[Side]) -> None:
+    by_id = _by_id(versions.known.values())
+    ids = {(kind_of(seen), seen.source_event_id) for seen in shown}
+    vanished = [event for name, event in by_id.items() if event.is_live and name not in ids]
+    unknown = [seen for seen in shown if (kind_of(seen), seen.source_event_id) not in by_id]
+    renamed = _renamed(vanished, unknown)
+    gone = [event for event in vanished if event not in renamed.values()]
+    if len(gone) > MAX_VANISHED:
+        raise LayoutSuspected(f"{len(gone)} events are gone from the list at once")
+    for seen in shown:
+        old = by_id.get((kind_of(seen), seen.source_event_id)) or renamed.get(seen.source_event_id)
+        if old is None:
+            _add(versions, seen)
+        elif old.key.side != (seen.side or ""):
+            _move(versions, old, seen)
+        else:
+            is_back = is_step_back(old.content, seen.content)
+            versions.replace(old, seen.content, seen.source_event_id, is_back=is_back)
+    for event in gone:
+        # A list that lags lacks the newest goals too: there the board has the word.
+        is_counted = event.key.kind == Kind.GOAL and Side(event.key.side) not in settled
+        if not is_counted and versions.may_step_back(event.key, "void"):
+            versions.void(event)
+
+
+def _by_id(events: Iterable[Event]) -> dict[tuple[str, str], Event]:
+    """Return the events by the source's names of them, void ones too: one that comes back is the old one."""
+    mine = [event for event in events if event.key.kind in INCIDENT_KINDS]
+    # What went over to the other side has left a void behind under the same name.
+    return {(event.key.kind, event.source_event_id): event for event in sorted(mine, key=lambda event: event.is_live)}
+
+
+def _renamed(vanished: Iterable[Event], unknown: Iterable[SeenIncident]) -> dict[str, Event]:
+    """Return, by the new id, the events that the source now calls by another one: same kind, side, time and people."""
+    left = list(vanished)
+    found: dict[str, Event] = {}
+    for seen in unknown:
+        traits = (kind_of(seen), seen.side or "", _traits(seen.content))
+        twin = next((old for old in left if (old.key.kind, old.key.side, _traits(old.content)) == traits), None)
+        if twin is not None:
+            left.remove(twin)
+            found[seen.source_event_id] = twin
+    return found
+
+
+def _traits(content: Struct) -> tuple[object, ...]:
+    """Return what an event keeps when it gets another id."""
+    match content:
+        case Goal():
+            return content.minute, content.scorer
+        case Card() | VarDecision() | MissedPenalty():
+            return content.minute, content.player
+        case Substitution():
+            return content.minute, content.player_in, content.player_out
+        case Kick():
+            return (content.sequence,)
+    return (content,)
+
+
+def _align_result(versions: Versions, result: FootballResult | None) -> None:
+    """Compare the result. It is final for everybody who reads it, so every change of it is seen twice."""
+    old = versions.known.get(RESULT)
+    held = old.content if old and old.is_live else None
+    if result == held:
+        return
+    if result is None:
+        if old and versions.may_step_back(RESULT, "void"):
+            versions.void(old)
+    elif versions.may_step_back(RESULT, content_hash(result, None)):
+        versions.put(RESULT, result, "result")

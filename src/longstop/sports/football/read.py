@@ -1,0 +1,138 @@
+"""One poll of a football match: its list of incidents and its event, now and then its line-ups and statistics.
+
+List and event are two requests, so a goal may fall between them: before a disagreement is believed, both are asked once
+more. Line-ups and statistics are parts of the payload and no events: their failure stops nothing.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+
+from longstop.errors import PageNotFound, SourceError
+from longstop.model.observation import LIVE, Coverage, Observation, Query
+from longstop.sports.base import Absent, Client
+from longstop.sports.football.model import (
+    INCIDENTS,
+    LINEUPS,
+    STATISTICS,
+    FootballBoard,
+    FootballState,
+    FootballView,
+    Incidents,
+    Lineups,
+    Statistics,
+    squad_keys,
+)
+from longstop.sports.football.totals import disagreement
+from longstop.sports.football.validate import (
+    is_known_squad,
+    validate_again,
+    validate_board,
+    validate_incidents,
+    validate_lineups,
+    validate_statistics,
+    wants_witness,
+)
+
+#: Line-ups and statistics are asked for this often; a site's "not found" may be pinned for longer by asking too early.
+PARTS_EVERY_SECONDS = 60.0
+
+Part = TypeVar("Part")
+
+
+async def read(client: Client, state: FootballState, *, is_full: bool, stand_in: FootballBoard | None) -> Observation:
+    """Poll the match; where nothing that every poll begins with has changed, that is all."""
+    feed, source_id = state.feed, state.feed.source_id
+    are_parts_due = is_full or _are_parts_due(client, state)
+    heads = (
+        Query(resource=INCIDENTS, source_id=source_id, is_optional=True),
+        Query(resource=LIVE, source_id=source_id),
+    )
+    if not (are_parts_due or stand_in) and await client.are_unchanged(*heads):
+        return Observation(feed=feed, captured_at=client.now(), view=None, coverage=Coverage.FULL)
+    view = await read_course(client, state, stand_in)
+    captured_at, absent = client.now(), Absent()
+    view = await _with_parts(client, state, view, absent, are_due=are_parts_due)
+    return Observation(feed=feed, captured_at=captured_at, view=view, coverage=Coverage.FULL, absent=absent)
+
+
+async def read_course(client: Client, state: FootballState, board: FootballBoard | None = None) -> FootballView:
+    """Return what the site shows of the match; `board` stands in for the event when the site has none any more."""
+    seen = await _read_once(client, state, board)
+    if disagreement(state, seen) - state.differences:
+        client.forget()
+        seen = await _read_once(client, state, board)
+    return seen
+
+
+async def _read_once(client: Client, state: FootballState, board: FootballBoard | None) -> FootballView:
+    source_id = state.feed.source_id
+    incidents = await client.ask_if_there(Query(resource=INCIDENTS, source_id=source_id), Incidents)
+    shown = await _event(client, source_id, board)
+    validate_board(state, shown)
+    if incidents is not None:
+        validate_incidents(state, incidents)
+    return FootballView(board=shown, incidents=incidents)
+
+
+async def _event(client: Client, source_id: str, board: FootballBoard | None) -> FootballBoard:
+    try:
+        return await client.ask(Query(resource=LIVE, source_id=source_id), FootballBoard)
+    except PageNotFound:
+        if board is None:
+            raise
+        return board
+
+
+# --- line-ups and statistics -----------------------------------------------------------------------------------------
+
+
+def _are_parts_due(client: Client, state: FootballState) -> bool:
+    asked_at = state.parts_asked_at
+    return asked_at is None or client.monotonic() - asked_at >= PARTS_EVERY_SECONDS
+
+
+async def _with_parts(
+    client: Client, state: FootballState, seen: FootballView, absent: Absent, *, are_due: bool
+) -> FootballView:
+    """Return the view with line-ups and statistics read, where it is time for that."""
+    are_due = are_due or state.board is None or state.board.headline != seen.board.headline
+    if not (are_due or wants_witness(state, seen.incidents)):
+        return seen
+    asked_at = client.monotonic()
+    seen = msgspec.structs.replace(seen, lineups=await _lineups(client, state, absent))
+    if not are_due:
+        return seen
+    query = Query(resource=STATISTICS, source_id=state.feed.source_id)
+    statistics = await _part(client, query, Statistics, partial(validate_statistics, seen.incidents), absent)
+    return msgspec.structs.replace(seen, statistics=statistics, parts_asked_at=asked_at)
+
+
+async def _lineups(client: Client, state: FootballState, absent: Absent) -> Lineups | None:
+    """Return the line-ups. They do not say which match they are of: people of whom we know nothing are asked for
+    twice, since they are going to vouch for others."""
+    query = Query(resource=LINEUPS, source_id=state.feed.source_id)
+    first = await _part(client, query, Lineups, partial(validate_lineups, state), absent)
+    if first is None or (state.squad_keys and not squad_keys(first)):  # an empty list replaces no known players
+        return None
+    if is_known_squad(state, first):
+        return first
+    client.forget()
+    again = await _part(client, query, Lineups, partial(validate_again, first), absent)
+    return first if again else None
+
+
+async def _part(
+    client: Client, query: Query, kind: type[Part], check: Callable[[Part], None], absent: Absent
+) -> Part | None:
+    """Return a part of the payload; `None` when the site has none yet, or none that can be believed."""
+    try:
+        part = await client.ask_if_there(query, kind)
+        if part is not None:
+            check(part)
+    except SourceError as error:
+        absent[query.resource] = error
+        return None
+    return part

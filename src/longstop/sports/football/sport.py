@@ -1,0 +1,337 @@
+"""Football as a plug-in: from what a poll showed to what is stored."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from longstop.errors import WrongMatch
+from longstop.matches.versions import confirm, learnt
+from longstop.model.event import Event
+from longstop.model.match import MatchStatus, SyncState
+from longstop.model.observation import LIVE, Keys, Line, Observation, Query
+from longstop.model.snapshot import canonical
+from longstop.sports import base
+from longstop.sports.base import Client, Draft, Sport, is_called, stored_payload, with_gap
+from longstop.sports.football.align import align
+from longstop.sports.football.model import (
+    INCIDENTS,
+    LINEUPS,
+    STATISTICS,
+    Card,
+    Doubt,
+    DrawnFootballBoard,
+    FootballBoard,
+    FootballResult,
+    FootballState,
+    FootballTeam,
+    FootballView,
+    Goal,
+    Goals,
+    Incidents,
+    Kick,
+    Kind,
+    MissedPenalty,
+    PeriodEnd,
+    PeriodScore,
+    Side,
+    Substitution,
+    VarDecision,
+    names_in,
+    order_of_play,
+    people_in,
+    rekey,
+    squads,
+)
+from longstop.sports.football.payload import normalise, status_of, title_of
+from longstop.sports.football.read import read
+from longstop.sports.football.totals import differences, disagreement, mismatches
+from longstop.sports.football.validate import are_strangers, polls_needed, validate_board
+
+#: Stands among the suspects while a list is doubted.
+DOUBTED_LIST = "list"
+
+
+class Football(Sport[FootballState]):
+    name = "football"
+    kinds: ClassVar[Mapping[str, base.Kind]] = {
+        Kind.GOAL: base.Kind(content=Goal, fields=("nth",)),
+        Kind.CARD: base.Kind(content=Card, fields=("nth",)),
+        Kind.SUBSTITUTION: base.Kind(content=Substitution, fields=("nth",), is_critical=False),
+        Kind.VAR: base.Kind(content=VarDecision, fields=("nth",), is_critical=False),
+        Kind.MISSED_PENALTY: base.Kind(content=MissedPenalty, fields=("nth",), is_critical=False),
+        Kind.PERIOD: base.Kind(content=PeriodEnd, fields=("nth",)),
+        Kind.KICK: base.Kind(content=Kick, fields=("nth",)),
+        Kind.RESULT: base.Kind(content=FootballResult),
+    }
+    place = ("side", "nth")
+    resources = (INCIDENTS, LINEUPS, STATISTICS)
+    example: ClassVar[Mapping[str, Any]] = {
+        "matchId": 2,
+        "match_id": "sofascore_11400000",
+        "events": [
+            {
+                "seq": 7,
+                "key": "goal:home:1",
+                "kind": "goal",
+                "rev": 1,
+                "op": "insert",
+                "side": "home",
+                "nth": 1,
+                "critical": True,
+                "source": "sofascore",
+                "source_event_id": "118000070",
+                "captured_at": "2026-11-12T10:30:45.120Z",
+                "data": {
+                    "minute": 45,
+                    "added": 2,
+                    "scorer": "800012",
+                    "assist": None,
+                    "how": "regular",
+                    "home": 1,
+                    "away": 0,
+                },
+            }
+        ],
+        "next_after": 7,
+        "has_more": False,
+    }
+    state = FootballState
+    dom_board = DrawnFootballBoard
+
+    async def read(
+        self, client: Client, state: FootballState, *, is_full: bool = False, stand_in: Line | None = None
+    ) -> Observation:
+        board = stand_in if isinstance(stand_in, FootballBoard) else None
+        return await read(client, state, is_full=is_full, stand_in=board)
+
+    def diff(self, state: FootballState, observation: Observation) -> Draft:
+        return diff(state, observation.view)
+
+    def diff_dom(self, state: FootballState, board: DrawnFootballBoard) -> Draft:
+        return diff_dom(state, board)
+
+    async def introduce(self, client: Client, state: FootballState) -> Keys:
+        board = await client.ask(Query(resource=LIVE, source_id=state.feed.source_id), FootballBoard)
+        return names_in(FootballView(board=board, incidents=None))
+
+    def names(self, view: FootballView) -> Keys:
+        return names_in(view)
+
+    def rekey(self, view: object, keys: Keys) -> object:
+        return rekey(view, keys)
+
+    def order(self, event: Event) -> tuple[float, ...]:
+        return order_of_play(event)
+
+    def describe(self, event: Event) -> str:
+        match event.content:
+            case FootballResult(text=text):
+                return text
+            case Kick(sequence=sequence, is_scored=is_scored, home=home, away=away):
+                return f"kick {sequence}: {'scored' if is_scored else 'missed'}, {home}-{away}"
+            case PeriodEnd(period=period, home=home, away=away):
+                return f"{period}: {home}-{away}"
+            case Goal() | Card() | Substitution() | VarDecision() | MissedPenalty() as timed:
+                minute = "-" if timed.minute is None else f"{timed.minute}'"
+                return f"{minute}{f'+{timed.added}' if timed.added else ''}: {_what(timed)}"
+            case other:
+                raise TypeError(f"{type(other).__name__} is no event of football")
+
+
+def _what(content: Goal | Card | Substitution | VarDecision | MissedPenalty) -> str:
+    match content:
+        case Goal(how=how, home=home, away=away):
+            return f"{how} goal, {home}-{away}"
+        case Card(card=card):
+            return f"{card} card"
+        case VarDecision(decision=decision):
+            return decision
+        case Substitution():
+            return "substitution"
+        case MissedPenalty():
+            return "penalty missed"
+
+
+def diff(state: FootballState, seen: FootballView) -> Draft:
+    """Compare what was seen with what we hold: what is new, what is wrong, and the state once that is stored."""
+    state = _with_parts(state, seen)
+    board, doubted_board = _believed(state, seen.board)
+    off = disagreement(state, seen)
+    incidents, doubt = _believed_list(state, seen)
+    found = align(
+        state.events,
+        incidents.items if incidents else None,
+        seen.board.result,
+        confirmed=state.suspects,
+        settled=set() if seen.board.score is None else set(Side) - {side for side, _, _ in off},
+    )
+    state = _without_strangers(state, incidents)
+    players, teams = _names(state, incidents, seen.board)
+    after = msgspec.structs.replace(
+        state,
+        events={**state.events, **{event.key: event for event in found.events}},
+        board=board,
+        players={**state.players, **players},
+        teams={**state.teams, **teams},
+        differences=off,
+        doubt=doubt,
+    )
+    wrong = mismatches(differences(after.goals, board.score))
+    findings, doubts = confirm(wrong, state.suspects, state.findings)
+    doubted_list = frozenset({DOUBTED_LIST} if doubt else ())
+    suspects = frozenset(found.suspects) | doubts | doubted_board | doubted_list
+    after = msgspec.structs.replace(
+        after,
+        suspects=suspects,
+        findings=findings,
+        sync=_sync(state, seen, is_in_doubt=bool(suspects)),
+    )
+    return _draft(
+        after,
+        board,
+        events=tuple(found.events),
+        ids=found.ids,
+        players=learnt(players, state.players),
+        teams=learnt(teams, state.teams),
+    )
+
+
+def _draft(state: FootballState, board: FootballBoard, **changes: Any) -> Draft:
+    return Draft(
+        state=state,
+        status=status_of(state, board),
+        title=title_of(board),
+        start_at=board.start_at or state.row.start_at,
+        payload=canonical(normalise(state, board).model_dump(mode="json", exclude_unset=True)),
+        **changes,
+    )
+
+
+def _with_parts(state: FootballState, seen: FootballView) -> FootballState:
+    return msgspec.structs.replace(
+        state,
+        lineups=seen.lineups or state.lineups,
+        statistics=seen.statistics or state.statistics,
+        parts_asked_at=state.parts_asked_at if seen.parts_asked_at is None else seen.parts_asked_at,
+    )
+
+
+def _believed(state: FootballState, shown: FootballBoard) -> tuple[FootballBoard, frozenset[str]]:
+    """Return the board to go by: one that goes back is a cached copy until a second poll shows it again."""
+    token = f"board {shown.fingerprint}"
+    if state.board is None or token in state.suspects or not shown.shows_less_than(state.board):
+        return shown, frozenset()
+    return state.board, frozenset({token})
+
+
+def _believed_list(state: FootballState, seen: FootballView) -> tuple[Incidents | None, Doubt | None]:
+    """Return the list to go by: one that nothing we know speaks for may be another match's, until it has been shown
+    often enough in a row. A list that has grown meanwhile is the same one."""
+    shown, before = seen.incidents, state.doubt
+    if shown is None:
+        return None, None
+    items = frozenset(shown.items)
+    polls = before.polls + 1 if before and before.items <= items else 1
+    if polls >= polls_needed(state, seen.board, shown):
+        return shown, None
+    return None, Doubt(items=items, polls=polls)
+
+
+def _without_strangers(state: FootballState, incidents: Incidents | None) -> FootballState:
+    """Return the state without line-ups that a list which is believed contradicts; they are read again at once."""
+    named = people_in(item.content for item in incidents.items) if incidents else set()
+    if state.lineups is None or not are_strangers(named, state.squad_keys):
+        return state
+    return msgspec.structs.replace(state, lineups=None, parts_asked_at=None)
+
+
+def _sync(state: FootballState, seen: FootballView, *, is_in_doubt: bool) -> SyncState:
+    """Return IN_SYNC once the whole list was compared, or there is none and we hold nothing, and no doubt is left."""
+    is_compared = seen.incidents is not None or not state.incidents
+    if state.sync is SyncState.IN_SYNC or (is_compared and not is_in_doubt):
+        return SyncState.IN_SYNC
+    return SyncState.RECOVERING
+
+
+def _names(
+    state: FootballState, incidents: Incidents | None, board: FootballBoard
+) -> tuple[dict[str, str], dict[str, str]]:
+    shown = squads(state.lineups)
+    listed = {player.key: player.name for squad in shown for player in squad.players if player.name}
+    absent = {player.key: player.name for squad in shown for player in squad.missing or () if player.name}
+    mentioned = incidents.players if incidents else {}
+    teams = {team.key: team.name for team in (board.home, board.away) if team.name}
+    return {**absent, **mentioned, **listed}, teams
+
+
+# --- a page as drawn -----------------------------------------------------------------------------------------------
+
+
+def diff_dom(state: FootballState, drawn: DrawnFootballBoard) -> Draft:
+    """Return the match with the score, the status and the words of its drawn page, and with its events as they were.
+
+    A score that goes back may be a goal that was taken back: it counts when a second poll shows it again. A page draws
+    no list: one that was doubted is no longer shown in a row.
+    """
+    served = _served(state, stored_payload(state))
+    board = _board(served, drawn)
+    validate_board(state, board)
+    token = f"board {board.fingerprint}"
+    # Of a shoot-out a page draws nothing that could be compared.
+    is_less = board.shows_less_than(msgspec.structs.replace(served, penalties=board.penalties))
+    is_doubted = is_less and token not in state.suspects
+    suspects = frozenset(each for each in state.suspects - {DOUBTED_LIST} if not each.startswith("board "))
+    believed = (state.board or served) if is_doubted else board
+    after = msgspec.structs.replace(
+        state,
+        board=believed,
+        findings=with_gap(state),
+        suspects=suspects | ({token} if is_doubted else set()),
+        doubt=None,
+        sync=SyncState.RECOVERING,
+    )
+    return _draft(after, believed)
+
+
+def _board(served: FootballBoard, drawn: DrawnFootballBoard) -> FootballBoard:
+    """Return the drawn board, with what a page does not draw as far as it is still true."""
+    for known, shown in ((served.home, drawn.home), (served.away, drawn.away)):
+        if not is_called(known.name, shown.name):
+            raise WrongMatch(f"the drawn page has {shown.name!r}, this match has {known.name!r} there")
+    is_same = (drawn.score, drawn.headline) == (served.score, served.headline)
+    return msgspec.structs.replace(
+        served,
+        status=drawn.status,
+        headline=drawn.headline,
+        fingerprint=drawn.fingerprint,
+        tells_all=drawn.tells_all,
+        score=drawn.score,
+        periods=served.periods if is_same else (),
+        penalties=served.penalties if is_same else None,
+    )
+
+
+def _served(state: FootballState, payload: Mapping[str, Any]) -> FootballBoard:
+    """Return the board that is served now, as far as it can be told from its payload."""
+    teams, score, about = payload["teams"], payload.get("score", {}), payload["metadata"]
+    return FootballBoard(
+        source_id=state.feed.source_id,
+        status=MatchStatus(payload["status"]),
+        headline=payload.get("headline", ""),
+        start_at=state.row.start_at,
+        home=FootballTeam(**teams["home"]),
+        away=FootballTeam(**teams["away"]),
+        score=_goals(score),
+        periods=tuple(
+            PeriodScore(name=part["period"], home=part["home"], away=part["away"]) for part in score.get("periods", ())
+        ),
+        penalties=_goals(score.get("penalties", {})),
+        tournament=about.get("tournament"),
+        season=about.get("season"),
+        round=about.get("round"),
+    )
+
+
+def _goals(score: Mapping[str, Any]) -> Goals | None:
+    return Goals(home=score["home"], away=score["away"]) if score else None

@@ -1,0 +1,112 @@
+"""The SQL of the files, and their migrations.
+
+SQL stands in the `.sql` files of `storage/sql`. Migrations are numbered; each is applied once, in a transaction of its
+own, and never changed afterwards.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from types import MappingProxyType
+from typing import Any
+
+import apsw
+from msgspec import Struct
+
+from longstop.errors import StoreDamaged, StoreTooNew
+
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+
+
+def sql_folder() -> Traversable:
+    return files("longstop.storage") / "sql"
+
+
+@cache
+def queries(path: str) -> Mapping[str, str]:
+    """Return the statements of a file, by the names that stand above them."""
+    _before, *parts = _NAME.split((sql_folder() / path).read_text(encoding="utf-8"))
+    return MappingProxyType(dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True)))
+
+
+# --- migrations ---------------------------------------------------------------------------------------------------
+
+_MIGRATIONS = queries("migrations.sql")
+
+
+class Database(StrEnum):
+    """The files of a data directory, as the folders of their SQL are called."""
+
+    MATCHES = "matches"
+    HOT = "hot"
+    OPS = "ops"
+
+
+class Migration(Struct, frozen=True, kw_only=True):
+    """One step of a schema."""
+
+    number: int
+    name: str
+    script: str
+
+    @property
+    def checksum(self) -> str:
+        return sha256(self.script.encode()).hexdigest()
+
+
+@cache
+def migrations_of(database: Database) -> tuple[Migration, ...]:
+    """Return the steps that make a database's schema, in order."""
+    found = [file for file in (sql_folder() / database.value).iterdir() if file.name[:4].isdigit()]
+    return tuple(
+        Migration(number=int(file.name[:4]), name=file.name, script=file.read_text(encoding="utf-8"))
+        for file in sorted(found, key=lambda file: file.name)
+    )
+
+
+def migrate(connection: apsw.Connection, database: Database) -> None:
+    """Bring a file to the newest schema, or refuse one that is not what we know."""
+    known = migrations_of(database)
+    while pending(connection, known):
+        # Several processes may open a new file at the same moment: who is second looks again, and has less to do.
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for migration in pending(connection, known)[:1]:
+                _take(connection, migration)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _take(connection: apsw.Connection, migration: Migration) -> None:
+    connection.execute(_MIGRATIONS["create_migrations"])
+    connection.execute(migration.script)
+    connection.execute(
+        _MIGRATIONS["record_migration"],
+        {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
+    )
+
+
+def pending(connection: apsw.Connection, known: tuple[Migration, ...]) -> tuple[Migration, ...]:
+    """Return the steps still to take; raise when the file took a step that we do not know, or another one."""
+    by_number = {migration.number: migration for migration in known}
+    for number, name, checksum in _applied(connection):
+        migration = by_number.pop(number, None)
+        if migration is None:
+            raise StoreTooNew(f"the store took the step {name}, unknown to this version: install a newer one")
+        if checksum != migration.checksum:
+            raise StoreDamaged(f"{name} is not what it was when the store took it: put the old text back")
+    return tuple(by_number.values())
+
+
+def _applied(connection: apsw.Connection) -> list[tuple[int, str, str]]:
+    if not connection.execute(_MIGRATIONS["has_migrations"]).fetchall():
+        return []
+    taken: list[Any] = connection.execute(_MIGRATIONS["applied_migrations"]).fetchall()
+    return taken

@@ -1,0 +1,424 @@
+"""How far a look walks back, and what it does when scoreboard and event list disagree."""
+
+from typing import cast
+
+import pytest
+
+from longstop.errors import ImpossibleObservation, SourceFailed, StorageError, WrongMatch
+from longstop.matches.client import Effort, PollClient
+from longstop.model.match import Phase, SyncState
+from longstop.sports.cricket.model import (
+    Board,
+    CricketState,
+    Delivery,
+    Difference,
+    Dismissal,
+    InningsSummary,
+    Kind,
+    Overs,
+    SeenEvent,
+)
+from longstop.sports.cricket.read import Depth, assemble, depth_for, walk
+from tests.builders import ball_item, board, event, fold, match_row, match_state, over_item, score, wicket, wicket_item
+from tests.crex_site import OUT_OF_ORDER, RETIRED
+from tests.unit.sports.cricket.polling import Looking
+
+FEED = "getBallFeeds"
+BOARD = "getSV3"
+
+
+async def watching(*values: str) -> Looking:
+    """Return a match that is in sync after these balls, with the count of requests at zero."""
+    looking = Looking()
+    looking.match.bowl(*values)
+    await looking.start()
+    await looking.look()
+    assert looking.state.sync is SyncState.IN_SYNC
+    looking.site.asked.clear()
+    return looking
+
+
+# --- how far ---
+
+
+def test_the_first_look_is_whole() -> None:
+    assert depth_for(match_state(), board()) == Depth(is_whole=True)
+
+
+def test_a_state_that_is_recovering_is_read_whole() -> None:
+    assert depth_for(match_state(board=board(), sync=SyncState.RECOVERING), board()) == Depth(is_whole=True)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        board(first=score("9/0 1.1"), is_innings_over=True),
+        board(first=score("9/0 1.1"), batting="T2", bowling="T1"),
+        board(first=score("9/0 1.1"), result=object()),
+    ],
+    ids=["innings over", "sides turned", "result"],
+)
+def test_an_end_is_read_whole(now: Board) -> None:
+    state = match_state(sync=SyncState.IN_SYNC, board=board(first=score("9/0 1.1")))
+
+    assert depth_for(state, now) == Depth(is_whole=True)
+
+
+def test_a_finished_match_is_not_read_whole_for_ever() -> None:
+    over = board(first=score("9/0 1.1"), result=object())
+    state = match_state(sync=SyncState.IN_SYNC, board=over, row=match_row(phase=Phase.COMPLETED))
+
+    assert depth_for(state, over) == Depth()
+
+
+def test_an_over_that_ended_is_read_again() -> None:
+    events = fold(event("delivery:1:3:1", "10"))
+    state = match_state(events, sync=SyncState.IN_SYNC, board=board(first=score("20/0 3.5")))
+
+    assert depth_for(state, board(first=score("21/0 4.0"))) == Depth(back_to=(1, 3))
+    assert depth_for(state, board(first=score("21/0 3.5"))) == Depth()
+
+
+def test_a_step_back_is_looked_for_where_it_was_seen() -> None:
+    suspects = frozenset({"delivery:1:2:4 void", "over:1:1 void", "result abc", "finding gap 1:0 x"})
+    state = match_state(sync=SyncState.IN_SYNC, board=board(), suspects=suspects)
+
+    assert depth_for(state, board()) == Depth(back_to=(1, 1))
+
+
+# --- walking ---
+
+
+async def test_a_new_ball_costs_one_page_and_one_scoreboard() -> None:
+    looking = await watching(*["1"] * 31)
+    looking.match.bowl("4")
+
+    await walk(PollClient(looking.asker), looking.state)
+
+    assert (looking.site.count(FEED), looking.site.count(BOARD)) == (1, 1)
+
+
+async def test_thirty_balls_between_two_looks_are_all_there_in_order() -> None:
+    looking = await watching(*["1"] * 31)
+    looking.match.bowl(*["2"] * 30)
+
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
+    assert looking.site.count(FEED) == 4
+
+
+async def test_an_innings_that_begins_unannounced_is_read_whole_with_the_one_before_it() -> None:
+    """The side that follows on bats twice running: when the break was missed, nothing else on the board has turned."""
+    looking = await watching(*["1"] * 61)
+    looking.match.bowl(*["1"] * 61, innings=2)
+    await looking.look(2)
+    looking.match.bowl("4", innings=2)
+    looking.match.bowl("2", innings=3)
+    looking.match.sides = looking.match.sides[::-1]
+
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
+    closed = {each.key.numbers[0]: each.content for each in looking.stored(Kind.INNINGS)}
+    assert isinstance(closed[2], InningsSummary)
+    assert (closed[2].runs, closed[2].overs) == (65, Overs(10, 2))
+
+
+async def test_a_mismatch_walks_on_until_the_totals_agree() -> None:
+    looking = await watching(*["1"] * 61)
+    looking.match.balls[40].value = "3"
+
+    seen = await walk(PollClient(looking.asker), looking.state)
+
+    assert seen.differences[1] == Difference()
+    assert not seen.sighting.is_whole
+    assert {each.source_event_id for each in seen.sighting.events} >= {str(looking.match.balls[40].id)}
+
+
+async def test_a_ball_between_feed_and_scoreboard_is_asked_for_once_more() -> None:
+    looking = await watching(*["1"] * 31)
+    moments = iter(range(10))
+
+    def bowl_before_the_first_board(resource: str) -> None:
+        if resource == BOARD and next(moments) == 0:
+            looking.match.bowl("4")
+
+    looking.site.before_answer = bowl_before_the_first_board
+    seen = await walk(PollClient(looking.asker), looking.state)
+
+    assert (looking.site.count(FEED), looking.site.count(BOARD)) == (2, 2)
+    assert seen.differences[1] == Difference()
+
+
+async def test_many_balls_between_two_questions_of_one_look_are_all_seen() -> None:
+    looking = await watching(*["1"] * 31)
+    moments = iter(range(10))
+
+    def bowl_before_the_first_board(resource: str) -> None:
+        if resource == BOARD and next(moments) == 0:
+            looking.match.bowl(*["4"] * 25)
+
+    looking.site.before_answer = bowl_before_the_first_board
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
+
+
+async def test_an_over_end_reads_that_over_from_its_first_ball() -> None:
+    looking = await watching(*["1"] * 29)
+    looking.match.bowl("1")
+
+    seen = await walk(PollClient(looking.asker), looking.state)
+
+    assert seen.sighting.events[0].over < 4
+
+
+async def test_a_known_difference_is_not_walked_for_again() -> None:
+    looking = await watching(*["1"] * 61)
+    looking.match.extra_runs = 2
+    await looking.look(2)
+    assert [finding.place for finding in looking.state.findings] == ["1"]
+    looking.site.asked.clear()
+    looking.match.bowl("1")
+
+    await looking.look()
+
+    assert looking.site.count(FEED) == 1
+
+
+async def test_a_difference_that_is_gone_is_no_reason_to_walk() -> None:
+    looking = await watching(*["1"] * 61)
+    looking.match.extra_runs = 2
+    await looking.look(2)
+    looking.match.extra_runs = 0
+    looking.site.asked.clear()
+
+    await looking.look()
+
+    assert looking.site.count(FEED) == 1
+    assert looking.state.findings == ()
+
+
+async def test_a_wicket_split_from_its_ball_by_a_page_border_is_joined() -> None:
+    looking = await watching("1", "1", "1")
+    balls = looking.match.bowl("1", *["wd"] * 9)
+    balls[0].outs = [(2, "Cat Out", "C1")]
+    first_page = looking.match.feed(None)
+    assert first_page[-1]["type"] == "w"
+
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
+    assert (Dismissal.CAUGHT, "Cat Out") in looking.stored_balls()[3][3]
+
+
+async def test_a_wicket_beyond_whose_ball_nothing_calls_for_a_walk_is_joined_too() -> None:
+    looking = await watching("1", "1", *["wd"] * 9)
+    looking.match.balls[1].outs = [(RETIRED, "Cat Out", "C1")]
+    assert looking.match.feed(None)[-1]["type"] == "w"
+
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
+
+
+async def test_a_renumbered_ball_at_the_page_border_is_not_taken_for_a_new_one() -> None:
+    looking = await watching(*["0"] * 31)
+    border = int(looking.match.feed(None)[-1]["id"])
+    next(ball for ball in looking.match.balls if ball.id == border).id += 7
+
+    await looking.look()
+
+    assert looking.stored_balls() == looking.true_balls()
+
+
+async def test_a_feed_that_does_not_move_on_is_refused() -> None:
+    looking = await watching(*["1"] * 31)
+    page = looking.match.feed(None)
+    looking.match.feed = lambda before: page  # type: ignore[method-assign]
+    await looking.restart()
+
+    with pytest.raises(ImpossibleObservation, match="does not move on"):
+        await looking.look()
+
+
+async def test_an_endless_feed_is_refused() -> None:
+    looking = await watching("1")
+    turn = iter(range(10_000))
+    item = looking.match.feed(None)[0]
+    looking.match.feed = lambda before: [{**item, "id": 10**6 - next(turn)}]  # type: ignore[method-assign]
+    await looking.restart()
+
+    with pytest.raises(ImpossibleObservation, match="pages"):
+        await looking.look()
+
+
+async def test_a_page_of_other_teams_is_not_believed_and_says_whose_it_was() -> None:
+    looking = await watching("1")
+    looking.match.sides = ("T8", "T9")
+
+    with pytest.raises(WrongMatch, match="T8") as caught:
+        await looking.look()
+
+    assert caught.value.source == "crex"
+    assert "M1" in caught.value.request
+
+
+async def test_an_error_in_the_middle_of_a_walk_is_the_error_of_the_look() -> None:
+    looking = await watching("1")
+    looking.site.faults[BOARD] = OUT_OF_ORDER
+
+    with pytest.raises(SourceFailed):
+        await walk(PollClient(looking.asker), looking.state)
+
+
+# --- unchanged is free -----------------------------------------------------------------------------------------
+
+
+async def shows_news(looking: Looking, *, is_full: bool = False) -> bool:
+    """Return whether a poll has read what the site shows, rather than found it unchanged; go on from there."""
+    effort = Effort()
+    observation = await looking.road.observe(looking.state, is_full=is_full, effort=effort)
+    looking.state = cast(CricketState, (await looking.road.apply(looking.state, observation, effort)).state)
+    return observation.view is not None
+
+
+async def polled_twice(*values: str) -> Looking:
+    """Return a match in sync whose pages the last poll has remembered."""
+    looking = await watching(*values)
+    await looking.look()
+    looking.site.asked.clear()
+    return looking
+
+
+async def test_a_poll_of_unchanged_pages_ends_after_two_requests_and_changes_nothing() -> None:
+    looking = await polled_twice("1", "4")
+    looking.match.odds += 1
+    before = looking.state
+
+    assert not await shows_news(looking)
+
+    assert looking.site.asked == [FEED, BOARD]
+    assert looking.state is before
+
+
+@pytest.mark.parametrize("change", ["ball", "headline", "score"])
+async def test_a_change_of_either_page_is_read(change: str) -> None:
+    looking = await polled_twice("1", "4")
+    match change:
+        case "ball":
+            looking.match.balls[0].value = "2"
+        case "headline":
+            looking.match.headline = "Drinks"
+        case "score":
+            looking.match.j = "9/0(0.2"
+
+    assert await shows_news(looking)
+
+
+async def test_a_full_poll_reads_unchanged_pages() -> None:
+    assert await shows_news(await polled_twice("1", "4"), is_full=True)
+
+
+async def test_a_restart_reads_unchanged_pages() -> None:
+    looking = await polled_twice("1", "4")
+    await looking.restart()
+
+    assert await shows_news(looking)
+
+
+async def test_the_same_pages_again_confirm_a_step_back() -> None:
+    looking = await polled_twice("1", "4")
+    looking.match.balls[1].value = "0"
+
+    assert [await shows_news(looking) for _ in range(2)] == [True, True]
+    assert looking.stored_balls() == looking.true_balls()
+
+
+async def test_a_failed_commit_is_made_good_though_the_pages_stay_the_same() -> None:
+    looking = await polled_twice("1", "4")
+    looking.match.bowl("6")
+    looking.store.next_failure = StorageError("the disk is full")
+    with pytest.raises(StorageError):
+        await looking.look()
+
+    assert await shows_news(looking)
+    assert looking.stored_balls() == looking.true_balls()
+
+
+async def test_answers_that_a_poll_asked_for_again_are_not_remembered() -> None:
+    """It did not go by them: when they come again, they are read."""
+    looking = await polled_twice(*["1"] * 8)
+    looking.match.bowl("4")
+    looking.match.feed_lag = 1
+
+    def catch_up(resource: str) -> None:
+        if resource == BOARD:
+            looking.match.feed_lag = 0
+
+    looking.site.before_answer = catch_up
+    await looking.look()
+    assert looking.site.count(FEED) == 2
+    looking.match.feed_lag = 1
+
+    assert await shows_news(looking)
+
+
+# --- from items to events --------------------------------------------------------------------------------------------
+
+
+def outs(event: SeenEvent) -> list[str]:
+    assert isinstance(event.content, Delivery)
+    return [each.player_out for each in event.content.wickets]
+
+
+def test_items_become_events_oldest_first() -> None:
+    found = assemble([over_item(30), ball_item(20, "0.2"), ball_item(10, "0.1")], is_whole=True)
+
+    assert [(event.kind, event.source_event_id) for event in found.events] == [
+        (Kind.DELIVERY, "10"),
+        (Kind.DELIVERY, "20"),
+        (Kind.OVER, "30"),
+    ]
+    assert found.is_whole
+
+
+def test_an_item_on_two_pages_counts_once() -> None:
+    found = assemble([ball_item(10), ball_item(10)], is_whole=False)
+
+    assert len(found.events) == 1
+
+
+def test_a_wicket_is_inside_its_ball_and_no_event_of_its_own() -> None:
+    [event] = assemble([wicket_item(11), ball_item(10)], is_whole=True).events
+
+    assert outs(event) == ["A Batter"]
+
+
+def test_two_wickets_of_one_ball_are_both_kept() -> None:
+    other = wicket_item(12, fallen=wicket(player_out="B Batter"))
+
+    [event] = assemble([ball_item(10), wicket_item(11), other], is_whole=True).events
+
+    assert outs(event) == ["A Batter", "B Batter"]
+
+
+def test_a_wicket_belongs_to_the_latest_ball_with_its_label() -> None:
+    wide, ball = ball_item(10, "0.3", wides=1), ball_item(20, "0.3")
+
+    on_the_wide = assemble([wide, wicket_item(11, "0.3"), ball], is_whole=True).events
+    on_the_ball = assemble([wide, ball, wicket_item(21, "0.3")], is_whole=True).events
+
+    assert [outs(event) for event in on_the_wide] == [["A Batter"], []]
+    assert [outs(event) for event in on_the_ball] == [[], ["A Batter"]]
+
+
+def test_the_same_label_in_another_innings_is_another_ball() -> None:
+    found = assemble([ball_item(10, "0.1", innings=1), wicket_item(21, "0.1", innings=2)], is_whole=False)
+
+    assert (found.orphans, outs(found.events[0])) == (1, [])
+
+
+def test_a_wicket_without_its_ball_is_an_orphan() -> None:
+    assert assemble([wicket_item(11, "0.1"), ball_item(20, "0.2")], is_whole=False).orphans == 1

@@ -1,0 +1,134 @@
+"""Line-ups and statistics: asked for now and then, refused when they cannot be, and never replaced by less."""
+
+import pytest
+
+from longstop.errors import SourceFailed
+from longstop.sports.football.read import PARTS_EVERY_SECONDS
+from tests.football_site import LookingAtFootball, card, event, lineups, squad, statistics, substitution
+
+
+async def test_line_ups_join_the_payload_when_they_are_there(looking: LookingAtFootball) -> None:
+    looking.pages.event, looking.pages.lineups = event("Not started", {}, {}), None
+    await looking.look()
+    looking.pages.lineups = lineups(confirmed=False)
+    looking.clock.advance(PARTS_EVERY_SECONDS)
+
+    await looking.look()
+
+    shown = looking.payload()["lineups"]
+    assert (shown["confirmed"], shown["home"]["formation"], len(shown["away"]["bench"])) == (False, "4-4-2", 9)
+    assert [each["key"] for each in shown["home"]["starters"]] == [str(key) for key in range(11, 22)]
+
+
+async def test_line_ups_and_statistics_are_asked_for_now_and_then_only(looking: LookingAtFootball) -> None:
+    looking.pages.lineups, looking.pages.statistics = lineups(), statistics()
+
+    await looking.look(times=10)
+    assert (looking.pages.asked.count("lineups"), looking.pages.asked.count("statistics")) == (2, 1)
+    await looking.look(is_whole=True)
+
+    # Only line-ups of which we know nobody are asked for twice.
+    assert (looking.pages.asked.count("lineups"), looking.pages.asked.count("statistics")) == (3, 2)
+
+
+@pytest.mark.req("FLD-7")
+async def test_line_ups_without_anybody_do_not_take_the_place_of_those_we_have(looking: LookingAtFootball) -> None:
+    looking.pages.lineups = lineups()
+    await looking.look()
+    before = looking.payload()
+    looking.pages.lineups = {"confirmed": False, "home": None, "away": None}
+    looking.pages.incidents = [card(101)]
+    await looking.restart()
+
+    await looking.look()
+
+    assert looking.payload()["lineups"] == before["lineups"]
+
+
+@pytest.mark.req("FLD-7")
+async def test_what_was_read_before_a_restart_stays_when_it_cannot_be_read_again(looking: LookingAtFootball) -> None:
+    looking.pages.lineups, looking.pages.statistics = lineups(), statistics()
+    await looking.look()
+    before = looking.payload()
+    looking.pages.lineups, looking.pages.statistics = SourceFailed("502"), None
+    looking.pages.incidents = [card(101)]
+    await looking.restart()
+
+    await looking.look()
+
+    assert looking.payload()["lineups"] == before["lineups"]
+    assert looking.payload()["statistics"] == before["statistics"]
+    assert [each.name for each in looking.sink.named("resource.failed")] == ["resource.failed"]
+
+
+@pytest.mark.req("JOB-6")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"confirmed": True, "home": squad(11), "away": squad(11)},
+        {"confirmed": True, "home": {**squad(11), "players": squad(11)["players"][:10]}, "away": squad(41)},
+    ],
+    ids=["a player twice", "ten begin"],
+)
+async def test_line_ups_that_cannot_be_are_refused_and_the_look_goes_on(
+    looking: LookingAtFootball, wrong: dict[str, object]
+) -> None:
+    looking.pages.lineups = wrong
+
+    await looking.look()
+
+    assert "lineups" not in looking.payload()
+    assert looking.sink.named("resource.failed")
+
+
+@pytest.mark.req("JOB-6")
+async def test_a_possession_of_more_than_all_is_refused(looking: LookingAtFootball) -> None:
+    looking.pages.statistics = statistics(52, 50)
+
+    await looking.look()
+
+    assert "statistics" not in looking.payload()
+
+
+async def test_empty_line_ups_do_not_confirm_those_of_another_match(looking: LookingAtFootball) -> None:
+    looking.pages.lineups_before = [lineups(home=6000, away=7000)]
+    looking.pages.lineups = {"confirmed": False, "home": None, "away": None}
+    looking.pages.incidents = [card(101, who=6001)]
+
+    await looking.look()
+
+    assert looking.versions() == []
+    assert "lineups" not in looking.payload()
+    assert looking.sink.named("resource.failed")
+
+
+async def test_line_ups_before_the_first_event_are_not_replaced_by_another_match_s(looking: LookingAtFootball) -> None:
+    await looking.look()
+    looking.pages.lineups_before = [lineups(home=6000, away=7000)]
+
+    await looking.look(is_whole=True)
+
+    assert looking.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
+
+
+async def test_line_ups_that_a_list_contradicts_twice_are_read_again(looking: LookingAtFootball) -> None:
+    looking.pages.lineups = lineups(home=6000, away=7000)
+    await looking.look()
+    looking.pages.lineups = lineups()
+    looking.pages.incidents = [card(100 + nth, who=12 + nth) for nth in range(4)]
+
+    await looking.look(times=3)
+
+    assert len(looking.versions()) == 4
+    assert looking.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
+
+
+async def test_line_ups_of_people_who_do_not_play_here_are_refused(looking: LookingAtFootball) -> None:
+    looking.pages.incidents = [card(101, who=12), card(102, who=13), substitution(103)]
+    await looking.look()
+    looking.pages.lineups = lineups(home=6000, away=7000)
+
+    await looking.look(is_whole=True)
+
+    assert looking.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
+    assert looking.sink.named("resource.failed")
