@@ -4,13 +4,15 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from threading import Lock, Thread
+from threading import Condition, Thread
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
 #: How many calls wait behind the one that runs; the next is refused at once.
 MAX_WAITING = 64
+#: A thread without work stays for this long: a machine that has no more threads to give must not stop those at work.
+IDLE_SECONDS = 60.0
 _Job = tuple[Future[Any], Callable[[], Any]]
 
 
@@ -23,7 +25,7 @@ class DaemonThread:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lock = Lock()
+        self._news = Condition()
         self._waiting: deque[_Job] = deque()
         self._is_running = False
 
@@ -37,13 +39,14 @@ class DaemonThread:
         return await asyncio.wrap_future(answer)
 
     def _enqueue(self, job: _Job) -> None:
-        with self._lock:
+        with self._news:
             if len(self._waiting) >= MAX_WAITING:
                 raise TimeoutError(f"{self._name}: {MAX_WAITING} calls are waiting already")
             if not self._is_running:
                 Thread(target=self._work, name=self._name, daemon=True).start()
                 self._is_running = True
             self._waiting.append(job)
+            self._news.notify()
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
@@ -53,8 +56,8 @@ class DaemonThread:
 
     def _next(self) -> _Job | None:
         """Return the next job; `None` ends the thread, and the next call starts another one."""
-        with self._lock:
-            if self._waiting:
+        with self._news:
+            if self._news.wait_for(lambda: bool(self._waiting), IDLE_SECONDS):
                 return self._waiting.popleft()
             self._is_running = False
             return None

@@ -96,7 +96,10 @@ async def test_calls_behind_one_that_hangs_do_not_pile_up(is_mended: Event) -> N
     assert answers == ["late"] * (1 + MAX_WAITING)
 
 
-async def test_an_idle_thread_ends_and_the_next_call_starts_another() -> None:
+async def test_an_idle_thread_ends_after_a_while_and_the_next_call_starts_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("longstop.daemon_thread.IDLE_SECONDS", 0.01)
     calls = DaemonThread("of this test")
 
     thread = await calls.run(threading.current_thread)
@@ -104,3 +107,9 @@ async def test_an_idle_thread_ends_and_the_next_call_starts_another() -> None:
 
     assert not thread.is_alive()
     assert await calls.run(lambda: "done") == "done"
+
+
+async def test_a_thread_that_is_used_now_and_then_stays() -> None:
+    thread = DaemonThread("it")
+
+    assert await thread.run(threading.get_ident) == await thread.run(threading.get_ident)
