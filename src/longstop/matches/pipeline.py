@@ -142,6 +142,10 @@ class Pipeline:
         except SourceError as error:
             error.name(state.feed.source, f"look at {state.feed.source_id}")
             raise
+        if not (draft.state.board is None or isinstance(draft.state.board, Line)):
+            raise TypeError(
+                f"sport {self._sport.name} leaves a board that is no Line: {type(draft.state.board).__name__}"
+            )
         effort.reach(AttemptState.VALIDATED)
         receipt = await self._committer.commit(state, draft, observation)
         if receipt is not None:

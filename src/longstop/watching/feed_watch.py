@@ -118,6 +118,11 @@ class FeedWatch:
         return None if self._watch.last_poll_at is None else self._watch.age_at(self._around.now())
 
     @property
+    def failures(self) -> int:
+        """Return how many polls have failed in a row."""
+        return self._watch.failures
+
+    @property
     def is_important(self) -> bool:
         return self._around.rules.is_important(self.state.row.title)
 

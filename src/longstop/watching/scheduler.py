@@ -307,15 +307,14 @@ class Scheduler:
             self._submit(watcher, watcher.look, self._clock.monotonic() + place * step)
 
     def _submit(self, watcher: FeedWatch, work: Work, at: float) -> None:
-        row = watcher.state.row
         priority, _ = self._urgency(watcher)
         request = ScrapeRequest(
             priority=priority,
-            ref=row.ref,
+            ref=watcher.feed.ref,
             resource=ResourceType.SCORECARD,
             scheduled_at=at,
             request_id=uuid4().hex,
-            attempt=watcher.record.consecutive_failures,
+            attempt=watcher.failures,
         )
         self._dispatcher.submit(request, work)
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from longstop.errors import SourceUnreachable
-from longstop.fetching.base import FetchRequest
+from longstop.fetching.base import FetchRequest, Page
 from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
@@ -55,6 +55,19 @@ class Mirror(Site):
         return answer
 
 
+class HangingFetcher(ScriptedFetcher):
+    """A scripted fetcher that may wait for ever."""
+
+    def __init__(self, script: Callable[[FetchRequest], Answer], is_hanging: Callable[[], bool]) -> None:
+        super().__init__(script, delay_seconds=0.01)
+        self._is_hanging = is_hanging
+
+    async def fetch(self, request: FetchRequest) -> Page:
+        if self._is_hanging():
+            await asyncio.sleep(3600)
+        return await super().fetch(request)
+
+
 class TwoFeeds:
     """Two sources with a scheduler each, and one match that both of them show."""
 
@@ -68,6 +81,8 @@ class TwoFeeds:
         self.enabled = list(self.sites)
         self.store, self.hot, self.sink = MemoryStore(), MemoryHot(), MemorySink()
         self.dead: set[str] = set()
+        #: Sources that do not answer, and do not fail either.
+        self.hanging: set[str] = set()
         self.matches: LiveMatches
 
     def play(self, *acts: tuple[float, Callable[[], object]], until: float) -> None:
@@ -102,7 +117,8 @@ class TwoFeeds:
 
     def _scheduler(self, name: str, bus: Bus, clock: VirtualClock, dispatcher: Dispatcher) -> Scheduler:
         source = CrexSource(msgspec.structs.replace(CREX_CONFIG, domain_id=name))
-        client = SourceClient(source, ScriptedFetcher(lambda request: self._answer(name, request), delay_seconds=0.01))
+        fetcher = HangingFetcher(lambda request: self._answer(name, request), lambda: name in self.hanging)
+        client = SourceClient(source, fetcher)
         pipeline = Pipeline(
             Cricket(), client=client, store=self.store, bus=bus, clock=clock, scraper_id=self.matches.node
         )
@@ -187,6 +203,20 @@ def test_when_the_leader_dies_the_other_feed_goes_on_and_when_it_is_back_it_lead
     assert feeds.leaders == ["crex", "mirror", "crex"]
     feeds.check_nothing_doubled_or_renumbered()
     assert feeds.hot.rows[1].record.sync is SyncState.IN_SYNC
+
+
+def test_a_leader_that_hangs_does_not_keep_the_other_feed_waiting() -> None:
+    feeds = TwoFeeds(second=Mirror)
+    feeds.match.bowl(*BOWLED)
+
+    feeds.play(
+        (15, lambda: feeds.hanging.add("crex")),
+        (17, lambda: feeds.match.bowl("3")),
+        until=45,
+    )
+
+    assert feeds.leaders == ["crex", "mirror"]
+    feeds.check_nothing_doubled_or_renumbered()
 
 
 @pytest.mark.parametrize("second", [Site, Mirror])

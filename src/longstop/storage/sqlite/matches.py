@@ -1,6 +1,7 @@
 """The match store on SQLite: `SqliteMatchStore` writes `matches.db`, `SqliteMatchReader` reads it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -313,6 +314,8 @@ def _save_findings(connection: apsw.Connection, update: MatchUpdate) -> None:
         if (stored["kind"], stored["place"]) not in named:
             connection.execute(_SQL["close_finding"], {"finding_id": stored["finding_id"], "closed_at": at})
     for finding in named.values():
+        with _known_words(f"a finding of match {update.match_id}"):
+            FindingKind(finding.kind)
         columns = {"kind": finding.kind.value, "place": finding.place, "detail": finding.detail}
         connection.execute(_SQL["open_finding"], {"match_id": update.match_id, "opened_at": at, **columns})
 
@@ -364,6 +367,22 @@ def _returned(connection: apsw.Connection, name: str, columns: Row) -> Row:
 
 
 def match_row(row: Row) -> MatchRow:
+    with _known_words(f"match {row['match_id']}"):
+        return _match_row(row)
+
+
+@contextmanager
+def _known_words(what: str) -> Iterator[None]:
+    """Turn a word that this version does not know into an error about one match: others can be read."""
+    try:
+        yield
+    except ValueError as error:
+        raise StorageError(
+            f"{what} cannot be read: {error}; a newer version or a plug-in may have stored it"
+        ) from error
+
+
+def _match_row(row: Row) -> MatchRow:
     return MatchRow(
         match_id=row["match_id"],
         ref=MatchRef(row["source"], row["source_id"]),
@@ -453,7 +472,8 @@ def snapshot(row: Row) -> Snapshot:
 
 
 def finding(row: Row) -> Finding:
-    return Finding(kind=FindingKind(row["kind"]), place=row["place"], detail=row["detail"])
+    with _known_words(f"a finding of match {row['match_id']}"):
+        return Finding(kind=FindingKind(row["kind"]), place=row["place"], detail=row["detail"])
 
 
 def stored_finding(row: Row) -> StoredFinding:
