@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-_FOLDER = Path(os.environ.get("LONGSTOP_RECORDED", Path(__file__).parents[3].parent / "shared" / "data"))
+_FOLDER = Path(os.environ.get("LONGSTOP_RECORDED", Path(__file__).parents[4].parent / "shared" / "data"))
 
 needs_recorded = pytest.mark.skipif(not _FOLDER.is_dir(), reason="the recorded bodies (LONGSTOP_RECORDED) are not here")
 
