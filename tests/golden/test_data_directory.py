@@ -13,7 +13,7 @@ from tests.golden.make_data_directory import MATCHES, make, served
 from tests.golden.tables import dump
 
 #: What tells of the machine that recorded a file.
-MACHINE = (b"/tmp/", b"/home/", b"/root/")
+MACHINE = (b"/tmp/", b"/home/", f"{Path.home()}/".encode())
 
 
 @pytest.fixture(params=directory_names())
