@@ -141,7 +141,8 @@ def milestones(
     """
     bowled = _bowled(known, seen)
     last_closed = _last_closed(known, newest, board, scorecard)
-    batting = sides(newest, board, scorecard)
+    # After the end of an innings the board may have turned the sides already, or not: it says nothing about who batted.
+    batting = sides(newest if newest > last_closed else 0, board, scorecard)
     reached: list[SeenEvent] = []
     last_told = last_closed if board.is_innings_over else min(last_closed, newest - 1)
     for innings in range(1, last_told + 1):
@@ -149,8 +150,7 @@ def milestones(
         score = next((each for each in shown if each.overs >= bowled.get(innings, _NO_BALL)), None)
         if score is not None:
             before = known.get(EventKey(Kind.INNINGS, (innings,)))
-            # Who batted does not change: a board between two innings may have turned the sides already.
-            reached.append(_closed(innings, score, _team_of(before) or batting.get(innings)))
+            reached.append(_closed(innings, score, batting.get(innings) or _team_of(before)))
     withdrawn = [
         key
         for key, event in known.items()

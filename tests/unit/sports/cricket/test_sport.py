@@ -10,6 +10,7 @@ from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.sports.cricket.model import CricketState, Delivery, InningsSummary, Kind, Overs, Result, ResultKind
 from longstop.storage.base import FindingKind
+from tests.builders import body
 from tests.crex_site import OUT_OF_ORDER
 from tests.unit.sports.cricket.polling import Looking
 
@@ -309,6 +310,22 @@ async def test_a_second_innings_is_told_apart_from_the_first() -> None:
     [first, second] = payload(looking)["innings"]
     assert (first["team"], first["runs"], first["is_closed"]) == ("T1", 6, True)
     assert (second["team"], second["runs"], second["is_closed"]) == ("T2", 4, False)
+
+
+async def test_a_card_with_swapped_sides_is_corrected_by_the_next_ones() -> None:
+    looking = await watching("1", "4")
+    looking.match.headline = "Innings Break"
+    looking.site.faults["getSC4"] = body([{**item, "c": "T2"} for item in looking.match.scorecard()])
+    await looking.look(2)
+    looking.site.faults.clear()
+    looking.match.headline = "B"
+    looking.match.bowl("4", innings=2)
+
+    await looking.look(2)
+
+    teams = [event.content.team for event in versions(looking, INNINGS_1) if isinstance(event.content, InningsSummary)]
+    assert teams == ["T2", "T1"]
+    assert not looking.state.suspects
 
 
 async def test_a_super_over_is_a_new_pair_and_leaves_the_old_one_alone() -> None:

@@ -145,6 +145,22 @@ def test_play_closes_the_innings_before() -> None:
     assert [each.content for each in milestones({}, 2, playing, None).reached] == [CLOSED]
 
 
+def test_a_wrong_side_at_bat_is_corrected_by_a_later_card_or_by_play() -> None:
+    wrong = fold(event("innings:1", "innings-1", InningsSummary(team="T2", runs=50, wickets=3, overs=Overs(10, 0))))
+    playing = board(batting="T2", bowling="T1", first=score("50/3 10.0"), second=score("1/0 0.1"))
+
+    assert [each.content for each in milestones(wrong, 1, BREAK, CARD).reached] == [CLOSED]
+    assert [each.content for each in milestones(wrong, 2, playing, None).reached] == [CLOSED]
+
+
+def test_sides_that_turn_before_the_next_innings_has_a_ball_change_no_innings() -> None:
+    second = InningsSummary(team="T2", runs=40, wickets=9, overs=Overs(9, 0))
+    known = fold(event("innings:1", "innings-1", CLOSED), event("innings:2", "innings-2", second))
+    turned = board(batting="T1", bowling="T2", first=score("50/3 10.0"), second=score("40/9 9.0"))
+
+    assert [each.content for each in milestones(known, 2, turned, None).reached] == [CLOSED]
+
+
 def test_an_innings_under_way_is_not_closed() -> None:
     assert milestones({}, 1, board(first=score("50/3 10.0")), CARD).reached == ()
 
