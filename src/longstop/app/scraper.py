@@ -12,7 +12,6 @@ from longstop.app.metrics import metrics_work, watching
 from longstop.app.ordering import taking_orders
 from longstop.app.runtime import Runtime, source_runtimes
 from longstop.clock import SystemClock
-from longstop.errors import StorageError
 from longstop.matches.live_match import LiveMatches
 from longstop.model.match import MatchRef
 from longstop.settings import Settings
@@ -94,7 +93,7 @@ async def _watch(runtime: Runtime, schedulers: Mapping[str, Scheduler], listener
 async def _adopt_all(runtime: Runtime, schedulers: Mapping[str, Scheduler]) -> None:
     """Go on with every match that is stored; one that cannot be read is reported, and does not stop the others."""
 
-    def report(ref: MatchRef, error: StorageError) -> None:
+    def report(ref: MatchRef, error: Exception) -> None:
         runtime.bus.emit(StoreFailed(ref=str(ref), error_type=type(error).__name__, error_message=str(error)))
 
     adopted = set()
@@ -103,7 +102,7 @@ async def _adopt_all(runtime: Runtime, schedulers: Mapping[str, Scheduler]) -> N
             try:
                 if await schedulers[ref.source].adopt(match, ref):
                     adopted.add(match.row.match_id)
-            except StorageError as error:
+            except Exception as error:
                 report(ref, error)
     # What is not watched, since its source was switched off, must not look live for ever.
     runtime.hot.keep_only(adopted)

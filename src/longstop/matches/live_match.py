@@ -51,6 +51,8 @@ class LiveMatch:
         self._changing = asyncio.Lock()
         #: Whether the feeds go on from what is stored: a commit reported as failed may be durable all the same.
         self.is_base_known = True
+        #: How many polls have stored something: an observation that began before the last one may be older than it.
+        self._commits = 0
         #: The feed that what is stored comes from.
         self.leader: MatchRef | None = None
 
@@ -101,13 +103,13 @@ class LiveMatch:
 
     # --- changes ---------------------------------------------------------------------------------------------
 
-    async def poll(self, feed: Feed, *, is_full: bool, effort: Effort) -> Polled:
-        """Poll the feed that leads, and store what it changed."""
-        led_by = self.leader
+    async def poll(self, feed: Feed, *, is_full: bool, effort: Effort) -> Polled | None:
+        """Poll the feed that leads, and store what it changed; `None` when another feed has stored more meanwhile."""
+        led_by, commits = self.leader, self._commits
         observation = await feed.pipeline.observe(feed.state, is_full=is_full, effort=effort)
         async with self._changing:
-            if self.leader not in (led_by, feed.ref):  # another feed has taken the lead, and shows more by now
-                return Polled(state=feed.state, receipt=None)
+            if self._commits != commits or self.leader not in (led_by, feed.ref):
+                return None
             try:
                 polled = await feed.pipeline.apply(feed.state, observation, effort)
             except BaseException as error:
@@ -116,15 +118,15 @@ class LiveMatch:
                     self.is_base_known = False
                 raise
             feed.state = polled.state
+            self._commits += polled.receipt is not None
             if self._is_shared(feed):
                 await self._share(feed, is_stored=polled.receipt is not None)
             self.leader = feed.ref
             return polled
 
     async def glance(self, feed: Feed, effort: Effort) -> None:
-        """Poll a feed that does not lead, for a sign of life: its live state, and nothing else."""
-        line = await feed.pipeline.line(feed.state, effort)
-        feed.state = msgspec.structs.replace(feed.state, board=line)
+        """Poll a feed that does not lead, for a sign of life: its live state is read, and not kept."""
+        await feed.pipeline.line(feed.state, effort)
 
     async def change(self, feed: Feed, work: Callable[[MatchState], Awaitable[MatchState]]) -> None:
         """Store a change that is ours, not the site's."""
@@ -233,7 +235,7 @@ class LiveMatches:
             del self._matches[match.row.match_id]
 
     async def take_over(
-        self, sources: Collection[str], on_failure: Callable[[MatchRef, StorageError], None]
+        self, sources: Collection[str], on_failure: Callable[[MatchRef, Exception], None]
     ) -> AsyncIterator[LiveMatch]:
         """Claim the unfinished matches that these sources can be asked for.
 
@@ -245,5 +247,5 @@ class LiveMatches:
             try:
                 if any(ref.source in sources for ref in await self.store.feeds(row.match_id)):
                     yield await self.take(row.match_id)
-            except StorageError as error:
+            except Exception as error:  # a sport of a third party may raise anything for one match
                 on_failure(row.ref, error)

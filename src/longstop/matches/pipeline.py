@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.errors import SourceError
+from longstop.errors import SourceError, StorageError
 from longstop.matches.client import Effort, PollClient, SourceClient
 from longstop.matches.commit import Committer
 from longstop.matches.dom_fallback import DomFallback
@@ -164,12 +164,14 @@ class Pipeline:
 
     async def finish(self, state: MatchState, effort: Effort) -> MatchState:
         """Read what is left of a match whose page is gone, and store that it is over."""
-        stand_in = self._sport.stand_in(state)
-        if stand_in is not None:
-            try:
+        try:
+            stand_in = self._sport.stand_in(state)
+            if stand_in is not None:
                 state = (await self.poll(state, is_full=True, effort=effort, stand_in=stand_in)).state
-            except SourceError as error:
-                self._note_failure(state, "final sync", error)
+        except StorageError:
+            raise
+        except Exception as error:  # the match is over, whatever its last bodies do to a parser
+            self._note_failure(state, "final sync", error)
         if state.result is None:
             unknown = Finding(kind=FindingKind.GAP, place="result", detail="the page is gone, and showed no result")
             state = msgspec.structs.replace(state, findings=(*state.findings, unknown))
@@ -183,7 +185,7 @@ class Pipeline:
         """Store that a finished match is polled no more."""
         return await self._committer.move(state, Phase.ARCHIVED, state.row.status)
 
-    def _note_failure(self, state: MatchState, resource: str, error: SourceError) -> None:
+    def _note_failure(self, state: MatchState, resource: str, error: Exception) -> None:
         self._bus.emit(
             ResourceFailed(
                 match_id=state.row.match_id,

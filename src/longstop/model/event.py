@@ -9,7 +9,7 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
-_KEY = re.compile(r"([a-z_]+)(?::([a-z]+))?((?::[0-9]+)*)")
+_KEY = re.compile(r"([a-z_]+)(?::([a-z_]+))?((?::[0-9]+)*)")
 
 
 class Op(StrEnum):

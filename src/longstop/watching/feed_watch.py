@@ -178,7 +178,8 @@ class FeedWatch:
         if self.state.row.phase is not Phase.PAUSED and not self._holds:
             now = self._around.now()
             self._watch = self._watch.after_line(self.state.board, at, now)
-            self._stay_alive(now)
+            if not self._watch.failures:  # a cached listing must not keep a feed in the lead whose own pages fail
+                self._stay_alive(now)
             self._after_cycle({})
 
     # --- when to act -----------------------------------------------------------------------------------------
@@ -220,7 +221,7 @@ class FeedWatch:
         self._voice.staleness(is_stale, self._watch.last_poll_at, self._watch.age_at(now))
 
     def may_be_archived(self) -> bool:
-        return not self.is_looking and self._watch.may_be_archived(self.state.row, self._around.now())
+        return not self.is_looking and self._watch.may_be_archived(self.state, self._around.now())
 
     def abandon(self) -> None:
         """End a look that does not come back."""
@@ -284,7 +285,8 @@ class FeedWatch:
         is_full, polled = self._watch.wants_full(before, began), None
         try:
             await match.reload()
-            if match.leads(feed, began.monotonic):
+            leads = match.leads(feed, began.monotonic)
+            if leads:
                 is_full = is_full or self.state.sync is not SyncState.IN_SYNC
                 polled = await match.poll(feed, is_full=is_full, effort=effort)
             else:
@@ -292,13 +294,13 @@ class FeedWatch:
         except Exception as error:
             await self._note_error(own_lack(error) or error, effort, permit)
         else:
-            self._note_success(before, polled, effort, permit, began, is_full=is_full)
+            # A feed that does not lead, or was too slow, was not read in full, whatever was due.
+            self._note_success(before, polled, effort, permit, began, is_full=is_full and polled is not None)
+            if polled is not None or not leads:  # one that is too slow must not keep a quicker feed from the lead
+                self._stay_alive(self._around.now())
 
     async def _note_error(self, error: Exception, effort: Effort, permit: Permit) -> None:
         """Take note of why a poll failed; whatever it was, it must not end the polling of the others."""
-        # After an error of the site the base is what it was, unless the store could not be had either.
-        if not isinstance(error, SourceError) or isinstance(error, StorageError):
-            self.match.is_base_known = False
         self.is_lost = self.is_lost or isinstance(error, EpochLost)
         if isinstance(error, SourceError):
             effort.failed(error)  # what was read and is not believed has failed nowhere else
@@ -373,7 +375,6 @@ class FeedWatch:
         self._watch = self._watch.after_poll(self.state, began, now, errors=errors, is_news=is_news, is_full=is_full)
         if transition := self._breaker.succeed(permit, now.monotonic):
             self._voice.breaker(transition)
-        self._stay_alive(now)
         self._after_cycle(effort.errors)
 
     def _stay_alive(self, now: Moment) -> None:

@@ -8,7 +8,6 @@ from math import inf
 from uuid import uuid4
 
 from longstop.clock import Moment
-from longstop.errors import StorageError
 from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatch
 from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase, Priority, priority_of
@@ -345,7 +344,7 @@ class Scheduler:
         ref = MatchRef(self._source, board.source_id)
         try:
             watcher = await self._take_up(board.source_id, board.start_at)
-        except StorageError as error:  # this match waits for the next listing; the others go on
+        except Exception as error:  # this match waits for the next listing; the others go on
             self._bus.emit(StoreFailed(ref=str(ref), error_type=type(error).__name__, error_message=str(error)))
             return None
         if watcher is not None:

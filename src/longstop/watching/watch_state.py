@@ -478,8 +478,10 @@ class WatchState(Struct, frozen=True, kw_only=True):
             return policy
         return replace(policy, stale_seconds=policy.stale_seconds * IMPORTANT_SHARE)
 
-    def may_be_archived(self, row: MatchRow, now: Moment) -> bool:
-        return may_be_archived(row.phase, row.completed_at, self.full_poll_at, now.wall)
+    def may_be_archived(self, match: MatchState, now: Moment) -> bool:
+        """Return whether the match needs no more polls; an edit that awaits its second poll is not read yet."""
+        read_at = None if match.suspects else self.full_poll_at
+        return may_be_archived(match.row.phase, match.row.completed_at, read_at, now.wall)
 
     def record(self, match: MatchState, now: Moment, *, paused_for: float) -> MonitoringRecord:
         row, tempo, frozen, obstacle = match.row, self.tempo(match, now), self.frozen(now.monotonic), self.obstacle

@@ -23,6 +23,7 @@ NUMBERS = st.integers(min_value=0, max_value=500)
         (EventKey(FootballKind.GOAL, (2,), "home"), "goal:home:2"),
         (EventKey(FootballKind.MISSED_PENALTY, (1,), "away"), "missed_penalty:away:1"),
         (EventKey(FootballKind.PERIOD, (3,)), "period:3"),
+        (EventKey("card", (1,), "home_bench"), "card:home_bench:1"),
     ],
 )
 def test_a_key_has_a_text_form_that_is_read_back(key: EventKey, text: str) -> None:

@@ -169,6 +169,19 @@ async def test_a_match_whose_page_is_gone_is_finished_by_what_is_left_of_it(poll
     assert [finding.place for finding in state.findings] == ["result"]
 
 
+async def test_a_sport_that_fails_on_what_is_left_finishes_its_match_all_the_same(
+    polling: Polling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_self: object, _state: object) -> None:
+        raise KeyError("winner")
+
+    monkeypatch.setattr(type(sport_named("tennis")), "stand_in", fail)
+
+    state = await polling.pipeline().finish(polling.state, Effort())
+
+    assert state.row.phase is Phase.COMPLETED
+
+
 async def test_an_event_is_served_with_the_numbers_of_its_key(polling: Polling) -> None:
     stored = polling.store.history[1][1]
 

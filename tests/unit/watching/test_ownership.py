@@ -49,7 +49,7 @@ async def test_every_match_that_is_not_archived_is_taken() -> None:
     assert [(state.row.ref.source_id, state.row.owner) for state in states] == [("M1", "node-b"), ("M3", "node-b")]
 
 
-def _never(ref: MatchRef, error: StorageError) -> None:
+def _never(ref: MatchRef, error: Exception) -> None:
     raise AssertionError(f"{ref} could not be taken: {error}")
 
 
@@ -63,11 +63,12 @@ async def test_matches_of_a_source_that_is_switched_off_are_left_alone() -> None
     assert store.rows[1].epoch == 0
 
 
-async def test_a_match_that_cannot_be_read_is_told_and_the_others_are_taken() -> None:
+@pytest.mark.parametrize("kind", [StorageError, ValueError])
+async def test_a_match_that_cannot_be_read_is_told_and_the_others_are_taken(kind: type[Exception]) -> None:
     class Damaged(MemoryStore):
         async def load(self, match_id: int) -> MatchBase:
             if match_id == 1:
-                raise StorageError("event delivery:1:0:1 of match 1 cannot be read")
+                raise kind("event delivery:1:0:1 of match 1 cannot be read")
             return await super().load(match_id)
 
     store = Damaged()

@@ -233,13 +233,15 @@ def test_a_finished_match_wants_a_whole_look_two_hours_after_its_end() -> None:
 
 @pytest.mark.req("MON-1")
 def test_a_match_that_has_been_over_for_a_day_and_was_read_once_more_may_be_put_away() -> None:
-    row = match_row(status=MatchStatus.COMPLETED, phase=Phase.COMPLETED, completed_at=NOW)
+    over = _match(status=MatchStatus.COMPLETED, phase=Phase.COMPLETED, completed_at=NOW)
+    doubted = replace(over, suspects=frozenset({"delivery:1:0:1 void"}))
     watch = Watch()
 
-    before = watch.state.may_be_archived(row, _at(24 * 3600))
+    before = watch.state.may_be_archived(over, _at(24 * 3600))
     watch.state = replace(watch.state, full_poll_at=NOW + timedelta(hours=24))
 
-    assert (before, watch.state.may_be_archived(row, _at(24 * 3600))) == (False, True)
+    after = (watch.state.may_be_archived(each, _at(24 * 3600)) for each in (over, doubted))
+    assert (before, *after) == (False, True, False)
 
 
 def test_only_a_match_in_play_needs_a_second_witness_of_its_standing_still() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from math import inf
 
+import msgspec
 from msgspec import Struct
 
 from longstop.errors import LayoutSuspected
@@ -113,12 +114,25 @@ def lay_out_window(
     The source numbers an over's balls afresh when one comes or goes, and our keys keep the first number: the order is
     that of the places, never that of the keys.
     """
+    mine = _named_by_place(mine, seen)
     by_id = {event.source_event_id: event for event in mine.values()}
     live = sorted((event for event in mine.values() if event.is_live), key=lambda event: event.position or 0)
     apart = [event for event in seen if (innings, event.over, event.nth or 0) < window_from]
     recent = [event for event in seen if (innings, event.over, event.nth or 0) >= window_from]
     first = _first_inside(live, recent, window_from, innings)
     return (*_behind(live[:first], apart, by_id), *weave(live[first:], recent, by_id))
+
+
+def _named_by_place(mine: Mapping[EventKey, Event], seen: Sequence[SeenEvent]) -> Mapping[EventKey, Event]:
+    """Give another feed's balls the ids of those that stand at the same place in this feed's window."""
+    ids = {(event.over, event.nth): event.source_event_id for event in seen}
+    known = {event.source_event_id for event in mine.values()}
+    return {
+        key: msgspec.structs.replace(event, source_event_id=name)
+        if event.source and (name := ids.get((over_of(key), key.numbers[-1]))) and name not in known
+        else event
+        for key, event in mine.items()
+    }
 
 
 def _first_inside(

@@ -84,16 +84,17 @@ def _coverage(sighting: Sighting) -> Coverage:
 async def _scorecard(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Scorecard | None:
     """Return the scorecard, read again whenever the whole list was, or to confirm the end of an innings.
 
-    It is a check, so its failure stops nothing.
+    It is a check, so its failure stops nothing. But a remembered scorecard must not confirm what it raised itself.
     """
-    if not (view.is_exhausted or suspected(state.suspects, Kind.INNINGS)):
+    is_doubted = bool(suspected(state.suspects, Kind.INNINGS))
+    if not (view.is_exhausted or is_doubted):
         return state.scorecard
     try:
         scorecard = await client.ask(Query(resource=SCORECARD, source_id=state.feed.source_id), Scorecard)
         validate_scorecard(scorecard, view.board)
     except SourceError as error:
         absent[SCORECARD] = error
-        return state.scorecard
+        return None if is_doubted else state.scorecard
     return scorecard
 
 

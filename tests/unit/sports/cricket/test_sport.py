@@ -328,6 +328,22 @@ async def test_a_card_with_swapped_sides_is_corrected_by_the_next_ones() -> None
     assert not looking.state.suspects
 
 
+async def test_a_card_that_cannot_be_read_again_does_not_confirm_itself() -> None:
+    looking = await watching("1", "4")
+    looking.match.headline = "Innings Break"
+    await looking.look(2)
+    looking.match.headline = "B"
+    looking.match.bowl("4", innings=2)
+    other = {"T1": "T2", "T2": "T1"}
+    looking.site.faults["getSC4"] = body([{**item, "c": other[item["c"]]} for item in looking.match.scorecard()])
+    await looking.look()
+    looking.site.faults["getSC4"] = OUT_OF_ORDER
+
+    await looking.look(3)
+
+    assert [event.op for event in versions(looking, INNINGS_1)] == [Op.INSERT]
+
+
 async def test_a_super_over_is_a_new_pair_and_leaves_the_old_one_alone() -> None:
     looking = await watching(*["1"] * 6)
     looking.match.bowl(*["1"] * 6, innings=2)
