@@ -53,9 +53,9 @@ _DATA = (
     ),
     Mutant(
         name="a commit of unknown outcome counts as failed",
-        file=_WATCHER,
-        old="            self.match.is_base_known = False\n        self.is_lost = self.is_lost or",
-        new="            self.match.is_base_known = True\n        self.is_lost = self.is_lost or",
+        file="matches/live_match.py",
+        old="                    self.is_base_known = False\n                raise",
+        new="                    self.is_base_known = True\n                raise",
     ),
     Mutant(
         name="only the newest of a large diff are kept",

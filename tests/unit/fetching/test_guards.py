@@ -4,6 +4,8 @@ import asyncio
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from longstop.errors import (
     CircuitOpen,
@@ -19,7 +21,7 @@ from longstop.errors import (
     SourceUnreachable,
 )
 from longstop.fetching.base import FetchRequest, Page
-from longstop.fetching.guards import RenewableFetcher
+from longstop.fetching.guards import RenewableFetcher, RetryBudget
 from longstop.resilience.breaker import target_policy
 from longstop.resilience.retry import RetryPolicy, policies
 from longstop.telemetry.events.base import Telemetry
@@ -780,3 +782,42 @@ def test_closing_closes_all_that_are_still_open() -> None:
             await bench.fetcher.fetch(REQUEST)
 
     run_virtual(run())
+
+
+# --- the budget for retries ----------------------------------------------------------------------------------------
+
+
+def test_a_budget_begins_with_three_retries_and_earns_one_by_five_requests() -> None:
+    budget = RetryBudget()
+
+    at_first = [budget.spend() for _ in range(4)]
+    for _ in range(5):
+        budget.earn()
+    later = [budget.spend() for _ in range(2)]
+
+    assert (at_first, later, budget.spent) == ([True, True, True, False], [True, False], 4)
+
+
+def test_a_long_quiet_time_saves_up_ten_retries_and_no_more() -> None:
+    budget = RetryBudget()
+
+    for _ in range(10_000):
+        budget.earn()
+
+    assert sum(budget.spend() for _ in range(100)) == 10
+
+
+@given(st.lists(st.booleans(), max_size=400), st.integers(0, 400))
+def test_the_retries_of_any_stretch_stay_below_a_fifth_of_its_traffic(steps: list[bool], start: int) -> None:
+    budget = RetryBudget()
+    retries: list[int] = []
+
+    for is_first in steps:
+        if is_first:
+            budget.earn()
+        retries.append(0 if is_first else budget.spend())
+
+    firsts = sum(steps)
+    assert sum(retries) <= 3 + firsts / 5
+    assert sum(retries[start:]) <= 10 + sum(steps[start:]) / 5
+    assert budget.spent == sum(retries)
