@@ -231,10 +231,10 @@ def order_of_play(event: Event) -> tuple[float, float, int, int]:
             return (inf, inf, 1, 0)
 
 
-def suspected(suspects: Iterable[str], *kinds: Kind) -> list[EventKey]:
-    """Return the events of these kinds of which a step back awaits its second poll."""
+def suspected(suspects: Iterable[str]) -> list[EventKey]:
+    """Return the deliveries and overs of which a step back awaits its second poll."""
     names = (token.partition(" ")[0] for token in suspects)
-    return [EventKey.parse(name) for name in names if name.startswith(tuple(f"{kind}:" for kind in kinds))]
+    return [EventKey.parse(name) for name in names if name.startswith(("delivery:", "over:"))]
 
 
 def align(
@@ -308,14 +308,13 @@ def _may_void(versions: Versions, slot: Vanished, is_settled: bool) -> bool:
 
 
 def is_step_back(old: Struct, new: Struct) -> bool:
-    """Return whether an event shows less than before: fewer runs, a wicket less, another side at bat."""
+    """Return whether an event shows less than before: fewer runs, a wicket less."""
     if isinstance(old, Delivery) and isinstance(new, Delivery):
         return new.runs.total < old.runs.total or has_lost_wicket(old, new)
     if isinstance(old, OverSummary) and isinstance(new, OverSummary):
         return new.runs < old.runs
     if isinstance(old, InningsSummary) and isinstance(new, InningsSummary):
-        is_other_side = old.team is not None and new.team != old.team
-        return is_other_side or new.runs < old.runs or new.wickets < old.wickets or new.overs < old.overs
+        return new.runs < old.runs or new.wickets < old.wickets or new.overs < old.overs
     return False
 
 

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
+import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from longstop.model.event import Event, EventKey
 from longstop.model.observation import Keys, Line
 from longstop.sports.base import MatchState
+from longstop.storage.base import MatchBase
 
 Count = Annotated[int, Meta(ge=0)]
 BALLS_PER_OVER = 6
@@ -383,6 +385,14 @@ class CricketState(MatchState, frozen=True, kw_only=True):
     scorecard: Scorecard | None = None
     #: How far a scoreboard is known to be off, by innings, after the whole list was read.
     differences: Mapping[int, Difference] = {}
+    #: Who bats in which innings.
+    sides: Mapping[int, str] = {}
+
+    @classmethod
+    def from_base(cls, base: MatchBase) -> Self:
+        served = msgspec.json.decode(base.snapshot.payload)["innings"] if base.snapshot else ()
+        sides = {innings["number"]: innings["team"] for innings in served if "team" in innings}
+        return replace(super().from_base(base), sides=sides)
 
     @property
     def newest_innings(self) -> int:

@@ -26,7 +26,7 @@ from longstop.sports.cricket.model import (
     innings_of,
     over_of,
 )
-from longstop.sports.cricket.totals import pair_of, score_of, sides, tally
+from longstop.sports.cricket.totals import pair_of, score_of, tally
 
 SCHEMA_VERSION: Literal["cricket.match.v1"] = "cricket.match.v1"
 
@@ -189,7 +189,7 @@ def normalise(state: CricketState, board: Board) -> CricketMatchV1:
 
 def _team_keys(state: CricketState, board: Board) -> list[str]:
     """Return both sides, the one that batted first in front, so that the order does not turn with the innings."""
-    batted = sorted(sides(newest_shown(state, board), board, state.scorecard).items())
+    batted = sorted(state.sides.items())
     return [
         key for key in dict.fromkeys([*(team for _, team in batted), *sorted((board.batting, board.bowling))]) if key
     ][:2]
@@ -203,9 +203,8 @@ def _teams(state: CricketState, board: Board) -> TeamsV1 | None:
     return TeamsV1(team_a=team_a, team_b=team_b)
 
 
-def newest_shown(state: CricketState, board: Board) -> int:
+def newest_shown(newest: int, board: Board) -> int:
     """Return the number of the latest innings that events or scoreboard know of: the score may run ahead of events."""
-    newest = state.newest_innings
     begun = [
         number
         for number, shown in zip(pair_of(newest), (board.first, board.second), strict=True)
@@ -215,13 +214,12 @@ def newest_shown(state: CricketState, board: Board) -> int:
 
 
 def _innings(state: CricketState, board: Board) -> tuple[InningsV1, ...]:
-    newest = newest_shown(state, board)
-    batting = sides(newest, board, state.scorecard)
+    newest = newest_shown(state.newest_innings, board)
     return tuple(
         InningsV1.model_validate(
             {
                 "number": number,
-                **({"team": team} if (team := _closed_team(state, number) or batting.get(number)) else {}),
+                **({"team": team} if (team := state.sides.get(number)) else {}),
                 "is_closed": number < newest or board.is_innings_over or _is_closed(state, number),
                 **dict(_score(_best_score(state, board, number, newest))),
             }
@@ -233,11 +231,6 @@ def _innings(state: CricketState, board: Board) -> tuple[InningsV1, ...]:
 def _is_closed(state: CricketState, number: int) -> bool:
     event = state.events.get(EventKey(Kind.INNINGS, (number,)))
     return event is not None and event.is_live
-
-
-def _closed_team(state: CricketState, number: int) -> str | None:
-    event = state.events.get(EventKey(Kind.INNINGS, (number,)))
-    return event.content.team if event and isinstance(event.content, InningsSummary) else None
 
 
 def _best_score(state: CricketState, board: Board, number: int, newest: int) -> InningsScore:

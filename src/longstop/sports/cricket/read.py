@@ -82,19 +82,15 @@ def _coverage(sighting: Sighting) -> Coverage:
 
 
 async def _scorecard(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Scorecard | None:
-    """Return the scorecard, read again whenever the whole list was, or to confirm the end of an innings.
-
-    It is a check, so its failure stops nothing. But a remembered scorecard must not confirm what it raised itself.
-    """
-    is_doubted = bool(suspected(state.suspects, Kind.INNINGS))
-    if not (view.is_exhausted or is_doubted):
+    """Return the scorecard, read again whenever the whole list was; it is a check, so its failure stops nothing."""
+    if not view.is_exhausted:
         return state.scorecard
     try:
         scorecard = await client.ask(Query(resource=SCORECARD, source_id=state.feed.source_id), Scorecard)
         validate_scorecard(scorecard, view.board)
     except SourceError as error:
         absent[SCORECARD] = error
-        return None if is_doubted else state.scorecard
+        return state.scorecard
     return scorecard
 
 
@@ -216,7 +212,7 @@ def depth_for(state: CricketState, board: Board) -> Depth:
         return Depth(is_whole=True)
     if (board.batting, board.is_innings_over) != (last.batting, last.is_innings_over):
         return Depth(is_whole=True)
-    doubted = [(innings_of(key), over_of(key)) for key in suspected(state.suspects, Kind.DELIVERY, Kind.OVER)]
+    doubted = [(innings_of(key), over_of(key)) for key in suspected(state.suspects)]
     return Depth(back_to=min([*_ended_since(state, last, board), *doubted], default=None))
 
 

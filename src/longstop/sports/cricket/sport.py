@@ -36,9 +36,9 @@ from longstop.sports.cricket.model import (
     over_of,
     rekey,
 )
-from longstop.sports.cricket.payload import normalise, status_of, title_of
+from longstop.sports.cricket.payload import newest_shown, normalise, status_of, title_of
 from longstop.sports.cricket.read import introduce, read
-from longstop.sports.cricket.totals import find, inferred, milestones, pair_of, score_of
+from longstop.sports.cricket.totals import find, inferred, milestones, pair_of, score_of, sides
 from longstop.sports.cricket.validate import validate_board
 
 
@@ -137,7 +137,8 @@ def diff(state: CricketState, seen: CricketView) -> Draft:
     """Compare what was seen with what we hold: what is new, what is wrong, and the state once that is stored."""
     settled = {innings for innings, difference in seen.differences.items() if not difference}
     board, doubted_board = believed(state, seen)
-    reached = milestones(state.events, seen.newest_innings, seen.board, seen.scorecard, seen.sighting.events)
+    batting, doubted_sides = sides(state, newest_shown(seen.newest_innings, board), board, seen.scorecard)
+    reached = milestones(state.events, seen.newest_innings, seen.board, seen.scorecard, seen.sighting.events, batting)
     found = align(
         state.events,
         seen.sighting,
@@ -153,9 +154,10 @@ def diff(state: CricketState, seen: CricketView) -> Draft:
         players={**state.players, **seen.names.players},
         teams={**state.teams, **seen.names.teams},
         differences={innings: difference for innings, difference in seen.differences.items() if difference},
+        sides=batting,
     )
     findings, doubts = confirm(find(after, seen.differences), state.suspects, state.findings)
-    suspects = frozenset(found.suspects) | doubts | doubted_board
+    suspects = frozenset(found.suspects) | doubts | doubted_board | doubted_sides
     after = msgspec.structs.replace(
         after,
         suspects=suspects,
@@ -176,8 +178,8 @@ def diff(state: CricketState, seen: CricketView) -> Draft:
 def _has_unnamed(state: CricketState) -> bool:
     contents = (event.content for event in state.events.values() if event.is_live)
     keys = {key for each in contents if isinstance(each, Delivery) for key in (each.batter, each.bowler)}
-    sides = {state.board.batting, state.board.bowling} if state.board else set()
-    return bool((keys - {None}) - state.players.keys() or (sides - {""}) - state.teams.keys())
+    teams = {state.board.batting, state.board.bowling} if state.board else set()
+    return bool((keys - {None}) - state.players.keys() or (teams - {""}) - state.teams.keys())
 
 
 def _draft(state: CricketState, board: Board, **changes: Any) -> Draft:
@@ -267,7 +269,10 @@ def diff_dom(state: CricketState, drawn: DrawnBoard) -> Draft:
     )
     validate_board(state, board)
     _check_progress(payload["innings"], board)
-    after = msgspec.structs.replace(state, board=board, findings=with_gap(state), sync=SyncState.RECOVERING)
+    at_bat, _ = sides(state, newest_shown(state.newest_innings, board), board, state.scorecard)
+    after = msgspec.structs.replace(
+        state, board=board, sides=at_bat, findings=with_gap(state), sync=SyncState.RECOVERING
+    )
     return _draft(after, board)
 
 

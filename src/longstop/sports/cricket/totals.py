@@ -116,15 +116,35 @@ def pair_of(newest: int) -> tuple[int, int]:
     return first, first + 1
 
 
-def sides(newest: int, board: Board, scorecard: Scorecard | None) -> dict[int, str]:
-    """Return who bats in which innings, as far as the source says."""
-    known = {item.number: item.team for item in scorecard.innings} if scorecard else {}
-    # Between innings a site may have turned the sides already, or not: only play is unambiguous.
-    if newest and board.batting and not board.is_innings_over:
-        known.setdefault(newest, board.batting)
-        if newest % 2 == 0:
-            known.setdefault(newest - 1, board.bowling)
-    return known
+def sides(
+    state: CricketState, newest: int, board: Board, scorecard: Scorecard | None
+) -> tuple[dict[int, str], frozenset[str]]:
+    """Return who bats in which innings, and the tokens of changes that await a second poll.
+
+    Sites exchange the two teams now and then. What play shows counts unless the scorecard contradicts it, and changes
+    what is known only when two polls agree; a scorecard alone only adds what is not known.
+    """
+    known, suspects = dict(state.sides), set[str]()
+    shown = {item.number: item.team for item in scorecard.innings} if scorecard else {}
+    play = _sides_in_play(state, newest, board, scorecard)
+    for innings, team in play.items():
+        token = f"side {innings} {team}"
+        if shown.get(innings, team) != team:
+            continue
+        if known.get(innings, team) == team or token in state.suspects:
+            known[innings] = team
+        else:
+            suspects.add(token)
+    for innings in shown.keys() - play.keys():
+        known.setdefault(innings, shown[innings])
+    return known, frozenset(suspects)
+
+
+def _sides_in_play(state: CricketState, newest: int, board: Board, scorecard: Scorecard | None) -> dict[int, str]:
+    """Return what the scoreboard says about who bats. Between innings it may have turned the sides already, or not."""
+    if not newest or not board.batting or _last_closed(state.events, newest, board, scorecard) >= newest:
+        return {}
+    return {newest: board.batting, newest - 1: board.bowling} if newest % 2 == 0 else {newest: board.batting}
 
 
 def milestones(
@@ -133,6 +153,7 @@ def milestones(
     board: Board,
     scorecard: Scorecard | None,
     seen: Iterable[SeenEvent] = (),
+    batting: Mapping[int, str] | None = None,
 ) -> Milestones:
     """Return the innings that are closed and the result, as the source shows them now.
 
@@ -141,16 +162,13 @@ def milestones(
     """
     bowled = _bowled(known, seen)
     last_closed = _last_closed(known, newest, board, scorecard)
-    # After the end of an innings the board may have turned the sides already, or not: it says nothing about who batted.
-    batting = sides(newest if newest > last_closed else 0, board, scorecard)
     reached: list[SeenEvent] = []
     last_told = last_closed if board.is_innings_over else min(last_closed, newest - 1)
     for innings in range(1, last_told + 1):
         shown = _scores(innings, newest, board, scorecard)
         score = next((each for each in shown if each.overs >= bowled.get(innings, _NO_BALL)), None)
         if score is not None:
-            before = known.get(EventKey(Kind.INNINGS, (innings,)))
-            reached.append(_closed(innings, score, batting.get(innings) or _team_of(before)))
+            reached.append(_closed(innings, score, (batting or {}).get(innings)))
     withdrawn = [
         key
         for key, event in known.items()
@@ -192,10 +210,6 @@ def _bowled(known: Mapping[EventKey, Event], seen: Iterable[SeenEvent]) -> dict[
 def _closed(innings: int, score: InningsScore, team: str | None) -> SeenEvent:
     content = InningsSummary(team=team, runs=score.runs, wickets=score.wickets, overs=score.overs)
     return SeenEvent(kind=Kind.INNINGS, innings=innings, over=0, source_event_id=f"innings-{innings}", content=content)
-
-
-def _team_of(event: Event | None) -> str | None:
-    return event.content.team if event and isinstance(event.content, InningsSummary) else None
 
 
 # --- what no window showed ----------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def test_what_nobody_said_is_absent() -> None:
 
 @pytest.mark.req("MON-5", "FLD-2")
 def test_a_match_in_play_is_told_whole() -> None:
-    state = match_state(fold(BALL), teams={"T1": "Reds"}, players={"B1": "Bea", "A1": "Ann"})
+    state = match_state(fold(BALL), teams={"T1": "Reds"}, players={"B1": "Bea", "A1": "Ann"}, sides={1: "T1"})
     shown = board(
         first=score("4/0 0.1"),
         batters=(Batter(key="A1", runs=4, balls=1, on_strike=True), Batter(key="A2", runs=0, balls=0, on_strike=False)),
@@ -83,7 +83,7 @@ def test_a_match_in_play_is_told_whole() -> None:
 
 
 def test_the_sides_do_not_turn_with_the_innings() -> None:
-    state = match_state(fold(BALL, event("delivery:2:0:1", "20")))
+    state = match_state(fold(BALL, event("delivery:2:0:1", "20")), sides={1: "T1", 2: "T2"})
 
     found = payload(state, board(batting="T2", bowling="T1", first=score("9/0 1.0"), second=score("1/0 0.1")))
 
@@ -94,7 +94,8 @@ def test_the_sides_do_not_turn_with_the_innings() -> None:
 def test_an_innings_that_has_ended_stays_closed_when_the_text_is_cleared() -> None:
     closed = event("innings:1", "innings-1", InningsSummary(team="T1", runs=4, wickets=0, overs=Overs(0, 1)))
 
-    found = payload(match_state(fold(BALL, closed)), board(batting="T2", bowling="T1", first=score("4/0 0.1")))
+    state = match_state(fold(BALL, closed), sides={1: "T1"})
+    found = payload(state, board(batting="T2", bowling="T1", first=score("4/0 0.1")))
 
     assert (found["innings"][0]["is_closed"], found["innings"][0]["team"]) == (True, "T1")
 

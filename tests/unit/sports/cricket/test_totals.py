@@ -1,9 +1,12 @@
 """Adding up an innings, and comparing it with a scoreboard."""
 
+from collections.abc import Iterable
+
 import pytest
 
-from longstop.model.event import EventKey
+from longstop.model.event import Event, EventKey
 from longstop.sports.cricket.model import (
+    CricketState,
     Difference,
     Dismissal,
     InningsSummary,
@@ -82,6 +85,7 @@ CARD = Scorecard(
     )
 )
 CLOSED = InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0))
+BATTED = {1: "T1"}
 INNINGS_1 = EventKey(Kind.INNINGS, (1,))
 RESULT = EventKey("result")
 BREAK = board(headline="Innings Break", is_innings_over=True, first=score("50/3 10.0"))
@@ -115,7 +119,7 @@ def test_a_total_of_fewer_balls_than_the_list_has_ends_no_innings() -> None:
     assert milestones({}, 2, older, None, [last]).reached == ()
     assert milestones({}, 2, older, stale, [last]).reached == ()
     assert milestones(fold(event("delivery:1:9:6", "9", delivery("9.6"))), 2, older, None).reached == ()
-    assert [each.content for each in milestones({}, 2, older, CARD, [last]).reached] == [CLOSED]
+    assert [each.content for each in milestones({}, 2, older, CARD, [last], BATTED).reached] == [CLOSED]
 
 
 def test_a_wide_has_the_label_of_a_ball_that_was_not_bowled_yet() -> None:
@@ -126,15 +130,52 @@ def test_a_wide_has_the_label_of_a_ball_that_was_not_bowled_yet() -> None:
     assert len(reached) == 1
 
 
+SWAPPED = Scorecard(
+    innings=tuple(
+        ScorecardInnings(number=each.number, team=other, score=each.score)
+        for each, other in zip(CARD.innings, ("T2", "T1"), strict=True)
+    )
+)
+CHASE = board(batting="T2", bowling="T1", first=score("50/3 10.0"), second=score("1/0 0.1"))
+
+
+def known_sides(sides: dict[int, str] | None = None, *events: Event, suspects: Iterable[str] = ()) -> CricketState:
+    return match_state(fold(*events), sides=sides or {}, suspects=frozenset(suspects))
+
+
 def test_sides_are_known_from_play_and_not_from_a_break() -> None:
-    assert sides(1, board(), None) == {1: "T1"}
-    assert sides(2, board(batting="T2", bowling="T1"), None) == {2: "T2", 1: "T1"}
-    assert sides(1, BREAK, None) == {}
-    assert sides(1, BREAK, CARD) == {1: "T1", 2: "T2"}
+    assert sides(known_sides(), 1, board(), None)[0] == {1: "T1"}
+    assert sides(known_sides(), 2, CHASE, None)[0] == {2: "T2", 1: "T1"}
+    assert sides(known_sides(), 1, BREAK, None)[0] == {}
+    assert sides(known_sides(), 1, BREAK, CARD)[0] == {1: "T1", 2: "T2"}
+
+
+def test_a_card_with_swapped_sides_changes_nothing_that_is_known_and_hides_what_play_shows() -> None:
+    assert sides(known_sides({1: "T1"}), 1, BREAK, SWAPPED) == ({1: "T1", 2: "T1"}, frozenset())
+    assert sides(known_sides({1: "T1", 2: "T2"}), 2, CHASE, SWAPPED) == ({1: "T1", 2: "T2"}, frozenset())
+    assert sides(known_sides(), 2, CHASE, SWAPPED) == ({}, frozenset())
+
+
+def test_play_that_contradicts_what_is_known_counts_when_two_polls_agree() -> None:
+    wrong = {1: "T2", 2: "T1"}
+
+    first, suspects = sides(known_sides(wrong), 2, CHASE, CARD)
+    second, left = sides(known_sides(wrong, suspects=suspects), 2, CHASE, CARD)
+
+    assert (first, len(suspects)) == (wrong, 2)
+    assert (second, left) == ({1: "T1", 2: "T2"}, frozenset())
+
+
+def test_sides_that_turn_before_the_next_innings_has_a_ball_say_nothing() -> None:
+    closed = InningsSummary(team="T2", runs=40, wickets=9, overs=Overs(9, 0))
+    turned = board(batting="T1", bowling="T2", first=score("50/3 10.0"), second=score("40/9 9.0"))
+    state = known_sides({1: "T1", 2: "T2"}, event("innings:2", "innings-2", closed))
+
+    assert sides(state, 2, turned, None) == ({1: "T1", 2: "T2"}, frozenset())
 
 
 def test_a_break_closes_the_innings_with_the_boards_total() -> None:
-    [reached] = milestones({}, 1, BREAK, CARD).reached
+    [reached] = milestones({}, 1, BREAK, CARD, batting=BATTED).reached
 
     assert (reached.kind, reached.innings, reached.content) == (Kind.INNINGS, 1, CLOSED)
 
@@ -142,23 +183,7 @@ def test_a_break_closes_the_innings_with_the_boards_total() -> None:
 def test_play_closes_the_innings_before() -> None:
     playing = board(batting="T2", bowling="T1", first=score("50/3 10.0"), second=score("1/0 0.1"))
 
-    assert [each.content for each in milestones({}, 2, playing, None).reached] == [CLOSED]
-
-
-def test_a_wrong_side_at_bat_is_corrected_by_a_later_card_or_by_play() -> None:
-    wrong = fold(event("innings:1", "innings-1", InningsSummary(team="T2", runs=50, wickets=3, overs=Overs(10, 0))))
-    playing = board(batting="T2", bowling="T1", first=score("50/3 10.0"), second=score("1/0 0.1"))
-
-    assert [each.content for each in milestones(wrong, 1, BREAK, CARD).reached] == [CLOSED]
-    assert [each.content for each in milestones(wrong, 2, playing, None).reached] == [CLOSED]
-
-
-def test_sides_that_turn_before_the_next_innings_has_a_ball_change_no_innings() -> None:
-    second = InningsSummary(team="T2", runs=40, wickets=9, overs=Overs(9, 0))
-    known = fold(event("innings:1", "innings-1", CLOSED), event("innings:2", "innings-2", second))
-    turned = board(batting="T1", bowling="T2", first=score("50/3 10.0"), second=score("40/9 9.0"))
-
-    assert [each.content for each in milestones(known, 2, turned, None).reached] == [CLOSED]
+    assert [each.content for each in milestones({}, 2, playing, None, batting=BATTED).reached] == [CLOSED]
 
 
 def test_an_innings_under_way_is_not_closed() -> None:
