@@ -14,7 +14,7 @@
     │   ├── CircuitOpen                 nobody was asked: the site needs rest
     │   │   ├── BrowserBusy                 nobody was asked: too many pages are being loaded at this moment
     │   │   ├── BudgetSpent                 nobody was asked: the month's bytes through the proxy are kept for others
-    │   │   ├── LayoutHeld                  nobody was asked: pages of this kind cannot be read, and are tried rarely
+    │   │   ├── LayoutPaused                  nobody was asked: pages of this kind cannot be read, and are tried rarely
     │   │   └── ResourcesExhausted          nobody could be asked: this machine lacks what it takes; a StorageError, too
     │   ├── BrowserLost                 our own browser died or did not answer; the site is not to blame
     │   ├── PageNotFound                404 or 410
@@ -125,7 +125,7 @@ class CircuitOpen(FetchError):
     """Nobody was asked: the site needs rest, or has asked for it."""
 
 
-class LayoutHeld(CircuitOpen):
+class LayoutPaused(CircuitOpen):
     """Nobody was asked: pages of this kind cannot be read, and are tried rarely."""
 
 

@@ -23,9 +23,9 @@ from longstop.sources.base import Source
 from longstop.sources.crex.source import CrexSource
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.base import ONLY_DRAWN
-from longstop.sports.cricket.model import Board, DrawnBoard
+from longstop.sports.cricket.model import Board, DomBoard
 from longstop.sports.cricket.sport import Cricket
-from longstop.sports.football.model import DrawnFootballBoard, FootballBoard
+from longstop.sports.football.model import FootballBoard, FootballDomBoard
 from longstop.sports.football.sport import Football
 from longstop.storage.error_pages import ErrorPages, ErrorPictures
 from longstop.watching.camera import Camera
@@ -102,7 +102,7 @@ async def test_the_crex_page_shows_what_its_state_says(
     key = match_in_play(simulator, "crex")
     client = by_browser(lab, simulator, "crex")
 
-    drawn = await PollClient(client).drawn(key, DrawnBoard)
+    drawn = await PollClient(client).drawn(key, DomBoard)
 
     told = await live(by_http(simulator, "crex"), key, Board)
     assert (drawn.first, drawn.second, drawn.status) == (told.first, told.second, told.status)
@@ -118,7 +118,7 @@ async def test_the_sofascore_page_shows_what_its_event_says(
     key = match_in_play(simulator, "sofascore")
     client = by_browser(lab, simulator, "sofascore")
 
-    drawn = await PollClient(client).drawn(key, DrawnFootballBoard)
+    drawn = await PollClient(client).drawn(key, FootballDomBoard)
 
     told = await live(by_http(simulator, "sofascore"), key, FootballBoard)
     assert (drawn.score, drawn.status, drawn.headline) == (told.score, told.status, told.headline)
@@ -126,9 +126,9 @@ async def test_the_sofascore_page_shows_what_its_event_says(
     assert any(drawn.selectors.values()) is (design is not None)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("crex", DrawnBoard), ("sofascore", DrawnFootballBoard)])
+@pytest.mark.parametrize(("name", "kind"), [("crex", DomBoard), ("sofascore", FootballDomBoard)])
 async def test_a_page_that_makes_no_calls_draws_nothing_and_is_not_believed(
-    lab: Laboratory, simulator: RunningSimulator, name: str, kind: type[DrawnBoard | DrawnFootballBoard]
+    lab: Laboratory, simulator: RunningSimulator, name: str, kind: type[DomBoard | FootballDomBoard]
 ) -> None:
     befall(simulator, FaultKind.NO_CALLS)
 

@@ -11,7 +11,7 @@ from longstop.clock import Clock, SystemClock
 from longstop.errors import IllegalTransition, PageNotFound, SourceError
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.model.match import SOURCE_ID, Priority
-from longstop.model.observation import DRAWN, LIST, LIVE, Line, Listing, Query
+from longstop.model.observation import LIST, LIVE, RENDERED, Listing, ListingEntry, Query
 from longstop.resilience.taxonomy import TRANSITIONS, AttemptState, FailureKind, kind_of
 from longstop.sources.base import Source
 from longstop.sources.wire import digest_of, read_body
@@ -128,9 +128,9 @@ class SourceClient:
             self._listing_digest = client.digests
         return self._listing
 
-    async def line(self, source_id: str) -> Line:
+    async def line(self, source_id: str) -> ListingEntry:
         """Return what a match's own page shows at a glance."""
-        return await PollClient(self).ask(Query(resource=LIVE, source_id=source_id), Line)
+        return await PollClient(self).ask(Query(resource=LIVE, source_id=source_id), ListingEntry)
 
 
 class PollClient:
@@ -192,7 +192,7 @@ class PollClient:
 
     async def drawn(self, source_id: str, kind: type[View]) -> View:
         """Return what a match's page shows, as its script has drawn it."""
-        return await self.ask(Query(resource=DRAWN, source_id=source_id), kind)
+        return await self.ask(Query(resource=RENDERED, source_id=source_id), kind)
 
     async def are_unchanged(self, *queries: Query) -> bool:
         """Return whether all answers say what they said at the last poll; those that do are not read."""

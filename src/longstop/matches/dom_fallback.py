@@ -6,7 +6,7 @@ of the data closes it.
 
 from typing import Any
 
-from longstop.errors import FetchTimeout, LayoutHeld, ParseError, SourceError, UsageError
+from longstop.errors import FetchTimeout, LayoutPaused, ParseError, SourceError, UsageError
 from longstop.matches.client import PollClient
 from longstop.model.observation import Coverage, Observation
 from longstop.sports.base import MatchState, Sport
@@ -58,7 +58,7 @@ class DomFallback:
         """Return whether the data cannot be had though the site lets us in: no refusal, and no page that is gone."""
         if not isinstance(error, FetchTimeout):
             self._timeouts.pop(state.row.match_id, None)
-            return isinstance(error, ParseError | LayoutHeld)
+            return isinstance(error, ParseError | LayoutPaused)
         times = self._timeouts.get(state.row.match_id, 0) + 1 + error.retries
         self._timeouts[state.row.match_id] = times
         return times >= MANY_TIMEOUTS

@@ -25,7 +25,7 @@ from longstop.matches.commit import Committer
 from longstop.matches.dom_fallback import DomFallback
 from longstop.matches.reconcile import learn_keys
 from longstop.model.match import MatchStatus, Phase, SyncState
-from longstop.model.observation import LIVE, Coverage, Keys, Line, Observation, Query
+from longstop.model.observation import LIVE, Coverage, Keys, ListingEntry, Observation, Query
 from longstop.resilience.taxonomy import AttemptState
 from longstop.sports.base import MatchState, Sport
 from longstop.storage.base import Finding, FindingKind, MatchStore, Receipt
@@ -71,7 +71,7 @@ class Pipeline:
         *,
         is_full: bool = False,
         effort: Effort | None = None,
-        stand_in: Line | None = None,
+        stand_in: ListingEntry | None = None,
     ) -> Polled:
         """Poll once, the whole event list if asked to, and store what changed; when it fails, raise and change nothing.
 
@@ -82,7 +82,7 @@ class Pipeline:
         return await self.apply(state, observation, effort)
 
     async def observe(
-        self, state: MatchState, *, is_full: bool, effort: Effort, stand_in: Line | None = None
+        self, state: MatchState, *, is_full: bool, effort: Effort, stand_in: ListingEntry | None = None
     ) -> Observation:
         """Return what the source shows now."""
         ref = state.feed
@@ -142,9 +142,9 @@ class Pipeline:
         except SourceError as error:
             error.name(state.feed.source, f"look at {state.feed.source_id}")
             raise
-        if not (draft.state.board is None or isinstance(draft.state.board, Line)):
+        if not (draft.state.board is None or isinstance(draft.state.board, ListingEntry)):
             raise TypeError(
-                f"sport {self._sport.name} leaves a board that is no Line: {type(draft.state.board).__name__}"
+                f"sport {self._sport.name} leaves a board that is no ListingEntry: {type(draft.state.board).__name__}"
             )
         effort.reach(AttemptState.VALIDATED)
         receipt = await self._committer.commit(state, draft, observation)
@@ -156,11 +156,11 @@ class Pipeline:
         )
         return Polled(state=after.after(receipt) if receipt else after, receipt=receipt)
 
-    async def line(self, state: MatchState, effort: Effort) -> Line:
+    async def line(self, state: MatchState, effort: Effort) -> ListingEntry:
         """Return what the source shows of a match at a glance."""
         client = PollClient(self._client, effort=effort, priority=state.priority(self._clock.now()), clock=self._clock)
         query = Query(resource=LIVE, source_id=state.feed.source_id)
-        return await client.ask(query, Line)
+        return await client.ask(query, ListingEntry)
 
     async def finish(self, state: MatchState, effort: Effort) -> MatchState:
         """Read what is left of a match whose page is gone, and store that it is over."""

@@ -11,7 +11,7 @@ from longstop.errors import SourceError
 from longstop.model.match import MatchRef, MatchStatus
 
 #: Resources that every sport has: the list of matches, a match's own state, its page as the script has drawn it.
-LIST, LIVE, DRAWN = "list", "live", "drawn"
+LIST, LIVE, RENDERED = "list", "live", "drawn"
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class Query(Struct, frozen=True, kw_only=True):
         return f"{self.resource} {self.source_id}".rstrip()
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class ListingEntry(Struct, frozen=True, kw_only=True):
     """What a listing's entry, or a match's own page, shows at a glance."""
 
     source_id: str
@@ -47,7 +47,7 @@ class Line(Struct, frozen=True, kw_only=True):
     #: then the match's own pages are polled every time, and a long silence is no break.
     tells_all: bool = True
 
-    def shows_less_than(self, other: "Line") -> bool:
+    def shows_less_than(self, other: "ListingEntry") -> bool:
         """Return whether this line would be a step back after the other one; sports compare their scores too."""
         return self.status is MatchStatus.UPCOMING and other.status is not MatchStatus.UPCOMING
 
@@ -55,7 +55,7 @@ class Line(Struct, frozen=True, kw_only=True):
 class Listing(Struct, frozen=True, kw_only=True):
     """The matches a site shows now. An empty one is an answer; a failed one is an error."""
 
-    boards: tuple[Line, ...]
+    boards: tuple[ListingEntry, ...]
     #: Matches that are in the list with an entry we cannot read: neither missing nor finished.
     unreadable: tuple[str, ...] = ()
 

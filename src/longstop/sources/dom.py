@@ -39,7 +39,7 @@ def at_any(read: Callable[[str], Value | None], *places: str) -> tuple[Selector[
     return tuple(Selector(css, read) for css in places)
 
 
-class DrawnPage:
+class RenderedPage:
     """A drawn page that remembers which selectors served."""
 
     def __init__(self, body: bytes) -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from longstop.errors import SourceError, UsageError, WrongMatch
 from longstop.model.event import RESULT, Event, EventKey
 from longstop.model.match import MatchRef, MatchStatus, Priority, SyncState, priority_of
-from longstop.model.observation import Keys, Line, Observation, Query
+from longstop.model.observation import Keys, ListingEntry, Observation, Query
 from longstop.model.snapshot import Snapshot
 from longstop.storage.base import Finding, FindingKind, MatchBase, MatchRow, Receipt
 
@@ -45,7 +45,7 @@ class MatchState(Struct, frozen=True, kw_only=True):
     teams: Mapping[str, str]
     # What follows is memory only; a restart begins without it, and a full sync makes that harmless.
     sync: SyncState = SyncState.RECOVERING
-    board: Line | None = None
+    board: ListingEntry | None = None
     #: Steps back that one poll has seen; the next poll confirms or forgets them.
     suspects: frozenset[str] = frozenset()
     #: Whether a name is missing that the site should know, as of the last poll that brought something.
@@ -160,11 +160,11 @@ class Sport(ABC, Generic[State]):
     example: ClassVar[Mapping[str, Any]] = {}
     state: type[State]
     #: What a source reads in a drawn page; `None` where that is not supported.
-    dom_board: ClassVar[type[Line] | None] = None
+    dom_board: ClassVar[type[ListingEntry] | None] = None
 
     @abstractmethod
     async def read(
-        self, client: Client, state: State, *, is_full: bool = False, stand_in: Line | None = None
+        self, client: Client, state: State, *, is_full: bool = False, stand_in: ListingEntry | None = None
     ) -> Observation:
         """Poll a source: its whole event list if asked to, else as far back as needed.
 
@@ -204,7 +204,7 @@ class Sport(ABC, Generic[State]):
         """Return what a source has read with its keys of players and teams replaced by those stored."""
         return view
 
-    def stand_in(self, state: State) -> Line | None:
+    def stand_in(self, state: State) -> ListingEntry | None:
         """Return the line to go by when the site shows none any more; `None` when nothing is left to read."""
         return state.board
 

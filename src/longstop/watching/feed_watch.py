@@ -22,7 +22,7 @@ from longstop.matches.client import Effort
 from longstop.matches.live_match import Feed, LiveMatch, LiveMatches
 from longstop.matches.pipeline import Pipeline, Polled
 from longstop.model.match import TRANSITIONS, MonitoringRecord, Phase, SyncState
-from longstop.model.observation import Line
+from longstop.model.observation import ListingEntry
 from longstop.resilience.breaker import Breaker, Permit
 from longstop.resilience.taxonomy import AttemptState, FailureKind, kind_of
 from longstop.sports.base import MatchState
@@ -142,7 +142,7 @@ class FeedWatch:
 
     # --- what the listing says -------------------------------------------------------------------------------
 
-    def listed(self, board: Line) -> bool:
+    def listed(self, board: ListingEntry) -> bool:
         """Take note of the listing's line; return whether an unchanged one is not enough this time."""
         self._watch = self._watch.after_listing(board)
         state, now = self.state, self._around.now()

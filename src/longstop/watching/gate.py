@@ -10,7 +10,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.errors import CircuitOpen, LayoutHeld, ParseError, SourceChallenged, SourceError
+from longstop.errors import CircuitOpen, LayoutPaused, ParseError, SourceChallenged, SourceError
 from longstop.resilience.breaker import Breaker, BreakerPolicy, Permit, Transition
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.telemetry.breakers import tell_breaker
@@ -109,7 +109,7 @@ class SourceGate:
             return False
         if now < streak.closed_until:
             seconds = streak.closed_until - now
-            raise LayoutHeld(
+            raise LayoutPaused(
                 f"{self._source} {resource} pages cannot be read; the next try is in {seconds:.0f} s",
                 retry_after_seconds=seconds,
             )

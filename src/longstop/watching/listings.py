@@ -12,7 +12,7 @@ from msgspec import Struct
 from longstop.clock import Clock, Moment
 from longstop.errors import CircuitOpen, PageNotFound, ResourcesExhausted, SourceError, SourceRefused
 from longstop.matches.client import SourceClient
-from longstop.model.observation import Line, Listing
+from longstop.model.observation import Listing, ListingEntry
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import MachineLacked
 from longstop.telemetry.events.sources import ListingFailed
@@ -35,14 +35,14 @@ FORGOTTEN_AFTER_SECONDS = 24 * 3600.0
 class Plan(Struct, frozen=True, kw_only=True):
     """A listing, sorted out. A match it does not show is not finished: it is polled by itself."""
 
-    new: tuple[Line, ...]
-    changed: tuple[Line, ...]
-    unchanged: tuple[Line, ...]
+    new: tuple[ListingEntry, ...]
+    changed: tuple[ListingEntry, ...]
+    unchanged: tuple[ListingEntry, ...]
     missing: tuple[str, ...]
 
 
 def sort_out(
-    listing: Listing, *, watched: Collection[str], ignored: Collection[str], is_news: Callable[[Line], bool]
+    listing: Listing, *, watched: Collection[str], ignored: Collection[str], is_news: Callable[[ListingEntry], bool]
 ) -> Plan:
     """Return what to do about each match of a listing and each match that is watched."""
     boards = [board for board in listing.boards if board.source_id not in ignored]

@@ -11,7 +11,7 @@ from longstop.clock import Moment
 from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatch
 from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase, Priority, priority_of
-from longstop.model.observation import Line, Listing
+from longstop.model.observation import Listing, ListingEntry
 from longstop.storage.base import Finding
 from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchEnded
 from longstop.telemetry.events.sources import ListingRead
@@ -340,7 +340,7 @@ class Scheduler:
 
         return restart
 
-    async def _discover(self, board: Line) -> FeedWatch | None:
+    async def _discover(self, board: ListingEntry) -> FeedWatch | None:
         ref = MatchRef(self._source, board.source_id)
         try:
             watcher = await self._take_up(board.source_id, board.start_at)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from longstop.clock import Moment
 from longstop.errors import CircuitOpen, ResourcesExhausted, SourceError
 from longstop.model.match import IN_PLAY, MatchStatus, MonitoringRecord, Phase
-from longstop.model.observation import Line
+from longstop.model.observation import ListingEntry
 from longstop.sports.base import MatchState
 from longstop.storage.base import MatchRow
 from longstop.watching.cadence import (
@@ -139,7 +139,7 @@ class Lag(Struct, frozen=True, kw_only=True):
         return self.behind is not Behind.NOBODY and now - self.since >= frozen_after
 
 
-def who_is_behind(own: Line | None, listed: Line | None, unchanged_seconds: float) -> Behind:
+def who_is_behind(own: ListingEntry | None, listed: ListingEntry | None, unchanged_seconds: float) -> Behind:
     """Return which of two scoreboards of the same match shows less than the other."""
     if own is None or listed is None:
         return Behind.NOBODY
@@ -213,7 +213,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
     total_failures: int = 0
 
     #: The listing's last line of the match; `None` while the listing does not show it.
-    listed: Line | None = None
+    listed: ListingEntry | None = None
     absence: Absence = Absence()
     #: Whether a listing that was read since the page was first missing does not show the match.
     is_delisted: bool = False
@@ -236,7 +236,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
 
     # --- what happens ----------------------------------------------------------------------------------------
 
-    def after_listing(self, line: Line | None) -> "WatchState":
+    def after_listing(self, line: ListingEntry | None) -> "WatchState":
         """Return the state after a listing: with its line of the match, or `None` if it does not show the match."""
         has_moved = line is not None and self.listed is not None and line.fingerprint != self.listed.fingerprint
         state = self.after_move(Behind.MATCH) if has_moved else self
@@ -246,7 +246,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
         """Return the state after a listing that was not read: it is no witness, for or against anything."""
         return replace(self, listed=None)
 
-    def after_line(self, own: Line | None, asked: Moment, now: Moment) -> "WatchState":
+    def after_line(self, own: ListingEntry | None, asked: Moment, now: Moment) -> "WatchState":
         """Return the state after an unchanged line of a listing, which counts as a good poll."""
         at = now.monotonic
         state = replace(self, tried_at=at, obstacle=None, rhythm=self.rhythm.after(at, is_news=False))
@@ -333,7 +333,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
         """Return the state after one page has moved while the other stood still."""
         return replace(self, still=still, moves=self.moves + 1 if still is self.still else 1)
 
-    def _accepted(self, own: Line | None, asked: Moment, at: float, now: Moment) -> "WatchState":
+    def _accepted(self, own: ListingEntry | None, asked: Moment, at: float, now: Moment) -> "WatchState":
         """Count something accepted at a moment, unless the match's pages are known to be frozen."""
         behind = who_is_behind(own, self.listed, at - self.rhythm.changed_at)
         state = replace(self, lag=self.lag.after(at, behind), total_polls=self.total_polls + 1)

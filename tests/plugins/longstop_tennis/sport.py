@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from longstop.matches.versions import Versions, confirm
 from longstop.model.event import RESULT, Event, content_hash
 from longstop.model.match import MatchStatus, SyncState
-from longstop.model.observation import LIVE, Coverage, Line, Observation, Query
+from longstop.model.observation import LIVE, Coverage, ListingEntry, Observation, Query
 from longstop.model.snapshot import canonical
 from longstop.sports.base import Client, Draft, Kind, MatchState, Sport
 from longstop.storage.base import Finding, FindingKind
@@ -40,7 +40,7 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 # --- views: what a source shows ---------------------------------------------------------------------------------------
-class Board(Line, frozen=True, kw_only=True):
+class Board(ListingEntry, frozen=True, kw_only=True):
     """The live state. A listing shows the same: while its fingerprint stays equal, the match need not be polled."""
 
     home: str
@@ -73,7 +73,7 @@ class Tennis(Sport[MatchState]):
     state = MatchState
 
     async def read(
-        self, client: Client, state: MatchState, *, is_full: bool = False, stand_in: Line | None = None
+        self, client: Client, state: MatchState, *, is_full: bool = False, stand_in: ListingEntry | None = None
     ) -> Observation:
         """Ask for the list, which is always whole, before the board, so that the board never shows less."""
         points = Query(resource=POINTS, source_id=state.feed.source_id)

@@ -3,7 +3,7 @@
 import pytest
 
 from longstop.errors import LayoutChanged, SourceChallenged
-from longstop.sources.dom import ITSELF, DrawnPage, Field, Selector, at_any
+from longstop.sources.dom import ITSELF, Field, RenderedPage, Selector, at_any
 
 
 def number(text: str) -> int | None:
@@ -13,8 +13,8 @@ def number(text: str) -> int | None:
 GOALS = Field(name="goals", selectors=at_any(number, ".goals", "[data-goals]", "p"))
 
 
-def page(body: str) -> DrawnPage:
-    return DrawnPage(f"<main>{body}</main>".encode())
+def page(body: str) -> RenderedPage:
+    return RenderedPage(f"<main>{body}</main>".encode())
 
 
 @pytest.mark.req("FR-019")
@@ -63,13 +63,13 @@ def test_the_wrong_number_of_places_is_another_layout() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"\xff\x00<", b"<main>" * 5_000, b"{}"])
 def test_whatever_a_page_is_it_shows_the_field_or_it_does_not(body: bytes) -> None:
-    assert DrawnPage(body).find(GOALS) is None
+    assert RenderedPage(body).find(GOALS) is None
 
 
 def test_a_page_that_wants_proof_of_a_person_is_a_refusal() -> None:
     with pytest.raises(SourceChallenged):
-        DrawnPage(b"<html><title>Just a moment...</title></html>").need(GOALS)
+        RenderedPage(b"<html><title>Just a moment...</title></html>").need(GOALS)
 
 
 def test_a_page_that_shows_what_is_wanted_may_load_what_it_likes() -> None:
-    assert DrawnPage(b"<html><script src=/recaptcha.js></script><b class=goals>3</b></html>").need(GOALS) == 3
+    assert RenderedPage(b"<html><script src=/recaptcha.js></script><b class=goals>3</b></html>").need(GOALS) == 3

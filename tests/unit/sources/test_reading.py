@@ -8,7 +8,7 @@ from longstop.errors import LayoutChanged, MalformedBody, SettingsError, SourceE
 from longstop.fetching.base import FetchRequest
 from longstop.matches.client import PollClient, SourceClient
 from longstop.model.match import MatchStatus
-from longstop.model.observation import LIST, LIVE, Line, Listing, Query
+from longstop.model.observation import LIST, LIVE, Listing, ListingEntry, Query
 from longstop.sources.base import SourceConfig, not_offered
 from longstop.sources.registry import make_source
 from longstop.sources.wire import decode, digest_of, read_body
@@ -51,8 +51,8 @@ class UnknownSportSource(CarelessSource):
     sport = "curling"
 
 
-def _line(source_id: str, score: str = "") -> Line:
-    return Line(source_id=source_id, status=MatchStatus.LIVE, headline=score)
+def _line(source_id: str, score: str = "") -> ListingEntry:
+    return ListingEntry(source_id=source_id, status=MatchStatus.LIVE, headline=score)
 
 
 QUERY = Query(resource=LIVE, source_id="7")
@@ -104,7 +104,7 @@ def test_a_poll_that_meets_a_bug_of_the_source_fails_as_a_poll() -> None:
     client = SourceClient(CarelessSource(), ScriptedFetcher(lambda _: b"{}"))
 
     with pytest.raises(SourceError, match="KeyError"):
-        run_virtual(PollClient(client).ask(QUERY, Line))
+        run_virtual(PollClient(client).ask(QUERY, ListingEntry))
 
 
 def test_a_match_whose_id_cannot_stand_in_an_address_is_listed_as_unreadable() -> None:

@@ -9,7 +9,7 @@ from longstop.errors import (
     CircuitOpen,
     FetchTimeout,
     LayoutChanged,
-    LayoutHeld,
+    LayoutPaused,
     PageNotFound,
     SourceChallenged,
     SourceFailed,
@@ -456,5 +456,5 @@ def test_a_kind_of_page_that_is_tried_rarely_has_an_error_of_its_own() -> None:
     standing = Standing()
     standing.break_layout()
 
-    with pytest.raises(LayoutHeld):
+    with pytest.raises(LayoutPaused):
         standing.gate.enter(LIVE)

@@ -12,12 +12,12 @@ from longstop.errors import (
     CircuitOpen,
     FetchError,
     FetchTimeout,
-    LayoutHeld,
+    LayoutPaused,
     ResourcesExhausted,
     StorageError,
 )
 from longstop.model.match import MatchStatus, Phase
-from longstop.model.observation import Line, Listing
+from longstop.model.observation import Listing, ListingEntry
 from longstop.sports.cricket.model import Kind
 from longstop.storage.base import MatchUpdate, Receipt
 from longstop.telemetry.bus import Bus
@@ -45,7 +45,7 @@ class Watching(Looking):
         bus = Bus([self.sink])
         self.watcher = await watch(state.row.match_id, self.road, self.store, self.hot, bus, self.clock)
 
-    async def entry(self) -> Line:
+    async def entry(self) -> ListingEntry:
         listing: Listing = await self.asker.listing()
         return listing.boards[0]
 
@@ -213,7 +213,7 @@ async def test_a_match_whose_site_is_left_alone_lacks_nothing() -> None:
     [
         (CircuitOpen("it rests"), True),
         (BrowserBusy("3 pages are being loaded already"), False),
-        (LayoutHeld("unreadable"), False),
+        (LayoutPaused("unreadable"), False),
         (BudgetSpent("the month's bytes are spent"), False),
         (ResourcesExhausted("memory"), False),
     ],

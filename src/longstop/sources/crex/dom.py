@@ -6,9 +6,9 @@
 import re
 
 from longstop.sources.crex.board import is_code, moment
-from longstop.sources.dom import ITSELF, DrawnPage, Field, Selector, at_any
+from longstop.sources.dom import ITSELF, Field, RenderedPage, Selector, at_any
 from longstop.sources.results import result_in
-from longstop.sports.cricket.model import DrawnBoard, InningsScore, Overs
+from longstop.sports.cricket.model import DomBoard, InningsScore, Overs
 
 #: The side that bats now stands first.
 _SIDES = (".team-content", "[data-team]", "main > div:has(> img)")
@@ -57,16 +57,16 @@ _SAID = Field(
 )
 
 
-def read_drawn(source_id: str, body: bytes) -> DrawnBoard:
+def read_rendered(source_id: str, body: bytes) -> DomBoard:
     """Return the board of a drawn match page; raise when it does not show both scores and what is said of the play."""
-    page = DrawnPage(body)
+    page = RenderedPage(body)
     batting, bowling = page.blocks("sides", _SIDES, 2)
     now, other = page.need(_SCORES, batting), page.need(_SCORES, bowling)
     names = page.find(_NAMES, batting) or "", page.find(_NAMES, bowling) or ""
     # The scores stand by who bats; until the other side has one, the first innings is under way.
     first, second = (now, None) if other.is_blank else (other, now)
     means = moment(page.need(_SAID), first)
-    return DrawnBoard(
+    return DomBoard(
         source_id=source_id,
         status=means.status,
         headline=means.headline,

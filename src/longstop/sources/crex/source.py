@@ -14,11 +14,11 @@ from urllib.parse import quote
 import msgspec
 
 from longstop.fetching.base import FetchRequest
-from longstop.model.observation import DRAWN, LIST, LIVE, Query
+from longstop.model.observation import LIST, LIVE, RENDERED, Query
 from longstop.sources.addresses import at_site
 from longstop.sources.base import SourceConfig, not_offered
 from longstop.sources.crex.board import State, masked, read_listing, read_scorecard, to_board
-from longstop.sources.crex.dom import read_drawn
+from longstop.sources.crex.dom import read_rendered
 from longstop.sources.crex.feed import Item, read_feed
 from longstop.sources.crex.names import read_names
 from longstop.sources.wire import decode, digest_of
@@ -37,7 +37,7 @@ _READERS: dict[str, Callable[[str, bytes], Any]] = {
     SCORECARD: lambda _, body: read_scorecard(body),
     BALLS: read_feed,
     NAMES: lambda _, body: read_names(body),
-    DRAWN: read_drawn,
+    RENDERED: read_rendered,
 }
 #: What is read of a body.
 _SHAPES: dict[str, Any] = {LIST: dict[str, State], LIVE: State, BALLS: list[Item]}
@@ -77,7 +77,7 @@ class CrexSource:
         if query.resource == NAMES:
             keys = {"p": query.players, "s": (), "u": (), "v": (), "t": query.teams, "lc": "en"}
             return self._post(f"{self._names_url}/mapping/getHomeMapData", keys, self._list_page)
-        if query.resource == DRAWN:
+        if query.resource == RENDERED:
             return FetchRequest(source=self.name, url=page, is_rendered=True)
         raise not_offered(self.name, query.resource)
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from longstop.errors import LayoutChanged
 from longstop.model.match import MatchStatus
-from longstop.sources.dom import DrawnPage, Field, Selector, at_any
-from longstop.sports.football.model import DrawnFootballBoard, FootballTeam, Goals, Side
+from longstop.sources.dom import Field, RenderedPage, Selector, at_any
+from longstop.sports.football.model import FootballDomBoard, FootballTeam, Goals, Side
 
 _SCORE = re.compile(r"(\d{1,2}) ?[:–-] ?(\d{1,2})", re.ASCII)
 _NO_SCORE = re.compile(r"[-–] ?: ?[-–]")
@@ -76,14 +76,14 @@ _STANDINGS = Field(name="status", selectors=at_any(_standing, ".event-status", "
 _HOME, _AWAY = (_team(side) for side in Side)
 
 
-def read_drawn(source_id: str, body: bytes) -> DrawnFootballBoard:
+def read_rendered(source_id: str, body: bytes) -> FootballDomBoard:
     """Return the board of a drawn match page; raise when it does not show sides, score and status."""
-    page = DrawnPage(body)
+    page = RenderedPage(body)
     shown, standing = page.need(_SCORES), page.need(_STANDINGS)
     if shown.goals is None and standing.status in (MatchStatus.LIVE, MatchStatus.BREAK):
         raise LayoutChanged("the drawn page shows play, and no score")
     home, away = page.need(_HOME), page.need(_AWAY)
-    return DrawnFootballBoard(
+    return FootballDomBoard(
         source_id=source_id,
         status=standing.status,
         headline=standing.headline,

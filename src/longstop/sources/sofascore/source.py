@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from longstop.fetching.base import FetchRequest
-from longstop.model.observation import DRAWN, LIST, LIVE, Query
+from longstop.model.observation import LIST, LIVE, RENDERED, Query
 from longstop.sources.addresses import at_site
 from longstop.sources.base import SourceConfig, not_offered
-from longstop.sources.sofascore.dom import read_drawn
+from longstop.sources.sofascore.dom import read_rendered
 from longstop.sources.sofascore.event import EventBody, ListedEvents, read_event, read_listing
 from longstop.sources.sofascore.incidents import IncidentsBody, read_incidents
 from longstop.sources.sofascore.lineups import read_lineups
@@ -38,7 +38,7 @@ _READERS: dict[str, Callable[[str, bytes], Any]] = {
     INCIDENTS: lambda _, body: read_incidents(body),
     LINEUPS: lambda _, body: read_lineups(body),
     STATISTICS: lambda _, body: read_statistics(body),
-    DRAWN: read_drawn,
+    RENDERED: read_rendered,
 }
 #: What is read of a body.
 _SHAPES: dict[str, Any] = {LIST: ListedEvents, LIVE: EventBody, INCIDENTS: IncidentsBody}
@@ -62,7 +62,7 @@ class SofascoreSource:
             return self._get("sport/football/events/live", "football/live")
         # Which words stand before the id does not matter to the site.
         page = f"event/match/{query.source_id}"
-        if query.resource == DRAWN:
+        if query.resource == RENDERED:
             return FetchRequest(source=self.name, url=f"{self._site_url}/{page}", is_rendered=True)
         if query.resource not in _PATHS:
             raise not_offered(self.name, query.resource)

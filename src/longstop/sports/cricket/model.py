@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from longstop.model.event import Event, EventKey
-from longstop.model.observation import Keys, Line
+from longstop.model.observation import Keys, ListingEntry
 from longstop.sports.base import MatchState
 from longstop.storage.base import MatchBase
 
@@ -205,7 +205,7 @@ class Bowler(Struct, frozen=True, kw_only=True):
     wickets: int
 
 
-class Board(Line, frozen=True, kw_only=True):
+class Board(ListingEntry, frozen=True, kw_only=True):
     """A scoreboard: what a live state, or a listing's entry, shows of a cricket match."""
 
     #: Batting side first, as the site says; empty when it says nothing.
@@ -224,7 +224,7 @@ class Board(Line, frozen=True, kw_only=True):
     batters: tuple[Batter, ...] = ()
     bowler: Bowler | None = None
 
-    def shows_less_than(self, other: Line) -> bool:
+    def shows_less_than(self, other: ListingEntry) -> bool:
         if super().shows_less_than(other) or not isinstance(other, Board):
             return super().shows_less_than(other)
         has_lost_result = other.result is not None and self.result is None
@@ -241,7 +241,7 @@ def is_less(new: InningsScore | None, old: InningsScore | None) -> bool:
     return new.runs < old.runs or new.wickets < old.wickets or balls[1] < balls[0]
 
 
-class DrawnBoard(Board, frozen=True, kw_only=True):
+class DomBoard(Board, frozen=True, kw_only=True):
     """A scoreboard as a page draws it: it names the sides, and has no keys."""
 
     #: The side that bats, then the other one; empty while the page has not learnt a name.

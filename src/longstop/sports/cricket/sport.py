@@ -9,7 +9,7 @@ from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.matches.versions import confirm, learnt
 from longstop.model.event import Event
 from longstop.model.match import MatchStatus, SyncState
-from longstop.model.observation import Keys, Line, Observation
+from longstop.model.observation import Keys, ListingEntry, Observation
 from longstop.model.snapshot import canonical
 from longstop.sports import base
 from longstop.sports.base import Client, Draft, Sport, is_called, is_only_drawn, stored_payload, with_gap
@@ -22,7 +22,7 @@ from longstop.sports.cricket.model import (
     CricketState,
     CricketView,
     Delivery,
-    DrawnBoard,
+    DomBoard,
     InferredBalls,
     InningsScore,
     InningsSummary,
@@ -85,17 +85,17 @@ class Cricket(Sport[CricketState]):
         "has_more": False,
     }
     state = CricketState
-    dom_board = DrawnBoard
+    dom_board = DomBoard
 
     async def read(
-        self, client: Client, state: CricketState, *, is_full: bool = False, stand_in: Line | None = None
+        self, client: Client, state: CricketState, *, is_full: bool = False, stand_in: ListingEntry | None = None
     ) -> Observation:
         return await read(client, state, is_full=is_full, stand_in=stand_in if isinstance(stand_in, Board) else None)
 
     def diff(self, state: CricketState, observation: Observation) -> Draft:
         return diff(state, observation.view)
 
-    def diff_dom(self, state: CricketState, board: DrawnBoard) -> Draft:
+    def diff_dom(self, state: CricketState, board: DomBoard) -> Draft:
         return diff_dom(state, board)
 
     async def introduce(self, client: Client, state: CricketState) -> Keys:
@@ -246,7 +246,7 @@ def believed(state: CricketState, seen: CricketView) -> tuple[Board, frozenset[s
 # --- a page as drawn -----------------------------------------------------------------------------------------------
 
 
-def diff_dom(state: CricketState, drawn: DrawnBoard) -> Draft:
+def diff_dom(state: CricketState, drawn: DomBoard) -> Draft:
     """Return the match with the score, the status and the words of its drawn page, and with its events as they were.
 
     The page names the sides that play, or it is not believed: it has no key that would say whose it is.

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from longstop.model.event import Event
-from longstop.model.observation import Keys, Line
+from longstop.model.observation import Keys, ListingEntry
 from longstop.sports.base import MatchState
 
 Count = Annotated[int, Meta(ge=0)]
@@ -222,7 +222,7 @@ class PeriodScore(Struct, frozen=True, kw_only=True):
     away: int
 
 
-class FootballBoard(Line, frozen=True, kw_only=True):
+class FootballBoard(ListingEntry, frozen=True, kw_only=True):
     """What an event, or a listing's entry, shows of a football match."""
 
     home: FootballTeam
@@ -237,7 +237,7 @@ class FootballBoard(Line, frozen=True, kw_only=True):
     season: str | None = None
     round: int | None = None
 
-    def shows_less_than(self, other: Line) -> bool:
+    def shows_less_than(self, other: ListingEntry) -> bool:
         if super().shows_less_than(other) or not isinstance(other, FootballBoard):
             return super().shows_less_than(other)
         has_lost_result = other.result is not None and self.result is None
@@ -251,7 +251,7 @@ def _has_fewer(old: Goals | None, new: Goals | None) -> bool:
     return new is None or new.home < old.home or new.away < old.away
 
 
-class DrawnFootballBoard(FootballBoard, frozen=True, kw_only=True):
+class FootballDomBoard(FootballBoard, frozen=True, kw_only=True):
     """A football match as its page draws it: its sides have names, and empty keys."""
 
     #: By field, which selector served, counted from 0; a later one means that the page has changed.

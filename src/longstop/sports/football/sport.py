@@ -9,7 +9,7 @@ from longstop.errors import WrongMatch
 from longstop.matches.versions import confirm, learnt
 from longstop.model.event import Event
 from longstop.model.match import MatchStatus, SyncState
-from longstop.model.observation import LIVE, Keys, Line, Observation, Query
+from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
 from longstop.model.snapshot import canonical
 from longstop.sports import base
 from longstop.sports.base import Client, Draft, Sport, is_called, stored_payload, with_gap
@@ -20,8 +20,8 @@ from longstop.sports.football.model import (
     STATISTICS,
     Card,
     Doubt,
-    DrawnFootballBoard,
     FootballBoard,
+    FootballDomBoard,
     FootballResult,
     FootballState,
     FootballTeam,
@@ -97,10 +97,10 @@ class Football(Sport[FootballState]):
         "has_more": False,
     }
     state = FootballState
-    dom_board = DrawnFootballBoard
+    dom_board = FootballDomBoard
 
     async def read(
-        self, client: Client, state: FootballState, *, is_full: bool = False, stand_in: Line | None = None
+        self, client: Client, state: FootballState, *, is_full: bool = False, stand_in: ListingEntry | None = None
     ) -> Observation:
         board = stand_in if isinstance(stand_in, FootballBoard) else None
         return await read(client, state, is_full=is_full, stand_in=board)
@@ -108,7 +108,7 @@ class Football(Sport[FootballState]):
     def diff(self, state: FootballState, observation: Observation) -> Draft:
         return diff(state, observation.view)
 
-    def diff_dom(self, state: FootballState, board: DrawnFootballBoard) -> Draft:
+    def diff_dom(self, state: FootballState, board: FootballDomBoard) -> Draft:
         return diff_dom(state, board)
 
     async def introduce(self, client: Client, state: FootballState) -> Keys:
@@ -268,7 +268,7 @@ def _names(
 # --- a page as drawn -----------------------------------------------------------------------------------------------
 
 
-def diff_dom(state: FootballState, drawn: DrawnFootballBoard) -> Draft:
+def diff_dom(state: FootballState, drawn: FootballDomBoard) -> Draft:
     """Return the match with the score, the status and the words of its drawn page, and with its events as they were.
 
     A score that goes back may be a goal that was taken back: it counts when a second poll shows it again. A page draws
@@ -294,7 +294,7 @@ def diff_dom(state: FootballState, drawn: DrawnFootballBoard) -> Draft:
     return _draft(after, believed)
 
 
-def _board(served: FootballBoard, drawn: DrawnFootballBoard) -> FootballBoard:
+def _board(served: FootballBoard, drawn: FootballDomBoard) -> FootballBoard:
     """Return the drawn board, with what a page does not draw as far as it is still true."""
     for known, shown in ((served.home, drawn.home), (served.away, drawn.away)):
         if not is_called(known.name, shown.name):

@@ -6,40 +6,40 @@ from hypothesis import strategies as st
 
 from longstop.errors import ParseError
 from longstop.model.match import MatchStatus
-from longstop.model.observation import DRAWN, LIVE, Query
-from longstop.sources.crex.dom import read_drawn
+from longstop.model.observation import LIVE, RENDERED, Query
+from longstop.sources.crex.dom import read_rendered
 from longstop.sources.crex.source import CrexSource
 from longstop.sources.wire import read_body
-from longstop.sports.cricket.model import DrawnBoard
+from longstop.sports.cricket.model import DomBoard
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG, score
 from tests.drawn_pages import crex_page
 from tests.unit.sources.pruning import each_without_two, pruned
 
 
-def shown(board: DrawnBoard) -> tuple[object, ...]:
+def shown(board: DomBoard) -> tuple[object, ...]:
     return board.first, board.second, board.status, board.headline
 
 
-def read_if_readable(page: bytes) -> DrawnBoard | None:
+def read_if_readable(page: bytes) -> DomBoard | None:
     try:
-        return read_drawn("M1", page)
+        return read_rendered("M1", page)
     except ParseError:
         return None
 
 
 def test_the_drawn_page_is_asked_for_as_it_is_drawn_and_read_as_a_board() -> None:
-    source, ask = CrexSource(CREX_CONFIG), Query(resource=DRAWN, source_id="M1")
+    source, ask = CrexSource(CREX_CONFIG), Query(resource=RENDERED, source_id="M1")
 
     request = source.request(ask)
 
     assert request.is_rendered
     assert request.url == source.request(Query(resource=LIVE, source_id="M1")).page
-    assert read_body(source, ask, crex_page()) == read_drawn("M1", crex_page())
+    assert read_body(source, ask, crex_page()) == read_rendered("M1", crex_page())
 
 
 def test_the_first_innings_is_the_score_of_who_bats() -> None:
-    board = read_drawn("M1", crex_page("29/1(3.4)", "0/0(0.0)", "4"))
+    board = read_rendered("M1", crex_page("29/1(3.4)", "0/0(0.0)", "4"))
 
     assert (board.first, board.second) == (score("29/1 3.4"), None)
     assert (board.status, board.headline, board.names) == (MatchStatus.LIVE, "", ("Reds", "Blues"))
@@ -48,14 +48,14 @@ def test_the_first_innings_is_the_score_of_who_bats() -> None:
 
 @pytest.mark.parametrize("overs", ["(20.0)", "(20)"])
 def test_once_both_have_batted_the_other_sides_score_is_the_first_innings(overs: str) -> None:
-    board = read_drawn("M1", crex_page("12/0(1.2)", f"181/7{overs}"))
+    board = read_rendered("M1", crex_page("12/0(1.2)", f"181/7{overs}"))
 
     assert (board.first, board.second) == (score("181/7 20.0"), score("12/0 1.2"))
 
 
 @pytest.mark.req("FLD-3")
 def test_a_side_that_has_yet_to_bat_has_no_innings_and_an_unknown_name_stays_empty() -> None:
-    board = read_drawn("M1", crex_page("29/1(3.4)", "Yet to bat", batting="", bowling="Blues"))
+    board = read_rendered("M1", crex_page("29/1(3.4)", "Yet to bat", batting="", bowling="Blues"))
 
     assert (board.first, board.second, board.names) == (score("29/1 3.4"), None, ("", "Blues"))
     assert (board.target, board.start_at, board.match_format, board.batters) == (None, None, None, ())
@@ -74,14 +74,14 @@ def test_a_side_that_has_yet_to_bat_has_no_innings_and_an_unknown_name_stays_emp
 def test_what_is_said_of_the_moment_is_understood_in_either_design(
     said: str, status: MatchStatus, is_over: bool, design: type[bytes]
 ) -> None:
-    board = read_drawn("M1", design(crex_page(said=said)))
+    board = read_rendered("M1", design(crex_page(said=said)))
 
     assert (board.status, board.is_innings_over) == (status, is_over)
 
 
 @pytest.mark.req("FR-019")
 def test_a_redesigned_page_is_read_by_later_selectors() -> None:
-    before, after = (read_drawn("M1", page) for page in (crex_page(), redesigned(crex_page())))
+    before, after = (read_rendered("M1", page) for page in (crex_page(), redesigned(crex_page())))
 
     assert (after.first, after.status, after.names) == (before.first, before.status, before.names)
     assert after.selectors == {"sides": 1, "score": 2, "team": 2, "headline": 2}
@@ -102,7 +102,7 @@ def test_a_redesigned_page_is_read_by_later_selectors() -> None:
 )
 def test_a_page_without_a_score_or_a_word_for_the_moment_is_another_layout(page: bytes) -> None:
     with pytest.raises(ParseError):
-        read_drawn("M1", page)
+        read_rendered("M1", page)
 
 
 @pytest.mark.req("FR-019")
@@ -113,7 +113,7 @@ def test_a_page_without_a_score_or_a_word_for_the_moment_is_another_layout(page:
 )
 def test_whichever_two_elements_are_missing_no_number_is_wrong(page: bytes, design: type[bytes]) -> None:
     whole = design(page)
-    expected = shown(read_drawn("M1", whole))
+    expected = shown(read_rendered("M1", whole))
 
     read = [shown(board) for each in each_without_two(whole) if (board := read_if_readable(each))]
 
@@ -126,10 +126,10 @@ def test_whatever_is_missing_from_a_page_no_number_is_wrong(data: st.DataObject)
     is_second, is_redesigned = data.draw(st.booleans()), data.draw(st.booleans())
     page = crex_page("12/0(1.2)", "181/7(20.0)") if is_second else crex_page(said="Innings Break")
     whole = redesigned(page) if is_redesigned else page
-    truth = read_drawn("M1", whole)
+    truth = read_rendered("M1", whole)
 
     try:
-        board = read_drawn("M1", pruned(whole, data))
+        board = read_rendered("M1", pruned(whole, data))
     except ParseError:
         return
 

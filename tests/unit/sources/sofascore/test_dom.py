@@ -6,40 +6,40 @@ from hypothesis import strategies as st
 
 from longstop.errors import ParseError
 from longstop.model.match import MatchStatus
-from longstop.model.observation import DRAWN, LIVE, Query
-from longstop.sources.sofascore.dom import read_drawn
+from longstop.model.observation import LIVE, RENDERED, Query
+from longstop.sources.sofascore.dom import read_rendered
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sources.wire import read_body
-from longstop.sports.football.model import DrawnFootballBoard, Goals
+from longstop.sports.football.model import FootballDomBoard, Goals
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.drawn_pages import sofascore_page
 from tests.football_site import SOFASCORE_CONFIG
 from tests.unit.sources.pruning import each_without_two, pruned
 
 
-def shown(board: DrawnFootballBoard) -> tuple[object, ...]:
+def shown(board: FootballDomBoard) -> tuple[object, ...]:
     return board.score, board.status, board.headline, board.home, board.away
 
 
-def read_if_readable(page: bytes) -> DrawnFootballBoard | None:
+def read_if_readable(page: bytes) -> FootballDomBoard | None:
     try:
-        return read_drawn("77", page)
+        return read_rendered("77", page)
     except ParseError:
         return None
 
 
 def test_the_drawn_page_is_asked_for_as_it_is_drawn_and_read_as_a_board() -> None:
-    source, ask = SofascoreSource(SOFASCORE_CONFIG), Query(resource=DRAWN, source_id="77")
+    source, ask = SofascoreSource(SOFASCORE_CONFIG), Query(resource=RENDERED, source_id="77")
 
     request = source.request(ask)
 
     assert request.is_rendered
     assert request.url == source.request(Query(resource=LIVE, source_id="77")).page
-    assert read_body(source, ask, sofascore_page()) == read_drawn("77", sofascore_page())
+    assert read_body(source, ask, sofascore_page()) == read_rendered("77", sofascore_page())
 
 
 def test_sides_score_and_status_are_read() -> None:
-    board = read_drawn("77", sofascore_page("2 : 13", "2nd half"))
+    board = read_rendered("77", sofascore_page("2 : 13", "2nd half"))
 
     assert board.score == Goals(home=2, away=13)
     assert (board.home.name, board.away.name) == ("Fennick FC", "Port Élan United")
@@ -49,7 +49,7 @@ def test_sides_score_and_status_are_read() -> None:
 
 @pytest.mark.req("FLD-3")
 def test_before_the_kick_off_there_is_no_score() -> None:
-    board = read_drawn("77", sofascore_page("- : -", "Not started"))
+    board = read_rendered("77", sofascore_page("- : -", "Not started"))
 
     assert (board.score, board.status) == (None, MatchStatus.UPCOMING)
     assert (board.start_at, board.penalties, board.periods, board.result) == (None, None, (), None)
@@ -71,12 +71,12 @@ def test_before_the_kick_off_there_is_no_score() -> None:
 def test_the_words_for_where_a_match_stands_are_understood_in_either_design(
     said: str, status: MatchStatus, design: type[bytes]
 ) -> None:
-    assert read_drawn("77", design(sofascore_page(status=said))).status is status
+    assert read_rendered("77", design(sofascore_page(status=said))).status is status
 
 
 @pytest.mark.req("FR-019")
 def test_a_redesigned_page_is_read_by_later_selectors() -> None:
-    before, after = (read_drawn("77", page) for page in (sofascore_page(), redesigned(sofascore_page())))
+    before, after = (read_rendered("77", page) for page in (sofascore_page(), redesigned(sofascore_page())))
 
     assert (after.score, after.status, after.home) == (before.score, before.status, before.home)
     assert after.selectors == {"score": 2, "status": 2, "home team": 1, "away team": 1}
@@ -96,7 +96,7 @@ def test_a_redesigned_page_is_read_by_later_selectors() -> None:
 )
 def test_a_page_without_a_score_or_status_is_another_layout(page: bytes) -> None:
     with pytest.raises(ParseError):
-        read_drawn("77", page)
+        read_rendered("77", page)
 
 
 @pytest.mark.req("FR-019")
@@ -104,7 +104,7 @@ def test_a_page_without_a_score_or_status_is_another_layout(page: bytes) -> None
 @pytest.mark.parametrize("page", [sofascore_page("3 : 1", "Halftime"), sofascore_page("- : -", "Not started")])
 def test_whichever_two_elements_are_missing_no_number_is_wrong(page: bytes, design: type[bytes]) -> None:
     whole = design(page)
-    expected = shown(read_drawn("77", whole))
+    expected = shown(read_rendered("77", whole))
 
     read = [shown(board) for each in each_without_two(whole) if (board := read_if_readable(each))]
 
@@ -116,10 +116,10 @@ def test_whichever_two_elements_are_missing_no_number_is_wrong(page: bytes, desi
 def test_whatever_is_missing_from_a_page_no_number_is_wrong(data: st.DataObject) -> None:
     page = sofascore_page("3 : 1", "Halftime")
     whole = redesigned(page) if data.draw(st.booleans()) else page
-    truth = read_drawn("77", whole)
+    truth = read_rendered("77", whole)
 
     try:
-        board = read_drawn("77", pruned(whole, data))
+        board = read_rendered("77", pruned(whole, data))
     except ParseError:
         return
 
