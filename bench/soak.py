@@ -71,7 +71,7 @@ async def soak(seconds: float, raw: Path | None = None) -> Report:
         say("in sync; now it runs and is looked at")
         async with witnessing(stage) as witness:
             samples = await _watch(stage, seconds)
-        deaths = len(read_events(stage.log, "process.died", "process.renewed"))
+        deaths = len(read_events(stage.log, "process.died", "process.restarted"))
         say("the world stands still; a last full sync, and every event is accounted for")
         verdict = await account(stage, within=SETTLE_WITHIN, witness=witness)
     if raw is not None:

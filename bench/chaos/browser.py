@@ -106,7 +106,7 @@ async def _strike(arena: Arena, plan: Plan, census: "Census") -> Figures:
             say(f"{blow.signal.name} to the {blow.role} of {blow.source}: {len(victims)} processes")
         await watch.all_overcome()
     # A scraper that is started again takes every source's browser with it: a disturbance, though no blow of ours.
-    renewed = len(read_events(stage.log, "process.renewed"))
+    renewed = len(read_events(stage.log, "process.restarted"))
     return {**told(watch, read_events(stage.log, "browser.failed", "page.discarded")), "renewed": renewed}
 
 

@@ -96,7 +96,7 @@ async def _climb(arena: Arena, slope: Slope) -> Figures:
 def _ladders(stage: Stage) -> dict[str, tuple[Ladders, float]]:
     """Return who climbed what, and the foot of each kind."""
     return {
-        "pace": (pace_by_errors(read_events(stage.log, "pace.changed"), INTERVAL), INTERVAL),
+        "pace": (pace_by_errors(read_events(stage.log, "cadence.changed"), INTERVAL), INTERVAL),
         "timeouts": (time_outs(read_events(stage.log, "timeouts.changed")), TIME_OUT),
     }
 
@@ -105,7 +105,7 @@ def _not_back(stage: Stage) -> int:
     """Return how many matches are still slowed down, and sources given more time."""
     sources = time_outs(read_events(stage.log, "timeouts.changed")).values()
     patient = sum(rungs[-1].seconds > TIME_OUT for rungs in sources)
-    return patient + len(slowed(read_events(stage.log, "pace.changed")))
+    return patient + len(slowed(read_events(stage.log, "cadence.changed")))
 
 
 async def _until_back(stage: Stage) -> float | None:
@@ -135,7 +135,7 @@ def _stepped(stage: Stage, began: datetime) -> Figures:
 
 def _told_pace(stage: Stage, began: datetime) -> Pace:
     """Return the pace that the product has told; before it told one, and where it tells none, the interval."""
-    ladders = paces(read_events(stage.log, "pace.changed"))
+    ladders = paces(read_events(stage.log, "cadence.changed"))
 
     def told(ref: str, after: float) -> float:
         return level(ladders.get(ref, ()), began + timedelta(seconds=after), INTERVAL)

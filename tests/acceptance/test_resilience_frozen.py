@@ -16,12 +16,12 @@ async def a_frozen_feed(scene: Scene) -> None:
     key, *others = await scene.in_play()
     name, *_ = scene.cast = [ref(key), *map(ref, others)]
     await scene.break_site(*({"kind": "frozen", "path": path, "match": key} for path in (STATE, FEED)))
-    await scene.until_told("feed.frozen", ref=name, within=60)
+    await scene.until_told("source.frozen", ref=name, within=60)
     scene.mark("frozen")
     await asyncio.sleep(FROZEN_SECONDS)
     scene.mark("thawing")
     await scene.mend_site()
-    await scene.until_told("feed.thawed", ref=name)
+    await scene.until_told("source.resumed", ref=name)
     await scene.until_seen(lambda sample: sample.age(name) < 2.0, "it is fresh again")
 
 
@@ -33,8 +33,8 @@ def story() -> Story:
 @pytest.mark.req("NFR-009")
 def test_a_frozen_feed_is_told_by_the_list_and_its_age_is_honest(story: Story) -> None:
     name, *others = story.cast
-    [frozen] = story.told("feed.frozen", ref=name)
-    [thawed] = story.told("feed.thawed", ref=name)
+    [frozen] = story.told("source.frozen", ref=name)
+    [thawed] = story.told("source.resumed", ref=name)
     during = story.between("frozen", "thawing")
     ages = [sample.age(name) for sample in during][2:]
     told = [sample.health for sample in during if sample.health_of(name)["frozen_since_iso8601"]]

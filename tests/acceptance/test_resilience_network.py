@@ -28,7 +28,7 @@ async def cut(scene: Scene) -> None:
     await asyncio.sleep((returned - SystemClock().now()).total_seconds())
     await scene.until_seen(lambda sample: all(sample.polled_at(match) > returned for match in in_play), "fresh again")
     scene.mark("fresh")
-    await scene.until_told("breaker.closed", scope="target")
+    await scene.until_told("circuit_closed", scope="target")
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +62,8 @@ def test_while_it_is_cut_a_request_is_sent_again_after_growing_waits(story: Stor
 
 @pytest.mark.req("FR-003")
 def test_so_many_failures_in_a_row_leave_only_a_canary_until_the_way_is_open(story: Story) -> None:
-    [opened] = story.told("breaker.opened", scope="target")
-    [closed] = story.told("breaker.closed", scope="target")
+    [opened] = story.told("circuit_opened", scope="target")
+    [closed] = story.told("circuit_closed", scope="target")
     down = (story.marks["returned"] - opened["at"]).total_seconds()
     tried = story.reached(opened["at"] + UNDER_WAY, down, fault="drop")
 

@@ -29,7 +29,7 @@ async def three_troubles(scene: Scene) -> None:
     )
     scene.mark("broken")
     for name in cast[:2]:
-        await scene.until_told("breaker.opened", scope="match", subject=name)
+        await scene.until_told("circuit_opened", scope="match", subject=name)
     await scene.until_told("watch.restarted", reason="stale", ref=cast[HANGING])
     scene.mark("mended")
     await scene.mend_site()
@@ -62,7 +62,7 @@ def test_the_others_stay_fresh_and_what_was_broken_is_back_within_a_minute(story
 @pytest.mark.req("US2.2", "MON-1")
 def test_five_refusals_pause_a_match_and_after_its_rest_the_watch_begins_anew(story: Story) -> None:
     name = story.cast[REFUSED]
-    opened = story.told("breaker.opened", scope="match", subject=name)[0]
+    opened = story.told("circuit_opened", scope="match", subject=name)[0]
     restarted = story.told("watch.restarted", ref=name, reason="cool_down")[0]
     rest = (restarted["at"] - opened["at"]).total_seconds()
     paused = [sample.health for sample in story.samples if sample.health_of(name)["phase"] == "paused"]

@@ -24,14 +24,15 @@ async def errors_of_one_match(scene: Scene) -> None:
     key, *_ = await scene.in_play()
     scene.cast = [ref(key)]
     await scene.break_site({"kind": "drop", "match": key})
-    await scene.until_told("pace.changed", ref=ref(key), interval_seconds=8 * INTERVAL_SECONDS)
+    await scene.until_told("cadence.changed", ref=ref(key), interval_seconds=8 * INTERVAL_SECONDS)
     scene.notes["metrics"] = await _metrics(scene)
     scene.mark("mended")
     await scene.mend_site()
     mended = scene.marks["mended"]
     await scene.until(
         lambda: any(
-            event["reason"] != "errors" and event["at"] > mended for event in scene.told("pace.changed", ref=ref(key))
+            event["reason"] != "errors" and event["at"] > mended
+            for event in scene.told("cadence.changed", ref=ref(key))
         ),
         "its pace is back",
         60,
@@ -59,7 +60,7 @@ def errors() -> Story:
 
 @pytest.mark.req("US5.1", "FR-022")
 def test_many_errors_slow_a_match_step_by_step_and_calm_brings_its_pace_back(errors: Story) -> None:
-    changes = errors.told("pace.changed", ref=errors.cast[0])
+    changes = errors.told("cadence.changed", ref=errors.cast[0])
     slowed = [event for event in changes if event["reason"] == "errors"]
     back = next(event for event in changes if event["reason"] != "errors" and event["at"] > slowed[-1]["at"])
     last_error = [event for event in errors.told("poll.failed", ref=errors.cast[0]) if event["at"] < back["at"]][-1]
@@ -67,14 +68,14 @@ def test_many_errors_slow_a_match_step_by_step_and_calm_brings_its_pace_back(err
     assert [event["interval_seconds"] for event in slowed] == [factor * INTERVAL_SECONDS for factor in (2, 4, 8)]
     assert back["interval_seconds"] <= INTERVAL_SECONDS
     assert (back["at"] - last_error["at"]).total_seconds() >= CALM_SECONDS - 0.1
-    assert {event["ref"] for event in errors.told("pace.changed", reason="errors")} == set(errors.cast)
+    assert {event["ref"] for event in errors.told("cadence.changed", reason="errors")} == set(errors.cast)
     assert_nothing_lost(errors.verdict)
 
 
 @pytest.mark.req("US5.1")
 def test_the_looks_at_a_slowed_match_are_as_far_apart_as_it_says(errors: Story) -> None:
     name = errors.cast[0]
-    slowest = errors.told("pace.changed", ref=name, interval_seconds=8 * INTERVAL_SECONDS)[0]
+    slowest = errors.told("cadence.changed", ref=name, interval_seconds=8 * INTERVAL_SECONDS)[0]
     looks = [event["at"] for event in errors.events if event.get("ref") == name and "poll." in event["event"]]
     later = [at for at in looks if slowest["at"] <= at]
     gaps = [(later_at - at).total_seconds() for at, later_at in pairwise(later)]
@@ -168,8 +169,8 @@ def game() -> Story:
 @pytest.mark.req("US5.3", "FR-024")
 def test_a_break_is_looked_at_rarely_and_ends_with_the_first_change(game: Story) -> None:
     name, began = game.cast[0], game.marks["break"]
-    paused = [event for event in game.told("pace.changed", ref=name, reason="break") if event["at"] <= began][-1]
-    back = next(event for event in game.told("pace.changed", ref=name) if event["at"] > paused["at"])
+    paused = [event for event in game.told("cadence.changed", ref=name, reason="break") if event["at"] <= began][-1]
+    back = next(event for event in game.told("cadence.changed", ref=name) if event["at"] > paused["at"])
     # What began the break is told within the same look, and the next look is a long way off.
     next_look = paused["at"] + timedelta(seconds=BREAK_SECONDS / 2)
     changed = next(event for event in game.told("update.stored", ref=name) if event["at"] > next_look)

@@ -31,8 +31,8 @@ async def another_layout(scene: Scene) -> None:
     await asyncio.sleep(BROKEN_SECONDS)
     scene.mark("mended")
     await scene.mend_site()
-    await scene.until_told("layout.mended", resource="list")
-    await scene.until_told("layout.mended", resource="balls")
+    await scene.until_told("layout.recovered", resource="list")
+    await scene.until_told("layout.recovered", resource="balls")
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +81,9 @@ REST_SECONDS = 5
 async def refusals_and_a_wish(scene: Scene) -> None:
     refused = [{"kind": "status", "status": 403, "match": key} for key in await scene.in_play()]
     await scene.break_site(*refused)
-    await scene.until_told("breaker.opened", scope="source")
+    await scene.until_told("circuit_opened", scope="source")
     await scene.mend_site()
-    await scene.until_told("breaker.closed", scope="source")
+    await scene.until_told("circuit_closed", scope="source")
     failed, wish = len(scene.told("listing.failed")), {"retry_after_seconds": REST_SECONDS, "path": LIST}
     await scene.break_site({"kind": "status", "status": 429, **wish})
     await scene.until_told("listing.failed", times=failed + 1)
@@ -105,8 +105,8 @@ def refusing() -> Story:
 
 @pytest.mark.req("CAP-9", "FR-016")
 def test_a_site_that_refuses_too_much_is_left_alone_as_a_whole(refusing: Story) -> None:
-    [opened] = refusing.told("breaker.opened", scope="source")
-    [closed] = refusing.told("breaker.closed", scope="source")
+    [opened] = refusing.told("circuit_opened", scope="source")
+    [closed] = refusing.told("circuit_closed", scope="source")
     reached = refusing.reached(opened["at"], LEFT_ALONE_SECONDS - UNDER_WAY_SECONDS)
     late = [note for note in reached if (note["at"] - opened["at"]).total_seconds() > UNDER_WAY_SECONDS]
 
@@ -114,7 +114,7 @@ def test_a_site_that_refuses_too_much_is_left_alone_as_a_whole(refusing: Story) 
     assert "answered 403" in opened["reason"]
     assert late == []
     assert (closed["at"] - opened["at"]).total_seconds() >= LEFT_ALONE_SECONDS - 0.1
-    assert [alert.body["resolved"] for alert in refusing.alerts if alert.key == "breaker.opened source crex"] == [
+    assert [alert.body["resolved"] for alert in refusing.alerts if alert.key == "circuit_opened source crex"] == [
         False,
         True,
     ]

@@ -204,7 +204,7 @@ async def test_a_page_whose_data_cannot_be_read_is_kept_with_its_picture(
 
     with pytest.raises(LayoutChanged):
         await live(client, match_in_play(simulator, "sofascore"), FootballBoard)
-    await until(lambda: "picture.kept" in lab.heard.names(), 10)
+    await until(lambda: "screenshot.saved" in lab.heard.names(), 10)
 
     [picture] = (storage / "errors" / "sofascore").iterdir()
     assert picture.read_bytes().startswith(b"\x89PNG\r\n")

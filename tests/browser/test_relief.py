@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from longstop.fetching.browser.base import Mode
-from longstop.fetching.browser.events import ReliefFailed
+from longstop.fetching.browser.events import PageRotationFailed
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.tab import Tab
@@ -38,7 +38,7 @@ async def worn(fetcher: BrowserFetcher) -> Tab:
 
 def told(lab: Laboratory) -> list[str]:
     """Return why pages could not be relieved."""
-    return [event.reason for event in lab.heard.events if isinstance(event, ReliefFailed)]
+    return [event.reason for event in lab.heard.events if isinstance(event, PageRotationFailed)]
 
 
 @pytest.mark.req("FR-021")
@@ -51,7 +51,7 @@ async def test_a_worn_page_is_relieved_and_no_look_is_lost(lab: Laboratory, brow
 
     for _ in range(30):
         await asyncio.gather(*(fetcher.fetch(lab.state("polling")) for _ in range(3)))
-    await until(lambda: lab.heard.names().count("page.relieved") >= 1, 15)
+    await until(lambda: lab.heard.names().count("page.rotated") >= 1, 15)
 
     session = fetcher.sessions[0]
     assert (await fetcher.fetch(lab.state("polling"))).status == 200
@@ -166,5 +166,5 @@ async def test_a_page_that_cannot_be_loaded_again_goes_on_as_it_is(lab: Laborato
     assert all(page.status == 200 for page in pages)
     assert (await fetcher.fetch(lab.state("polling"))).status == 200
     assert fetcher.sessions[0].tabs == (old,)
-    assert "page.relieved" not in lab.heard.names()
+    assert "page.rotated" not in lab.heard.names()
     assert set(told(lab)) == {"FetchTimeout: the page was not there again within 8 s"}

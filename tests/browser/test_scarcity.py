@@ -96,7 +96,7 @@ async def test_a_browser_that_could_not_be_closed_is_closed_when_descriptors_are
     scarcity.halts_drivers, scarcity.looks_left = True, 0
 
     lab.pool.recycle("asked")
-    await until(lambda: "machine.lacked" in lab.heard.names(), 15)
+    await until(lambda: "poll.postponed" in lab.heard.names(), 15)
     unclosed = bulkhead.engines
     scarcity.looks_left = None
     await lab.pool.check()
@@ -113,5 +113,5 @@ async def test_a_pool_without_descriptors_is_closed_as_far_as_it_goes(lab: Labor
 
     await lab.pool.aclose()
 
-    assert lab.heard.names().count("machine.lacked") == 2  # the browser's processes, and the dead among them
+    assert lab.heard.names().count("poll.postponed") == 2  # the browser's processes, and the dead among them
     assert not [each for each in descendants() if each.state != "Z"]

@@ -36,11 +36,11 @@ async def test_a_scraper_that_fails_makes_everything_afresh_and_sees_whether_it_
         await running.stage.simulator.post("/_sim/faults", HANGS)
         await until(lambda: running.told("health.failing"), "the scraper fails", within=FAILS_WITHIN)
         health = (await running.stage.api.get("/health")).body
-        await until(lambda: running.told("recovery.began", kind="recycle"), "it acts", within=5)
+        await until(lambda: running.told("recovery.started", kind="recycle"), "it acts", within=5)
         begun = await recycle_that_is(running, "pending")
         await running.stage.simulator.delete("/_sim/faults")
         await until(lambda: running.told("recovery.succeeded", kind="recycle"), "it helps", within=60)
-        await until(lambda: running.told("health.restored"), "it is healthy again", within=10)
+        await until(lambda: running.told("health.recovered"), "it is healthy again", within=10)
         ended = await recycle_that_is(running, "recovered", "not_recovered")
         survivor = running.pid_of("scraper")
         restarted = running.told("watch.restarted", reason="recycled")
@@ -67,7 +67,7 @@ async def test_with_the_usual_breakers_a_site_that_hangs_is_waited_for_and_nothi
         back = monotonic()
         await running.stage.simulator.delete("/_sim/faults")
         await until_true(running.is_fresh_since, back)
-        recycles = running.told("recovery.began", kind="recycle")
+        recycles = running.told("recovery.started", kind="recycle")
         survivor = running.pid_of("scraper")
 
     assert recycles == []

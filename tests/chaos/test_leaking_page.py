@@ -65,13 +65,13 @@ async def test_a_leaking_page_makes_the_scraper_begin_anew_before_the_hard_limit
             scraper.kill()  # the next one's pages leak from their first moment on
             async with weighing(stage) as weights:
                 await until(lambda: told(read_log(stage.log), "memory.exceeded"), "the leak is seen", within=150)
-                await until(lambda: told(read_log(stage.log), "process.renewed"), "the scraper has ended", within=60)
+                await until(lambda: told(read_log(stage.log), "process.restarted"), "the scraper has ended", within=60)
             await stage.simulator.delete("/_sim/faults")
             verdict = await account(stage)
             events = read_log(stage.log)
 
     exceeded = told(events, "memory.exceeded")
-    renewed = told(events, "process.renewed")
+    renewed = told(events, "process.restarted")
     assert SOFT_MB << 19 < max(weights) < HARD_MB << 20
     assert [event["limit"] for event in exceeded] == ["soft"]
     assert exceeded[0]["pss_bytes"] < HARD_MB << 20

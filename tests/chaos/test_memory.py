@@ -23,7 +23,13 @@ from longstop.supervision.supervisor import Supervisor
 from longstop.supervision.weighing import Weighing
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.processes import ChildRenewed, MemoryEased, MemoryExceeded, MemoryHigh, ProcessStarted
+from longstop.telemetry.events.processes import (
+    ChildRestarted,
+    MemoryExceeded,
+    MemoryHigh,
+    MemoryRecovered,
+    ProcessStarted,
+)
 from tests.chaos.groups import memory_group_of
 from tests.chaos.running import is_alive, until
 from tests.readers import audited
@@ -115,7 +121,7 @@ def entries(folder: Path) -> list[tuple[RecoveryKind, RecoveryOutcome, int]]:
 async def test_a_leak_is_told_at_four_fifths_and_ends_at_the_soft_limit_with_its_state_kept(tmp_path: Path) -> None:
     async with leaking(tmp_path, "polite") as said:
         await until(lambda: len(said.all(ProcessStarted)) == 2, "the next one starts")
-        await until(lambda: said.all(MemoryEased), "the alert ends")
+        await until(lambda: said.all(MemoryRecovered), "the alert ends")
         await until(lambda: entries(tmp_path)[0][1] is not RecoveryOutcome.PENDING, "the outcome is seen")
 
     high, exceeded = said.all(MemoryHigh), said.all(MemoryExceeded)
@@ -141,7 +147,7 @@ async def test_a_child_that_does_not_stop_at_the_soft_limit_is_killed_at_the_har
         await until(lambda: len(said.all(ProcessStarted)) == 2, "the next one starts")
 
         limits = [event.limit for event in said.all(MemoryExceeded) if isinstance(event, MemoryExceeded)]
-        renewed = [event.exit_code for event in said.all(ChildRenewed) if isinstance(event, ChildRenewed)]
+        renewed = [event.exit_code for event in said.all(ChildRestarted) if isinstance(event, ChildRestarted)]
         assert limits == ["soft", "hard"]
         assert renewed == [-signal.SIGKILL]
         await until(lambda: not is_alive(page), "its page is gone")

@@ -47,7 +47,7 @@ asyncio.run(main())
 
 
 #: What a lack of our own must never lead to.
-BLAME = ("breaker.opened", "match.stale", "errors.rate_high", "watch.restarted", "process.died", "task.failed")
+BLAME = ("circuit_opened", "match.stale", "errors.rate_high", "watch.restarted", "process.died", "task.failed")
 
 
 @pytest.mark.req("NFR-009")
@@ -66,9 +66,9 @@ async def test_a_scraper_without_file_descriptors_says_so_blames_nobody_and_goes
         resource.prlimit(scraper.pid, resource.RLIMIT_NOFILE, before)
 
         await until_true(running.is_fresh_since, monotonic())
-        await until(lambda: running.told("machine.eased"), "there is enough again")
+        await until(lambda: running.told("resources.recovered"), "there is enough again")
         blamed = [event for name in BLAME for event in running.told(name) if event.get("reason") != "recycled"]
-        told = running.told("machine.short")
+        told = running.told("resources.exhausted")
         verdict = await running.verdict()
 
     assert not was_fresh  # it really went without
@@ -81,7 +81,7 @@ async def test_a_scraper_without_file_descriptors_says_so_blames_nobody_and_goes
 async def test_few_file_descriptors_from_the_start_are_enough_for_a_few_matches() -> None:
     async with in_play(matches=2) as running:
         await running.replace_up("prlimit", "--nofile=64")
-        opened, died = running.told("breaker.opened"), running.told("process.died")
+        opened, died = running.told("circuit_opened"), running.told("process.died")
         verdict = await running.verdict()
 
     assert (opened, died) == ([], [])
@@ -154,9 +154,9 @@ async def test_a_scraper_without_processes_says_so_blames_nobody_and_has_its_bro
         (pids_group / PIDS_LIMIT).write_text("max")
 
         await until_true(running.is_fresh_since, monotonic(), within=90)  # a browser that failed rests before
-        await until(lambda: running.told("machine.eased"), "there is enough again")
+        await until(lambda: running.told("resources.recovered"), "there is enough again")
         blamed = [event for name in BLAME for event in running.told(name) if event.get("reason") != "recycled"]
-        told, failed = running.told("machine.short"), running.told("browser.failed")
+        told, failed = running.told("resources.exhausted"), running.told("browser.failed")
         verdict = await running.verdict()
 
     assert not was_fresh
@@ -187,14 +187,14 @@ async def test_a_supervisor_without_threads_says_so_once_and_begins_its_work_whe
         running.up.send_signal(signal.SIGTERM)
         await until(lambda: not is_alive(running.up), "the first supervisor stops")
         await running.start_up("sh", "-c", f'echo $$ > {pids_group}/cgroup.procs; exec "$@"', "sh")
-        await until(lambda: running.told("machine.lacked", process="up"), "a loop goes without")
-        await until(lambda: running.told("machine.short", process="up"), "it says so")
+        await until(lambda: running.told("poll.postponed", process="up"), "a loop goes without")
+        await until(lambda: running.told("resources.exhausted", process="up"), "it says so")
 
         (pids_group / PIDS_LIMIT).write_text("max")
 
         await until_true(running.is_fresh_since, monotonic(), within=90)  # who died often waits long
-        await until(lambda: running.told("machine.eased", process="up"), "there is enough again")
-        told = running.told("machine.short", process="up")
+        await until(lambda: running.told("resources.recovered", process="up"), "there is enough again")
+        told = running.told("resources.exhausted", process="up")
         failed = running.told("task.failed")
         verdict = await running.verdict()
 

@@ -30,10 +30,10 @@ async def test_a_stopped_process_is_renewed_and_the_other_goes_on(victim: str) -
         assert stopped is not None
         moment = monotonic()
         os.kill(stopped, signal.SIGSTOP)
-        await until(lambda: running.told("process.renewed", process=victim), "it is renewed", within=60)
+        await until(lambda: running.told("process.restarted", process=victim), "it is renewed", within=60)
         await until_true(running.is_fresh_since, moment)
         await until(lambda: seen_restarts(running), "its outcome is written down")
-        noticed = running.told("process.stands_still")
+        noticed = running.told("process.unresponsive")
         pids = [running.pid_of(victim), running.pid_of(OTHERS[victim])]
         restarts = seen_restarts(running)
         verdict = await running.verdict()

@@ -25,17 +25,17 @@ OUT_OF_ORDER = msgspec.json.encode([{"kind": "status", "status": 503}])
 #: What would be done because time seems to have passed.
 UNWANTED = {
     "process.died",
-    "process.renewed",
+    "process.restarted",
     "watch.restarted",
     "match.stale",
     "match.gone",
-    "match.moved",
+    "match.phase_changed",
     "match.finished",
-    "breaker.opened",
+    "circuit_opened",
     "health.degraded",
     "health.failing",
     "health.recovering",
-    "recovery.began",
+    "recovery.started",
     "task.failed",
     "task.ended",
     "loop.stalled",
@@ -108,7 +108,7 @@ async def leap_about(shift: Path, log: Path) -> None:
 def assert_it_leapt(said: list[dict[str, Any]]) -> None:
     moments = [event["at"] for event in said]
     assert (max(moments) - min(moments)).total_seconds() > 7000
-    assert [round(event["seconds"], -2) for event in told(said, "clock.leapt")] == [3600, -7200, 3600]
+    assert [round(event["seconds"], -2) for event in told(said, "clock.jumped")] == [3600, -7200, 3600]
 
 
 def assert_nothing_moved(witness: Witness, said: list[dict[str, Any]]) -> None:
@@ -154,11 +154,11 @@ async def test_a_door_that_was_closed_an_hour_ahead_opens_in_its_own_time_and_tr
         await running.replace_up(**faked(libfaketime, shift), LONGSTOP_STALL_SECONDS="10")
         pids = [running.pid_of(name) for name in ("up", "scraper", "api")]
         set_clock(shift, "+3600s")
-        await until(lambda: running.told("clock.leapt"), "the leap is noticed")
+        await until(lambda: running.told("clock.jumped"), "the leap is noticed")
         await running.stage.simulator.post("/_sim/faults", OUT_OF_ORDER)
-        await until(lambda: running.told("breaker.opened"), "the site is left alone")
+        await until(lambda: running.told("circuit_opened"), "the site is left alone")
         set_clock(shift, "-3600s")
-        await until(lambda: len(running.told("clock.leapt")) > 1, "the next leap is noticed")
+        await until(lambda: len(running.told("clock.jumped")) > 1, "the next leap is noticed")
         before = times_graded(running)
 
         await until(lambda: times_graded(running) > before, "it is graded an hour back", within=75)
@@ -182,7 +182,7 @@ async def test_the_next_life_of_a_scraper_knows_how_old_its_matches_are_though_t
         witness, scraper = Witness(running), running.stage.scraper()
         assert scraper is not None
         set_clock(shift, "+3600s")
-        await until(lambda: running.told("clock.leapt"), "the leap is noticed")
+        await until(lambda: running.told("clock.jumped"), "the leap is noticed")
 
         async with beside(witness.ask()):
             scraper.kill()

@@ -109,7 +109,7 @@ async def test_what_is_begun_and_ended_is_told_to_the_bus(path: Path) -> None:
             audit.end(audit.begin(RecoveryKind.SWEEP, trigger="t", subject="s"), outcome, observed="o")
 
     names = [event.name for event in sink.events]
-    assert names == ["recovery.began", "recovery.succeeded", "recovery.began", "recovery.failed"]
+    assert names == ["recovery.started", "recovery.succeeded", "recovery.started", "recovery.failed"]
 
 
 @pytest.mark.req("MON-9")

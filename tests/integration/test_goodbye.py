@@ -81,4 +81,4 @@ def test_a_live_view_that_cannot_be_read_is_told_and_ends_nothing(node: DataDire
 
     asyncio.run(close_beat(node, Bus([sink])))
 
-    assert [event.name for event in sink.events] == ["hot.failed"]
+    assert [event.name for event in sink.events] == ["hot_view.failed"]

@@ -19,7 +19,7 @@ from longstop.supervision.keeper import ChildSpec
 from longstop.supervision.listening import Listening
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import ChildStandsStill, ProcessStarted
+from longstop.telemetry.events.processes import ChildUnresponsive, ProcessStarted
 from tests.memory import MemorySink
 from tests.readers import audited
 
@@ -95,7 +95,7 @@ async def test_a_child_that_blocks_its_loop_is_renewed_and_its_neighbour_is_left
         await until(lambda: len(heard.pids("scraper")) == 2)
         await until(lambda: [each.outcome for each in audited(tmp_path)] == [RecoveryOutcome.RECOVERED])
 
-    silent = [each for each in heard.events if isinstance(each, ChildStandsStill)]
+    silent = [each for each in heard.events if isinstance(each, ChildUnresponsive)]
     assert [(each.process, each.pid) for each in silent] == [("scraper", heard.pids("scraper")[0])]
     assert len(heard.pids("api")) == 1
     (entry,) = audited(tmp_path)

@@ -15,13 +15,19 @@ import pytest
 
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.matches import MatchDiscovered, MatchFinished, MatchMoved, PollFailed, PollSucceeded
-from longstop.telemetry.events.sources import BreakerOpened, ListingFailed
+from longstop.telemetry.events.matches import (
+    MatchDiscovered,
+    MatchFinished,
+    MatchPhaseChanged,
+    PollFailed,
+    PollSucceeded,
+)
+from longstop.telemetry.events.sources import CircuitOpened, ListingFailed
 from longstop.telemetry.events.upkeep import RecordsFailed
 from longstop.telemetry.match_logs import LOG, PACKED, MatchLogs, append
 from tests.readers import ManualClock
 
-ARCHIVED = MatchMoved(match_id=1, ref="crex_1", before="completed", after="archived")
+ARCHIVED = MatchPhaseChanged(match_id=1, ref="crex_1", before="completed", after="archived")
 
 
 class Recorder:
@@ -66,10 +72,10 @@ async def test_what_happens_to_a_match_is_in_its_own_log(tmp_path: Path) -> None
     async with logging(tmp_path) as bus:
         bus.emit(MatchDiscovered(match_id=1, ref="crex_1"))
         bus.emit(failed(match_id=2))
-        bus.emit(BreakerOpened(scope="match", subject="crex_1", reason="refused", seconds=300.0, match_id=1))
+        bus.emit(CircuitOpened(scope="match", subject="crex_1", reason="refused", seconds=300.0, match_id=1))
 
     written = lines((tmp_path / "1" / LOG).read_bytes())
-    assert [line["event"] for line in written] == ["match.discovered", "breaker.opened"]
+    assert [line["event"] for line in written] == ["match.discovered", "circuit_opened"]
     assert written[0]["timestamp"] == "2026-11-15T12:00:00.000Z"
     assert lines((tmp_path / "2" / LOG).read_bytes())[0]["error_message"] == "late"
     assert stat.S_IMODE((tmp_path / "1" / LOG).stat().st_mode) == 0o600
@@ -79,7 +85,7 @@ async def test_whispers_and_news_of_no_match_are_not_written(tmp_path: Path) -> 
     async with logging(tmp_path) as bus:
         bus.emit(PollSucceeded(match_id=1, ref="crex_1", seconds=0.1))
         bus.emit(ListingFailed(source="crex", error_type="X", error_message=""))
-        bus.emit(BreakerOpened(scope="source", subject="crex", reason="refused", seconds=300.0))
+        bus.emit(CircuitOpened(scope="source", subject="crex", reason="refused", seconds=300.0))
 
     assert names(tmp_path) == []
 
@@ -115,7 +121,7 @@ async def test_the_log_of_an_archived_match_is_packed(tmp_path: Path) -> None:
 
     assert names(tmp_path / "1") == [PACKED]
     packed = lines(gzip.decompress((tmp_path / "1" / PACKED).read_bytes()))
-    assert [line["event"] for line in packed] == ["poll.failed", "match.moved"]
+    assert [line["event"] for line in packed] == ["poll.failed", "match.phase_changed"]
     assert stat.S_IMODE((tmp_path / "1" / PACKED).stat().st_mode) == 0o600
 
 
@@ -142,13 +148,13 @@ async def test_of_too_many_logs_the_oldest_packed_ones_go(tmp_path: Path) -> Non
     for match_id in (3, 1, 2):
         async with logging(tmp_path) as bus:
             bus.emit(failed(match_id))
-            bus.emit(MatchMoved(match_id=match_id, ref="crex_1", before="completed", after="archived"))
+            bus.emit(MatchPhaseChanged(match_id=match_id, ref="crex_1", before="completed", after="archived"))
         os.utime(tmp_path / str(match_id) / PACKED, (match_id, match_id))
 
     async with logging(tmp_path, max_logs=3) as bus:
         for match_id in (4, 5):
             bus.emit(failed(match_id))
-        bus.emit(MatchMoved(match_id=3, ref="crex_3", before="completed", after="archived"))
+        bus.emit(MatchPhaseChanged(match_id=3, ref="crex_3", before="completed", after="archived"))
 
     assert sorted(names(tmp_path)) == ["3", "4", "5"]
 

@@ -185,7 +185,7 @@ async def test_a_taken_port_is_told_once_and_had_when_it_is_free(monkeypatch: py
     await asyncio.wait([task])
 
     assert had == port
-    assert len(sink.named("metrics.unserved")) == 1
+    assert len(sink.named("metrics.unavailable")) == 1
 
 
 async def test_many_collectors_cost_one_reading_a_second() -> None:
@@ -263,7 +263,7 @@ async def test_a_running_scraper_tells_its_metrics_and_a_second_one_lives_withou
         served = await hear(first, "metrics.served")
         await hear(first, "listing.failed")
         async with scraper(tmp_path, "two", PROMETHEUS_PORT=str(served["port"])) as second:
-            unserved = await hear(second, "metrics.unserved")
+            unserved = await hear(second, "metrics.unavailable")
             await hear(second, "listing.failed")
             text = await asyncio.to_thread(fetch, served["port"])
             assert second.returncode is None

@@ -14,7 +14,7 @@ from longstop.storage.base import CommandRequest
 from longstop.storage.sqlite.ops import SqliteCommands
 from longstop.supervision.admission import Refusal as Full
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import MachineLacked, TaskFailed
+from longstop.telemetry.events.processes import PollPostponed, TaskFailed
 from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
 from longstop.watching.cadence import Cadence, WatchRules
 from longstop.watching.orders import Orders
@@ -245,7 +245,7 @@ async def test_what_fails_says_so_and_the_next_one_is_done(desk: Desk) -> None:
         (KeyError("x"), TaskFailed, "This met a bug; it is in the log as task.failed."),
         (
             RuntimeError("can't start new thread"),
-            MachineLacked,
+            PollPostponed,
             "This could not be done: this machine has no processes left for us.",
         ),
     ],
@@ -259,7 +259,7 @@ async def test_a_command_that_this_machine_lacks_something_for_is_told_from_a_bu
     answer = await desk.ask(CommandKind.RECYCLE)
 
     assert (answer.state, answer.answer) == (CommandState.FAILED, sentence)
-    assert [type(event) for event in desk.sink.events if isinstance(event, TaskFailed | MachineLacked)] == [told]
+    assert [type(event) for event in desk.sink.events if isinstance(event, TaskFailed | PollPostponed)] == [told]
 
 
 async def test_a_file_that_cannot_be_read_is_told_once_and_the_watching_goes_on(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ async def test_a_lack_of_threads_ends_neither_the_orders_nor_the_watching(
 
     with monkeypatch.context() as lacking:
         lacking.setattr(desk.commands, "take", refuse)
-        await eventually(lambda: len(desk.sink.named(MachineLacked.name)) > 1)  # as long as it lasts
+        await eventually(lambda: len(desk.sink.named(PollPostponed.name)) > 1)  # as long as it lasts
 
     answer = await desk.ask(CommandKind.PAUSE_SOURCE, "crex")
 

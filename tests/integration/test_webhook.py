@@ -18,7 +18,7 @@ from longstop.telemetry import webhook
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.matches import MatchStale
-from longstop.telemetry.events.upkeep import AlertLost
+from longstop.telemetry.events.upkeep import AlertUndelivered
 from longstop.telemetry.posting import open_post
 from longstop.telemetry.webhook import WebhookSink
 
@@ -74,8 +74,8 @@ class Recorder:
         self.events.append(event)
 
     @property
-    def lost(self) -> list[AlertLost]:
-        return [event for event in self.events if isinstance(event, AlertLost)]
+    def lost(self) -> list[AlertUndelivered]:
+        return [event for event in self.events if isinstance(event, AlertUndelivered)]
 
 
 @asynccontextmanager

@@ -48,12 +48,12 @@ class OwnMemory:
 def life(bus: Bus, process: str) -> Iterator[None]:
     """Say when a process begins and ends its work, give signs of life meanwhile, and end it with its supervisor."""
     watch_parent_if_any(os.environ)
-    bus.emit(ProcessStarted(process=process, pid=os.getpid(), version=__version__, told_by=process))
+    bus.emit(ProcessStarted(process=process, pid=os.getpid(), version=__version__, reported_by=process))
     try:
         with beating(os.environ):
             yield
     finally:
-        bus.emit(ProcessStopped(process=process, pid=os.getpid(), told_by=process))
+        bus.emit(ProcessStopped(process=process, pid=os.getpid(), reported_by=process))
 
 
 def leave(ended: Exit) -> NoReturn:

@@ -18,7 +18,7 @@ from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.resilience.timeouts import SLOW_FACTOR, AdaptiveTimeouts, Timeouts
 from longstop.telemetry.breakers import tell_breaker
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.sources import RequestRetried, SourceRests, TimeoutsChanged
+from longstop.telemetry.events.sources import RequestRetried, SourceRateLimited, TimeoutsChanged
 
 #: On top of the rest that a site asks for, up to this share of it.
 REST_JITTER_SHARE = 0.1
@@ -253,7 +253,7 @@ class GuardedFetcher:
             error.retry_after_seconds = self.rest.remaining(now)
             if is_news:
                 seconds = round(self.rest.remaining(now), 1)
-                self._bus.emit(SourceRests(source=request.source, seconds=seconds, reason=error.reason))
+                self._bus.emit(SourceRateLimited(source=request.source, seconds=seconds, reason=error.reason))
 
     def _circuit_open(self, host: str, now: float) -> CircuitOpen:
         seconds = self.targets.remaining(host, now)

@@ -12,7 +12,7 @@ from longstop.model.observation import Coverage, Observation
 from longstop.sports.base import MatchState, Sport
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import ResourceFailed
-from longstop.telemetry.events.sources import SelectorFellBack
+from longstop.telemetry.events.sources import SelectorFallbackUsed
 
 #: A single time-out is the network's; the second in a row says that the page does not ask any more.
 MANY_TIMEOUTS = 2
@@ -80,5 +80,5 @@ class DomFallback:
         before = self._served.get(row.match_id, {})
         for field, nth in selectors.items():
             if nth and nth != before.get(field):
-                self._bus.emit(SelectorFellBack(source=row.ref.source, ref=str(row.ref), field=field, selector=nth))
+                self._bus.emit(SelectorFallbackUsed(source=row.ref.source, ref=str(row.ref), field=field, selector=nth))
         self._served[row.match_id] = dict(selectors)

@@ -18,7 +18,7 @@ from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome, che
 from longstop.storage.base import RECOVERIES_KEPT, AuditStore
 from longstop.telemetry.background import CLOSE_WITHIN, Background
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.health import RecoveryBegan, RecoveryFailed, RecoverySucceeded
+from longstop.telemetry.events.health import RecoveryFailed, RecoveryStarted, RecoverySucceeded
 from longstop.telemetry.events.upkeep import RecordsFailed
 
 RETRY_EVERY_SECONDS = 5.0
@@ -61,7 +61,7 @@ class Recoveries:
         )
         self._open.add(recovery.id)
         self._put(recovery)
-        self._bus.emit(RecoveryBegan(id=recovery.id, kind=kind.value, trigger=trigger, subject=subject))
+        self._bus.emit(RecoveryStarted(id=recovery.id, kind=kind.value, trigger=trigger, subject=subject))
         return Ticket(recovery, self._clock.monotonic())
 
     def end(

@@ -29,7 +29,7 @@ from longstop.supervision.grades import (
 from longstop.supervision.remedy import Remedy, Vain, remedy, still_hoped_for
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovering, HealthRestored
+from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovered, HealthRecovering
 from longstop.telemetry.lacks import Shortage, failure_of
 
 #: A recycle that takes longer than this hangs itself.
@@ -172,7 +172,7 @@ class Caretaker:
 def _told(before: Grade, standing: Standing) -> Telemetry:
     match standing.grade:
         case Grade.HEALTHY:
-            return HealthRestored(before=before.value)
+            return HealthRecovered(before=before.value)
         case Grade.DEGRADED:
             return HealthDegraded(before=before.value, reason=standing.reason)
         case Grade.FAILING:

@@ -21,7 +21,7 @@ from longstop.supervision.child import Child
 from longstop.supervision.exits import Exit, describe, of_failed_start
 from longstop.supervision.pens import OpenPen, Pen, empty, take_away
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import ChildDied, ChildRenewed, ProcessStarted, ProcessStopped
+from longstop.telemetry.events.processes import ChildDied, ChildRestarted, ProcessStarted, ProcessStopped
 
 #: Who speaks here; a child tells of its beginning and its end too.
 TELLER = "up"
@@ -165,7 +165,7 @@ class Keeper:
         await take_away(self._pen)
         if child is not None:
             child.let_go()
-            self._bus.emit(ProcessStopped(process=self.name, pid=child.pid, told_by=TELLER))
+            self._bus.emit(ProcessStopped(process=self.name, pid=child.pid, reported_by=TELLER))
         return went
 
     async def _live_once(self, life_line: int) -> tuple[int, int]:
@@ -177,7 +177,7 @@ class Keeper:
         except OSError as error:  # no memory, no process slot, no such program: the next try may do better
             return 0, of_failed_start(error)
         self._hold(child.pid)
-        self._bus.emit(ProcessStarted(process=self.name, pid=child.pid, version=__version__, told_by=TELLER))
+        self._bus.emit(ProcessStarted(process=self.name, pid=child.pid, version=__version__, reported_by=TELLER))
         exit_code = await self._see_it_settle(child)
         if not self.is_over:
             # What the dead child started must not work on beside the next one.
@@ -226,7 +226,7 @@ class Keeper:
     def _tell_end(self, pid: int, exit_code: int, wait: float) -> None:
         renewal, self._renewal = self._renewal, None
         if renewal is not None:
-            told = ChildRenewed(process=self.name, pid=pid, exit_code=exit_code, reason=renewal.reason)
+            told = ChildRestarted(process=self.name, pid=pid, exit_code=exit_code, reason=renewal.reason)
             self._bus.emit(told)
             self._open(renewal.kind, renewal.reason, renewal.pids)
             return

@@ -2,7 +2,7 @@
 
 from longstop.clock import Clock, Moment
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import ClockLeapt
+from longstop.telemetry.events.processes import ClockJumped
 
 #: What is set right within a second or two is no leap: machines do that all the time.
 LEAP_SECONDS = 5.0
@@ -25,4 +25,4 @@ class LeapWatch:
         before, self._seen = self._seen, Moment.of(self._clock)
         seconds = leap_between(before, self._seen)
         if abs(seconds) >= LEAP_SECONDS:
-            self._bus.emit(ClockLeapt(seconds=round(seconds, 1)))
+            self._bus.emit(ClockJumped(seconds=round(seconds, 1)))

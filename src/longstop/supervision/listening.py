@@ -8,7 +8,7 @@ from longstop.model.recovery import RecoveryKind
 from longstop.supervision.keeper import Keeper
 from longstop.supervision.standstill import LOOK_SECONDS, BeatWatch
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import ChildStandsStill
+from longstop.telemetry.events.processes import ChildUnresponsive
 
 
 class Listening:
@@ -38,6 +38,6 @@ class Listening:
         watch = self._watches[keeper.name] = before.look(pid, self._clock.monotonic(), has_beaten=keeper.hear())
         if watch.stands_still:
             seconds = round(watch.silent_seconds, 1)
-            self._bus.emit(ChildStandsStill(process=keeper.name, pid=pid, silent_seconds=seconds))
+            self._bus.emit(ChildUnresponsive(process=keeper.name, pid=pid, silent_seconds=seconds))
             reason = f"it stands still: no sign of life for {seconds:.0f} s"
             await keeper.renew(pid, RecoveryKind.HARD_RESTART, reason, within=0)

@@ -9,7 +9,7 @@ from longstop.model.recovery import RecoveryKind
 from longstop.supervision.keeper import Keeper
 from longstop.supervision.memory import HIGH_SHARE, MEGABYTE, Act, MemoryLimits, MemoryWatch
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import MemoryEased, MemoryExceeded, MemoryHigh
+from longstop.telemetry.events.processes import MemoryExceeded, MemoryHigh, MemoryRecovered
 from longstop.telemetry.lacks import failure_of
 
 LOOK_SECONDS = 2.0
@@ -57,7 +57,7 @@ class Weighing:
             case Act.TELL:
                 self._tell_high(keeper, usage)
             case Act.TELL_END:
-                self._bus.emit(MemoryEased(process=keeper.name, held_bytes=size))
+                self._bus.emit(MemoryRecovered(process=keeper.name, held_bytes=size))
             case Act.RENEW:
                 self._renew(keeper, pid, "soft", RecoveryKind.SOFT_RESTART, self._limits.soft_bytes, usage)
             case Act.KILL:

@@ -7,37 +7,37 @@ import msgspec
 from msgspec import Struct
 
 from longstop.telemetry.events.base import Severity, Telemetry
-from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRestored, RecoveryFailed
+from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovered, RecoveryFailed
 from longstop.telemetry.events.matches import (
     ErrorRateHigh,
-    FeedFrozen,
-    FeedThawed,
     MatchGone,
     MatchStale,
     PollSucceeded,
+    SourceFrozen,
+    SourceResumed,
     WatchRestarted,
 )
 from longstop.telemetry.events.processes import (
     ChildDied,
-    ChildStandsStill,
-    ClockLeapt,
+    ChildUnresponsive,
+    ClockJumped,
     LoopResumed,
     LoopStalled,
-    MachineEased,
-    MachineShort,
-    MemoryEased,
     MemoryExceeded,
     MemoryHigh,
+    MemoryRecovered,
+    OutOfResources,
+    ResourcesRecovered,
     TaskEnded,
     TaskFailed,
 )
 from longstop.telemetry.events.sources import (
-    BreakerClosed,
-    BreakerOpened,
+    ChallengeCleared,
+    ChallengeServed,
+    CircuitClosed,
+    CircuitOpened,
     LayoutBroken,
-    LayoutMended,
-    SourceAnswers,
-    SourceChallenges,
+    LayoutRecovered,
 )
 from longstop.telemetry.events.upkeep import HotViewFailed, RecordsFailed, StoreFailed
 
@@ -81,7 +81,7 @@ def _trouble(event: Telemetry) -> Alert | None:
         case ErrorRateHigh():
             kinds = ", ".join(f"{count} {name}" for name, count in _commonest(event.types))
             return _alert(event, event.ref, f"{event.ref} had {event.errors} errors within a minute", f"{kinds}.")
-        case BreakerOpened():
+        case CircuitOpened():
             title = f"{event.scope} {event.subject} is left alone for {event.seconds:.0f} s"
             return _alert(event, f"{event.scope} {event.subject}", title, event.reason)
         case LayoutBroken():
@@ -89,11 +89,11 @@ def _trouble(event: Telemetry) -> Alert | None:
             kept = f" The page is kept at {event.page}." if event.page else ""
             text = f"{event.failures} failures in a row; the last one: {event.error_message}.{kept}"
             return _alert(event, f"{event.source} {event.resource}", title, text)
-        case SourceChallenges():
+        case ChallengeServed():
             kept = f" The page is kept at {event.page}." if event.page else ""
             text = f"It is left alone more and more; nobody tries to solve it.{kept}"
             return _alert(event, event.source, f"{event.source} wants proof of a person", text)
-        case FeedFrozen():
+        case SourceFrozen():
             title = f"{event.ref}: the pages of the {event.frozen} have stood still for {event.seconds:.0f} s"
             return _alert(event, event.ref, title, f"By the {event.witness}, play goes on.")
         case MatchGone():
@@ -119,10 +119,10 @@ def _own_trouble(event: Telemetry) -> Alert | None:
         case LoopStalled():
             text = "Nothing is done meanwhile; the stacks are in the log."
             return _alert(event, "", f"the event loop has stood still for {event.seconds:.0f} s", text)
-        case MachineShort():
+        case OutOfResources():
             text = "No site is blamed for it, and all goes on as soon as there is enough again."
             return _alert(event, event.resource, f"this machine has no {event.resource} left", text)
-        case ClockLeapt():
+        case ClockJumped():
             text = "Only the times that we show go by it; ages, waits and limits do not."
             return _alert(event, "", f"the clock of this machine leapt by {event.seconds:+.0f} s", text)
         case HotViewFailed():
@@ -135,7 +135,7 @@ def _own_trouble(event: Telemetry) -> Alert | None:
         case ChildDied() if event.exit_code != 0:
             text = f"Exit code {event.exit_code}: {event.reason}; started again in {event.restart_in_seconds:.0f} s."
             return _alert(event, event.process, f"the process {event.process} died", text)
-        case ChildStandsStill():
+        case ChildUnresponsive():
             text = f"Process {event.pid} gave no sign of life for {event.silent_seconds:.0f} s; it is started again."
             return _alert(event, event.process, f"the process {event.process} stands still", text)
         case MemoryHigh():
@@ -158,24 +158,24 @@ def _relief(event: Telemetry) -> Alert | None:
     match event:
         case PollSucceeded():
             return _end_of(MatchStale, event, event.ref, f"{event.ref} is read again", "")
-        case BreakerClosed():
+        case CircuitClosed():
             subject = f"{event.scope} {event.subject}"
-            return _end_of(BreakerOpened, event, subject, f"{subject} is asked again", f"{event.rejected} had to wait.")
-        case LayoutMended():
+            return _end_of(CircuitOpened, event, subject, f"{subject} is asked again", f"{event.rejected} had to wait.")
+        case LayoutRecovered():
             subject, title = f"{event.source} {event.resource}", f"pages of {event.source} ({event.resource}) are read"
             return _end_of(LayoutBroken, event, subject, f"{title} again", f"After {event.failures} failures.")
-        case SourceAnswers():
+        case ChallengeCleared():
             title, text = f"{event.source} gives data again", f"After {event.challenges} challenges."
-            return _end_of(SourceChallenges, event, event.source, title, text)
-        case HealthRestored() | HealthDegraded():
+            return _end_of(ChallengeServed, event, event.source, title, text)
+        case HealthRecovered() | HealthDegraded():
             return _end_of(HealthFailing, event, "", "matches in play are read again", "")
         case LoopResumed():
             return _end_of(LoopStalled, event, "", "the event loop turns again", f"After {event.seconds:.0f} s.")
-        case MachineEased():
-            return _end_of(MachineShort, event, event.resource, f"this machine has {event.resource} again", "")
-        case FeedThawed():
-            return _end_of(FeedFrozen, event, event.ref, f"{event.ref} moves again", f"After {event.seconds:.0f} s.")
-        case MemoryEased():
+        case ResourcesRecovered():
+            return _end_of(OutOfResources, event, event.resource, f"this machine has {event.resource} again", "")
+        case SourceResumed():
+            return _end_of(SourceFrozen, event, event.ref, f"{event.ref} moves again", f"After {event.seconds:.0f} s.")
+        case MemoryRecovered():
             title = f"the process {event.process} takes {event.held_bytes >> 20} MB again"
             return _end_of(MemoryHigh, event, event.process, title, "")
         case _:

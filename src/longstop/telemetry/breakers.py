@@ -2,7 +2,7 @@
 
 from longstop.resilience.breaker import BreakerState, Transition
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, BreakerProbing
+from longstop.telemetry.events.sources import CircuitClosed, CircuitHalfOpened, CircuitOpened
 
 
 def tell_breaker(
@@ -13,9 +13,9 @@ def tell_breaker(
         case BreakerState.OPEN:
             reason = f"{transition.reason}, the last: {last}" if last else transition.reason
             seconds = transition.seconds
-            bus.emit(BreakerOpened(scope=scope, subject=subject, reason=reason, seconds=seconds, match_id=match_id))
+            bus.emit(CircuitOpened(scope=scope, subject=subject, reason=reason, seconds=seconds, match_id=match_id))
         case BreakerState.HALF_OPEN:
-            bus.emit(BreakerProbing(scope=scope, subject=subject, match_id=match_id))
+            bus.emit(CircuitHalfOpened(scope=scope, subject=subject, match_id=match_id))
         case BreakerState.CLOSED:
             rejected = transition.rejected
-            bus.emit(BreakerClosed(scope=scope, subject=subject, rejected=rejected, match_id=match_id))
+            bus.emit(CircuitClosed(scope=scope, subject=subject, rejected=rejected, match_id=match_id))

@@ -22,13 +22,19 @@ from longstop.model.episode import (
 )
 from longstop.resilience.taxonomy import MEANINGS, FailureKind
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.matches import MatchMoved, PollFailed, PollSucceeded, ResourceFailed, WatchRestarted
+from longstop.telemetry.events.matches import (
+    MatchPhaseChanged,
+    PollFailed,
+    PollSucceeded,
+    ResourceFailed,
+    WatchRestarted,
+)
 from longstop.telemetry.events.processes import TaskFailed
 from longstop.telemetry.events.sources import (
-    BreakerClosed,
-    BreakerOpened,
+    CircuitClosed,
+    CircuitOpened,
     LayoutBroken,
-    LayoutMended,
+    LayoutRecovered,
     ListingFailed,
     ListingRead,
 )
@@ -128,12 +134,12 @@ class Episodes:
                 self._resolve(event.source, now)
             case PollFailed() | ListingFailed() | ResourceFailed() | TaskFailed():
                 self._open(event, now)
-            case BreakerOpened() | LayoutBroken():
+            case CircuitOpened() | LayoutBroken():
                 self._breakers.add(_breaker(event))
                 self._remedied(ResolutionMethod.CIRCUIT_BREAKER, *_breaker(event))
-            case BreakerClosed() | LayoutMended():
+            case CircuitClosed() | LayoutRecovered():
                 self._breakers.discard(_breaker(event))
-            case MatchMoved(after="archived"):
+            case MatchPhaseChanged(after="archived"):
                 self._close(event.ref, now)
             case WatchRestarted():
                 self._remedied(ResolutionMethod.RESTART, "match", event.ref)
@@ -211,9 +217,9 @@ class Episodes:
                 each.remedy = method
 
 
-def _breaker(event: BreakerOpened | BreakerClosed | LayoutBroken | LayoutMended) -> tuple[str, str]:
+def _breaker(event: CircuitOpened | CircuitClosed | LayoutBroken | LayoutRecovered) -> tuple[str, str]:
     """Return scope and subject; a source whose pages cannot be read is left alone too."""
-    if isinstance(event, LayoutBroken | LayoutMended):
+    if isinstance(event, LayoutBroken | LayoutRecovered):
         return "layout", f"{event.source} {event.resource}"
     return event.scope, event.subject
 

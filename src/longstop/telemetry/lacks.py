@@ -7,7 +7,7 @@ from longstop.clock import Clock
 from longstop.lacking import exhausted
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.processes import MachineEased, MachineLacked, MachineShort, TaskFailed
+from longstop.telemetry.events.processes import OutOfResources, PollPostponed, ResourcesRecovered, TaskFailed
 
 #: What nobody has missed for so long is there again, unless a match still waits for it; loops try more often than that.
 OVER_AFTER_SECONDS = 15.0
@@ -22,7 +22,7 @@ class Lacks:
         self._missed: dict[str, float] = {}
 
     def take(self, event: Telemetry) -> None:
-        if isinstance(event, MachineLacked):
+        if isinstance(event, PollPostponed):
             self._missed[event.resource] = self._clock.monotonic()
 
     def now(self) -> tuple[str, ...]:
@@ -41,9 +41,9 @@ class Shortage:
     def tell(self, lacks: Collection[str]) -> None:
         before, self._told = self._told, frozenset(lacks)
         for resource in sorted(self._told - before):
-            self._bus.emit(MachineShort(resource=resource))
+            self._bus.emit(OutOfResources(resource=resource))
         for resource in sorted(before - self._told):
-            self._bus.emit(MachineEased(resource=resource))
+            self._bus.emit(ResourcesRecovered(resource=resource))
 
     async def follow(self, lacks: Lacks) -> None:
         """Tell what a sink knows, until cancelled."""
@@ -52,7 +52,7 @@ class Shortage:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-def failure_of(error: Exception, task: str) -> MachineLacked | TaskFailed:
+def failure_of(error: Exception, task: str) -> PollPostponed | TaskFailed:
     """Return what to tell of work that failed and is tried again: a lack of this machine's is no bug."""
     lack = exhausted(error)
-    return MachineLacked(resource=lack.resource, subject=task) if lack else TaskFailed.by(error, task=task)
+    return PollPostponed(resource=lack.resource, subject=task) if lack else TaskFailed.by(error, task=task)

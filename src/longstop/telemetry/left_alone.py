@@ -5,14 +5,14 @@ from msgspec.structs import replace
 from longstop.clock import Clock, Moment
 from longstop.model.breaker import BreakerNote
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.matches import MatchMoved
+from longstop.telemetry.events.matches import MatchPhaseChanged
 from longstop.telemetry.events.sources import (
-    BreakerClosed,
-    BreakerOpened,
-    BreakerProbing,
+    CircuitClosed,
+    CircuitHalfOpened,
+    CircuitOpened,
     LayoutBroken,
-    LayoutMended,
-    SourceRests,
+    LayoutRecovered,
+    SourceRateLimited,
 )
 
 #: Beyond, only the number is told.
@@ -32,20 +32,20 @@ class LeftAlone:
 
     def take(self, event: Telemetry) -> None:
         match event:
-            case BreakerOpened():
+            case CircuitOpened():
                 self._note(event.scope, event.subject, "open", event.reason, event.seconds)
-            case BreakerProbing():
+            case CircuitHalfOpened():
                 self._note(event.scope, event.subject, "half_open", "", None)
             case LayoutBroken():
                 reason = f"{event.failures} pages in a row could not be read"
                 self._note("layout", f"{event.source} {event.resource}", "open", reason, None)
-            case SourceRests():
+            case SourceRateLimited():
                 self._note("rest", event.source, "open", "the site has asked for it", event.seconds)
-            case BreakerClosed():
+            case CircuitClosed():
                 self._notes.pop((event.scope, event.subject), None)
-            case LayoutMended():
+            case LayoutRecovered():
                 self._notes.pop(("layout", f"{event.source} {event.resource}"), None)
-            case MatchMoved(after="archived"):
+            case MatchPhaseChanged(after="archived"):
                 self._notes.pop(("match", event.ref), None)
             case _:
                 pass

@@ -17,7 +17,7 @@ from longstop.daemon_thread import DaemonThread
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Severity, Telemetry
-from longstop.telemetry.events.matches import MatchFinished, MatchMoved
+from longstop.telemetry.events.matches import MatchFinished, MatchPhaseChanged
 
 FLUSH_EVERY_SECONDS = 1.0
 #: Events that wait to be written; beyond, the oldest are dropped.
@@ -108,7 +108,7 @@ class MatchLogs:
     def _write(self, folder: Path, entries: Sequence[Entry]) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         append(folder / LOG, [_line(entry) for entry in entries], self._max_log_bytes)
-        if any(isinstance(entry.event, MatchMoved) and entry.event.after == "archived" for entry in entries):
+        if any(isinstance(entry.event, MatchPhaseChanged) and entry.event.after == "archived" for entry in entries):
             pack(folder)
             self._may_be_full = True
 

@@ -16,7 +16,7 @@ from longstop.fetching.browser.base import BrowserCensus
 from longstop.model.match import MonitoringRecord, Priority, priority_of
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored, WatchRestarted
-from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, ListingFailed, ListingRead, RequestRetried
+from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, ListingRead, RequestRetried
 
 MAX_MATCHES = 2_000
 #: Kinds of error for one match; our own tree has fewer, a stranger's source may have any number.
@@ -216,9 +216,9 @@ class Metrics:
     def _count_care(self, event: Telemetry) -> None:
         """Count what was done about trouble."""
         match event:
-            case BreakerOpened():
+            case CircuitOpened():
                 self._breakers_opened[_label(event.scope)] += 1
-            case BreakerClosed():
+            case CircuitClosed():
                 self._requests_rejected[_label(event.scope)] += event.rejected
             case RequestRetried():
                 self._requests_retried[_label(event.source)] += 1

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.upkeep import MetricsServed, MetricsUnserved
+from longstop.telemetry.events.upkeep import MetricsServed, MetricsUnavailable
 from longstop.telemetry.lacks import failure_of
 
 #: A request's head; ours has no use for more.
@@ -45,7 +45,7 @@ async def _listen(host: str, port: int, desk: "_Desk", bus: Bus, explain: Explai
         except OSError as error:
             if not is_told:
                 reason = await asyncio.to_thread(explain, host, port, error)
-                bus.emit(MetricsUnserved(host=host, port=port, reason=reason))
+                bus.emit(MetricsUnavailable(host=host, port=port, reason=reason))
                 is_told = True
             await asyncio.sleep(RETRY_SECONDS)
 

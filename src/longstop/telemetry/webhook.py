@@ -20,7 +20,7 @@ from longstop.telemetry.alerts import alert_of
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.conditions import QUIET_SECONDS, Conditions, Told
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.upkeep import AlertLost
+from longstop.telemetry.events.upkeep import AlertUndelivered
 from longstop.telemetry.posting import Post, open_post
 
 #: Alerts that wait; beyond, the oldest is dropped.
@@ -206,7 +206,7 @@ class WebhookSink:
         key = message.told.alert.key
         with self._lock:
             self._forget(key)
-        bus.emit(AlertLost(alert=key, attempts=lost.attempts, reason=lost.reason))
+        bus.emit(AlertUndelivered(alert=key, attempts=lost.attempts, reason=lost.reason))
 
     def _forget(self, key: str) -> None:
         """Count a condition as never told: nobody has heard of the trouble, so its end is no news."""
@@ -220,7 +220,7 @@ class WebhookSink:
             dropped, self._dropped = self._dropped, 0
         if dropped:
             reason = f"{dropped} alerts were dropped: more than {MAX_WAITING:,} were waiting"
-            bus.emit(AlertLost(alert="webhook", attempts=0, reason=reason))
+            bus.emit(AlertUndelivered(alert="webhook", attempts=0, reason=reason))
 
     def _tell_left(self, bus: Bus) -> None:
         self._tell_dropped(bus)
@@ -228,4 +228,8 @@ class WebhookSink:
             left = [self._sending, *self._waiting] if self._sending else list(self._waiting)
             self._waiting.clear()
         for message in left:
-            bus.emit(AlertLost(alert=message.told.alert.key, attempts=0, reason="the process ended before it was sent"))
+            bus.emit(
+                AlertUndelivered(
+                    alert=message.told.alert.key, attempts=0, reason="the process ended before it was sent"
+                )
+            )

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from longstop.clock import Clock
 from longstop.errors import LongstopError
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.upkeep import PictureKept
+from longstop.telemetry.events.upkeep import ScreenshotSaved
 from longstop.telemetry.lacks import failure_of
 
 #: From the wish to the file.
@@ -70,4 +70,4 @@ class Camera:
             self._bus.emit(failure_of(error, f"picture of {self._source}"))
             return
         if path is not None:
-            self._bus.emit(PictureKept(source=self._source, page=path))
+            self._bus.emit(ScreenshotSaved(source=self._source, page=path))

@@ -6,7 +6,7 @@ from longstop.clock import Clock
 from longstop.supervision.admission import idle_ones
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import RoomRefused
+from longstop.telemetry.events.processes import MemoryInsufficient
 
 
 class Doorman:
@@ -30,7 +30,7 @@ class Doorman:
             return True
         self.short_until = now + refusal.retry_after_seconds
         self._bus.emit(
-            RoomRefused(
+            MemoryInsufficient(
                 source=self._source,
                 wanted=wanted,
                 available_bytes=refusal.available_bytes,

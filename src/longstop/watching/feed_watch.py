@@ -29,7 +29,7 @@ from longstop.sports.base import MatchState
 from longstop.storage.base import HotRow, HotWriter
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import MatchGone, PollSucceeded, WatchRestarted
-from longstop.telemetry.events.processes import MachineLacked, TaskFailed
+from longstop.telemetry.events.processes import PollPostponed, TaskFailed
 from longstop.watching.cadence import RestartReason, Tempo, WatchRules
 from longstop.watching.telling import Voice
 from longstop.watching.watch_state import SHUT_OUT, ErrorWindow, Obstacle, WatchState
@@ -405,7 +405,7 @@ class FeedWatch:
         """Take note that nobody could be asked, which says nothing about the match."""
         self._watch = self._watch.after_obstacle(Obstacle.of(error), now)
         if isinstance(error, ResourcesExhausted):
-            self._around.bus.emit(MachineLacked(resource=error.resource, subject=str(self.state.row.ref)))
+            self._around.bus.emit(PollPostponed(resource=error.resource, subject=str(self.state.row.ref)))
         self.show()
 
     async def _pause(self) -> None:

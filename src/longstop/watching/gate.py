@@ -15,7 +15,7 @@ from longstop.resilience.breaker import Breaker, BreakerPolicy, Permit, Transiti
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.telemetry.breakers import tell_breaker
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.sources import LayoutBroken, LayoutMended, SourceAnswers, SourceChallenges
+from longstop.telemetry.events.sources import ChallengeCleared, ChallengeServed, LayoutBroken, LayoutRecovered
 
 #: More pages of a kind than these, unreadable one after the other, are no accident: the site has changed.
 MAX_UNREADABLE = 10
@@ -174,17 +174,17 @@ class SourceGate:
         self._challenges += 1
         if self._challenges == 1:
             self._challenge_page = self._pages.keep(f"{self._source}-challenge", body or b"", self._clock.now())
-            self._bus.emit(SourceChallenges(source=self._source, resource=resource, page=self._challenge_page))
+            self._bus.emit(ChallengeServed(source=self._source, resource=resource, page=self._challenge_page))
         error.page = self._challenge_page
 
     def _readable(self, resource: str) -> None:
         if self._challenges:
-            self._bus.emit(SourceAnswers(source=self._source, challenges=self._challenges))
+            self._bus.emit(ChallengeCleared(source=self._source, challenges=self._challenges))
             self._challenges = 0
         streak = self._streaks[resource]
         if streak.is_broken:
             failures = streak.length
-            self._bus.emit(LayoutMended(source=self._source, resource=resource, failures=failures))
+            self._bus.emit(LayoutRecovered(source=self._source, resource=resource, failures=failures))
         if streak.length:
             self._streaks[resource] = _Streak()
 

@@ -14,7 +14,7 @@ from longstop.errors import CircuitOpen, PageNotFound, ResourcesExhausted, Sourc
 from longstop.matches.client import SourceClient
 from longstop.model.observation import Listing, ListingEntry
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import MachineLacked
+from longstop.telemetry.events.processes import PollPostponed
 from longstop.telemetry.events.sources import ListingFailed
 from longstop.watching.cadence import EARLY, Cadence, Pace
 
@@ -158,7 +158,7 @@ class Listings:
     def _take_note(self, error: SourceError) -> None:
         """Say that a listing was not read, and settle when to ask again; the matches do not wait for that."""
         if isinstance(error, ResourcesExhausted):
-            self._bus.emit(MachineLacked(resource=error.resource, subject=f"the listing of {self._source}"))
+            self._bus.emit(PollPostponed(resource=error.resource, subject=f"the listing of {self._source}"))
         if isinstance(error, CircuitOpen):
             return
         self._bus.emit(

@@ -26,7 +26,7 @@ from longstop.storage.base import CommandStore
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.processes import MachineLacked
+from longstop.telemetry.events.processes import PollPostponed
 from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
 from longstop.telemetry.lacks import failure_of
 from longstop.watching.feed_watch import FeedWatch
@@ -143,7 +143,7 @@ class Orders:
         except Exception as error:  # a bug in one command must end neither the others nor the watching
             told = failure_of(error, f"command {command.kind}")
             self._bus.emit(told)
-            if isinstance(told, MachineLacked):
+            if isinstance(told, PollPostponed):
                 return _failed(f"This could not be done: {ResourcesExhausted(told.resource)}.")
             return _failed("This met a bug; it is in the log as task.failed.")
 
@@ -282,7 +282,7 @@ class Orders:
             told: Telemetry = RecordsFailed(records="commands", error_message=str(error))
         else:
             told = failure_of(error, "orders")
-        if is_news or isinstance(told, MachineLacked):  # a lack lasts as long as it is told
+        if is_news or isinstance(told, PollPostponed):  # a lack lasts as long as it is told
             self._bus.emit(told)
 
 

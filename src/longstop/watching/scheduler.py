@@ -13,7 +13,7 @@ from longstop.matches.live_match import LiveMatch
 from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase, Priority, priority_of
 from longstop.model.observation import Listing, ListingEntry
 from longstop.storage.base import Finding
-from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchEnded
+from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchStopped
 from longstop.telemetry.events.sources import ListingRead
 from longstop.telemetry.events.upkeep import StoreFailed
 from longstop.telemetry.lacks import failure_of
@@ -386,7 +386,7 @@ class Scheduler:
             watcher, row = self._watchers.pop(key), resting[key].state.row
             self._let_go_of(watcher)
             idle = round(self._clock.monotonic() - watcher.active_at, 1)
-            self._bus.emit(WatchEnded(match_id=row.match_id, ref=str(row.ref), idle_seconds=idle))
+            self._bus.emit(WatchStopped(match_id=row.match_id, ref=str(row.ref), idle_seconds=idle))
 
     def _urgency(self, watcher: FeedWatch) -> tuple[int, float]:
         """Sort live matches first, important ones before others, and among equals the one longest not looked at."""

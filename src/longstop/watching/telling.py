@@ -12,17 +12,17 @@ from longstop.storage.base import Finding, MatchRow, Receipt
 from longstop.telemetry.breakers import tell_breaker
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import (
+    CadenceChanged,
     ErrorRateHigh,
-    FeedFrozen,
-    FeedThawed,
     FindingClosed,
     FindingOpened,
     MatchFinished,
     MatchInSync,
-    MatchMoved,
+    MatchPhaseChanged,
     MatchStale,
-    PaceChanged,
     PollFailed,
+    SourceFrozen,
+    SourceResumed,
     UpdateStored,
 )
 from longstop.watching.cadence import Tempo, Why
@@ -80,7 +80,7 @@ class Voice:
 
     def _moved(self, before: Phase, after: MatchState) -> None:
         phase = after.row.phase
-        self._bus.emit(MatchMoved(match_id=self._match_id, ref=self._ref, before=before, after=phase))
+        self._bus.emit(MatchPhaseChanged(match_id=self._match_id, ref=self._ref, before=before, after=phase))
         if phase is Phase.COMPLETED:
             text = after.result.text if after.result else None
             self._bus.emit(MatchFinished(match_id=self._match_id, ref=self._ref, result=text))
@@ -127,7 +127,7 @@ class Voice:
         is_usual = tempo.why in _USUAL and (last is None or last.why in _USUAL)
         if tempo != last and not is_usual:
             self._bus.emit(
-                PaceChanged(
+                CadenceChanged(
                     match_id=self._match_id, ref=self._ref, reason=tempo.why.value, interval_seconds=tempo.seconds
                 )
             )
@@ -137,7 +137,7 @@ class Voice:
         if lag is not None and self._frozen is None:
             self._frozen = lag
             self._bus.emit(
-                FeedFrozen(
+                SourceFrozen(
                     match_id=self._match_id,
                     ref=self._ref,
                     frozen=lag.behind.value,
@@ -147,7 +147,7 @@ class Voice:
             )
         elif lag is None and self._frozen is not None:
             since, self._frozen = self._frozen.since, None
-            self._bus.emit(FeedThawed(match_id=self._match_id, ref=self._ref, seconds=round(now - since, 1)))
+            self._bus.emit(SourceResumed(match_id=self._match_id, ref=self._ref, seconds=round(now - since, 1)))
 
 
 def _sorted(findings: set[Finding]) -> list[Finding]:

@@ -24,11 +24,16 @@ def ways(*pairs: tuple[float, float], base: float = 1.0) -> list[bool]:
 
 def test_events_are_read_by_name_and_other_lines_are_left_out(tmp_path: Path) -> None:
     log = tmp_path / "longstop.log"
-    wanted = {"event": "pace.changed", "ref": "crex_1"}
-    lines = [json.dumps(wanted), "pace.changed, but no JSON", json.dumps({"event": "x", "why": "pace.changed"}), ""]
+    wanted = {"event": "cadence.changed", "ref": "crex_1"}
+    lines = [
+        json.dumps(wanted),
+        "cadence.changed, but no JSON",
+        json.dumps({"event": "x", "why": "cadence.changed"}),
+        "",
+    ]
     log.write_text("\n".join(lines))
 
-    assert read_events(log, "pace.changed") == [wanted]
+    assert read_events(log, "cadence.changed") == [wanted]
 
 
 def test_only_errors_slow_a_match_down_for_the_sites_sake() -> None:

@@ -26,9 +26,9 @@ from longstop.resilience.breaker import target_policy
 from longstop.resilience.retry import RetryPolicy, policies
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.sources import (
-    BreakerClosed,
-    BreakerOpened,
-    BreakerProbing,
+    CircuitClosed,
+    CircuitHalfOpened,
+    CircuitOpened,
     RequestRetried,
     TimeoutsChanged,
 )
@@ -399,7 +399,7 @@ def test_five_connection_failures_in_a_row_open_the_circuit_and_nothing_more_is_
     assert types(outcomes) == ["SourceUnreachable"] * 5 + ["CircuitOpen"] * 3
     assert (site.asked, site.rejected) == (5, 3)
     assert _breaker_events(site) == [
-        BreakerOpened(scope="target", subject="crex.com", reason="5 failures in a row, the last: reset", seconds=60)
+        CircuitOpened(scope="target", subject="crex.com", reason="5 failures in a row, the last: reset", seconds=60)
     ]
 
 
@@ -443,8 +443,8 @@ def test_after_its_time_the_host_is_tried_and_five_good_answers_close_the_circui
 
     assert types(outcomes) == ["Page"] * 5
     assert _breaker_events(site)[1:] == [
-        BreakerProbing(scope="target", subject="crex.com"),
-        BreakerClosed(scope="target", subject="crex.com", rejected=0),
+        CircuitHalfOpened(scope="target", subject="crex.com"),
+        CircuitClosed(scope="target", subject="crex.com", rejected=0),
     ]
 
 
@@ -484,8 +484,8 @@ def test_a_canary_that_comes_back_opens_all_hosts_of_the_source_by_half() -> Non
     assert (before, after) == (("crex.com", "api.crex.com"), ())
     assert isinstance(outcome, Page)
     assert _breaker_events(site)[2:] == [
-        BreakerProbing(scope="target", subject="crex.com"),
-        BreakerProbing(scope="target", subject="api.crex.com"),
+        CircuitHalfOpened(scope="target", subject="crex.com"),
+        CircuitHalfOpened(scope="target", subject="api.crex.com"),
     ]
 
 
@@ -506,7 +506,7 @@ def test_when_the_way_is_back_no_more_than_five_are_let_in_at_once_until_the_cir
     assert types(outcomes).count("Page") == 5
     held = [outcome.reason for outcome in outcomes if isinstance(outcome, CircuitOpen)]
     assert held == ["crex.com is being tried by others"] * 45
-    assert _breaker_events(site)[-1] == BreakerClosed(scope="target", subject="crex.com", rejected=45)
+    assert _breaker_events(site)[-1] == CircuitClosed(scope="target", subject="crex.com", rejected=45)
 
 
 def test_a_late_answer_from_before_the_cut_does_not_close_the_circuit() -> None:
@@ -533,7 +533,7 @@ def test_answers_that_crawl_open_the_circuit_and_say_so() -> None:
     outcomes = run_virtual(site.fetch_often(6))
 
     assert types(outcomes) == ["Page"] * 5 + ["CircuitOpen"]
-    opened = next(event for event in site.sink.events if isinstance(event, BreakerOpened))
+    opened = next(event for event in site.sink.events if isinstance(event, CircuitOpened))
     assert opened.reason == "5 failures in a row, the last: answered after 9.0 s"
 
 

@@ -32,7 +32,7 @@ from longstop.sports.cricket.sport import Cricket
 from longstop.storage.error_pages import NoPages
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import ResourceFailed
-from longstop.telemetry.events.sources import SelectorFellBack
+from longstop.telemetry.events.sources import SelectorFallbackUsed
 from longstop.testing import Answer, ScriptedFetcher
 from longstop.watching.gate import MAX_UNREADABLE, SourceGate
 from longstop_lab.simulator.pages.hostile import redesigned
@@ -71,7 +71,7 @@ class Browsing(Looking):
         return found
 
     def fell_back(self) -> list[tuple[str, int]]:
-        return [(event.field, event.selector) for event in self.sink.events if isinstance(event, SelectorFellBack)]
+        return [(event.field, event.selector) for event in self.sink.events if isinstance(event, SelectorFallbackUsed)]
 
 
 async def begun(*values: str, is_browsed: bool = True) -> Browsing:

@@ -62,7 +62,7 @@ def test_a_feed_that_does_not_lead_is_neither_frozen_nor_stale() -> None:
     )
 
     assert feeds.leaders == ["crex"]
-    assert not emitted(feeds) & Counter(["FeedFrozen", "MatchStale", "WatchRestarted"])
+    assert not emitted(feeds) & Counter(["SourceFrozen", "MatchStale", "WatchRestarted"])
 
 
 def test_a_cached_listing_keeps_no_feed_in_the_lead_whose_own_pages_fail() -> None:

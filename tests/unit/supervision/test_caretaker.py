@@ -116,7 +116,7 @@ def test_a_stall_goes_through_the_grades_to_a_recycle_and_back() -> None:
         "health.degraded",
         "health.failing",
         "health.recovering",
-        "health.restored",
+        "health.recovered",
     ]
     assert seen.grade is Grade.HEALTHY
     assert len(seen.recycled) == 1
@@ -418,7 +418,7 @@ def test_a_lack_of_our_own_is_told_once_and_stands_in_the_grade_until_it_is_over
     seen = ward(script)
 
     assert reasons == [(Grade.DEGRADED, "this machine has no file descriptors left")]
-    assert seen.told == ["machine.short", "health.degraded", "machine.eased", "health.restored"]
+    assert seen.told == ["resources.exhausted", "health.degraded", "resources.recovered", "health.recovered"]
     assert seen.recycled == []
 
 
@@ -463,4 +463,7 @@ def test_a_lack_lasts_as_long_as_a_match_in_a_break_waits_for_its_next_look() ->
 
     seen = ward(script)
 
-    assert [name for name in seen.told if name.startswith("machine.")] == ["machine.short", "machine.eased"]
+    assert [name for name in seen.told if name.startswith("resources.")] == [
+        "resources.exhausted",
+        "resources.recovered",
+    ]

@@ -3,7 +3,7 @@ import pytest
 from longstop.supervision.leaps import LEAP_SECONDS, LeapWatch
 from longstop.telemetry.alerts import alert_of
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import ClockLeapt
+from longstop.telemetry.events.processes import ClockJumped
 from tests.memory import MemorySink
 from tests.readers import ManualClock
 
@@ -20,7 +20,7 @@ def test_a_leap_of_the_wall_clock_is_told_once_however_long_ago_the_last_look_wa
     watch.look()
     watch.look()
 
-    assert sink.events == [ClockLeapt(seconds=leap)]
+    assert sink.events == [ClockJumped(seconds=leap)]
 
 
 def test_a_clock_that_is_set_right_a_little_has_not_leapt() -> None:
@@ -35,7 +35,7 @@ def test_a_clock_that_is_set_right_a_little_has_not_leapt() -> None:
 
 
 def test_a_leap_is_an_alert_that_says_in_which_direction() -> None:
-    ahead, back = alert_of(ClockLeapt(seconds=3600.0)), alert_of(ClockLeapt(seconds=-3600.0))
+    ahead, back = alert_of(ClockJumped(seconds=3600.0)), alert_of(ClockJumped(seconds=-3600.0))
 
     assert ahead is not None
     assert back is not None

@@ -46,4 +46,4 @@ def test_a_silent_child_is_renewed_unless_it_was_asked_to_stop(is_over: bool, re
     run_virtual(listen())
 
     assert keeper.renewed[:1] == renewed
-    assert bool(sink.named("process.stands_still")) is not is_over
+    assert bool(sink.named("process.unresponsive")) is not is_over

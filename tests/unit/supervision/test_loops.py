@@ -5,7 +5,7 @@ import asyncio
 from longstop.supervision.loops import keep_going
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.processes import MachineLacked, TaskEnded, TaskFailed
+from longstop.telemetry.events.processes import PollPostponed, TaskEnded, TaskFailed
 from longstop.testing import VirtualClock, run_virtual
 
 
@@ -120,5 +120,5 @@ def test_a_loop_that_gets_no_thread_tells_the_lack_and_goes_on() -> None:
 
     run_virtual(scene())
 
-    assert said.events == [MachineLacked(resource="processes", subject="weigh")] * 3
+    assert said.events == [PollPostponed(resource="processes", subject="weigh")] * 3
     assert len(starts) == 4

@@ -65,7 +65,7 @@ async def test_a_child_that_could_not_be_killed_is_tried_again_at_the_next_look(
     sink = await weigh(keeper, times=6)
 
     assert keeper.renewed == [(4711, RecoveryKind.HARD_RESTART)] * 3
-    assert len(sink.named("machine.lacked")) == 2
+    assert len(sink.named("poll.postponed")) == 2
 
 
 async def test_a_child_that_is_being_stopped_is_not_weighed_any_more() -> None:

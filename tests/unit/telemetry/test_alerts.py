@@ -4,33 +4,39 @@ import pytest
 
 from longstop.telemetry.alerts import MAX_TEXT_CHARACTERS, Alert, alert_of
 from longstop.telemetry.events.base import Severity, Telemetry
-from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRestored, RecoveryFailed
+from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovered, RecoveryFailed
 from longstop.telemetry.events.matches import (
     ErrorRateHigh,
-    FeedFrozen,
-    FeedThawed,
     MatchGone,
     MatchStale,
     PollFailed,
     PollSucceeded,
+    SourceFrozen,
+    SourceResumed,
     WatchRestarted,
 )
 from longstop.telemetry.events.processes import (
     ChildDied,
-    ChildStandsStill,
+    ChildUnresponsive,
     LoopResumed,
     LoopStalled,
-    MemoryEased,
     MemoryExceeded,
     MemoryHigh,
+    MemoryRecovered,
     TaskEnded,
     TaskFailed,
 )
-from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, BreakerProbing, LayoutBroken, LayoutMended
-from longstop.telemetry.events.upkeep import AlertLost, HotViewFailed, RecordsFailed, StoreFailed
+from longstop.telemetry.events.sources import (
+    CircuitClosed,
+    CircuitHalfOpened,
+    CircuitOpened,
+    LayoutBroken,
+    LayoutRecovered,
+)
+from longstop.telemetry.events.upkeep import AlertUndelivered, HotViewFailed, RecordsFailed, StoreFailed
 
 STALE = MatchStale(match_id=1, ref="crex_11HD", age_seconds=312.4, last_update="2026-11-15T12:00:00.000Z")
-OPENED = BreakerOpened(scope="target", subject="crex.example", reason="5 failures in a row", seconds=60.0)
+OPENED = CircuitOpened(scope="target", subject="crex.example", reason="5 failures in a row", seconds=60.0)
 BROKEN = LayoutBroken(
     source="crex",
     resource="live",
@@ -47,7 +53,7 @@ TOO_LARGE = MemoryExceeded(
 )
 FAILING = HealthFailing(before="degraded", reason="nothing in play was read for 92 s")
 STALLED = LoopStalled(seconds=5.2, stacks="/secret/path")
-FROZEN = FeedFrozen(match_id=1, ref="crex_11HD", frozen="match", witness="list", seconds=90.0)
+FROZEN = SourceFrozen(match_id=1, ref="crex_11HD", frozen="match", witness="list", seconds=90.0)
 
 
 def restarted(reason: str) -> WatchRestarted:
@@ -70,7 +76,7 @@ def alert(event: Telemetry) -> Alert:
             "errors.rate_high crex_11HD",
             Severity.ERROR,
         ),
-        (OPENED, "breaker.opened target crex.example", Severity.WARN),
+        (OPENED, "circuit_opened target crex.example", Severity.WARN),
         (FAILING, "health.failing", Severity.CRITICAL),
         (STALLED, "loop.stalled", Severity.ERROR),
         (
@@ -79,15 +85,15 @@ def alert(event: Telemetry) -> Alert:
             Severity.ERROR,
         ),
         (BROKEN, "layout.broken crex live", Severity.CRITICAL),
-        (FROZEN, "feed.frozen crex_11HD", Severity.WARN),
+        (FROZEN, "source.frozen crex_11HD", Severity.WARN),
         (MatchGone(match_id=1, ref="crex_11HD", confirmations=3), "match.gone crex_11HD", Severity.WARN),
         (restarted("errors"), "watch.restarted crex_11HD", Severity.WARN),
         (TaskFailed.by(KeyError("x"), task="metrics"), "task.failed metrics KeyError", Severity.CRITICAL),
-        (HotViewFailed(error_message="the disk is full"), "hot.failed", Severity.ERROR),
+        (HotViewFailed(error_message="the disk is full"), "hot_view.failed", Severity.ERROR),
         (StoreFailed(ref="crex_11HD", error_type="X", error_message="x"), "store.failed crex_11HD", Severity.ERROR),
         (RecordsFailed(records="errors", error_message="x"), "records.failed errors", Severity.ERROR),
         (ChildDied(process="api", pid=7, exit_code=-9, restart_in_seconds=1.0), "process.died api", Severity.ERROR),
-        (ChildStandsStill(process="api", pid=7, silent_seconds=30.5), "process.stands_still api", Severity.ERROR),
+        (ChildUnresponsive(process="api", pid=7, silent_seconds=30.5), "process.unresponsive api", Severity.ERROR),
         (LARGE, "memory.high scraper", Severity.WARN),
         (TOO_LARGE, "memory.exceeded scraper soft", Severity.ERROR),
         (TaskEnded(task="weigh processes"), "task.ended weigh processes", Severity.CRITICAL),
@@ -106,11 +112,11 @@ def test_trouble_is_an_alert_whose_key_names_the_condition(event: Telemetry, key
     ("end", "beginning"),
     [
         (PollSucceeded(match_id=1, ref="crex_11HD", seconds=0.2), STALE),
-        (BreakerClosed(scope="target", subject="crex.example", rejected=7), OPENED),
-        (LayoutMended(source="crex", resource="live", failures=12), BROKEN),
-        (FeedThawed(match_id=1, ref="crex_11HD", seconds=95.0), FROZEN),
-        (MemoryEased(process="scraper", held_bytes=100 << 20), LARGE),
-        (HealthRestored(before="recovering"), FAILING),
+        (CircuitClosed(scope="target", subject="crex.example", rejected=7), OPENED),
+        (LayoutRecovered(source="crex", resource="live", failures=12), BROKEN),
+        (SourceResumed(match_id=1, ref="crex_11HD", seconds=95.0), FROZEN),
+        (MemoryRecovered(process="scraper", held_bytes=100 << 20), LARGE),
+        (HealthRecovered(before="recovering"), FAILING),
         (HealthDegraded(before="failing", reason="older than 60 s: crex_11HD"), FAILING),
         (LoopResumed(seconds=7.0), STALLED),
     ],
@@ -130,8 +136,8 @@ def test_the_end_of_a_condition_carries_its_key(end: Telemetry, beginning: Telem
         restarted("stale"),
         restarted("lifetime"),
         restarted("cool_down"),
-        BreakerProbing(scope="target", subject="crex.example"),
-        AlertLost(alert="match.stale crex_11HD", attempts=6, reason="no answer"),
+        CircuitHalfOpened(scope="target", subject="crex.example"),
+        AlertUndelivered(alert="match.stale crex_11HD", attempts=6, reason="no answer"),
         ChildDied(process="scraper", pid=7, exit_code=0, restart_in_seconds=0.0),
     ],
     ids=lambda event: event.name,

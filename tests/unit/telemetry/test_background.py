@@ -72,7 +72,7 @@ async def test_a_wake_before_and_after_its_time_is_no_error() -> None:
         (StorageError("the disk is full"), "records.failed"),
         (OSError("no such directory"), "records.failed"),
         (KeyError("x"), "task.failed"),
-        (RuntimeError("can't start new thread"), "machine.lacked"),
+        (RuntimeError("can't start new thread"), "poll.postponed"),
     ],
 )
 async def test_a_failure_is_told_once_until_it_is_mended(error: Exception, name: str) -> None:

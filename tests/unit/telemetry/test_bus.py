@@ -6,7 +6,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.processes import ProcessStopped
 
-STOPPED = ProcessStopped(process="api", pid=7, told_by="api")
+STOPPED = ProcessStopped(process="api", pid=7, reported_by="api")
 
 
 class Recorder:
@@ -30,7 +30,7 @@ class CancelledSink:
 def test_every_sink_hears_every_event_in_order() -> None:
     first, second = Recorder(), Recorder()
     bus = Bus([first, second])
-    other = ProcessStopped(process="scraper", pid=8, told_by="scraper")
+    other = ProcessStopped(process="scraper", pid=8, reported_by="scraper")
 
     bus.emit(STOPPED)
     bus.emit(other)

@@ -8,11 +8,11 @@ from longstop.telemetry.conditions import Conditions, Told
 from longstop.telemetry.events.base import Severity
 
 
-def trouble(key: str = "breaker.opened crex", title: str = "trouble") -> Alert:
+def trouble(key: str = "circuit_opened crex", title: str = "trouble") -> Alert:
     return Alert(key=key, severity=Severity.WARN, title=title, text="", fields={})
 
 
-def relief(key: str = "breaker.opened crex") -> Alert:
+def relief(key: str = "circuit_opened crex") -> Alert:
     return Alert(key=key, severity=Severity.INFO, title="well again", text="", fields={}, is_resolved=True)
 
 
@@ -40,24 +40,24 @@ def test_a_crowd_of_conditions_is_told_as_one() -> None:
 
     sent = [each.alert.key for each in told if each]
     assert sent == [*(f"match.stale crex_{number}" for number in range(10)), "match.stale (many)"]
-    assert known.admit(trouble("breaker.opened crex"), 50.0) == Told(alert=trouble("breaker.opened crex"))
+    assert known.admit(trouble("circuit_opened crex"), 50.0) == Told(alert=trouble("circuit_opened crex"))
 
 
 def crowd(known: Conditions, size: int = 13) -> None:
     """Tell of so many breakers at once: ten by themselves, the eleventh for all that follow."""
     for number in range(size):
-        known.admit(trouble(f"breaker.opened {number}", f"{number} rests"), float(number))
+        known.admit(trouble(f"circuit_opened {number}", f"{number} rests"), float(number))
 
 
 def test_what_stood_for_many_ends_with_the_last_of_them_and_does_not_come_back() -> None:
     known = Conditions()
     crowd(known)
 
-    told = [known.admit(relief(f"breaker.opened {number}"), 100.0) for number in range(13)]
+    told = [known.admit(relief(f"circuit_opened {number}"), 100.0) for number in range(13)]
 
     ends = [(each.alert.key, each.alert.title) for each in told if each]
-    assert ends[:-1] == [(f"breaker.opened {number}", "well again") for number in range(10)]
-    assert ends[-1] == ("breaker.opened (many)", "well again, and all like it")
+    assert ends[:-1] == [(f"circuit_opened {number}", "well again") for number in range(10)]
+    assert ends[-1] == ("circuit_opened (many)", "well again, and all like it")
     assert told[10:12] == [None, None]
     assert known.next_due() is None
     assert known.overdue(610.0) == []
@@ -66,7 +66,7 @@ def test_what_stood_for_many_ends_with_the_last_of_them_and_does_not_come_back()
 def test_what_stood_for_many_is_told_again_with_one_that_is_still_true() -> None:
     known = Conditions()
     crowd(known)
-    known.admit(relief("breaker.opened 12"), 100.0)
+    known.admit(relief("circuit_opened 12"), 100.0)
 
     [again] = known.overdue(610.0)
 
@@ -77,32 +77,32 @@ def test_what_stood_for_many_is_not_told_again_for_the_one_it_was_told_with() ->
     known = Conditions()
     crowd(known)
     for number in (11, 12):
-        known.admit(relief(f"breaker.opened {number}"), 100.0)
+        known.admit(relief(f"circuit_opened {number}"), 100.0)
 
     assert known.overdue(610.0) == []
-    end = known.admit(relief("breaker.opened 10"), 700.0)
+    end = known.admit(relief("circuit_opened 10"), 700.0)
     assert end is not None
-    assert end.alert.key == "breaker.opened (many)"
+    assert end.alert.key == "circuit_opened (many)"
 
 
 def test_a_crowd_that_nobody_heard_of_ends_unheard() -> None:
     known = Conditions()
     crowd(known, 11)
-    known.forget("breaker.opened (many)")
+    known.forget("circuit_opened (many)")
 
-    assert known.admit(relief("breaker.opened 10"), 100.0) is None
+    assert known.admit(relief("circuit_opened 10"), 100.0) is None
 
 
 def test_one_of_many_that_was_told_by_itself_later_ends_twice() -> None:
     known = Conditions()
     crowd(known, 11)
-    known.admit(trouble("breaker.opened 10"), 200.0)
+    known.admit(trouble("circuit_opened 10"), 200.0)
 
-    own = known.admit(relief("breaker.opened 10"), 300.0)
+    own = known.admit(relief("circuit_opened 10"), 300.0)
     ends = known.overdue(300.0)
 
-    assert own == Told(alert=relief("breaker.opened 10"))
-    assert [(each.alert.key, each.alert.is_resolved) for each in ends] == [("breaker.opened (many)", True)]
+    assert own == Told(alert=relief("circuit_opened 10"))
+    assert [(each.alert.key, each.alert.is_resolved) for each in ends] == [("circuit_opened (many)", True)]
     assert known.overdue(300.0) == []
 
 
@@ -111,9 +111,9 @@ def test_those_that_one_alert_stands_for_are_bounded(monkeypatch: pytest.MonkeyP
     known = Conditions()
     crowd(known, 24)
 
-    ends = [known.admit(relief(f"breaker.opened {number}"), 100.0) for number in range(12, 24)]
+    ends = [known.admit(relief(f"circuit_opened {number}"), 100.0) for number in range(12, 24)]
 
-    assert [each.alert.key for each in ends if each] == ["breaker.opened (many)"]
+    assert [each.alert.key for each in ends if each] == ["circuit_opened (many)"]
 
 
 def test_conditions_that_come_one_by_one_are_no_crowd() -> None:

@@ -8,13 +8,19 @@ from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType,
 from longstop.telemetry import episodes as module
 from longstop.telemetry.episodes import Episodes, error_seen, error_type_of, signature_of
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.matches import MatchMoved, PollFailed, PollSucceeded, ResourceFailed, WatchRestarted
+from longstop.telemetry.events.matches import (
+    MatchPhaseChanged,
+    PollFailed,
+    PollSucceeded,
+    ResourceFailed,
+    WatchRestarted,
+)
 from longstop.telemetry.events.processes import TaskFailed
 from longstop.telemetry.events.sources import (
-    BreakerClosed,
-    BreakerOpened,
+    CircuitClosed,
+    CircuitOpened,
     LayoutBroken,
-    LayoutMended,
+    LayoutRecovered,
     ListingFailed,
     ListingRead,
 )
@@ -38,12 +44,12 @@ def good(ref: str = "crex_11HD") -> PollSucceeded:
     return PollSucceeded(match_id=1, ref=ref, seconds=0.1)
 
 
-def moved(after: str) -> MatchMoved:
-    return MatchMoved(match_id=1, ref="crex_11HD", before="completed", after=after)
+def moved(after: str) -> MatchPhaseChanged:
+    return MatchPhaseChanged(match_id=1, ref="crex_11HD", before="completed", after=after)
 
 
-def opened(scope: str, subject: str) -> BreakerOpened:
-    return BreakerOpened(scope=scope, subject=subject, reason="5 in a row", seconds=60.0)
+def opened(scope: str, subject: str) -> CircuitOpened:
+    return CircuitOpened(scope=scope, subject=subject, reason="5 in a row", seconds=60.0)
 
 
 def heard(*events: Telemetry) -> Episodes:
@@ -189,7 +195,7 @@ def test_an_error_that_itself_opened_the_breaker_is_resolved_by_it() -> None:
 
 
 def test_a_breaker_that_closed_before_the_error_had_no_part_in_it() -> None:
-    closed = BreakerClosed(scope="source", subject="crex", rejected=0)
+    closed = CircuitClosed(scope="source", subject="crex", rejected=0)
 
     assert method(opened("source", "crex"), closed, failed(), good()) is ResolutionMethod.AUTO_RETRY
 
@@ -198,7 +204,7 @@ def test_a_source_whose_pages_could_not_be_read_was_left_alone_too() -> None:
     broken = LayoutBroken(
         source="crex", resource="live", failures=11, error_message="", page=None, retry_in_seconds=300.0
     )
-    mended = LayoutMended(source="crex", resource="live", failures=12)
+    mended = LayoutRecovered(source="crex", resource="live", failures=12)
 
     assert method(failed(), broken, good()) is ResolutionMethod.CIRCUIT_BREAKER
     assert method(broken, failed(), mended, good()) is ResolutionMethod.CIRCUIT_BREAKER

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from longstop.fetching.browser.base import BrowserCensus, Usage
 from longstop.telemetry.events.matches import PollFailed, PollSucceeded, UpdateStored, WatchRestarted
-from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, RequestRetried
+from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, RequestRetried
 from longstop.telemetry.exposition import expose
 from longstop.telemetry.metrics import Metrics, Watched
 from tests.readers import MOMENT, a_record
@@ -52,8 +52,8 @@ def a_text(matches: int = 3, error_type: str = "FetchTimeout") -> bytes:
         metrics.take(UpdateStored(match_id=1, ref=ref, inserted=1, updated=0, voided=0, seq=1, latency_ms=120))
         metrics.take(PollFailed(match_id=1, ref=ref, error_type=error_type, error_message="secret?token=1"))
         metrics.take(PollSucceeded(match_id=1, ref=ref, seconds=0.2))
-    metrics.take(BreakerOpened(scope="target", subject="crex.example", reason="secret", seconds=60.0))
-    metrics.take(BreakerClosed(scope="target", subject="crex.example", rejected=7))
+    metrics.take(CircuitOpened(scope="target", subject="crex.example", reason="secret", seconds=60.0))
+    metrics.take(CircuitClosed(scope="target", subject="crex.example", rejected=7))
     metrics.take(WatchRestarted(match_id=1, ref="crex_M0", reason="stale", age_seconds=9.0, epoch=2))
     metrics.take(a_retry())
     records = [a_record(number, polled=number + 1) for number in range(matches)]

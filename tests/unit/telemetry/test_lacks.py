@@ -2,15 +2,21 @@ import asyncio
 
 from longstop.telemetry.alerts import alert_of
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import MachineEased, MachineLacked, MachineShort, ProcessStopped, TaskFailed
+from longstop.telemetry.events.processes import (
+    OutOfResources,
+    PollPostponed,
+    ProcessStopped,
+    ResourcesRecovered,
+    TaskFailed,
+)
 from longstop.telemetry.lacks import OVER_AFTER_SECONDS, Lacks, Shortage, failure_of
 from longstop.testing import VirtualClock, run_virtual
 from tests.memory import MemorySink
 from tests.readers import ManualClock
 
 
-def lacked(resource: str) -> MachineLacked:
-    return MachineLacked(resource=resource, subject="crex_M1")
+def lacked(resource: str) -> PollPostponed:
+    return PollPostponed(resource=resource, subject="crex_M1")
 
 
 def test_what_was_missed_is_lacking_until_nobody_has_missed_it_for_a_while() -> None:
@@ -20,7 +26,7 @@ def test_what_was_missed_is_lacking_until_nobody_has_missed_it_for_a_while() -> 
     sink.take(lacked("processes"))
     clock.advance(10)
     sink.take(lacked("memory"))
-    sink.take(ProcessStopped(process="scraper", pid=1, told_by="scraper"))
+    sink.take(ProcessStopped(process="scraper", pid=1, reported_by="scraper"))
 
     assert sink.now() == ("memory", "processes")
     clock.advance(OVER_AFTER_SECONDS - 10)
@@ -30,11 +36,15 @@ def test_what_was_missed_is_lacking_until_nobody_has_missed_it_for_a_while() -> 
 
 
 def test_a_lack_is_an_alert_with_an_end_and_a_single_look_is_none() -> None:
-    short, eased = alert_of(MachineShort(resource="memory")), alert_of(MachineEased(resource="memory"))
+    short, eased = alert_of(OutOfResources(resource="memory")), alert_of(ResourcesRecovered(resource="memory"))
 
     assert short is not None
     assert eased is not None
-    assert (short.key, eased.key, eased.is_resolved) == ("machine.short memory", "machine.short memory", True)
+    assert (short.key, eased.key, eased.is_resolved) == (
+        "resources.exhausted memory",
+        "resources.exhausted memory",
+        True,
+    )
     assert alert_of(lacked("memory")) is None
 
 
@@ -51,11 +61,11 @@ def test_a_shortage_is_told_once_and_so_is_its_end() -> None:
 
     run_virtual(scene())
 
-    assert said.events == [MachineShort(resource="processes"), MachineEased(resource="processes")]
+    assert said.events == [OutOfResources(resource="processes"), ResourcesRecovered(resource="processes")]
 
 
 def test_work_that_failed_of_a_lack_is_no_bug() -> None:
     told = failure_of(RuntimeError("can't start new thread"), "weigh")
 
-    assert told == MachineLacked(resource="processes", subject="weigh")
+    assert told == PollPostponed(resource="processes", subject="weigh")
     assert isinstance(failure_of(RuntimeError("broken"), "weigh"), TaskFailed)

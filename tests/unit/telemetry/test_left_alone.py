@@ -1,19 +1,19 @@
 from datetime import timedelta
 
 from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.matches import MatchMoved
+from longstop.telemetry.events.matches import MatchPhaseChanged
 from longstop.telemetry.events.sources import (
-    BreakerClosed,
-    BreakerOpened,
-    BreakerProbing,
+    CircuitClosed,
+    CircuitHalfOpened,
+    CircuitOpened,
     LayoutBroken,
-    LayoutMended,
-    SourceRests,
+    LayoutRecovered,
+    SourceRateLimited,
 )
 from longstop.telemetry.left_alone import MAX_NOTED, LeftAlone
 from tests.readers import NOW, ManualClock
 
-OPENED = BreakerOpened(scope="target", subject="crex.example", reason="5 failures", seconds=60.0)
+OPENED = CircuitOpened(scope="target", subject="crex.example", reason="5 failures", seconds=60.0)
 BROKEN = LayoutBroken(
     source="crex", resource="live", failures=11, error_message="no field", page=None, retry_in_seconds=300.0
 )
@@ -31,7 +31,7 @@ def test_an_open_breaker_is_noted_until_it_closes() -> None:
 
     assert (note.scope, note.subject, note.state, note.reason) == ("target", "crex.example", "open", "5 failures")
     assert (note.since, note.until) == (NOW, NOW + timedelta(seconds=60))
-    assert noted(OPENED, BreakerClosed(scope="target", subject="crex.example", rejected=0)).notes() == ()
+    assert noted(OPENED, CircuitClosed(scope="target", subject="crex.example", rejected=0)).notes() == ()
 
 
 def test_one_that_lets_a_few_in_is_half_open_since_it_opened() -> None:
@@ -39,7 +39,7 @@ def test_one_that_lets_a_few_in_is_half_open_since_it_opened() -> None:
     sink = noted(OPENED, clock=clock)
     clock.advance(60)
 
-    sink.take(BreakerProbing(scope="target", subject="crex.example"))
+    sink.take(CircuitHalfOpened(scope="target", subject="crex.example"))
 
     (note,) = sink.notes()
     assert (note.state, note.since, note.until, note.reason) == ("half_open", NOW, None, "5 failures")
@@ -47,12 +47,12 @@ def test_one_that_lets_a_few_in_is_half_open_since_it_opened() -> None:
 
 def test_pages_that_cannot_be_read_are_noted_until_they_can() -> None:
     assert [(note.scope, note.subject) for note in noted(BROKEN).notes()] == [("layout", "crex live")]
-    assert noted(BROKEN, LayoutMended(source="crex", resource="live", failures=11)).notes() == ()
+    assert noted(BROKEN, LayoutRecovered(source="crex", resource="live", failures=11)).notes() == ()
 
 
 def test_a_rest_is_over_by_itself_whatever_the_wall_clock_says() -> None:
     clock = ManualClock()
-    sink = noted(SourceRests(source="crex", seconds=30.0, reason="429"), clock=clock)
+    sink = noted(SourceRateLimited(source="crex", seconds=30.0, reason="429"), clock=clock)
 
     clock.advance(29)
     during = sink.notes()
@@ -63,13 +63,15 @@ def test_a_rest_is_over_by_itself_whatever_the_wall_clock_says() -> None:
 
 
 def test_a_match_that_is_archived_is_forgotten() -> None:
-    opened = BreakerOpened(scope="match", subject="crex_M1", reason="refused", seconds=300.0)
+    opened = CircuitOpened(scope="match", subject="crex_M1", reason="refused", seconds=300.0)
 
-    assert noted(opened, MatchMoved(match_id=1, ref="crex_M1", before="completed", after="archived")).notes() == ()
+    assert (
+        noted(opened, MatchPhaseChanged(match_id=1, ref="crex_M1", before="completed", after="archived")).notes() == ()
+    )
 
 
 def test_however_many_open_there_is_a_limit() -> None:
-    many = [BreakerOpened(scope="match", subject=f"crex_{n}", reason="", seconds=1.0) for n in range(MAX_NOTED + 5)]
+    many = [CircuitOpened(scope="match", subject=f"crex_{n}", reason="", seconds=1.0) for n in range(MAX_NOTED + 5)]
 
     assert len(noted(*many).notes()) == MAX_NOTED
 

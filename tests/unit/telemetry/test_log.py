@@ -40,7 +40,7 @@ def lines(*events: Telemetry, level: Severity = Severity.DEBUG) -> list[dict[str
 
 
 def test_a_line_carries_the_event_its_moment_its_severity_and_its_process() -> None:
-    [line] = lines(ProcessStopped(process="api", pid=7, told_by="api"))
+    [line] = lines(ProcessStopped(process="api", pid=7, reported_by="api"))
 
     assert line["event"] == "process.stopped"
     assert line["timestamp"] == "2026-11-15T12:00:00.123Z"
@@ -71,7 +71,7 @@ def test_an_event_with_a_process_of_its_own_names_that_one_and_others_the_writer
 def test_events_below_the_level_are_not_written(level: Severity, written: list[str]) -> None:
     events = (
         Whisper(source="crex"),
-        ProcessStopped(process="api", pid=7, told_by="api"),
+        ProcessStopped(process="api", pid=7, reported_by="api"),
         PollFailed(match_id=1, ref="crex_1", error_type="FetchTimeout", error_message="late"),
         ChildDied(process="api", pid=7, exit_code=1, restart_in_seconds=1.0),
         TaskFailed(task="poll", error_type="KeyError", error_message="'x'", stack_trace="…"),

@@ -4,7 +4,7 @@ from longstop.model.match import MatchStatus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored, WatchRestarted
 from longstop.telemetry.events.processes import ProcessStopped
-from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened, ListingFailed, ListingRead, RequestRetried
+from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, ListingRead, RequestRetried
 from longstop.telemetry.metrics import MAX_ERROR_TYPES, OTHER, MatchReading, Metrics, Reading, Watched
 from longstop.watching.cadence import RestartReason
 from tests.readers import MOMENT, a_record
@@ -51,7 +51,7 @@ def test_updates_are_counted_by_match_with_what_they_stored() -> None:
 
 
 def test_what_was_done_about_trouble_is_counted_and_begins_at_zero() -> None:
-    opened = BreakerOpened(scope="match", subject="crex_M1", reason="refused", seconds=300.0)
+    opened = CircuitOpened(scope="match", subject="crex_M1", reason="refused", seconds=300.0)
     retried = RequestRetried(
         source="crex", request="GET /", attempt=2, error_type="FetchTimeout", error_message="", wait_seconds=1.0
     )
@@ -62,8 +62,8 @@ def test_what_was_done_about_trouble_is_counted_and_begins_at_zero() -> None:
         heard(
             opened,
             opened,
-            BreakerClosed(scope="target", subject="crex.example", rejected=4),
-            BreakerClosed(scope="target", subject="crex.example", rejected=3),
+            CircuitClosed(scope="target", subject="crex.example", rejected=4),
+            CircuitClosed(scope="target", subject="crex.example", rejected=3),
             retried,
             restarted,
         )
@@ -109,7 +109,7 @@ def test_failures_are_counted_by_kind_and_looks_by_site() -> None:
 
 
 def test_what_is_no_matter_of_metrics_is_ignored() -> None:
-    assert read(heard(ProcessStopped(process="api", pid=7, told_by="api"))) == read(Metrics())
+    assert read(heard(ProcessStopped(process="api", pid=7, reported_by="api"))) == read(Metrics())
 
 
 def test_the_ages_of_matches_in_play_are_told_as_of_now_and_no_others() -> None:

@@ -13,15 +13,15 @@ from longstop.telemetry import webhook
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.matches import MatchStale
-from longstop.telemetry.events.sources import BreakerClosed, BreakerOpened
-from longstop.telemetry.events.upkeep import AlertLost
+from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened
+from longstop.telemetry.events.upkeep import AlertUndelivered
 from longstop.telemetry.posting import Post
 from longstop.telemetry.webhook import FLUSH_WITHIN, WebhookSink, signature
 from longstop.testing import VirtualClock, run_virtual
 
 URL = "https://hooks.example/services/secret-token?key=secret-key"
-OPENED = BreakerOpened(scope="source", subject="crex", reason="refused", seconds=900.0)
-CLOSED = BreakerClosed(scope="source", subject="crex", rejected=1)
+OPENED = CircuitOpened(scope="source", subject="crex", reason="refused", seconds=900.0)
+CLOSED = CircuitClosed(scope="source", subject="crex", rejected=1)
 
 
 def stale(ref: str = "crex_1") -> MatchStale:
@@ -71,8 +71,8 @@ class Stage:
         self.events.append(event)
 
     @property
-    def lost(self) -> list[AlertLost]:
-        return [event for event in self.events if isinstance(event, AlertLost)]
+    def lost(self) -> list[AlertUndelivered]:
+        return [event for event in self.events if isinstance(event, AlertUndelivered)]
 
 
 def play(receiver: Receiver, act: Callable[[Stage], Coroutine[Any, Any, None]], secret: str = "") -> Stage:
@@ -104,7 +104,7 @@ def test_an_alert_is_sent_with_its_condition_its_words_and_its_moment() -> None:
     [body] = receiver.bodies
     assert body == {
         "id": receiver.headers[0]["X-Longstop-Alert-Id"],
-        "key": "breaker.opened source crex",
+        "key": "circuit_opened source crex",
         "severity": "WARN",
         "resolved": False,
         "title": "source crex is left alone for 900 s",
@@ -146,7 +146,7 @@ def test_a_receiver_in_trouble_is_asked_again_with_growing_pauses_and_the_same_i
         True
     ] * 5
     assert len({headers["X-Longstop-Alert-Id"] for headers in receiver.headers}) == 1
-    assert stage.lost == [AlertLost(alert="breaker.opened source crex", attempts=6, reason="answered 500")]
+    assert stage.lost == [AlertUndelivered(alert="circuit_opened source crex", attempts=6, reason="answered 500")]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_the_end_of_trouble_that_nobody_heard_of_is_not_told() -> None:
 
     play(receiver, emit(OPENED, CLOSED, stale(), wait=1))
 
-    assert [body["key"] for body in receiver.bodies] == ["breaker.opened source crex", "match.stale crex_1"]
+    assert [body["key"] for body in receiver.bodies] == ["circuit_opened source crex", "match.stale crex_1"]
 
 
 def test_a_lost_alert_makes_no_alert_and_does_not_keep_the_next() -> None:

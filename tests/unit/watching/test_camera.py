@@ -8,8 +8,8 @@ import pytest
 
 from longstop.errors import BrowserLost
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import MachineLacked, TaskFailed
-from longstop.telemetry.events.upkeep import PictureKept
+from longstop.telemetry.events.processes import PollPostponed, TaskFailed
+from longstop.telemetry.events.upkeep import ScreenshotSaved
 from longstop.testing import VirtualClock, run_virtual
 from longstop.watching.camera import PICTURE_SECONDS, Camera
 from tests.memory import MemorySink
@@ -50,7 +50,7 @@ async def test_a_picture_is_kept_and_told() -> None:
 
     assert asked == ["https://crex.com/match"]
     assert studio.album.kept == [("crex", "crex-live", PNG)]
-    assert studio.sink.events == [PictureKept(source="crex", page="storage/errors/crex/1.png")]
+    assert studio.sink.events == [ScreenshotSaved(source="crex", page="storage/errors/crex/1.png")]
 
 
 async def until_told(studio: Studio) -> None:
@@ -110,7 +110,7 @@ def test_a_picture_that_cannot_be_had_is_no_trouble(answer: Exception | None) ->
 
 @pytest.mark.parametrize(
     ("error", "told"),
-    [(ZeroDivisionError(), TaskFailed), (RuntimeError("can't start new thread"), MachineLacked)],
+    [(ZeroDivisionError(), TaskFailed), (RuntimeError("can't start new thread"), PollPostponed)],
     ids=["a bug", "a lack"],
 )
 def test_what_goes_wrong_in_the_taking_is_told_and_ends_nothing(error: Exception, told: type) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from longstop.supervision.admission import IDLE_SECONDS, RETRY_SECONDS, Refusal, admission
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.matches import WatchEnded
-from longstop.telemetry.events.processes import RoomRefused
+from longstop.telemetry.events.matches import WatchStopped
+from longstop.telemetry.events.processes import MemoryInsufficient
 from longstop.testing import VirtualClock, run_virtual
 from longstop.watching.doorman import Doorman
 from tests.memory import MemorySink
@@ -45,8 +45,8 @@ def test_while_memory_is_short_nobody_is_let_in_and_the_room_is_asked_once_a_min
         return said
 
     assert run_virtual(play()) == [False, False, True]
-    (refused,) = sink.named("room.refused")
-    assert isinstance(refused, RoomRefused)
+    (refused,) = sink.named("memory.insufficient")
+    assert isinstance(refused, MemoryInsufficient)
     assert (refused.wanted, refused.available_bytes, refused.seconds) == (3, 499 * MB, 60.0)
 
 
@@ -115,7 +115,7 @@ def test_a_match_that_is_over_and_idle_is_let_go_for_a_new_one() -> None:
 
     script(running, (IDLE_SECONDS + 60.0, shorten), until=IDLE_SECONDS + 180.0)
 
-    (ended,) = running.sink.named("watch.ended")
-    assert isinstance(ended, WatchEnded)
+    (ended,) = running.sink.named("watch.stopped")
+    assert isinstance(ended, WatchStopped)
     assert ended.ref == "crex_M1"
     assert not running.scheduler.records

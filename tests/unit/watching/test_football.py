@@ -101,7 +101,7 @@ def test_a_match_without_a_goal_for_an_hour_stays_young_and_is_not_called_frozen
     running.play(until=3600)
 
     assert running.age(3600) < 5
-    assert not running.sink.named("feed.frozen")
+    assert not running.sink.named("source.frozen")
     assert running.hot.rows[1].record.tempo == "baseline"
 
 

@@ -21,7 +21,7 @@ from longstop.model.observation import LIST, LIVE
 from longstop.resilience.breaker import source_policy
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.sources import LayoutBroken, LayoutMended, SourceAnswers, SourceChallenges
+from longstop.telemetry.events.sources import ChallengeCleared, ChallengeServed, LayoutBroken, LayoutRecovered
 from longstop.watching.gate import MAX_UNREADABLE, SourceGate, TakesPictures
 from tests.memory import MemorySink
 from tests.readers import ManualClock
@@ -145,7 +145,7 @@ def test_the_first_readable_page_mends_it_by_itself() -> None:
 
     standing.ask()
 
-    assert standing.sink.events[-1] == LayoutMended(source="crex", resource="live", failures=11)
+    assert standing.sink.events[-1] == LayoutRecovered(source="crex", resource="live", failures=11)
     assert standing.is_let_in()
 
 
@@ -158,7 +158,7 @@ def test_after_it_is_mended_it_takes_eleven_again() -> None:
     for _ in range(10):
         standing.ask(LayoutChanged("no score"))
 
-    assert standing.names() == ["layout.broken", "layout.mended"]
+    assert standing.names() == ["layout.broken", "layout.recovered"]
 
 
 def test_other_kinds_of_page_go_on() -> None:
@@ -215,7 +215,7 @@ def test_a_try_that_says_nothing_about_the_page_is_given_back(error: BaseExcepti
     standing.ask(error)
     standing.ask(None)
 
-    assert standing.names() == ["layout.broken", "layout.mended"]
+    assert standing.names() == ["layout.broken", "layout.recovered"]
 
 
 def test_a_try_that_the_source_breaker_turns_away_is_not_used_up() -> None:
@@ -224,7 +224,7 @@ def test_a_try_that_the_source_breaker_turns_away_is_not_used_up() -> None:
     for _ in range(25):
         if standing.is_let_in(BALLS):
             standing.ask(REFUSED, BALLS)
-    assert standing.names() == ["layout.broken", "breaker.opened"]
+    assert standing.names() == ["layout.broken", "circuit_opened"]
     standing.clock.advance(PROBE)
     assert not standing.is_let_in()
 
@@ -233,7 +233,7 @@ def test_a_try_that_the_source_breaker_turns_away_is_not_used_up() -> None:
     standing.clock.advance(1)
     standing.ask()
 
-    assert standing.names()[2:] == ["breaker.probing", "layout.mended"]
+    assert standing.names()[2:] == ["circuit_half_open", "layout.recovered"]
 
 
 def test_late_answers_of_looks_that_had_begun_before_push_the_next_try_back_and_tell_nothing() -> None:
@@ -306,7 +306,7 @@ def test_whoever_is_turned_away_from_a_source_learns_for_how_long() -> None:
         standing.ask()
 
     assert caught.value.retry_after_seconds == 800
-    (opened,) = standing.sink.named("breaker.opened")
+    (opened,) = standing.sink.named("circuit_opened")
     assert (opened.scope, opened.subject, opened.seconds) == ("source", "crex", 900)  # type: ignore[attr-defined]
 
 
@@ -346,7 +346,7 @@ def test_three_good_probes_open_the_gate_again_and_it_is_told() -> None:
     for _ in range(3):
         standing.ask()
 
-    assert standing.names() == ["breaker.opened", "breaker.probing", "breaker.closed"]
+    assert standing.names() == ["circuit_opened", "circuit_half_open", "circuit_closed"]
 
 
 def test_one_bad_probe_closes_the_gate_for_as_long_again() -> None:
@@ -373,7 +373,7 @@ def test_probes_that_say_nothing_are_given_back(error: BaseException) -> None:
     for _ in range(3):
         standing.ask()
 
-    assert standing.names()[-1] == "breaker.closed"
+    assert standing.names()[-1] == "circuit_closed"
 
 
 def test_only_three_probe_at_one_time() -> None:
@@ -402,8 +402,8 @@ def test_the_first_challenge_is_told_at_once_with_its_page_and_so_is_its_end() -
 
     page = "storage/error_pages/1.html"
     assert standing.sink.events == [
-        SourceChallenges(source="crex", resource="list", page=page),
-        SourceAnswers(source="crex", challenges=3),
+        ChallengeServed(source="crex", resource="list", page=page),
+        ChallengeCleared(source="crex", challenges=3),
     ]
     assert standing.pages.kept == [("crex-challenge", b"<html>captcha</html>")]
 

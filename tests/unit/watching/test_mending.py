@@ -9,7 +9,7 @@ from longstop.errors import PageNotFound, SourceFailed, SourceRefused, SourceUnr
 from longstop.model.match import Phase, SyncState
 from longstop.sports.cricket.model import Kind
 from longstop.telemetry.events.matches import ErrorRateHigh, MatchStale, WatchRestarted
-from longstop.telemetry.events.sources import BreakerOpened
+from longstop.telemetry.events.sources import CircuitOpened
 from longstop.testing import START
 from longstop.watching.cadence import RestartPolicy, WatchRules
 from tests.unit.watching.running import LIST, Running, match, script
@@ -52,7 +52,7 @@ def test_a_match_that_is_refused_five_times_rests_for_five_minutes_and_begins_an
 
     script(running, (4.0, refuse), (60.0, note), (300.0, rested), until=370.0)
 
-    opened = [each for each in running.sink.events if isinstance(each, BreakerOpened)]
+    opened = [each for each in running.sink.events if isinstance(each, CircuitOpened)]
     assert [(each.scope, each.seconds) for each in opened] == [("match", 300.0)]
     assert phases == [Phase.PAUSED, Phase.PAUSED]
     assert restarts(running) == [("crex_M1", "cool_down")]
@@ -71,7 +71,7 @@ def test_a_match_that_is_refused_after_its_rest_rests_again_at_once() -> None:
 
     script(running, (4.0, refuse), until=900.0)
 
-    opened = [each for each in running.sink.events if isinstance(each, BreakerOpened)]
+    opened = [each for each in running.sink.events if isinstance(each, CircuitOpened)]
     assert len(opened) == 3
     assert running.row("M1").record.total_failures == 5 + 2
 

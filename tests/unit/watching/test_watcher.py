@@ -22,7 +22,7 @@ from longstop.sports.cricket.model import Kind
 from longstop.storage.base import MatchUpdate, Receipt
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import PollFailed
-from longstop.telemetry.events.processes import MachineLacked
+from longstop.telemetry.events.processes import PollPostponed
 from longstop.watching.feed_watch import FeedWatch
 from tests.builders import NOW
 from tests.crex_site import OUT_OF_ORDER
@@ -171,8 +171,8 @@ async def test_a_lack_of_our_own_counts_for_nobody_and_the_next_look_goes_on_fro
 
     assert (record.consecutive_failures, record.total_failures, record.is_held) == (0, 0, True)
     assert (record.lacking, watching.watcher.record.lacking) == ("file descriptors", None)
-    lacked = MachineLacked(resource="file descriptors", subject=str(record.ref))
-    assert [event for event in watching.sink.events if isinstance(event, MachineLacked | PollFailed)] == [lacked]
+    lacked = PollPostponed(resource="file descriptors", subject=str(record.ref))
+    assert [event for event in watching.sink.events if isinstance(event, PollPostponed | PollFailed)] == [lacked]
     assert watching.stored_balls() == watching.true_balls()
 
 
@@ -302,7 +302,7 @@ async def test_what_a_look_changed_is_told() -> None:
     await watching.watcher.look()
 
     names = [event.name for event in watching.sink.events if event.name not in ("update.stored", "poll.succeeded")]
-    assert names == ["match.moved", "match.in_sync", "finding.opened", "finding.closed"]
+    assert names == ["match.phase_changed", "match.in_sync", "finding.opened", "finding.closed"]
 
 
 @pytest.mark.req("MON-1")

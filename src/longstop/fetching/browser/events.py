@@ -69,20 +69,20 @@ class PageDiscarded(Telemetry, frozen=True, kw_only=True):
     reason: str
 
 
-class PageRelieved(Telemetry, frozen=True, kw_only=True):
+class PageRotated(Telemetry, frozen=True, kw_only=True):
     """A page that has been answered much was opened a second time, and the new one has taken its place."""
 
-    name = "page.relieved"
+    name = "page.rotated"
     severity = Severity.DEBUG
     source: str
     answers: int
     decoded_bytes: int
 
 
-class ReliefFailed(Telemetry, frozen=True, kw_only=True):
+class PageRotationFailed(Telemetry, frozen=True, kw_only=True):
     """A page that has been answered much could not be opened a second time: it goes on, and is tried again later."""
 
-    name = "page.relief_failed"
+    name = "page.rotation_failed"
     severity = Severity.WARN
     source: str
     reason: str

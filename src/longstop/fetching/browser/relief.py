@@ -11,7 +11,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.errors import FetchError, FetchTimeout, ProxyRefused, SourceRefused
 from longstop.fetching.browser.errands import Errands
-from longstop.fetching.browser.events import PageRelieved, ReliefFailed
+from longstop.fetching.browser.events import PageRotated, PageRotationFailed
 from longstop.fetching.browser.foreign import translated
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.session import Session
@@ -61,11 +61,11 @@ class Relief:
     async def _relieve(self, session: Session, address: str, worn: Tab) -> None:
         """Relieve a page; one that cannot be loaded now goes on as it is, unless that is a refusal."""
         flows = worn.heard.flows
-        event = PageRelieved(source=self._source, answers=flows.answers, decoded_bytes=flows.decoded_bytes)
+        event = PageRotated(source=self._source, answers=flows.answers, decoded_bytes=flows.decoded_bytes)
         try:
             is_relieved = await self._within_its_time(session, address, worn)
         except FetchError as error:
-            self._bus.emit(ReliefFailed(source=self._source, reason=f"{type(error).__name__}: {error.reason}"))
+            self._bus.emit(PageRotationFailed(source=self._source, reason=f"{type(error).__name__}: {error.reason}"))
             if isinstance(error, SourceRefused | ProxyRefused):
                 self._on_refusal(error, session)
             return

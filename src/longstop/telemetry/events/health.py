@@ -3,10 +3,10 @@
 from longstop.telemetry.events.base import Severity, Telemetry
 
 
-class RecoveryBegan(Telemetry, frozen=True, kw_only=True):
+class RecoveryStarted(Telemetry, frozen=True, kw_only=True):
     """Something is done without a person; what comes of it is told later, under the same id."""
 
-    name = "recovery.began"
+    name = "recovery.started"
     severity = Severity.WARN
     id: str
     kind: str
@@ -37,10 +37,10 @@ class RecoveryFailed(Telemetry, frozen=True, kw_only=True):
     duration_seconds: float
 
 
-class HealthRestored(Telemetry, frozen=True, kw_only=True):
+class HealthRecovered(Telemetry, frozen=True, kw_only=True):
     """A scraper is healthy again."""
 
-    name = "health.restored"
+    name = "health.recovered"
     before: str
 
 

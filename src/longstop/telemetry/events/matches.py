@@ -9,8 +9,8 @@ class MatchDiscovered(Telemetry, frozen=True, kw_only=True):
     ref: str
 
 
-class MatchMoved(Telemetry, frozen=True, kw_only=True):
-    name = "match.moved"
+class MatchPhaseChanged(Telemetry, frozen=True, kw_only=True):
+    name = "match.phase_changed"
     match_id: int
     ref: str
     before: str
@@ -75,10 +75,10 @@ class PollFailed(Telemetry, frozen=True, kw_only=True):
     page: str | None = None
 
 
-class PaceChanged(Telemetry, frozen=True, kw_only=True):
+class CadenceChanged(Telemetry, frozen=True, kw_only=True):
     """A match is looked at more or less often than before."""
 
-    name = "pace.changed"
+    name = "cadence.changed"
     match_id: int
     ref: str
     #: Why: `baseline`, `busy`, `break`, `errors`, `important`, `imminent`, `upcoming` or `completed`.
@@ -123,10 +123,10 @@ class WatchRestarted(Telemetry, frozen=True, kw_only=True):
     epoch: int
 
 
-class FeedFrozen(Telemetry, frozen=True, kw_only=True):
+class SourceFrozen(Telemetry, frozen=True, kw_only=True):
     """A page shows the same again and again while another signal says that play goes on."""
 
-    name = "feed.frozen"
+    name = "source.frozen"
     severity = Severity.WARN
     match_id: int
     ref: str
@@ -136,17 +136,17 @@ class FeedFrozen(Telemetry, frozen=True, kw_only=True):
     seconds: float
 
 
-class FeedThawed(Telemetry, frozen=True, kw_only=True):
-    name = "feed.thawed"
+class SourceResumed(Telemetry, frozen=True, kw_only=True):
+    name = "source.resumed"
     match_id: int
     ref: str
     seconds: float
 
 
-class WatchEnded(Telemetry, frozen=True, kw_only=True):
+class WatchStopped(Telemetry, frozen=True, kw_only=True):
     """A match that nothing has moved for long is let go, since memory is short; a listing or a start brings it back."""
 
-    name = "watch.ended"
+    name = "watch.stopped"
     match_id: int
     ref: str
     idle_seconds: float

@@ -12,14 +12,14 @@ class ProcessStarted(Telemetry, frozen=True, kw_only=True):
     pid: int
     version: str
     #: The process itself, or the supervisor that has started it.
-    told_by: str
+    reported_by: str
 
 
 class ProcessStopped(Telemetry, frozen=True, kw_only=True):
     name = "process.stopped"
     process: str
     pid: int
-    told_by: str
+    reported_by: str
 
 
 class ChildDied(Telemetry, frozen=True, kw_only=True):
@@ -35,10 +35,10 @@ class ChildDied(Telemetry, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class ChildRenewed(Telemetry, frozen=True, kw_only=True):
+class ChildRestarted(Telemetry, frozen=True, kw_only=True):
     """The supervisor ended a child in order to start it again, and why."""
 
-    name = "process.renewed"
+    name = "process.restarted"
     severity = Severity.WARN
     process: str
     pid: int
@@ -46,10 +46,10 @@ class ChildRenewed(Telemetry, frozen=True, kw_only=True):
     reason: str
 
 
-class ChildStandsStill(Telemetry, frozen=True, kw_only=True):
+class ChildUnresponsive(Telemetry, frozen=True, kw_only=True):
     """A child lives and gives no sign of life: it is started again."""
 
-    name = "process.stands_still"
+    name = "process.unresponsive"
     severity = Severity.ERROR
     process: str
     pid: int
@@ -69,10 +69,10 @@ class MemoryHigh(Telemetry, frozen=True, kw_only=True):
     soft_limit_bytes: int
 
 
-class MemoryEased(Telemetry, frozen=True, kw_only=True):
+class MemoryRecovered(Telemetry, frozen=True, kw_only=True):
     """They take less again."""
 
-    name = "memory.eased"
+    name = "memory.recovered"
     process: str
     held_bytes: int
 
@@ -91,10 +91,10 @@ class MemoryExceeded(Telemetry, frozen=True, kw_only=True):
     processes: int
 
 
-class RoomRefused(Telemetry, frozen=True, kw_only=True):
+class MemoryInsufficient(Telemetry, frozen=True, kw_only=True):
     """New matches are not taken up, since memory is short; they are asked for again after a while."""
 
-    name = "room.refused"
+    name = "memory.insufficient"
     severity = Severity.WARN
     source: str
     wanted: int
@@ -132,27 +132,27 @@ class TaskEnded(Telemetry, frozen=True, kw_only=True):
     task: str
 
 
-class MachineLacked(Telemetry, frozen=True, kw_only=True):
+class PollPostponed(Telemetry, frozen=True, kw_only=True):
     """A look or a listing had to be put off, since this machine lacks what it takes."""
 
-    name = "machine.lacked"
+    name = "poll.postponed"
     severity = Severity.DEBUG
     resource: str
     subject: str
 
 
-class MachineShort(Telemetry, frozen=True, kw_only=True):
+class OutOfResources(Telemetry, frozen=True, kw_only=True):
     """This machine lacks what the scraper needs; neither sites nor matches are blamed for it."""
 
-    name = "machine.short"
+    name = "resources.exhausted"
     severity = Severity.ERROR
     resource: str
 
 
-class MachineEased(Telemetry, frozen=True, kw_only=True):
+class ResourcesRecovered(Telemetry, frozen=True, kw_only=True):
     """Nobody had to do without it for a while."""
 
-    name = "machine.eased"
+    name = "resources.recovered"
     resource: str
 
 
@@ -174,10 +174,10 @@ class LoopResumed(Telemetry, frozen=True, kw_only=True):
     seconds: float
 
 
-class ClockLeapt(Telemetry, frozen=True, kw_only=True):
+class ClockJumped(Telemetry, frozen=True, kw_only=True):
     """The wall clock was set, or the machine slept; no interval of ours goes by it."""
 
-    name = "clock.leapt"
+    name = "clock.jumped"
     severity = Severity.WARN
     #: Below zero when it was set back.
     seconds: float

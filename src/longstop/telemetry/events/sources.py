@@ -38,10 +38,10 @@ class RequestRetried(Telemetry, frozen=True, kw_only=True):
     wait_seconds: float
 
 
-class BreakerOpened(Telemetry, frozen=True, kw_only=True):
+class CircuitOpened(Telemetry, frozen=True, kw_only=True):
     """Something fails so often that it is left alone for a while."""
 
-    name = "breaker.opened"
+    name = "circuit_opened"
     severity = Severity.WARN
     #: What the breaker guards: `target`, `match` or `source`.
     scope: str
@@ -52,19 +52,19 @@ class BreakerOpened(Telemetry, frozen=True, kw_only=True):
     match_id: int | None = None
 
 
-class BreakerProbing(Telemetry, frozen=True, kw_only=True):
+class CircuitHalfOpened(Telemetry, frozen=True, kw_only=True):
     """The rest is over, or a canary came through; a few are let in to try."""
 
-    name = "breaker.probing"
+    name = "circuit_half_open"
     scope: str
     subject: str
     match_id: int | None = None
 
 
-class BreakerClosed(Telemetry, frozen=True, kw_only=True):
+class CircuitClosed(Telemetry, frozen=True, kw_only=True):
     """All is well again."""
 
-    name = "breaker.closed"
+    name = "circuit_closed"
     scope: str
     subject: str
     #: How many were turned away while it was open.
@@ -85,10 +85,10 @@ class TimeoutsChanged(Telemetry, frozen=True, kw_only=True):
     selector_seconds: float
 
 
-class SourceChallenges(Telemetry, frozen=True, kw_only=True):
+class ChallengeServed(Telemetry, frozen=True, kw_only=True):
     """A site answers with pages that want proof of a person: it is left alone, and somebody has to look."""
 
-    name = "source.challenges"
+    name = "source.challenged"
     severity = Severity.ERROR
     source: str
     resource: str
@@ -96,18 +96,18 @@ class SourceChallenges(Telemetry, frozen=True, kw_only=True):
     page: str | None
 
 
-class SourceAnswers(Telemetry, frozen=True, kw_only=True):
+class ChallengeCleared(Telemetry, frozen=True, kw_only=True):
     """A site that wanted proof of a person gives data again."""
 
-    name = "source.answers"
+    name = "source.challenge_cleared"
     source: str
     challenges: int
 
 
-class SourceRests(Telemetry, frozen=True, kw_only=True):
+class SourceRateLimited(Telemetry, frozen=True, kw_only=True):
     """A site has asked to be left alone, and is."""
 
-    name = "source.rests"
+    name = "source.rate_limited"
     severity = Severity.WARN
     source: str
     seconds: float
@@ -128,19 +128,19 @@ class LayoutBroken(Telemetry, frozen=True, kw_only=True):
     retry_in_seconds: float
 
 
-class LayoutMended(Telemetry, frozen=True, kw_only=True):
+class LayoutRecovered(Telemetry, frozen=True, kw_only=True):
     """Pages that could not be read can be read again."""
 
-    name = "layout.mended"
+    name = "layout.recovered"
     source: str
     resource: str
     failures: int
 
 
-class SelectorFellBack(Telemetry, frozen=True, kw_only=True):
+class SelectorFallbackUsed(Telemetry, frozen=True, kw_only=True):
     """A drawn page does not show a field where it should stand; it was found elsewhere."""
 
-    name = "selector.fell_back"
+    name = "selector.fallback_used"
     severity = Severity.WARN
     source: str
     ref: str

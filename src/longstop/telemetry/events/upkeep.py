@@ -12,20 +12,20 @@ class ReloadFailed(Telemetry, frozen=True, kw_only=True):
     reason: str
 
 
-class AlertLost(Telemetry, frozen=True, kw_only=True):
+class AlertUndelivered(Telemetry, frozen=True, kw_only=True):
     """An alert could not be delivered to the webhook."""
 
-    name = "alert.lost"
+    name = "alert.undelivered"
     severity = Severity.ERROR
     alert: str
     attempts: int
     reason: str
 
 
-class PictureKept(Telemetry, frozen=True, kw_only=True):
+class ScreenshotSaved(Telemetry, frozen=True, kw_only=True):
     """A page that could not be read was photographed."""
 
-    name = "picture.kept"
+    name = "screenshot.saved"
     source: str
     #: Where, below the data directory.
     page: str
@@ -37,10 +37,10 @@ class MetricsServed(Telemetry, frozen=True, kw_only=True):
     port: int
 
 
-class MetricsUnserved(Telemetry, frozen=True, kw_only=True):
+class MetricsUnavailable(Telemetry, frozen=True, kw_only=True):
     """The metrics' port cannot be had; the watching goes on without it, and the port is asked for again later."""
 
-    name = "metrics.unserved"
+    name = "metrics.unavailable"
     severity = Severity.WARN
     host: str
     port: int
@@ -50,7 +50,7 @@ class MetricsUnserved(Telemetry, frozen=True, kw_only=True):
 class HotViewFailed(Telemetry, frozen=True, kw_only=True):
     """The live view could not be written; nothing is lost, but the ages that the API shows grow."""
 
-    name = "hot.failed"
+    name = "hot_view.failed"
     severity = Severity.ERROR
     error_message: str
 
