@@ -13,7 +13,7 @@ from msgspec import Struct
 from bench.tree import held, spent, tree
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import Usage
-from longstop.fetching.browser.processes import Identity, is_alive
+from longstop.process.processes import Identity, is_alive
 
 ANSWER_WITHIN = 60.0
 END_WITHIN = 20.0

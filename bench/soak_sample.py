@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bench.tree import tree
 from longstop.errors import UsageError
-from longstop.fetching.browser.processes import Process, arguments_of, usage
+from longstop.process.processes import Process, command_line, measure
 from longstop_lab.sample import list_matches
 from longstop_lab.stage import Stage
 
@@ -49,7 +49,7 @@ class Sample(Struct, frozen=True, kw_only=True):
 def take(up: int, data: Path, metrics: str, served: Served, seconds: float) -> Sample:
     """Measure the tree below the supervisor, and read the rest from the scraper's own metrics."""
     people = tree(up)
-    held = usage(each for each in people if each.state != "Z")
+    held = measure(each for each in people if each.state != "Z")
     open_files, threads = zip(*(_handles(each.pid) for each in people), (0, 0), strict=True)
     gauges = read_gauges(metrics)
     return Sample(
@@ -88,7 +88,7 @@ def part_of(arguments: Sequence[str]) -> str:
 def _by_part(people: Iterable[Process]) -> dict[str, float]:
     found: dict[str, float] = {}
     for each in people:
-        part = part_of(arguments_of(each.pid))
+        part = part_of(command_line(each.pid))
         found[part] = found.get(part, 0.0) + each.rss_bytes / MEGABYTE
     return found
 

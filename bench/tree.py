@@ -5,20 +5,20 @@ from contextlib import suppress
 import psutil
 
 from longstop.fetching.browser.base import Usage
-from longstop.fetching.browser.processes import Process, look, usage
+from longstop.process.processes import Process, find_process, measure
 
 
 def tree(head: int) -> list[Process]:
     """Return a process and all below it, as they are now; nothing when it has ended."""
     with suppress(psutil.NoSuchProcess):
         below = psutil.Process(head).children(recursive=True)
-        return [found for pid in (head, *(child.pid for child in below)) if (found := look(pid))]
+        return [found for pid in (head, *(child.pid for child in below)) if (found := find_process(pid))]
     return []
 
 
 def held(head: int) -> Usage:
     """Return what a tree holds now."""
-    return usage(tree(head))
+    return measure(tree(head))
 
 
 def spent(head: int) -> float:

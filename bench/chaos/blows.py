@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from longstop.clock import from_iso
-from longstop.fetching.browser.processes import Process
+from longstop.process.processes import Process
 
 #: Seconds between two blows: some fall before the one before is overcome, and a minute holds every kind.
 GAP = (5.0, 7.5)

@@ -25,8 +25,8 @@ from bench.tree import tree
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
-from longstop.fetching.browser.processes import Identity, Process, arguments_of, everybody, is_alive
 from longstop.model.match import IN_PLAY
+from longstop.process.processes import Identity, Process, command_line, is_alive, list_processes
 from longstop_lab.sample import list_matches, percentile
 from longstop_lab.stage import Stage
 
@@ -114,8 +114,8 @@ async def _victims(stage: Stage, blow: Blow) -> list[Process]:
     deadline = monotonic() + VICTIM_WITHIN
     while monotonic() < deadline:
         started = [each for each in read_events(stage.log, "browser.started") if each["source"] == blow.source]
-        tree = tree_of(started[-1]["pid"], everybody()) if started else []
-        victims = [each for each in tree if role_of(arguments_of(each.pid)) is blow.role and each.state not in "TtZ"]
+        tree = tree_of(started[-1]["pid"], list_processes()) if started else []
+        victims = [each for each in tree if role_of(command_line(each.pid)) is blow.role and each.state not in "TtZ"]
         if victims:
             return victims
         await asyncio.sleep(LOOK_EVERY)

@@ -28,7 +28,7 @@ from bench.tree import tree
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
-from longstop.fetching.browser.processes import Identity, arguments_of, look
+from longstop.process.processes import Identity, command_line, find_process
 from longstop_lab.stage import Stage
 
 MATCHES = 6
@@ -187,7 +187,7 @@ class Striking:
 
     def _find(self, victim: Victim) -> Identity | None:
         pid = self._pid_of(victim)
-        found = look(pid) if pid is not None else None
+        found = find_process(pid) if pid is not None else None
         return found.identity if found is not None else None
 
     def _pid_of(self, victim: Victim) -> int | None:
@@ -197,7 +197,7 @@ class Striking:
             case Victim.BROWSER:
                 scraper = self._stage.scraper()
                 below = tree(scraper.pid) if scraper is not None else []
-                return next((each.pid for each in below if role_of(arguments_of(each.pid)) is Role.BROWSER), None)
+                return next((each.pid for each in below if role_of(command_line(each.pid)) is Role.BROWSER), None)
             case _:
                 child = self._stage.process(victim)
                 return child.pid if child is not None else None

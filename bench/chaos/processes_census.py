@@ -13,7 +13,7 @@ from bench.chaos.arena import Figures
 from bench.chaos.processes_strikes import CHILDREN
 from bench.frame import rounded
 from longstop.errors import UsageError
-from longstop.fetching.browser.processes import Identity, Process, arguments_of, kill, look
+from longstop.process.processes import Identity, Process, command_line, find_process, kill
 from longstop_lab.kin import Kin
 from longstop_lab.stage import Stage
 
@@ -75,10 +75,10 @@ class Census:
 
     def _look(self, stage: Stage) -> None:
         up, store = stage.up_pid, stage.data / "matches.db"
-        supervisor, people = look(up), self._kin.look()
+        supervisor, people = find_process(up), self._kin.look()
         writers = [each for each in people if each.name.startswith("python") and writes(each.pid, store)]
         self.most_writers = max(self.most_writers, len(writers))
-        owners = {each.pid for each in people if is_owner(each, arguments_of(each.pid), up)}
+        owners = {each.pid for each in people if is_owner(each, command_line(each.pid), up)}
         is_up = supervisor is not None and supervisor.state != "Z"
         self.abandoned.take(without_owner(people, owners, up), monotonic(), is_up=is_up)
 

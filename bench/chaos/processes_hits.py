@@ -9,7 +9,7 @@ from time import monotonic
 import psutil
 
 from bench.tree import tree
-from longstop.fetching.browser.processes import Identity, is_alive, kill
+from longstop.process.processes import Identity, is_alive, kill
 
 LOOK_EVERY = 0.1
 

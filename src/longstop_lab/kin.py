@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Self
 
-from longstop.fetching.browser.processes import Identity, Process, everybody, mark_of, variable_of
+from longstop.process.processes import Identity, Process, browser_mark, environment_variable, list_processes
 from longstop.storage.directory import DataDirectory
 
 
@@ -28,7 +28,7 @@ class Kin:
 
     def look(self) -> list[Process]:
         """Return all that there are now, also the dead for whom nobody has waited."""
-        people = everybody()
+        people = list_processes()
         signed = {each.identity for each in people if each.identity not in self.seen and self._has_sign(each)}
         found = with_their_own(self.seen | signed, people)
         self.seen |= {each.identity for each in found}
@@ -40,9 +40,9 @@ class Kin:
     def _has_sign(self, process: Process) -> bool:
         if process.state == "Z":
             return False
-        mark = mark_of(process.pid)
+        mark = browser_mark(process.pid)
         is_marked = mark is not None and mark.partition(":")[0] == self._node
-        return is_marked or variable_of(process.pid, "LONGSTOP_DATA") == self._data
+        return is_marked or environment_variable(process.pid, "LONGSTOP_DATA") == self._data
 
 
 def with_their_own(heads: Collection[Identity], people: Collection[Process]) -> list[Process]:

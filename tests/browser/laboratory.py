@@ -20,12 +20,12 @@ from longstop.fetching.browser.hanging import HangPolicy
 from longstop.fetching.browser.meter import ProxyMeter
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.processes import Process, arguments_of, everybody
 from longstop.fetching.browser.proxies import ProxyRing
 from longstop.fetching.browser.recycling import RecyclePolicy
 from longstop.fetching.browser.session import SessionPlan
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher, HttpProxy
+from longstop.process.processes import Process, command_line, list_processes
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from tests.browser.site import Site
@@ -156,7 +156,7 @@ async def laboratory(
 
 def descendants() -> list[Process]:
     """Return every process below this one, zombies included."""
-    people = everybody()
+    people = list_processes()
     found = {os.getpid()}
     while more := {each.pid for each in people if each.parent in found} - found:
         found |= more
@@ -180,7 +180,7 @@ def of_type(engine: Engine, kind: str) -> list[Process]:
     if kind == "driver":
         return [each for each in people if each.identity == engine.driver]
     word = "NetworkService" if kind == "network" else f"--type={kind}"
-    return [each for each in people if any(word in argument for argument in arguments_of(each.pid))]
+    return [each for each in people if any(word in argument for argument in command_line(each.pid))]
 
 
 async def crash(fetcher: BrowserFetcher, address: str) -> None:

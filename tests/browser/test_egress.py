@@ -20,10 +20,10 @@ from longstop.fetching.browser.base import Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.meter import ProxyMeter
 from longstop.fetching.browser.policy import BrowserPolicy
-from longstop.fetching.browser.processes import everybody
 from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
 from longstop.fetching.browser.session import Session, SessionPlan
 from longstop.model.match import Priority
+from longstop.process.processes import list_processes
 from longstop_lab.simulator.forward_proxy import ForwardProxy, ProxyFault, ProxyFaultKind, running_forward_proxy
 from tests.browser.laboratory import Laboratory, laboratory, until
 from tests.browser.site import RULES, UNSEEN, Site
@@ -368,7 +368,7 @@ async def test_credentials_show_in_no_process_no_event_and_no_file(
         await fetcher.fetch(lab.state())
         with pytest.raises(SourceRefused):
             await fetcher.fetch(lab.state("403"))
-        shown = [_shown(each.pid) for each in everybody()]
+        shown = [_shown(each.pid) for each in list_processes()]
 
         assert not any(SECRET.encode() in text for text in shown)
         assert SECRET not in repr(lab.heard.events)

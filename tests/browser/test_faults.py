@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from longstop.errors import BrowserLost, FetchError
-from longstop.fetching.browser import closing, orphans, processes
+from longstop.fetching.browser import closing
 from longstop.fetching.browser import engine as engine_module
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.policy import BrowserPolicy
-from longstop.fetching.browser.processes import is_alive
+from longstop.process import processes
+from longstop.process.processes import is_alive
 from tests.browser.laboratory import Laboratory, crash, laboratory, of_type, until
 from tests.browser.site import Site
 
@@ -195,8 +196,10 @@ async def test_nobody_looks_at_all_processes_or_clears_directories_on_the_loop(
 
         return call
 
-    for module in (closing, engine_module, orphans, processes):
-        monkeypatch.setattr(module, "everybody", watched(f"everybody in {module.__name__}", processes.everybody))
+    for module in (closing, engine_module, processes):
+        monkeypatch.setattr(
+            module, "list_processes", watched(f"{module.__name__}.list_processes", processes.list_processes)
+        )
     monkeypatch.setattr(shutil, "rmtree", watched("rmtree", shutil.rmtree))
 
     await lab.fetcher(browsing=PATIENT).fetch(lab.state())

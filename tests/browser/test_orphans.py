@@ -16,21 +16,21 @@ from msgspec import structs
 
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
-from longstop.fetching.browser.orphans import profile_of, remove_profile, sweep
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.processes import (
+from longstop.fetching.browser.registry import Registry
+from longstop.process.orphans import profile_of, remove_profile, sweep_browsers
+from longstop.process.processes import (
     MARK_VARIABLE,
     Identity,
     Process,
     become_subreaper,
-    everybody,
-    family,
+    find_process,
     kill,
-    look,
+    list_processes,
+    process_tree,
     reap,
     reap_session,
 )
-from longstop.fetching.browser.registry import Registry
 from longstop.telemetry.bus import Bus
 from tests.browser.laboratory import until
 
@@ -86,7 +86,7 @@ async def scraping(registry: Path, kind: str = "shell", way: str = "pipe") -> As
             kill(identity)
         await child.wait()
         await until(lambda: all(_is_gone(identity.pid) for identity in started), 5)
-        reap({process.name for identity in started if (process := look(identity.pid))})
+        reap({process.name for identity in started if (process := find_process(identity.pid))})
         for profile in profiles:
             remove_profile(profile)
 
@@ -108,7 +108,7 @@ async def test_the_sweep_ends_what_a_killed_scraper_left_and_no_foreign_browser(
         await until(lambda: _is_gone(scraper), 5)
         profiles = [Path(entry.profile) for entry in Registry(path, NODE) if entry.profile]
 
-        orphans = sweep(Registry(path, NODE))
+        orphans = sweep_browsers(Registry(path, NODE))
         await until(lambda: all(map(_is_gone, pids)), 5)
 
         ended = {orphan.pid for orphan in orphans}
@@ -119,7 +119,7 @@ async def test_the_sweep_ends_what_a_killed_scraper_left_and_no_foreign_browser(
         assert profiles
         assert not any(profile.exists() for profile in profiles)
         assert list(Registry(path, NODE)) == []
-        assert sweep(Registry(path, NODE)) == []
+        assert sweep_browsers(Registry(path, NODE)) == []
 
 
 @pytest.mark.req("FR-007", "FR-009")
@@ -154,7 +154,7 @@ async def test_without_its_list_the_sweep_finds_orphans_by_their_mark(tmp_path: 
         os.kill(scraper, signal.SIGKILL)
         path.write_text("{ broken")
 
-        ended = {orphan.pid for orphan in sweep(Registry(path, NODE))}
+        ended = {orphan.pid for orphan in sweep_browsers(Registry(path, NODE))}
 
         # Only the driver has no mark; it goes with its browser, or by the list.
         assert len(set(pids) - ended) <= 1
@@ -163,7 +163,7 @@ async def test_without_its_list_the_sweep_finds_orphans_by_their_mark(tmp_path: 
 @pytest.mark.req("FR-009")
 async def test_the_browsers_of_another_node_are_foreign_too(tmp_path: Path) -> None:
     async with scraping(tmp_path / "theirs.json") as (_, pids):
-        orphans = sweep(Registry(tmp_path / "ours.json", "another-node"))
+        orphans = sweep_browsers(Registry(tmp_path / "ours.json", "another-node"))
 
         assert orphans == []
         assert not any(map(_is_gone, pids))
@@ -177,7 +177,7 @@ async def test_a_pid_that_was_given_again_is_not_killed(tmp_path: Path) -> None:
         registry.add(f"{NODE}:gone", earlier, "chromium-headle")
         others = _family(foreign.pid)
 
-        orphans = sweep(Registry(tmp_path / "browsers.json", NODE))
+        orphans = sweep_browsers(Registry(tmp_path / "browsers.json", NODE))
 
         assert orphans == []
         assert others <= _family(foreign.pid)  # it may still be growing
@@ -189,7 +189,7 @@ async def test_a_list_from_before_the_machines_start_kills_nobody(tmp_path: Path
         Registry(path, NODE).add(f"{NODE}:old", foreign, "chromium-headle")
         path.write_text(path.read_text().replace(Registry(path, NODE).boot, "another-start"))
 
-        assert sweep(Registry(path, NODE)) == []
+        assert sweep_browsers(Registry(path, NODE)) == []
         assert not _is_gone(foreign.pid)
 
 
@@ -199,10 +199,10 @@ async def test_what_this_process_owns_is_no_orphan(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec("sleep", "60", env={MARK_VARIABLE: mark}, start_new_session=True)
     registry.add(mark, Identity(process.pid, _started(process.pid)), "sleep")
 
-    assert sweep(registry) == []
+    assert sweep_browsers(registry) == []
 
     registry.disown(mark)
-    assert [orphan.pid for orphan in sweep(registry)] == [process.pid]
+    assert [orphan.pid for orphan in sweep_browsers(registry)] == [process.pid]
     await process.wait()
 
 
@@ -230,20 +230,20 @@ async def test_the_dead_of_a_session_are_waited_for_whatever_they_are_called() -
 
 
 def _session(pid: int) -> list[Process]:
-    return [each for each in everybody() if each.session == pid]
+    return [each for each in list_processes() if each.session == pid]
 
 
 def _family(pid: int) -> set[int]:
-    return {each.pid for each in family(Identity(pid, _started(pid)), everybody())}
+    return {each.pid for each in process_tree(Identity(pid, _started(pid)), list_processes())}
 
 
 def _started(pid: int) -> int:
-    process = look(pid)
+    process = find_process(pid)
     return process.identity.started if process else 0
 
 
 def _state(pid: int) -> str:
-    process = look(pid)
+    process = find_process(pid)
     return process.state if process else ""
 
 

@@ -14,8 +14,8 @@ from longstop.fetching.browser.events import BrowserRecycled
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.processes import mark_of
 from longstop.fetching.browser.recycling import RecyclePolicy
+from longstop.process.processes import browser_mark
 from longstop.resilience.lacks import ROOM
 from longstop.telemetry.bus import Bus
 from tests.browser.laboratory import Heard, Laboratory, crash, descendants, laboratory, until
@@ -138,9 +138,9 @@ async def test_a_browser_of_our_own_that_does_not_show_its_mark_at_once_is_waite
 
     def shy(pid: int) -> str | None:
         asked_at.append(monotonic())
-        return mark_of(pid) if monotonic() - asked_at[0] > 0.1 else None
+        return browser_mark(pid) if monotonic() - asked_at[0] > 0.1 else None
 
-    monkeypatch.setattr(engine_module, "mark_of", shy)
+    monkeypatch.setattr(engine_module, "browser_mark", shy)
     async with laboratory(tmp_path, site, is_cdp=True) as lab:
         page = await lab.fetcher().fetch(lab.state("plain"))
 

@@ -10,16 +10,17 @@ from uuid import uuid4
 import pytest
 
 from longstop.errors import ResourcesExhausted
-from longstop.fetching.browser import closing, processes
+from longstop.fetching.browser import closing
 from longstop.fetching.browser import engine as engine_module
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.processes import Process, arguments_of, is_alive
+from longstop.process import processes
+from longstop.process.processes import Process, command_line, is_alive
 from longstop.telemetry.bus import Bus
 from tests.browser.laboratory import Heard, Laboratory, descendants, nobody_left_since, until
 from tests.browser.site import Site
 
-look_at_all = processes.everybody
+read_all = processes.list_processes
 
 
 class Scarcity:
@@ -31,26 +32,26 @@ class Scarcity:
         #: Whether drivers are halted by the first look that fails, so that they do not end when asked.
         self.halts_drivers = False
 
-    def everybody(self) -> list[Process]:
+    def list_processes(self) -> list[Process]:
         if self.looks_left is None:
-            return look_at_all()
+            return read_all()
         self.looks_left -= 1
         if self.looks_left >= 0:
-            return look_at_all()
+            return read_all()
         for driver in drivers() if self.halts_drivers else ():
             os.kill(driver.pid, signal.SIGSTOP)
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
 def drivers() -> list[Process]:
-    return [each for each in look_at_all() if each.parent == os.getpid() and "run-driver" in arguments_of(each.pid)]
+    return [each for each in read_all() if each.parent == os.getpid() and "run-driver" in command_line(each.pid)]
 
 
 @pytest.fixture
 def scarcity(monkeypatch: pytest.MonkeyPatch) -> Scarcity:
     scarce = Scarcity()
     for module in (engine_module, closing, processes):
-        monkeypatch.setattr(module, "everybody", scarce.everybody)
+        monkeypatch.setattr(module, "list_processes", scarce.list_processes)
     return scarce
 
 

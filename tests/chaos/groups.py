@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from msgspec import Struct
 
-from longstop.supervision.cgroups import UNIFIED, own_folder
+from longstop.process.cgroups import UNIFIED, own_folder
 from tests.needs import lack
 
 #: What each version calls a limit on memory; that on processes has one name.

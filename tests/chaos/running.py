@@ -18,7 +18,7 @@ from bench.chaos.processes_census import writes
 from bench.tree import tree
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
-from longstop.fetching.browser.processes import arguments_of
+from longstop.process.processes import command_line
 from longstop.settings import OUR_PREFIXES, PARENT_FD_VARIABLE
 from longstop_lab.account import account
 from longstop_lab.kin import Kin
@@ -55,7 +55,7 @@ class Running:
         if process == "up":
             return self.up.pid
         if process == "browser":
-            return next((pid for pid in self._below_scraper() if role_of(arguments_of(pid)) is Role.BROWSER), None)
+            return next((pid for pid in self._below_scraper() if role_of(command_line(pid)) is Role.BROWSER), None)
         found = self.stage.process(process)
         return found.pid if found is not None else None
 
@@ -138,7 +138,7 @@ class Running:
 
     def everybody(self) -> list[int]:
         """Return every living process of this stage but the simulator; its browsers' are among them."""
-        return [each.pid for each in self._kin.living() if "simulate" not in arguments_of(each.pid)]
+        return [each.pid for each in self._kin.living() if "simulate" not in command_line(each.pid)]
 
     async def aclose(self) -> None:
         for stage in self._stages:  # the first one is closed by whoever has made it

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longstop.supervision.cgroups import UNIFIED
+from longstop.process.cgroups import UNIFIED
 from tests.chaos.groups import Hierarchy, hierarchy_of, limited_group
 
 

@@ -9,9 +9,9 @@ import pytest
 from bench.beside import beside
 from bench.chaos.processes_hits import halt_all_below
 from bench.chaos.processes_strikes import OWNERS
-from longstop.fetching.browser import processes
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
+from longstop.process import processes
 from longstop_lab.sample import percentile
 from tests.acceptance.harness import assert_nothing_lost
 from tests.chaos.running import Running, in_play, until, until_true
@@ -34,7 +34,7 @@ STRAY_SECONDS = 10.0
 
 def struck(pid: int | None) -> bool:
     """Kill a process; return whether there was one."""
-    found = processes.look(pid) if pid is not None else None
+    found = processes.find_process(pid) if pid is not None else None
     return found is not None and processes.kill(found.identity)
 
 

@@ -34,14 +34,14 @@ path.with_suffix(".new").write_text(out.decode().strip())
 path.with_suffix(".new").rename(path)
 time.sleep(300)
 """
-#: The supervisor as `up` puts it together, with another child; `walled` gives the child a pen.
+#: The supervisor as `up` puts it together, with another child; `walled` gives the child a group.
 FOSTERING = """
 import asyncio, os, sys
 from pathlib import Path
 from longstop.clock import SystemClock
 from longstop.supervision.keeper import ChildSpec
-from longstop.supervision.orphans import OrphanSweep
-from longstop.supervision.pens import OpenPen, make_pen
+from longstop.process.orphans import OrphanSweep
+from longstop.process.cgroups import ChildGroup, create_group
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 program, file, name = sys.argv[1:]
@@ -49,8 +49,8 @@ async def main():
     data = Path(file).parent
     environ = {**os.environ, "LONGSTOP_DATA": str(data)}
     child = ChildSpec(name="scraper", argv=(sys.executable, "-c", program, file), env=environ)
-    pen = lambda _: make_pen(name) if name else OpenPen()
-    supervisor = Supervisor([child], bus=Bus(), clock=SystemClock(), pen_for=pen)
+    group = lambda _: create_group(name) if name else ChildGroup()
+    supervisor = Supervisor([child], bus=Bus(), clock=SystemClock(), group_for=group)
     import signal
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.stop)
     sweep = OrphanSweep(supervisor.own_pids, Bus(), data=data, node="node-1")
@@ -243,16 +243,16 @@ def _is_deaf(pid: int) -> bool:
 
 
 @pytest.mark.req("FR-009", "US2.4")
-@pytest.mark.parametrize("pen", ["", "longstop-test-pen"], ids=["without a pen", "with a pen"])
-async def test_what_ran_away_from_a_child_that_died_is_ended_and_waited_for(pen: str, tmp_path: Path) -> None:
-    file, name = tmp_path / "pid", f"{pen}-{os.getpid()}" if pen else ""
+@pytest.mark.parametrize("group", ["", "longstop-test-group"], ids=["without a group", "with a group"])
+async def test_what_ran_away_from_a_child_that_died_is_ended_and_waited_for(group: str, tmp_path: Path) -> None:
+    file, name = tmp_path / "pid", f"{group}-{os.getpid()}" if group else ""
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", FOSTERING, RUNAWAY, str(file), name)
     try:
         await until(file.exists, "somebody runs away")
         runaway = psutil.Process(int(file.read_text()))
         child = next(each for each in psutil.Process(process.pid).children() if RUNAWAY in each.cmdline())
-        # Without a pen nobody can tell whose it is: it came to the supervisor, and may be gone already.
-        assert not pen or is_alive(runaway)
+        # Without a group nobody can tell whose it is: it came to the supervisor, and may be gone already.
+        assert not group or is_alive(runaway)
 
         child.kill()
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from longstop.supervision.orphans import OrphanSweep
+from longstop.process.orphans import OrphanSweep
 from longstop.telemetry.bus import Bus
 
 #: Starts a process and says who it is; whoever runs this ends, or waits.

@@ -11,13 +11,13 @@ from time import monotonic
 import pytest
 
 from longstop.clock import SystemClock
-from longstop.fetching.browser import processes
 from longstop.model.recovery import RecoveryKind
+from longstop.process import processes
+from longstop.process.cgroups import ChildGroup
 from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.child import Child
 from longstop.supervision.exits import Exit
 from longstop.supervision.keeper import Keeper
-from longstop.supervision.pens import Pen
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from tests.integration.test_supervisor import PATIENT, Recorder, is_alive, python, until
@@ -25,14 +25,15 @@ from tests.integration.test_supervisor import PATIENT, Recorder, is_alive, pytho
 SOFT = RecoveryKind.SOFT_RESTART
 
 
-class SlowPen:
-    """A pen in which each of the dead is still seen once after its killing, as the kernel may show it."""
+class SlowGroup(ChildGroup):
+    """A group that still lists a killed process once, as the kernel may."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._pids: set[int] = set()
         self._has_killed = self._lingers = False
 
-    def take(self, pid: int) -> None:
+    def add(self, pid: int) -> None:
         self._pids = {pid}
         self._has_killed = False
 
@@ -47,15 +48,15 @@ class SlowPen:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
-    def close(self) -> bool:
+    def remove(self) -> bool:
         return True
 
 
 @asynccontextmanager
-async def kept(pen: Pen | None = None) -> AsyncIterator[tuple[Keeper, Recorder]]:
+async def kept(group: ChildGroup | None = None) -> AsyncIterator[tuple[Keeper, Recorder]]:
     said, (read_end, write_end) = Recorder(), os.pipe()
     policy = RestartPolicy(settled_after=0.01)
-    keeper = Keeper(python("scraper", PATIENT), bus=Bus([said]), clock=SystemClock(), policy=policy, pen=pen)
+    keeper = Keeper(python("scraper", PATIENT), bus=Bus([said]), clock=SystemClock(), policy=policy, group=group)
     keeping = asyncio.create_task(keeper.keep(read_end))
     try:
         await until(lambda: keeper.pid)
@@ -69,7 +70,7 @@ async def kept(pen: Pen | None = None) -> AsyncIterator[tuple[Keeper, Recorder]]
 
 
 async def test_a_renewal_ends_one_life_and_never_the_next() -> None:
-    async with kept(SlowPen()) as (keeper, said):
+    async with kept(SlowGroup()) as (keeper, said):
         for lives in range(1, 6):
             pid = keeper.pid
             assert pid is not None
@@ -95,7 +96,7 @@ async def test_a_renewal_that_comes_too_late_leaves_the_next_child_alone() -> No
 
 async def test_a_child_that_could_not_be_seen_at_its_birth_is_seen_later(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as blind:
-        blind.setattr(processes, "look", lambda _pid: None)
+        blind.setattr(processes, "find_process", lambda _pid: None)
         async with kept() as (keeper, _):
             blind.undo()
 
@@ -181,7 +182,7 @@ async def test_children_are_stopped_also_when_nobody_can_be_seen(monkeypatch: py
         raise OSError(errno.EMFILE, "Too many open files")
 
     async with supervised(stop_within=10.0) as (supervisor, running, pids):
-        monkeypatch.setattr(processes, "everybody", fail)
+        monkeypatch.setattr(processes, "list_processes", fail)
 
         supervisor.stop()
         ended = await asyncio.wait_for(running, 30)

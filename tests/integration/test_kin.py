@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from longstop.fetching.browser.processes import MARK_VARIABLE
+from longstop.process.processes import MARK_VARIABLE
 from longstop.storage.directory import DataDirectory
 from longstop_lab.kin import Kin
 from longstop_lab.stage import survivors

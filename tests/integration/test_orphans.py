@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from longstop.fetching.browser.processes import MARK_VARIABLE
+from longstop.process.processes import MARK_VARIABLE
 from longstop.settings import BEAT_FD_VARIABLE
 
 NODE = "node-1"

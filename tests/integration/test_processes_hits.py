@@ -10,7 +10,7 @@ import pytest
 
 from bench.chaos.processes_hits import halt_all_below, hit
 from bench.tree import tree
-from longstop.fetching.browser.processes import Identity, kill, look
+from longstop.process.processes import Identity, find_process, kill
 
 SLEEP = ("sleep", "60")
 
@@ -19,7 +19,7 @@ SLEEP = ("sleep", "60")
 async def running(*argv: str) -> AsyncIterator[tuple[Process, Identity]]:
     process = await asyncio.create_subprocess_exec(*argv)
     try:
-        found = look(process.pid)
+        found = find_process(process.pid)
         assert found is not None
         yield process, found.identity
     finally:
@@ -52,12 +52,12 @@ async def test_who_was_halted_stands_still_and_goes_on() -> None:
     async with running(*SLEEP) as (_, identity):
         halting = asyncio.create_task(hit(lambda: identity, halt=1.0, within=20))
         async with asyncio.timeout(20):
-            while (now := look(identity.pid)) is None or now.state != "T":  # noqa: ASYNC110 - the kernel tells nobody
+            while (now := find_process(identity.pid)) is None or now.state != "T":  # noqa: ASYNC110 - the kernel tells nobody
                 await asyncio.sleep(0.01)
 
         assert await halting
 
-        after = look(identity.pid)
+        after = find_process(identity.pid)
         assert after is not None
         assert after.state != "T"
 

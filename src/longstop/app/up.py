@@ -11,6 +11,8 @@ from longstop.app.common import STOP_SIGNALS, leave, make_bus
 from longstop.app.goodbye import close_beat
 from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
+from longstop.process.cgroups import create_group, memory_limit
+from longstop.process.orphans import OrphanSweep
 from longstop.settings import Memory, Settings
 from longstop.sources.registry import enabled_sources
 from longstop.storage.directory import DataDirectory
@@ -18,15 +20,12 @@ from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.auditing import Auditing
 from longstop.supervision.backoff import RestartPolicy
-from longstop.supervision.cgroups import memory_limit
 from longstop.supervision.exits import Exit
 from longstop.supervision.keeper import ChildSpec, outlive_children
 from longstop.supervision.lag import LoopWatch
 from longstop.supervision.listening import Listening
 from longstop.supervision.memory import MEGABYTE, MemoryLimits, effective
-from longstop.supervision.orphans import OrphanSweep
 from longstop.supervision.parent import watch_parent_if_any
-from longstop.supervision.pens import make_pen
 from longstop.supervision.supervisor import Loop, Supervisor
 from longstop.supervision.weighing import Weighing
 from longstop.telemetry.bus import Bus, Sink
@@ -129,6 +128,6 @@ def _supervisor(
         policy=RestartPolicy(settled_after=settings.supervision.settled_after),
         stop_within=settings.supervision.stop_within * CHILDREN_SHARE,
         # Named after the node, so that what a killed supervisor has left is found, ended, and used again.
-        pen_for=lambda name: make_pen(f"longstop-{directory.node_id}-{name}"),
+        group_for=lambda name: create_group(f"longstop-{directory.node_id}-{name}"),
         audit=audit,
     )

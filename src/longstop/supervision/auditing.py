@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Collection
 
 from longstop.clock import Clock
-from longstop.fetching.browser import processes
 from longstop.model.recovery import RecoveryKind
+from longstop.process import processes
 from longstop.supervision.actions import Actions, Began, Entry, Key
 from longstop.supervision.audit import Recoveries, Ticket
 from longstop.telemetry.events.base import Telemetry
@@ -57,5 +57,5 @@ class Auditing:
 
 def still_alive(pids: Collection[int]) -> Collection[int]:
     """Return which of these run; the dead whom nobody has waited for do not."""
-    found = (processes.look(pid) for pid in pids)
+    found = (processes.find_process(pid) for pid in pids)
     return [each.pid for each in found if each is not None and each.state != "Z"]

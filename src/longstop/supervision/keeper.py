@@ -11,15 +11,15 @@ from msgspec import Struct
 
 from longstop import __version__
 from longstop.clock import Clock
-from longstop.fetching.browser import processes
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.process import processes
+from longstop.process.cgroups import ChildGroup
 from longstop.settings import BEAT_FD_VARIABLE, PARENT_FD_VARIABLE
 from longstop.supervision.audit import Ticket
 from longstop.supervision.backoff import RestartPolicy
 from longstop.supervision.beats import BeatLine
 from longstop.supervision.child import Child
 from longstop.supervision.exits import Exit, describe, of_failed_start
-from longstop.supervision.pens import OpenPen, Pen, empty, take_away
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildDied, ChildRestarted, ProcessStarted, ProcessStopped
 
@@ -69,7 +69,7 @@ class Keeper:
         bus: Bus,
         clock: Clock,
         policy: RestartPolicy,
-        pen: Pen | None = None,
+        group: ChildGroup | None = None,
         audit: Audit | None = None,
     ) -> None:
         self.name = spec.name
@@ -77,7 +77,7 @@ class Keeper:
         self._bus = bus
         self._clock = clock
         self._policy = policy
-        self._pen = pen or OpenPen()
+        self._group = group or ChildGroup()
         self._audit = audit
         self._child: Child | None = None
         self._identity: processes.Identity | None = None
@@ -87,7 +87,7 @@ class Keeper:
         #: What was done and is not seen to have helped yet.
         self._ticket: Ticket | None = None
         self._stopping = asyncio.Event()
-        # Held while a child is ended: who comes second must not meet the next child in its pen.
+        # Held while a child is ended: who comes second must not meet the next child in its group.
         self._ending = asyncio.Lock()
 
     @property
@@ -96,8 +96,8 @@ class Keeper:
         return self._child.pid if self._child is not None and self._child.exit_code is None else None
 
     def own_pids(self) -> frozenset[int]:
-        """Return the living child and whoever is in its pen."""
-        return self._pen.pids() | ({self.pid} if self.pid is not None else frozenset())
+        """Return the living child and whoever is in its group."""
+        return self._group.pids() | ({self.pid} if self.pid is not None else frozenset())
 
     def hear(self) -> bool:
         """Return whether the living child has beaten since this was last asked."""
@@ -112,20 +112,20 @@ class Keeper:
 
     def tree(self, among: Collection[processes.Process] | None = None) -> list[processes.Process]:
         """Return the child and all that it has started, as far as they live."""
-        people = processes.everybody() if among is None else among
-        penned, head = self._pen.pids(), self._head()
-        family = {each.pid for each in processes.family(head, people)} if head else set()
+        people = processes.list_processes() if among is None else among
+        penned, head = self._group.pids(), self._head()
+        family = {each.pid for each in processes.process_tree(head, people)} if head else set()
         return [each for each in people if each.pid in penned | family and each.state != "Z"]
 
     def _head(self) -> processes.Identity | None:
         """Return who the child is; one of whom that could not be seen at its birth is looked at again."""
-        if self._identity is None and self.pid is not None and (found := processes.look(self.pid)) is not None:
+        if self._identity is None and self.pid is not None and (found := processes.find_process(self.pid)) is not None:
             self._identity = found.identity
         return self._identity
 
     async def keep(self, life_line: int) -> None:
         """Live one life after the other until it is over."""
-        await empty(self._pen)  # whoever a supervisor that was killed has left there
+        await self._group.empty()  # whoever a supervisor that was killed has left there
         deaths = 0
         while not self._stopping.is_set():
             await self._end_left()
@@ -161,8 +161,8 @@ class Keeper:
         went = child is None or await _ask_to_stop(child, within, hurry)
         self._stop_hearing()
         await self._end_tree(child)
-        await empty(self._pen)  # also between two lives
-        await take_away(self._pen)
+        await self._group.empty()  # also between two lives
+        await self._group.discard()
         if child is not None:
             child.let_go()
             self._bus.emit(ProcessStopped(process=self.name, pid=child.pid, reported_by=TELLER))
@@ -199,7 +199,7 @@ class Keeper:
 
     def _hold(self, pid: int) -> None:
         """Do what holds for all that the child will start; it needs longer to start anything than this takes."""
-        self._pen.take(pid)
+        self._group.add(pid)
         _score(pid, CHILD_OOM_SCORE)
         self._identity = None
         self._head()
@@ -252,11 +252,11 @@ class Keeper:
             if child is None or child is not self._child:
                 return
             people = self._visible_tree()
-            self._pen.kill()
+            self._group.kill()
             child.kill_group()
             for each in people:
                 processes.kill(each.identity)
-            await empty(self._pen)
+            await self._group.empty()
             with suppress(TimeoutError):
                 async with asyncio.timeout(KILLED_WITHIN):
                     await child.wait()

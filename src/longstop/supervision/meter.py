@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from longstop.fetching.browser.processes import Identity, family, look, usage
 from longstop.model.resources import Resources
+from longstop.process.processes import Identity, find_process, measure, process_tree
 
 
 class Meter:
@@ -35,11 +35,11 @@ class Meter:
 
     def measure(self) -> Resources | None:
         """Measure; `None` when there is no such process."""
-        head = look(self._pid)
+        head = find_process(self._pid)
         if head is None:
             return None
-        people = family(head.identity)
-        measured = usage(people)
+        people = process_tree(head.identity)
+        measured = measure(people)
         now = self._monotonic()
         own, percent = self._cpu_percents(head.identity, {each.identity: each.cpu_seconds for each in people}, now)
         if measured.rss_bytes is not None:
@@ -50,7 +50,7 @@ class Meter:
             pss_bytes=measured.pss_bytes,
             peak_rss_bytes=self._peak,
             cpu_percent=percent,
-            own_pss_bytes=usage([head]).pss_bytes,
+            own_pss_bytes=measure([head]).pss_bytes,
             own_cpu_percent=own,
         )
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from longstop.process.cgroups import available_bytes
 from longstop.supervision.admission import Refusal, admission
-from longstop.supervision.cgroups import available_bytes
 
 
 class Room(Protocol):

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from longstop.clock import Clock
+from longstop.process.cgroups import ChildGroup
 from longstop.supervision.backoff import RestartPolicy, time_to_stop
 from longstop.supervision.exits import Exit
 from longstop.supervision.keeper import Audit, ChildSpec, Keeper
 from longstop.supervision.loops import keep_going
 from longstop.supervision.parent import life_line_of_children
-from longstop.supervision.pens import OpenPen, Pen
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.lacks import failure_of
 
@@ -32,7 +32,7 @@ class Supervisor:
         clock: Clock,
         policy: RestartPolicy | None = None,
         stop_within: float = STOP_WITHIN,
-        pen_for: Callable[[str], Pen] = lambda name: OpenPen(),
+        group_for: Callable[[str], ChildGroup] = lambda name: ChildGroup(),
         audit: Audit | None = None,
     ) -> None:
         self.keepers = tuple(
@@ -41,7 +41,7 @@ class Supervisor:
                 bus=bus,
                 clock=clock,
                 policy=policy or RestartPolicy(),
-                pen=pen_for(spec.name),
+                group=group_for(spec.name),
                 audit=audit,
             )
             for spec in children
@@ -59,7 +59,7 @@ class Supervisor:
         self._stop_asked.set()
 
     def own_pids(self) -> frozenset[int]:
-        """Return the children that live and all in their pens."""
+        """Return the children that live and all in their groups."""
         return frozenset(pid for keeper in self.keepers for pid in keeper.own_pids())
 
     async def run(self, loops: Sequence[Loop] = ()) -> Exit:

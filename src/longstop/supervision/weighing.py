@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Collection, Sequence
 
-from longstop.fetching.browser import processes
 from longstop.fetching.browser.base import Usage, held_bytes
 from longstop.model.recovery import RecoveryKind
+from longstop.process import processes
 from longstop.supervision.keeper import Keeper
 from longstop.supervision.memory import HIGH_SHARE, MEGABYTE, Act, MemoryLimits, MemoryWatch
 from longstop.telemetry.bus import Bus
@@ -44,7 +44,7 @@ class Weighing:
 
     async def look(self) -> None:
         """Weigh everybody once."""
-        people = await asyncio.to_thread(processes.everybody)
+        people = await asyncio.to_thread(processes.list_processes)
         for keeper in self._keepers:
             if (pid := keeper.pid) is not None and not keeper.is_over:
                 await self._weigh(keeper, pid, people)
@@ -68,7 +68,7 @@ class Weighing:
         rss = sum(each.rss_bytes for each in tree)
         if rss < HIGH_SHARE * self._limits.soft_bytes:
             return Usage(processes=len(tree), rss_bytes=rss, pss_bytes=None, cpu_seconds=0)
-        return await asyncio.to_thread(processes.usage, tree)
+        return await asyncio.to_thread(processes.measure, tree)
 
     def _tell_high(self, keeper: Keeper, usage: Usage) -> None:
         self._bus.emit(

@@ -8,7 +8,7 @@ import pytest
 
 from bench.chaos.blows import Role, blows, noticed_at, role_of, tree_of
 from longstop.clock import to_iso
-from longstop.fetching.browser.processes import Identity, Process
+from longstop.process.processes import Identity, Process
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 SOURCES = ("crex", "sofascore")

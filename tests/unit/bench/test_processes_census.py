@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from bench.chaos.processes_census import Abandoned, is_owner, without_owner, writes
-from longstop.fetching.browser.processes import Identity, Process
+from longstop.process.processes import Identity, Process
 
 UP = 5
 BROWSER = Identity(8, 1)

@@ -1,6 +1,6 @@
 """Who belongs to whom: by birth, and by the session."""
 
-from longstop.fetching.browser.processes import Identity, Process
+from longstop.process.processes import Identity, Process
 from longstop_lab.kin import with_their_own
 
 

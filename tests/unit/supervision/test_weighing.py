@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from longstop.fetching.browser import processes
 from longstop.model.recovery import RecoveryKind
+from longstop.process import processes
 from longstop.supervision.keeper import Keeper
 from longstop.supervision.memory import MEGABYTE, MemoryLimits
 from longstop.supervision.weighing import Weighing

@@ -15,9 +15,9 @@ from longstop.fetching.browser.base import BrowserCensus
 from longstop.fetching.browser.errands import Errands
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 from longstop.fetching.browser.hanging import HangPolicy
-from longstop.fetching.browser.processes import Process
 from longstop.fetching.browser.recycling import RecyclePolicy, patience_seconds, reason_to_recycle
 from longstop.lacking import own_lacks
+from longstop.process.processes import Process
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.lacks import failure_of
 

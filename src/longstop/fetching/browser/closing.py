@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from playwright.async_api import Error as PlaywrightError
 
-from longstop.fetching.browser.processes import Identity, everybody, family, kill
+from longstop.process.processes import Identity, kill, list_processes, process_tree
 
 #: Together with what else is done, they stay within the ten seconds after which everything is gone.
 PAGE_SECONDS = 2.0
@@ -67,7 +67,7 @@ async def end_family(heads: Iterable[Identity], seconds: float = KILL_SECONDS) -
 async def gone(head: Identity, seconds: float) -> bool:
     """Wait for a family to end by itself; return whether it did."""
     deadline = asyncio.get_running_loop().time() + seconds
-    while await asyncio.to_thread(family, head):
+    while await asyncio.to_thread(process_tree, head):
         if asyncio.get_running_loop().time() > deadline:
             return False
         await asyncio.sleep(_LOOK_EVERY)
@@ -76,8 +76,8 @@ async def gone(head: Identity, seconds: float) -> bool:
 
 def _killed(heads: Iterable[Identity]) -> int:
     """Kill families as they are now; return how many processes that were."""
-    people = everybody()
-    left = {each.identity for head in heads for each in family(head, people)}
+    people = list_processes()
+    left = {each.identity for head in heads for each in process_tree(head, people)}
     for each in left:
         kill(each)
     return len(left)

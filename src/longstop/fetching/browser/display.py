@@ -7,7 +7,7 @@ from shutil import which
 
 from longstop.errors import BrowserLost
 from longstop.fetching.browser.closing import KILL_SECONDS, end_family
-from longstop.fetching.browser.processes import MARK_VARIABLE, Identity, look
+from longstop.process.processes import MARK_VARIABLE, Identity, find_process
 
 START_SECONDS = 10.0
 PROGRAM = "Xvfb"
@@ -42,7 +42,7 @@ class Display:
             )
         finally:
             os.close(writer)
-        seen = look(process.pid)
+        seen = find_process(process.pid)
         display = cls(process, seen.identity if seen else Identity(process.pid, 0), "")
         try:
             display.name = f":{await _number(reader)}"

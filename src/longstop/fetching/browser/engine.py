@@ -21,24 +21,24 @@ from longstop.fetching.browser.chromium import launch_arguments
 from longstop.fetching.browser.closing import BROWSER_SECONDS, DRIVER_SECONDS, LACKING, Ladder, end_family, gone, went
 from longstop.fetching.browser.display import Display
 from longstop.fetching.browser.foreign import translated
-from longstop.fetching.browser.orphans import profile_of, remove_profile
-from longstop.fetching.browser.processes import (
-    MARK_VARIABLE,
-    Identity,
-    Process,
-    arguments_of,
-    everybody,
-    family,
-    kill,
-    look,
-    mark_of,
-    marked,
-    reap_session,
-    usage,
-)
 from longstop.fetching.browser.recycling import Latencies, Wear
 from longstop.fetching.browser.registry import Registry
 from longstop.lacking import exhausted_at_start
+from longstop.process.orphans import profile_of, remove_profile
+from longstop.process.processes import (
+    MARK_VARIABLE,
+    Identity,
+    Process,
+    browser_mark,
+    command_line,
+    find_process,
+    kill,
+    list_processes,
+    measure,
+    process_tree,
+    reap_session,
+    with_mark,
+)
 
 START_SECONDS = 30.0
 _DRIVER_WORD = "run-driver"
@@ -193,15 +193,15 @@ class Engine:
     def processes(self) -> list[Process]:
         """Return the browser's processes, the driver and the display."""
         heads = [head for head in (self.head, self.driver, self._display and self._display.identity) if head]
-        people = everybody()
+        people = list_processes()
         found = [each for head in heads for each in _members(head, self.driver, people)]
         # The crash reporter leads a session of its own, and is ours by its mark.
-        return list({each.pid: each for each in (*found, *marked(self._mark, people))}.values())
+        return list({each.pid: each for each in (*found, *with_mark(self._mark, people))}.values())
 
     def measure(self) -> list[Process]:
         """Measure the whole tree, and remember it; return its processes."""
         people = self.processes()
-        self._usage = usage(people)
+        self._usage = measure(people)
         return people
 
     def end(self, process: Process) -> bool:
@@ -317,8 +317,8 @@ class Engine:
         A process that was started a moment ago shows no environment yet.
         """
         display = self._display.identity if self._display else None
-        for each in everybody():
-            if mark_of(each.pid) == self._mark and each.identity != display and each.session == each.pid:
+        for each in list_processes():
+            if browser_mark(each.pid) == self._mark and each.identity != display and each.session == each.pid:
                 self.head = each.identity
                 self._profile = profile_of(each.pid) or self._profile
                 self._registry.add(self._mark, each.identity, each.name, self._profile)
@@ -364,7 +364,7 @@ class Engine:
     async def _end_all(self) -> int:
         """Kill what is left of driver and browser; return how many processes could not be ended."""
         heads = [head for head in (self.head, self.driver) if head]
-        return await end_family([*heads, *(each.identity for each in await asyncio.to_thread(marked, self._mark))])
+        return await end_family([*heads, *(each.identity for each in await asyncio.to_thread(with_mark, self._mark))])
 
     def _clear_up(self, left: int) -> None:
         """Wait for the dead, and take away what a browser leaves on disk and in the list."""
@@ -389,13 +389,13 @@ def _port_in(file: Path) -> int | None:
 
 def _drivers() -> list[Process]:
     """Return our own children that are drivers."""
-    people = (each for each in everybody() if each.parent == os.getpid())
-    return [each for each in people if _DRIVER_WORD in arguments_of(each.pid)]
+    people = (each for each in list_processes() if each.parent == os.getpid())
+    return [each for each in people if _DRIVER_WORD in command_line(each.pid)]
 
 
 def _members(head: Identity, driver: Identity | None, people: list[Process]) -> list[Process]:
     """Return a family; of the driver only itself, since what it started has a head of its own."""
     if head == driver:
-        own = look(head.pid)
+        own = find_process(head.pid)
         return [own] if own is not None and own.identity == head and own.state != "Z" else []
-    return family(head, people)
+    return process_tree(head, people)

@@ -17,10 +17,10 @@ from longstop.fetching.browser.bulkhead import Bulkhead, BulkheadPolicy
 from longstop.fetching.browser.chromium import PROGRAMS, find_chromium
 from longstop.fetching.browser.events import BrowserUnsandboxed, OrphanKilled
 from longstop.fetching.browser.meter import ProxyMeter
-from longstop.fetching.browser.orphans import Orphan, sweep
-from longstop.fetching.browser.processes import become_subreaper, reap
 from longstop.fetching.browser.registry import Registry
 from longstop.fetching.browser.scratch import clear_scratch
+from longstop.process.orphans import Orphan, sweep_browsers
+from longstop.process.processes import become_subreaper, reap
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.lacks import failure_of
 
@@ -90,7 +90,7 @@ class BrowserPool:
 
     async def sweep(self) -> list[Orphan]:
         """End what scrapers of this node have left behind, and wait for the dead."""
-        orphans = await asyncio.to_thread(sweep, self._registry)
+        orphans = await asyncio.to_thread(sweep_browsers, self._registry)
         for orphan in orphans:
             self._bus.emit(OrphanKilled(pid=orphan.pid, program=orphan.program, rss_bytes=orphan.rss_bytes))
         await self.reap()

@@ -9,7 +9,7 @@ from uuid import uuid4
 import msgspec
 
 from longstop.boot import this_boot
-from longstop.fetching.browser.processes import Identity
+from longstop.process.processes import Identity
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):

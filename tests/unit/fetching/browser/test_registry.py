@@ -3,8 +3,8 @@
 from pathlib import Path
 from threading import Thread
 
-from longstop.fetching.browser.processes import Identity
 from longstop.fetching.browser.registry import Registry
+from longstop.process.processes import Identity
 
 BROWSER, DRIVER = Identity(10, 100), Identity(11, 101)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from longstop.fetching.browser import processes
 from longstop.fetching.browser.base import held_bytes
-from longstop.fetching.browser.processes import Identity, Process
+from longstop.process import processes
+from longstop.process.processes import Identity, Process
 
 
 def process(pid: int, rss_bytes: int) -> Process:
@@ -28,12 +28,12 @@ def test_a_process_that_shows_no_share_counts_with_all_that_it_holds(
 ) -> None:
     monkeypatch.setattr(processes, "_pss", shares.get)
 
-    usage = processes.usage([process(1, 50), process(2, 300)])
+    usage = processes.measure([process(1, 50), process(2, 300)])
 
     assert (usage.pss_bytes, usage.rss_bytes, held_bytes(usage)) == (pss, 350, held)
 
 
 def test_nobody_holds_nothing_that_is_known() -> None:
-    usage = processes.usage([])
+    usage = processes.measure([])
 
     assert (usage.processes, usage.pss_bytes, usage.rss_bytes) == (0, None, None)

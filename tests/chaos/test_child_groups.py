@@ -1,4 +1,4 @@
-"""Pens of real control groups: nothing runs away, frozen or not."""
+"""Real control groups: no member escapes a kill, frozen or not."""
 
 import asyncio
 import signal
@@ -14,18 +14,17 @@ import psutil
 import pytest
 
 from longstop.clock import SystemClock
+from longstop.process.cgroups import UNIFIED, ChildGroup, create_group, own_folder
 from longstop.supervision.backoff import RestartPolicy
-from longstop.supervision.cgroups import UNIFIED, own_folder
 from longstop.supervision.keeper import ChildSpec, Keeper
 from longstop.supervision.parent import life_line_of_children
-from longstop.supervision.pens import FreezerPen, OpenPen, UnifiedPen, empty, make_pen, take_away
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildDied
 from tests.chaos.running import is_alive, until
 from tests.memory import MemorySink
 from tests.needs import lack
 
-#: Joins a pen, then starts a process in another session whose parent is gone at once, and says who it is.
+#: Joins a group, then starts a process in another session whose parent is gone at once, and says who it is.
 FAMILY = """
 import subprocess, sys, time
 start = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'], start_new_session=True)"
@@ -33,15 +32,15 @@ sys.stdin.readline()
 subprocess.run([sys.executable, "-c", f"import subprocess, sys; print({start}.pid, flush=True)"])
 time.sleep(300)
 """
-KINDS: dict[str, tuple[str, type[UnifiedPen]]] = {"v2": (UNIFIED, UnifiedPen), "v1": ("freezer", FreezerPen)}
+CONTROLLERS = {"v2": UNIFIED, "v1": "freezer"}
 
 
-@pytest.fixture(params=KINDS)
-def pen(request: pytest.FixtureRequest) -> Iterator[UnifiedPen]:
-    controller, kind = KINDS[request.param]
+@pytest.fixture(params=CONTROLLERS)
+def group(request: pytest.FixtureRequest) -> Iterator[ChildGroup]:
+    controller = CONTROLLERS[request.param]
     own = own_folder(controller)
     if own is None:
-        if any(own_folder(other) for other, _ in KINDS.values()):
+        if any(own_folder(other) for other in CONTROLLERS.values()):
             pytest.skip(f"this machine has groups, but not of {request.param}")  # few have both
         lack("this machine has no groups")
     folder = own / f"longstop-test-{uuid4().hex[:8]}"
@@ -49,18 +48,18 @@ def pen(request: pytest.FixtureRequest) -> Iterator[UnifiedPen]:
         folder.mkdir()
     except OSError as error:
         lack(f"no group can be made: {error}")
-    pen = kind(folder)
-    yield pen
-    asyncio.run(empty(pen))
-    asyncio.run(take_away(pen))
+    group = ChildGroup(folder, is_freezer=controller != UNIFIED)
+    yield group
+    asyncio.run(group.empty())
+    asyncio.run(group.discard())
     assert not folder.exists()
 
 
 @contextmanager
-def family_in(pen: UnifiedPen) -> Iterator[list[psutil.Process]]:
-    """Start a process and its runaway in a pen."""
+def family_in(group: ChildGroup) -> Iterator[list[psutil.Process]]:
+    """Start a process and its runaway in a group."""
     child = subprocess.Popen([sys.executable, "-c", FAMILY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    pen.take(child.pid)
+    group.add(child.pid)
     assert child.stdin is not None
     assert child.stdout is not None
     child.stdin.write("go\n")
@@ -86,43 +85,44 @@ def gone(processes: list[psutil.Process]) -> bool:
 
 
 @pytest.mark.req("FR-009")
-def test_a_pen_ends_all_who_are_in_it_also_those_that_ran_away(pen: UnifiedPen) -> None:
-    with family_in(pen) as family:
-        assert pen.pids() >= {each.pid for each in family}
+def test_a_kill_reaches_all_members_also_in_another_session(group: ChildGroup) -> None:
+    with family_in(group) as family:
+        assert group.pids() >= {each.pid for each in family}
 
-        asyncio.run(empty(pen))
+        asyncio.run(group.empty())
 
         assert gone(family)
-        assert pen.pids() == frozenset()
+        assert group.pids() == frozenset()
 
 
-def test_a_pen_ends_those_that_are_stopped(pen: UnifiedPen) -> None:
-    with family_in(pen) as family:
+def test_a_kill_reaches_stopped_processes(group: ChildGroup) -> None:
+    with family_in(group) as family:
         for each in family:
             each.send_signal(signal.SIGSTOP)
 
-        asyncio.run(empty(pen))
+        asyncio.run(group.empty())
 
         assert gone(family)
 
 
-def test_an_empty_pen_is_killed_in_no_time_and_taken_away(pen: UnifiedPen) -> None:
-    asyncio.run(empty(pen))
+def test_an_empty_group_is_removed(group: ChildGroup) -> None:
+    asyncio.run(group.empty())
 
-    assert pen.close()
-    assert pen.pids() == frozenset()
-
-
-def test_a_pen_that_somebody_is_in_stays(pen: UnifiedPen) -> None:
-    with family_in(pen) as family:
-        assert not pen.close()
-        assert pen.pids() >= {each.pid for each in family}
+    assert group.remove()
+    assert group.pids() == frozenset()
 
 
-class FillingPen(OpenPen):
-    """A pen in which somebody is born again and again."""
+def test_a_group_with_members_is_not_removed(group: ChildGroup) -> None:
+    with family_in(group) as family:
+        assert not group.remove()
+        assert group.pids() >= {each.pid for each in family}
+
+
+class FillingGroup(ChildGroup):
+    """A group in which a new process starts after every kill."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.kills = 0
 
     def pids(self) -> frozenset[int]:
@@ -131,12 +131,12 @@ class FillingPen(OpenPen):
     def kill(self) -> None:
         self.kills += 1
 
-    def close(self) -> bool:
+    def remove(self) -> bool:
         return False
 
 
-async def test_a_pen_that_fills_again_is_killed_again_and_holds_up_nobody() -> None:
-    pen, turns = FillingPen(), 0
+async def test_a_group_that_fills_again_is_killed_again_without_blocking_the_loop() -> None:
+    group, turns = FillingGroup(), 0
 
     async def turn() -> None:
         nonlocal turns
@@ -145,24 +145,24 @@ async def test_a_pen_that_fills_again_is_killed_again_and_holds_up_nobody() -> N
             await asyncio.sleep(0)
 
     turning = asyncio.create_task(turn())
-    await empty(pen)
-    await take_away(pen)
+    await group.empty()
+    await group.discard()
     turning.cancel()
 
-    assert pen.kills > 1
-    assert turns > pen.kills
+    assert group.kills > 1
+    assert turns > group.kills
 
 
 @pytest.mark.parametrize("lives", [0, 1], ids=["before its first life", "between two lives"])
-async def test_a_keeper_that_stops_while_its_child_does_not_live_leaves_no_pen(lives: int) -> None:
+async def test_a_stop_between_two_lives_removes_the_group(lives: int) -> None:
     name = f"longstop-test-{uuid4().hex[:8]}"
-    pen = make_pen(name)
-    if isinstance(pen, OpenPen):
+    group = create_group(name)
+    if not group.is_active:
         lack("no group can be made")
     spec = ChildSpec(name="broken", argv=(sys.executable, "-c", "raise SystemExit(3)"), env={})
     policy = RestartPolicy(first_wait=50.0)
     said = MemorySink()
-    keeper = Keeper(spec, bus=Bus([said]), clock=SystemClock(), policy=policy, pen=pen)
+    keeper = Keeper(spec, bus=Bus([said]), clock=SystemClock(), policy=policy, group=group)
     with life_line_of_children() as life_line:
         keeping = asyncio.create_task(keeper.keep(life_line))
         if lives:
@@ -176,21 +176,21 @@ async def test_a_keeper_that_stops_while_its_child_does_not_live_leaves_no_pen(l
 
 
 def _groups() -> list[Path]:
-    own = [own_folder(controller) for controller, _ in KINDS.values()]
+    own = [own_folder(controller) for controller in CONTROLLERS.values()]
     return [each for folder in own if folder is not None for each in folder.iterdir()]
 
 
-def test_a_machine_without_groups_gives_an_open_pen(tmp_path: Path) -> None:
-    assert isinstance(make_pen("longstop-test", tmp_path), OpenPen)
+def test_a_machine_without_control_groups_gives_an_inactive_group(tmp_path: Path) -> None:
+    assert not create_group("longstop-test", tmp_path).is_active
 
 
-def test_a_machine_that_lets_nobody_make_groups_gives_an_open_pen(tmp_path: Path) -> None:
+def test_a_read_only_hierarchy_gives_an_inactive_group(tmp_path: Path) -> None:
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text("0::/\n")
     (tmp_path / "proc/self/mountinfo").write_text("41 31 0:38 / /groups ro - cgroup2 cgroup2 ro\n")
     (tmp_path / "groups").mkdir()
 
-    pen = make_pen("longstop-test", tmp_path)
+    group = create_group("longstop-test", tmp_path)
 
-    assert isinstance(pen, OpenPen)
+    assert not group.is_active
     assert not (tmp_path / "groups/longstop-test").exists()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longstop.supervision.cgroups import UNIFIED, available_bytes, memory_limit, own_folder
+from longstop.process.cgroups import UNIFIED, available_bytes, memory_limit, own_folder
 
 NO_LIMIT_V1 = str(2**63 - 4096)
 HYBRID = """\

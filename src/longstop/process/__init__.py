@@ -1,0 +1,1 @@
+"""Operating-system processes: reading /proc, control groups, and cleanup of orphaned processes."""
