@@ -1,4 +1,4 @@
-"""The model test for one mutant: generated runs only, no shrinking, and an exit code."""
+"""The model test for one mutant: generated runs without shrinking; the exit code is the result."""
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test

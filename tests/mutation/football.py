@@ -1,0 +1,111 @@
+"""Mutants of football: new events, removed events, validation and the served payload."""
+
+from tests.mutation.mutant import Change, Mutant, always, argument, drop, never, swap
+
+_VERSIONS = "matches.versions"
+_ALIGN, _READ, _SPORT = "sports.football.align", "sports.football.read", "sports.football.sport"
+_VALIDATE, _TOTALS, _PAYLOAD = "sports.football.validate", "sports.football.totals", "sports.football.payload"
+
+
+def _mutant(name: str, module: str, symbol: str, change: Change) -> Mutant:
+    return Mutant(
+        name=f"football: {name}", module=module, symbol=symbol, change=change, tests=("tests/unit/sports/football",)
+    )
+
+
+FOOTBALL = (
+    _mutant("a goal is removed at the first poll", _VERSIONS, "Versions.may_step_back", always("_ in self._confirmed")),
+    _mutant("nothing is ever taken back", _ALIGN, "_align_incidents", never("not _ and _.may_step_back(...)")),
+    _mutant(
+        "a goal that the board still counts is taken back",
+        _ALIGN,
+        "_align_incidents",
+        never("_.kind == Kind.GOAL and _ not in _"),
+    ),
+    _mutant("an event with a new id is a new event", _ALIGN, "_align_incidents", swap("_renamed(_, _)", "{}")),
+    _mutant("a goal moved to the other side is stored twice", _ALIGN, "_move", drop("_.void(_)")),
+    _mutant(
+        "a key is used again",
+        _VERSIONS,
+        "Versions._last_numbers",
+        swap("max(_1.get(_2, 0), _)", "_1.get(_2, 0) + self.known[key].is_live"),
+    ),
+    _mutant("an emptied list is believed", _ALIGN, "_align_incidents", never("len(_) > MAX_VANISHED")),
+    _mutant(
+        "a result is accepted at the first poll",
+        _ALIGN,
+        "_align_result",
+        always("_.may_step_back(RESULT, content_hash(...))"),
+    ),
+    _mutant("an older copy of the board is served", _SPORT, "_believed", always("_ in _.suspects")),
+    _mutant("the first list of another match is believed", _SPORT, "_believed_list", always("_ >= polls_needed(...)")),
+    _mutant(
+        "goals that board and list count differently are not reported",
+        _TOTALS,
+        "mismatches",
+        swap("sorted(_)", "()"),
+    ),
+    _mutant("a match in doubt is in sync", _SPORT, "_sync", always("not is_in_doubt")),
+    _mutant(
+        "incidents of another match are believed",
+        _VALIDATE,
+        "validate_incidents",
+        never("_ and len(_) >= ENOUGH_PEOPLE and are_strangers(...)"),
+    ),
+    _mutant(
+        "a number that two matches share confirms a list",
+        _VALIDATE,
+        "has_held_event",
+        swap("bool(_1 & _2)", "bool({row[1] for row in _1} & {row[1] for row in _2})"),
+    ),
+    _mutant(
+        "players of two matches confirm a list of either",
+        _VALIDATE,
+        "polls_needed",
+        swap("1 if _ else POLLS_UNKNOWN", "1"),
+    ),
+    _mutant("a board without a score fits every list", _VALIDATE, "polls_needed", always("board.score is not None")),
+    _mutant(
+        "a goal waits for the board although a stored event is listed",
+        _VALIDATE,
+        "polls_needed",
+        never("has_held_event(...)"),
+    ),
+    _mutant(
+        "a doubt outlives the list", _SPORT, "_believed_list", swap("return (None, None)", "return (None, before)")
+    ),
+    _mutant("a doubt outlives a poll of the rendered page", _SPORT, "diff_dom", argument("doubt", "state.doubt")),
+    _mutant(
+        "line-ups are not read while nothing else changes",
+        _READ,
+        "read",
+        swap("not (are_parts_due or _1)", "not (is_full or _1)"),
+    ),
+    _mutant(
+        "empty line-ups confirm any",
+        _VALIDATE,
+        "validate_again",
+        swap("are_strangers(squad_keys(_1), squad_keys(_2))", "are_strangers(squad_keys(_2), squad_keys(_1))"),
+    ),
+    _mutant(
+        "a list that contradicts the score is believed like any other",
+        _VALIDATE,
+        "polls_needed",
+        never("not fits(...)"),
+    ),
+    _mutant("line-ups of another match are believed", _VALIDATE, "validate_lineups", never("_ and are_strangers(...)")),
+    _mutant(
+        "statistics of another match are believed",
+        _VALIDATE,
+        "_check_against",
+        never("_.key == YELLOW_CARDS and _"),
+    ),
+    _mutant(
+        "a result is served before its confirmation",
+        _PAYLOAD,
+        "status_of",
+        swap("MatchStatus.UPCOMING if _ else MatchStatus.LIVE", "MatchStatus.COMPLETED"),
+    ),
+    _mutant("line-ups vanish when they are not read", _PAYLOAD, "normalise", swap("_parts_before(_)", "{}")),
+    _mutant("the goals of a shoot-out are not served", _PAYLOAD, "_score", swap("if board.penalties: ...", "pass")),
+)

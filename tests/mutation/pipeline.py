@@ -1,0 +1,151 @@
+"""Mutants of the cricket pipeline: reading, aligning, committing and storing."""
+
+from tests.mutation.mutant import Change, Mutant, always, drop, never, nth, swap
+
+_TESTS = (
+    "tests/unit/sports/cricket",
+    "tests/unit/matches",
+    "tests/unit/watching",
+    "tests/contract/test_match_store.py",
+)
+_SAME = "SELECT * FROM event_versions WHERE match_id = :match_id AND key = :key AND content_hash = :content_hash"
+
+
+def _mutant(name: str, module: str, symbol: str, change: Change) -> Mutant:
+    return Mutant(name=name, module=module, symbol=symbol, change=change, tests=_TESTS, is_modelled=True)
+
+
+PIPELINE = (
+    _mutant(
+        "the state advances although the commit failed",
+        "matches.pipeline",
+        "Pipeline.apply",
+        swap(
+            "receipt = await _1",
+            "try:\n receipt = await _1\nexcept Exception:\n return Polled(state=draft.state, receipt=None)",
+        ),
+    ),
+    _mutant(
+        "the state keeps only its newest events",
+        "sports.base",
+        "MatchState.after",
+        swap("{**self.events, **_1}", "dict([*self.events.items(), *_1.items()][-4:])"),
+    ),
+    _mutant(
+        "a commit of unknown outcome counts as failed",
+        "matches.live_match",
+        "LiveMatch.poll",
+        swap("self.is_base_known = False", "self.is_base_known = True"),
+    ),
+    _mutant(
+        "only the newest events of a large diff are kept",
+        "sports.cricket.align",
+        "align",
+        swap("_1.events.sort(key=_2)", "_1.events = sorted(_1.events, key=_2)[-3:]"),
+    ),
+    _mutant(
+        "versions are distinguished by their content alone",
+        "storage.sqlite.matches",
+        "_save_events",
+        swap(
+            "_stored_before(_1, _2, _3)",
+            f'next((stored_event(row, _3) for row in rows(_1, "{_SAME}", _2)), None)',
+        ),
+    ),
+    _mutant("a writer of an older epoch may store", "storage.sqlite.matches", "_owned", never("_.epoch != _.epoch")),
+    _mutant(
+        "every correction is taken for an older copy",
+        "matches.versions",
+        "Versions.replace",
+        swap("self.put(old.key, content, _, _1)", "self.put(old.key, old.content, old.source_event_id, _1)"),
+    ),
+    _mutant(
+        "a step back is accepted at the first poll",
+        "matches.versions",
+        "Versions.may_step_back",
+        always("_ in self._confirmed"),
+    ),
+    _mutant(
+        "the newest ball is voided without the scoreboard's agreement",
+        "sports.cricket.align",
+        "_may_void",
+        swap("_ and _1.may_step_back(_2, _3)", "_1.may_step_back(_2, _3)"),
+    ),
+    _mutant("nothing is ever voided", "sports.cricket.align", "_may_void", never("_ and _.may_step_back(...)")),
+    _mutant(
+        "a key is used again after a void",
+        "matches.versions",
+        "Versions._last_numbers",
+        swap("self.known", "[key for key, event in self.known.items() if event.is_live]"),
+    ),
+    _mutant(
+        "positions are not recounted",
+        "sports.cricket.align",
+        "_align_deliveries",
+        nth(
+            1,
+            swap("_1.put(known.key, _2, _3, position)", "_1.put(known.key, _2, _3, known.position)"),
+        ),
+    ),
+    _mutant(
+        "a result is accepted at the first poll",
+        "sports.cricket.align",
+        "_wants_two_polls",
+        never("seen.kind == Kind.RESULT"),
+    ),
+    _mutant(
+        "the walk stops at the first known ball, whatever the totals say",
+        "sports.cricket.read",
+        "walk",
+        always("not _news(_, _)"),
+    ),
+    _mutant(
+        "a start is no full sync",
+        "sports.cricket.read",
+        "depth_for",
+        nth(1, swap("return Depth(is_whole=True)", "return Depth()")),
+    ),
+    _mutant("sequence numbers have holes", "storage.sqlite.matches", "_save_events", swap("seq += 1", "seq += 2")),
+    _mutant(
+        "the snapshot is stored and the events are not",
+        "storage.sqlite.matches",
+        "_save_update",
+        swap("_save_events(_, _, _1)", "((), _1.seq)"),
+    ),
+    _mutant("differing totals are not reported", "sports.cricket.totals", "find", swap("_mismatches(_)", "()")),
+    _mutant("gaps are not reported", "sports.cricket.totals", "find", swap("_gaps(_)", "()")),
+    _mutant(
+        "what fell out of a window is not summed up",
+        "sports.cricket.totals",
+        "inferred",
+        always("not _.is_window"),
+    ),
+    _mutant(
+        "a sum stays when its balls turn up",
+        "sports.cricket.sport",
+        "_with_inferred",
+        swap("(*_1.withdrawn, *_)", "_1.withdrawn"),
+    ),
+    _mutant(
+        "an older board is served at once",
+        "sports.cricket.sport",
+        "believed",
+        always("_ in _.suspects"),
+    ),
+    _mutant(
+        "unchanged pages end a poll that should confirm a step back",
+        "matches.pipeline",
+        "_is_settled",
+        always("not _.suspects"),
+    ),
+    _mutant("unchanged pages end a full poll", "matches.pipeline", "Pipeline.observe", always("not is_full")),
+    _mutant(
+        "digests of discarded pages are remembered", "matches.client", "PollClient.forget", drop("self.digests.clear()")
+    ),
+    _mutant(
+        "one unchanged page counts for all pages",
+        "matches.client",
+        "PollClient.are_unchanged",
+        swap("all(_1)", "any(_1)"),
+    ),
+)

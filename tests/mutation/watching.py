@@ -1,0 +1,126 @@
+"""Mutants of the scheduler: when to poll, when to restart, what to believe, what to admit."""
+
+from tests.mutation.mutant import always, drop, drop_argument, never, nth, rule, swap
+
+_CADENCE, _STATE = "watching.cadence", "watching.watch_state"
+_ADMISSION, _DISPATCHER = "watching.gate", "watching.dispatcher"
+
+_CADENCES = (
+    rule("errors speed up a match that is slow already", _CADENCE, "tempo_of", always("slowed > _.seconds")),
+    rule("errors do not slow", _CADENCE, "tempo_of", always("_.factor == 1.0")),
+    rule(
+        "an important match never slows down in a break",
+        _CADENCE,
+        "_in_play",
+        swap("not _1.failures", "not _1.is_important"),
+    ),
+    rule(
+        "news waits for the end of a break",
+        _CADENCE,
+        "is_due_for_news",
+        swap("max(_, min(_1.seconds, _))", "_1.seconds"),
+    ),
+    rule("a result is read again only once", _CADENCE, "REREAD_AFTER", swap("(_1, _, _)", "(_1,)")),
+    rule("a match is archived before its last poll", _CADENCE, "may_be_archived", always("not must_reread(...)")),
+    rule(
+        "an unreadable match is never archived",
+        _CADENCE,
+        "may_be_archived",
+        never("_ >= ARCHIVE_AFTER + ARCHIVE_PATIENCE"),
+    ),
+    rule("ten unchanged polls are a break", _CADENCE, "Rhythm.is_break", always("status is MatchStatus.BREAK")),
+    rule("the status alone is a break", _CADENCE, "Rhythm.is_break", always("self.is_quiet")),
+    rule("no break without the status", _CADENCE, "Rhythm.is_break", never("_ - self.changed_at >= _")),
+    rule(
+        "a change does not end a break",
+        _CADENCE,
+        "Rhythm.after",
+        swap("_ if _ else self.changed_at", "self.changed_at"),
+    ),
+    rule("half is more than half", _CADENCE, "Rhythm.is_busy", swap("_1 > _2", "_1 >= _2")),
+    rule("a slow phase never ends", _CADENCE, "Pace.calmed", never("_ - self.bad_at >= _")),
+    rule(
+        "every error in a slow phase is an isolated one", _CADENCE, "Pace.after", always("_ >= GOOD_BETWEEN_ACCIDENTS")
+    ),
+    rule("no error in a slow phase is an isolated one", _CADENCE, "Pace.after", never("_ >= GOOD_BETWEEN_ACCIDENTS")),
+    rule("too few successes make an error isolated", _CADENCE, "GOOD_BETWEEN_ACCIDENTS", swap("7", "4")),
+    rule(
+        "errors of an hour count as those of a minute", _CADENCE, "Pace.after", swap("_1 < MINUTE", "_1 < 60 * MINUTE")
+    ),
+    rule(
+        "a failed poll without errors calms the cadence",
+        _STATE,
+        "WatchState.after_failure",
+        swap("_1 if errors else _", "_1"),
+    ),
+)
+
+_WATCHES = (
+    rule("a burst of 404s ends a match", _STATE, "Absence.after_missing", never("self.times and _")),
+    rule("a listed match counts as gone", _STATE, "Absence.is_gone", always("not is_listed")),
+    rule("staleness has no consequence", _CADENCE, "restart_reason", swap("return RestartReason.STALE", "return None")),
+    rule("a match that is not in play is stale", _CADENCE, "Life.is_stale", always("self.is_in_play")),
+    rule("the tenth error restarts", _CADENCE, "restart_reason", swap("_1 > MAX_FAILURES", "_1 >= MAX_FAILURES")),
+    rule("a watch waits for a quiet moment without limit", _CADENCE, "restart_reason", swap("1 + PATIENCE", "99")),
+    rule("a watch restarts during play", _CADENCE, "restart_reason", swap("1 if _ else 1 + PATIENCE", "1")),
+    rule("a momentary disagreement is a frozen source", _STATE, "Lag.has_lasted", always("_ - self.since >= _")),
+    rule(
+        "a disagreement that returns has lasted all the time",
+        _STATE,
+        "Lag.after",
+        swap("self if _ else Lag(behind=_1, since=_2)", "Lag(behind=_1, since=self.since or _2)"),
+    ),
+    rule("two silent sources are believed", _STATE, "who_is_behind", swap("Behind.BOTH if _ else _1", "_1")),
+    rule("an announced break is a frozen source", _STATE, "who_is_behind", always("own.status is MatchStatus.LIVE")),
+    rule("a frozen page makes a match fresh", _STATE, "WatchState._accepted", swap("self.good_at if _ else _1", "_1")),
+    rule(
+        "changes before a reset count for a frozen page", _STATE, "WatchState.after_move", swap("_1 if _ else 1", "_1")
+    ),
+    rule(
+        "a restart forgets the errors",
+        _STATE,
+        "WatchState.restarted",
+        swap("return _1", "return replace(_1, pace=Pace())"),
+    ),
+    rule("a long poll is a dead one", _STATE, "WatchState.poll_progressed", drop_argument("progress_at")),
+    rule("a paused match is restarted repeatedly", _STATE, "WatchState.restarted", drop_argument("is_paused")),
+    rule("the queue ignores priorities", _DISPATCHER, "ScrapeQueue.take", swap("_.priority", "0")),
+    rule("a request starts before its time", _DISPATCHER, "ScrapeQueue.take", always("_ <= now")),
+    rule("two polls of one match run at once", _DISPATCHER, "ScrapeQueue.put", never("_ in self._taken")),
+    rule("there is no limit of concurrent polls", _DISPATCHER, "Dispatcher.run", drop("self._free -= 1")),
+    rule(
+        "a cancelled poll keeps its place",
+        _DISPATCHER,
+        "Dispatcher._do",
+        swap("self._free += 1", "self._free += __import__('sys').exception() is None"),
+    ),
+)
+
+_ADMISSIONS = (
+    rule("the tenth unreadable page stops a source", _ADMISSION, "MAX_UNREADABLE", swap("10", "9")),
+    rule(
+        "every unreadable page is reported",
+        _ADMISSION,
+        "SourceGate._unreadable",
+        nth(2, swap("_1.length == MAX_UNREADABLE + 1", "_1.is_broken")),
+    ),
+    rule(
+        "one kind of page stops all",
+        _ADMISSION,
+        "SourceGate.__init__",
+        swap("_1(_Streak)", "(lambda only: _1(lambda: only))(_Streak())"),
+    ),
+    rule("a broken layout is tried at every poll", _ADMISSION, "SourceGate._is_try", never("_ < _.closed_until")),
+    rule("a broken layout is never tried again", _ADMISSION, "SourceGate._is_try", always("_ < _.closed_until")),
+    rule("a readable page does not recover a source", _ADMISSION, "SourceGate.leave", drop("self._readable(_)")),
+    rule(
+        "connection failures stop a source",
+        _ADMISSION,
+        "_COUNTED",
+        swap("{FailureKind.REFUSAL, _1}", "{FailureKind.CONNECTION, FailureKind.REFUSAL, _1}"),
+    ),
+    rule("an inconclusive try is used up", _ADMISSION, "SourceGate.leave", never("_.is_try and _says_nothing(_)")),
+    rule("an inconclusive probe keeps its place", _ADMISSION, "SourceGate.leave", drop("self._breaker.release(...)")),
+)
+
+WATCHING = (*_CADENCES, *_WATCHES, *_ADMISSIONS)
