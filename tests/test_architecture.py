@@ -52,6 +52,7 @@ PURE = (
 )
 #: Decisions that share a module with code that acts on them: they obey the same rules.
 PURE_PARTS = {
+    "exhaustion": ("MachineResource", "exhausted_resource"),
     "matches.client": ("Effort",),
     "watching.dispatcher": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),
     "watching.listings": ("Plan", "sort_out", "Finished"),

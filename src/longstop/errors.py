@@ -15,7 +15,7 @@
     │   │   ├── BrowserBusy                 nobody was asked: too many pages are being loaded at this moment
     │   │   ├── BudgetSpent                 nobody was asked: the month's bytes through the proxy are kept for others
     │   │   ├── LayoutPaused                  nobody was asked: pages of this kind cannot be read, and are tried rarely
-    │   │   └── ResourcesExhausted          nobody could be asked: this machine lacks what it takes; a StorageError, too
+    │   │   └── ResourcesExhausted          not sent: the machine is out of a resource; also a StorageError
     │   ├── BrowserLost                 our own browser died or did not answer; the site is not to blame
     │   ├── PageNotFound                404 or 410
     │   ├── EmptyBody                   a good status with nothing behind it
@@ -214,11 +214,11 @@ class UnsafeSQLite(StorageError):
 
 
 class ResourcesExhausted(CircuitOpen, StorageError):
-    """This machine gave us no file, process, memory or room: neither the site nor the store is to blame."""
+    """The machine is out of file descriptors, processes, memory or temporary space; site and store are not at fault."""
 
-    def __init__(self, resource: str, said: str = "") -> None:
-        super().__init__(f"this machine has no {resource} left for us" + (f": {said}" if said else ""))
-        #: What is lacking, in words.
+    def __init__(self, resource: str, detail: str = "") -> None:
+        super().__init__(f"out of {resource}" + (f": {detail}" if detail else ""))
+        #: Which one: a value of `MachineResource`.
         self.resource = resource
 
 

@@ -8,6 +8,7 @@ from time import monotonic
 import pytest
 
 from longstop.errors import BrowserLost, FetchError, FetchTimeout, ResourcesExhausted
+from longstop.exhaustion import MachineResource
 from longstop.fetching.browser import engine as engine_module
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.events import BrowserRecycled
@@ -16,7 +17,6 @@ from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.recycling import RecyclePolicy
 from longstop.process.processes import browser_mark
-from longstop.resilience.lacks import ROOM
 from longstop.telemetry.bus import Bus
 from tests.browser.laboratory import Heard, Laboratory, crash, descendants, laboratory, until
 from tests.browser.site import Site
@@ -264,5 +264,5 @@ async def test_a_browser_for_which_this_machine_has_no_room_is_a_lack_of_ours_un
         lacks.append(raised.value.resource)
     await lab.aclose()
 
-    assert lacks == [ROOM] * 3
+    assert lacks == [MachineResource.TEMPORARY_SPACE] * 3
     assert heard.names().count("browser.failed") == 1

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from longstop.errors import UsageError
-from longstop.lacking import LEAST_ROOM_BYTES
+from longstop.exhaustion import MIN_TEMPORARY_BYTES
 from longstop.supervision.exits import Exit
 from tests.acceptance.harness import assert_nothing_lost
 from tests.chaos.groups import PIDS_LIMIT, pids_group_of
@@ -267,7 +267,7 @@ async def test_a_real_browser_starts_and_reads_on_when_there_is_no_room_for_temp
         blamed = [event for name in BLAME for event in running.told(name) if event.get("reason") != "recycled"]
         verdict = await running.verdict()
 
-    assert free < LEAST_ROOM_BYTES
+    assert free < MIN_TEMPORARY_BYTES
     assert blamed == []
     assert (verdict.lost, verdict.ghost, verdict.wrong) == (0, 0, 0)  # so early, football may have no event yet
 

@@ -246,7 +246,7 @@ async def test_what_fails_says_so_and_the_next_one_is_done(desk: Desk) -> None:
         (
             RuntimeError("can't start new thread"),
             PollPostponed,
-            "This could not be done: this machine has no processes left for us.",
+            "This could not be done: out of processes.",
         ),
     ],
     ids=["a bug", "a lack"],

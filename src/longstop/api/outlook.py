@@ -20,7 +20,7 @@ from longstop.storage.base import AuditReader, HotReader, MatchFilter, MatchRead
 from longstop.supervision.telling import silence
 from longstop.supervision.verdict import HealthStatus, Verdict, aged, heard, unreadable, verdict
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.lacks import failure_of
+from longstop.telemetry.exhaustion import failure_of
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from longstop.supervision.lag import LoopWatch
 from longstop.supervision.leaps import LeapWatch
 from longstop.supervision.meter import Meter
 from longstop.supervision.shares import Watched, match_costs
-from longstop.telemetry.lacks import failure_of
+from longstop.telemetry.exhaustion import failure_of
 from longstop.watching.scheduler import Scheduler
 
 #: How often a scraper says that it is alive; the API calls it down after 15 s of silence.

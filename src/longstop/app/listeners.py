@@ -11,7 +11,7 @@ from longstop.supervision.audit import Recoveries
 from longstop.supervision.auditing import Auditing
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.errors_table import ErrorsTable
-from longstop.telemetry.lacks import Lacks
+from longstop.telemetry.exhaustion import ExhaustionSink
 from longstop.telemetry.left_alone import LeftAlone
 from longstop.telemetry.match_logs import MatchLogs
 from longstop.telemetry.metrics import Metrics
@@ -27,7 +27,7 @@ class Listeners:
         self.ops = ops
         self.rates = RateSink(clock)
         self.left_alone = LeftAlone(clock)
-        self.lacks = Lacks(clock)
+        self.lacks = ExhaustionSink(clock)
         self.metrics = Metrics()
         self.recoveries = Recoveries(ops.audit, process="scraper", clock=clock)
         self.auditing = Auditing(self.recoveries, clock)

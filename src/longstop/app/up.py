@@ -29,7 +29,7 @@ from longstop.supervision.parent import watch_parent_if_any
 from longstop.supervision.supervisor import Loop, Supervisor
 from longstop.supervision.weighing import Weighing
 from longstop.telemetry.bus import Bus, Sink
-from longstop.telemetry.lacks import Lacks, Shortage
+from longstop.telemetry.exhaustion import ExhaustionReporter, ExhaustionSink
 from longstop.telemetry.webhook import WebhookSink
 
 #: In this order they are asked to stop: first nothing new comes in, then nobody asks any more.
@@ -52,8 +52,8 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
         outlive_children()
         store = SqliteAudit(directory.ops_db)
         audit = Recoveries(store, process="up", clock=clock)
-        auditing, lacks = Auditing(audit, clock), Lacks(clock)
-        telling = _telling(settings, directory, clock, auditing, lacks)
+        auditing, exhaustion = Auditing(audit, clock), ExhaustionSink(clock)
+        telling = _telling(settings, directory, clock, auditing, exhaustion)
         async with aclosing(store), telling as bus, audit.writing(bus):
             supervisor = _supervisor(settings, environ, directory, bus, clock, audit)
             loop = asyncio.get_running_loop()
@@ -70,7 +70,7 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
                 ("listen to beats", listening.run),
                 ("watch the event loop", LoopWatch(bus, clock.monotonic).run),
                 ("audit", auditing.run),
-                ("tell what lacks", partial(Shortage(bus).follow, lacks)),
+                ("report exhaustion", partial(ExhaustionReporter(bus).run, exhaustion)),
             ]
             ended = await supervisor.run(loops)
             _limit_last_words(loop)

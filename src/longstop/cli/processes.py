@@ -14,7 +14,7 @@ import typer
 from longstop.cli.options import Data, Kinds, settings_for
 from longstop.clock import SystemClock
 from longstop.errors import LongstopError, UsageError
-from longstop.resilience.lacks import lack_in
+from longstop.exhaustion import exhausted_resource
 from longstop.supervision.exits import exit_of
 
 # Libraries of one process are loaded by its verb alone: a scraper must be back within a second after a crash.
@@ -26,7 +26,7 @@ def _saying_why() -> Iterator[None]:
     try:
         yield
     except (LongstopError, OSError, MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and lack_in(error) is None:
+        if isinstance(error, RuntimeError) and exhausted_resource(error) is None:
             raise
         print(f"longstop: {error or type(error).__name__}", file=sys.stderr)
         raise typer.Exit(exit_of(error)) from None

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 from msgspec import Struct
 
 from longstop.errors import FetchTimeout, ForbiddenTarget, SourceUnreachable
-from longstop.lacking import exhausted
+from longstop.exhaustion import exhausted
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[tuple[Address, ...]]]

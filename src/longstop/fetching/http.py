@@ -21,11 +21,11 @@ from longstop.errors import (
     SourceFailed,
     SourceUnreachable,
 )
+from longstop.exhaustion import exhausted
 from longstop.fetching.addresses import Resolve, Target, allowed_target, checked_addresses, resolve_by_system
 from longstop.fetching.answers import REDIRECTS, error_of, redirected, translated
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.guards import FetchPolicy
-from longstop.lacking import exhausted
 
 _BLANKS = " \t\r\n\v\f"
 

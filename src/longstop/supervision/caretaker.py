@@ -30,7 +30,7 @@ from longstop.supervision.remedy import Remedy, Vain, remedy, still_hoped_for
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovered, HealthRecovering
-from longstop.telemetry.lacks import Shortage, failure_of
+from longstop.telemetry.exhaustion import ExhaustionReporter, failure_of
 
 #: A recycle that takes longer than this hangs itself.
 RECYCLE_WITHIN_SECONDS = 30.0
@@ -79,7 +79,7 @@ class Caretaker:
         self._freshness = Freshness(stall_after)
         #: Says what was missed a moment ago.
         self._lacks = lacks
-        self._shortage = Shortage(bus)
+        self._shortage = ExhaustionReporter(bus)
         self._born = clock.monotonic()
         self._next_at = self._born + EVALUATED_EVERY_SECONDS
         self._recycling: _Recycling | None = None
@@ -99,7 +99,7 @@ class Caretaker:
         sample = self._freshness.sample(now)
         # A match that had to do without lacks it until its next look, which may be far away.
         sample = replace(sample, lacks=tuple(sorted({*sample.lacks, *self._lacks()})))
-        self._shortage.tell(sample.lacks)
+        self._shortage.report(sample.lacks)
         self._vain = self._vain.kept(sample)
         if self._recycling is not None:
             self._see_outcome(self._recycling, sample, now)

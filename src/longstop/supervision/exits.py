@@ -12,7 +12,7 @@ from longstop.errors import (
     StorageError,
     UsageError,
 )
-from longstop.resilience.lacks import DESCRIPTORS, MEMORY, PROCESSES, ROOM, lack_in
+from longstop.exhaustion import MachineResource, exhausted_resource
 
 
 class Exit(IntEnum):
@@ -57,11 +57,11 @@ _SENTENCES = {
 }
 #: Those that end processes in practice.
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
-_BY_LACK = {
-    DESCRIPTORS: Exit.RESOURCES,
-    PROCESSES: Exit.RESOURCES,
-    MEMORY: Exit.MEMORY,
-    ROOM: Exit.STORAGE,
+_BY_RESOURCE = {
+    MachineResource.DESCRIPTORS: Exit.RESOURCES,
+    MachineResource.PROCESSES: Exit.RESOURCES,
+    MachineResource.MEMORY: Exit.MEMORY,
+    MachineResource.TEMPORARY_SPACE: Exit.STORAGE,
 }
 #: The first that fits counts.
 _BY_KIND: tuple[tuple[type[LongstopError], Exit], ...] = (
@@ -75,9 +75,9 @@ _BY_KIND: tuple[tuple[type[LongstopError], Exit], ...] = (
 
 def exit_of(error: BaseException) -> Exit:
     """Return the number with which a process ends that met this error."""
-    lack = error.resource if isinstance(error, ResourcesExhausted) else lack_in(error)
-    if lack is not None:
-        return _BY_LACK[lack]
+    resource = error.resource if isinstance(error, ResourcesExhausted) else exhausted_resource(error)
+    if resource is not None:
+        return _BY_RESOURCE[MachineResource(resource)]
     if isinstance(error, OSError):
         return Exit.STORAGE if error.errno == errno.EROFS else Exit.FAILED
     return next((code for kind, code in _BY_KIND if isinstance(error, kind)), Exit.FAILED)

@@ -10,7 +10,7 @@ from longstop.supervision.keeper import Keeper
 from longstop.supervision.memory import HIGH_SHARE, MEGABYTE, Act, MemoryLimits, MemoryWatch
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import MemoryExceeded, MemoryHigh, MemoryRecovered
-from longstop.telemetry.lacks import failure_of
+from longstop.telemetry.exhaustion import failure_of
 
 LOOK_SECONDS = 2.0
 

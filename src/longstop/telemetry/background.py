@@ -8,7 +8,7 @@ from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.upkeep import RecordsFailed
-from longstop.telemetry.lacks import failure_of
+from longstop.telemetry.exhaustion import failure_of
 
 #: A disk that hangs must not keep a process from ending.
 CLOSE_WITHIN = 5.0

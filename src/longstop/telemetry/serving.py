@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.upkeep import MetricsServed, MetricsUnavailable
-from longstop.telemetry.lacks import failure_of
+from longstop.telemetry.exhaustion import failure_of
 
 #: A request's head; ours has no use for more.
 MAX_HEAD_BYTES = 8192

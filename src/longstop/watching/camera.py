@@ -9,7 +9,7 @@ from longstop.clock import Clock
 from longstop.errors import LongstopError
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.upkeep import ScreenshotSaved
-from longstop.telemetry.lacks import failure_of
+from longstop.telemetry.exhaustion import failure_of
 
 #: From the wish to the file.
 PICTURE_SECONDS = 10.0

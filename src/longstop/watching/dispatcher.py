@@ -11,7 +11,7 @@ from msgspec import Struct
 from longstop.clock import Clock
 from longstop.model.match import MatchRef
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.lacks import failure_of
+from longstop.telemetry.exhaustion import failure_of
 
 Work = Callable[[], Awaitable[None]]
 

@@ -17,7 +17,7 @@ from longstop.errors import (
     SourceError,
     StorageError,
 )
-from longstop.lacking import own_lack
+from longstop.exhaustion import mapped
 from longstop.matches.client import Effort
 from longstop.matches.live_match import Feed, LiveMatch, LiveMatches
 from longstop.matches.pipeline import Pipeline, Polled
@@ -292,7 +292,7 @@ class FeedWatch:
             else:
                 await match.glance(feed, effort)
         except Exception as error:
-            await self._note_error(own_lack(error) or error, effort, permit)
+            await self._note_error(mapped(error), effort, permit)
         else:
             # A feed that does not lead, or was too slow, was not read in full, whatever was due.
             self._note_success(before, polled, effort, permit, began, is_full=is_full and polled is not None)

@@ -28,7 +28,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.base import Telemetry
 from longstop.telemetry.events.processes import PollPostponed
 from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
-from longstop.telemetry.lacks import failure_of
+from longstop.telemetry.exhaustion import failure_of
 from longstop.watching.feed_watch import FeedWatch
 from longstop.watching.scheduler import Scheduler
 

@@ -16,7 +16,7 @@ from longstop.storage.base import Finding
 from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchStopped
 from longstop.telemetry.events.sources import ListingRead
 from longstop.telemetry.events.upkeep import StoreFailed
-from longstop.telemetry.lacks import failure_of
+from longstop.telemetry.exhaustion import failure_of
 from longstop.watching.cadence import RestartReason, listing_interval
 from longstop.watching.dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work
 from longstop.watching.doorman import Doorman

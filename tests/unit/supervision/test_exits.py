@@ -14,7 +14,7 @@ from longstop.errors import (
     StoreTooNew,
     UsageError,
 )
-from longstop.resilience.lacks import DESCRIPTORS, MEMORY
+from longstop.exhaustion import MachineResource
 from longstop.supervision.exits import Exit, describe, exit_of
 
 
@@ -38,8 +38,8 @@ from longstop.supervision.exits import Exit, describe, exit_of
         (OSError(errno.EROFS, "x"), 74),
         (RuntimeError("can't start new thread"), 71),
         (RuntimeError("x"), 1),
-        (ResourcesExhausted(DESCRIPTORS), 71),  # though it is a StorageError too
-        (ResourcesExhausted(MEMORY), 82),
+        (ResourcesExhausted(MachineResource.DESCRIPTORS), 71),  # though it is a StorageError too
+        (ResourcesExhausted(MachineResource.MEMORY), 82),
     ],
 )
 def test_an_error_ends_a_process_with_its_own_number(error: Exception, code: int) -> None:

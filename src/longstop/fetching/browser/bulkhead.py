@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from longstop.errors import BrowserLost, ResourcesExhausted
+from longstop.exhaustion import mapping_exhaustion
 from longstop.fetching.browser.base import BrowserCensus
 from longstop.fetching.browser.errands import Errands
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 from longstop.fetching.browser.hanging import HangPolicy
 from longstop.fetching.browser.recycling import RecyclePolicy, patience_seconds, reason_to_recycle
-from longstop.lacking import own_lacks
 from longstop.process.processes import Process
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.lacks import failure_of
+from longstop.telemetry.exhaustion import failure_of
 
 if TYPE_CHECKING:  # Playwright takes half a second to load: those who need no browser do not wait for it
     from longstop.fetching.browser.engine import Engine
@@ -208,7 +208,7 @@ class Bulkhead:
             raise BrowserLost(f"the browser did not start; the next try is in {self._rests_until - now:.0f} s")
         self._generation += 1
         try:
-            with own_lacks():
+            with mapping_exhaustion():
                 engine = await self._start(self._generation)
         except (BrowserLost, ResourcesExhausted) as error:
             self._failures += 1

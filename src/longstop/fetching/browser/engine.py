@@ -16,6 +16,7 @@ from playwright.async_api import Browser, BrowserContext, CDPSession, Playwright
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.errors import BrowserLost
+from longstop.exhaustion import exhausted_at_launch
 from longstop.fetching.browser.base import ANYWHERE, BrowserKind, Egress, Usage
 from longstop.fetching.browser.chromium import launch_arguments
 from longstop.fetching.browser.closing import BROWSER_SECONDS, DRIVER_SECONDS, LACKING, Ladder, end_family, gone, went
@@ -23,7 +24,6 @@ from longstop.fetching.browser.display import Display
 from longstop.fetching.browser.foreign import translated
 from longstop.fetching.browser.recycling import Latencies, Wear
 from longstop.fetching.browser.registry import Registry
-from longstop.lacking import exhausted_at_start
 from longstop.process.orphans import profile_of, remove_profile
 from longstop.process.processes import (
     MARK_VARIABLE,
@@ -115,7 +115,7 @@ class Engine:
                 await engine._start()
         except BaseException as error:
             await engine._give_up(on_unclosed)
-            lack = exhausted_at_start(error) if isinstance(error, Exception) else None
+            lack = exhausted_at_launch(error) if isinstance(error, Exception) else None
             if lack is not None:
                 raise lack from None
             if isinstance(error, TimeoutError):

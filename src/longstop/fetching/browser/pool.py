@@ -22,7 +22,7 @@ from longstop.fetching.browser.scratch import clear_scratch
 from longstop.process.orphans import Orphan, sweep_browsers
 from longstop.process.processes import become_subreaper, reap
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.lacks import failure_of
+from longstop.telemetry.exhaustion import failure_of
 
 if TYPE_CHECKING:
     from longstop.fetching.browser.engine import Engine

@@ -14,8 +14,7 @@ import apsw
 from longstop.clock import from_iso, to_iso
 from longstop.daemon_thread import DaemonThread
 from longstop.errors import ResourcesExhausted, StorageError, StoreDamaged, UnsafeSQLite
-from longstop.lacking import exhausted
-from longstop.resilience.lacks import MEMORY
+from longstop.exhaustion import MachineResource, exhausted
 from longstop.storage.sqlite.schema import Database, migrate, migrations_of, pending
 
 Row = dict[str, Any]
@@ -63,7 +62,7 @@ def is_safe_sqlite(version: str) -> bool:
 
 def as_storage_error(error: apsw.Error, path: Path) -> StorageError:
     if isinstance(error, apsw.NoMemError):
-        return ResourcesExhausted(MEMORY)
+        return ResourcesExhausted(MachineResource.MEMORY)
     lack = exhausted(error) if isinstance(error, _MAY_BE_A_LACK) else None
     if lack is not None:
         return lack

@@ -9,33 +9,33 @@ from longstop.telemetry.events.processes import (
     ResourcesRecovered,
     TaskFailed,
 )
-from longstop.telemetry.lacks import OVER_AFTER_SECONDS, Lacks, Shortage, failure_of
+from longstop.telemetry.exhaustion import RECOVERED_AFTER_SECONDS, ExhaustionReporter, ExhaustionSink, failure_of
 from longstop.testing import VirtualClock, run_virtual
 from tests.memory import MemorySink
 from tests.readers import ManualClock
 
 
-def lacked(resource: str) -> PollPostponed:
+def postponed(resource: str) -> PollPostponed:
     return PollPostponed(resource=resource, subject="crex_M1")
 
 
-def test_what_was_missed_is_lacking_until_nobody_has_missed_it_for_a_while() -> None:
+def test_a_resource_is_exhausted_until_nothing_was_postponed_for_a_while() -> None:
     clock = ManualClock()
-    sink = Lacks(clock)
+    sink = ExhaustionSink(clock)
 
-    sink.take(lacked("processes"))
+    sink.take(postponed("processes"))
     clock.advance(10)
-    sink.take(lacked("memory"))
+    sink.take(postponed("memory"))
     sink.take(ProcessStopped(process="scraper", pid=1, reported_by="scraper"))
 
     assert sink.now() == ("memory", "processes")
-    clock.advance(OVER_AFTER_SECONDS - 10)
+    clock.advance(RECOVERED_AFTER_SECONDS - 10)
     assert sink.now() == ("memory",)
     clock.advance(10)
     assert sink.now() == ()
 
 
-def test_a_lack_is_an_alert_with_an_end_and_a_single_look_is_none() -> None:
+def test_exhaustion_is_an_alert_with_an_end_and_one_postponed_poll_is_none() -> None:
     short, eased = alert_of(OutOfResources(resource="memory")), alert_of(ResourcesRecovered(resource="memory"))
 
     assert short is not None
@@ -45,27 +45,27 @@ def test_a_lack_is_an_alert_with_an_end_and_a_single_look_is_none() -> None:
         "resources.exhausted memory",
         True,
     )
-    assert alert_of(lacked("memory")) is None
+    assert alert_of(postponed("memory")) is None
 
 
-def test_a_shortage_is_told_once_and_so_is_its_end() -> None:
-    said, lacks = MemorySink(), Lacks(VirtualClock())
+def test_exhaustion_is_reported_once_and_so_is_recovery() -> None:
+    emitted, sink = MemorySink(), ExhaustionSink(VirtualClock())
 
     async def scene() -> None:
-        following = asyncio.ensure_future(Shortage(Bus([said])).follow(lacks))
+        running = asyncio.ensure_future(ExhaustionReporter(Bus([emitted])).run(sink))
         for _ in range(6):
-            lacks.take(lacked("processes"))
+            sink.take(postponed("processes"))
             await asyncio.sleep(10)
-        await asyncio.sleep(OVER_AFTER_SECONDS + 10)
-        following.cancel()
+        await asyncio.sleep(RECOVERED_AFTER_SECONDS + 10)
+        running.cancel()
 
     run_virtual(scene())
 
-    assert said.events == [OutOfResources(resource="processes"), ResourcesRecovered(resource="processes")]
+    assert emitted.events == [OutOfResources(resource="processes"), ResourcesRecovered(resource="processes")]
 
 
-def test_work_that_failed_of_a_lack_is_no_bug() -> None:
-    told = failure_of(RuntimeError("can't start new thread"), "weigh")
+def test_work_that_failed_of_exhaustion_is_no_bug() -> None:
+    event = failure_of(RuntimeError("can't start new thread"), "weigh")
 
-    assert told == PollPostponed(resource="processes", subject="weigh")
+    assert event == PollPostponed(resource="processes", subject="weigh")
     assert isinstance(failure_of(RuntimeError("broken"), "weigh"), TaskFailed)

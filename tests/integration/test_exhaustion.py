@@ -1,4 +1,4 @@
-"""What this machine lacks, with limits that are really reached."""
+"""Exhausted resources, with limits that are really reached."""
 
 import asyncio
 import errno
@@ -14,12 +14,19 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.errors import ResourcesExhausted, SourceUnreachable, StorageError
+from longstop.exhaustion import (
+    MachineResource as Out,
+)
+from longstop.exhaustion import (
+    exhausted,
+    exhausted_at_launch,
+    mapping_exhaustion,
+    temporary_space_exhausted,
+)
 from longstop.fetching.addresses import resolve_by_system
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher
-from longstop.lacking import exhausted, exhausted_at_start, lack_of_room, own_lacks
-from longstop.resilience.lacks import DESCRIPTORS, MEMORY, PROCESSES, ROOM
 from longstop.storage.sqlite.connection import as_storage_error, open_readable
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 
@@ -53,7 +60,7 @@ async def test_a_site_is_not_blamed_for_a_connection_that_this_machine_cannot_op
     with pytest.raises(SourceUnreachable):  # the site's own fault is told as before
         await fetcher.fetch(request)
 
-    assert (starved.value.resource, starved.value.source) == (DESCRIPTORS, "crex")
+    assert (starved.value.resource, starved.value.source) == (Out.DESCRIPTORS, "crex")
     await fetcher.aclose()
     server.close()
     await server.wait_closed()
@@ -101,7 +108,7 @@ def nobody() -> Iterator[str]:
 
 
 @pytest.mark.req("NFR-009")
-async def test_what_is_put_off_with_its_session_is_told_what_was_really_lacking(
+async def test_a_request_postponed_with_its_session_names_the_exhausted_resource(
     site: SlowSite, nobody: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = FetchPolicy(hosts=(site.host, nobody), allow_private_addresses=True, deadline_seconds=5)
@@ -109,7 +116,7 @@ async def test_what_is_put_off_with_its_session_is_told_what_was_really_lacking(
         slow = asyncio.ensure_future(fetcher.fetch(FetchRequest(source="crex", url=f"http://{site.host}/slow")))
         await site.reached.wait()
         with monkeypatch.context() as patch:
-            patch.setattr("longstop.fetching.http.exhausted", lambda _: ResourcesExhausted(MEMORY))
+            patch.setattr("longstop.fetching.http.exhausted", lambda _: ResourcesExhausted(Out.MEMORY))
             with pytest.raises(ResourcesExhausted):
                 await fetcher.fetch(FetchRequest(source="crex", url=f"http://{nobody}/"))
 
@@ -118,7 +125,7 @@ async def test_what_is_put_off_with_its_session_is_told_what_was_really_lacking(
             await slow
 
     assert page.status == 200
-    assert put_off.value.resource == MEMORY
+    assert put_off.value.resource == Out.MEMORY
 
 
 @pytest.mark.req("NFR-009")
@@ -160,54 +167,63 @@ async def test_the_store_is_not_blamed_for_a_file_that_this_machine_cannot_open(
 @pytest.mark.parametrize(
     ("error", "resource"),
     [
-        (OSError(errno.EMFILE, "x"), DESCRIPTORS),
-        (OSError(errno.ENFILE, "x"), DESCRIPTORS),
-        (BlockingIOError(errno.EAGAIN, "fork"), PROCESSES),
-        (OSError(errno.ENOMEM, "x"), MEMORY),
-        (MemoryError(), MEMORY),
-        (OSError(errno.ENOSPC, "x"), ROOM),
-        (RuntimeError("can't start new thread"), PROCESSES),
+        (OSError(errno.EMFILE, "x"), Out.DESCRIPTORS),
+        (OSError(errno.ENFILE, "x"), Out.DESCRIPTORS),
+        (BlockingIOError(errno.EAGAIN, "fork"), Out.PROCESSES),
+        (OSError(errno.ENOMEM, "x"), Out.MEMORY),
+        (MemoryError(), Out.MEMORY),
+        (OSError(errno.ENOSPC, "x"), Out.TEMPORARY_SPACE),
+        (RuntimeError("can't start new thread"), Out.PROCESSES),
     ],
 )
-def test_the_systems_own_word_is_taken(error: BaseException, resource: str) -> None:
+def test_system_errors_are_mapped(error: BaseException, resource: str) -> None:
     found = exhausted(error)
 
     assert found is not None
-    assert (found.resource, found.reason) == (resource, f"this machine has no {resource} left for us")
+    assert (found.resource, found.reason) == (resource, f"out of {resource}")
 
 
-def test_an_error_of_somebody_else_stays_his() -> None:
+def test_other_errors_are_not_mapped() -> None:
     refused = ConnectionRefusedError(errno.ECONNREFUSED, "x")
 
     assert exhausted(refused) is None
-    assert exhausted_at_start(RuntimeError("net::ERR_CONNECTION_REFUSED")) is None
+    assert exhausted_at_launch(RuntimeError("net::ERR_CONNECTION_REFUSED")) is None
 
 
 @pytest.mark.parametrize(
     ("text", "resource"),
     [
-        ("ENOSPC: no space left on device, mkdtemp 'x'", ROOM),
-        ("Cannot launch Node.js executable at x: [Errno 11] Resource temporarily unavailable", PROCESSES),
-        ("Cannot launch Node.js executable at x: [Errno 24] a text of another language", DESCRIPTORS),
-        ("x: error while loading shared libraries: y: cannot open shared object file: Error 24", DESCRIPTORS),
-        ("x: error while loading shared libraries: y: failed to map segment: Cannot allocate memory", MEMORY),
-        ("pthread_create: Resource temporarily unavailable (11)", PROCESSES),
+        ("ENOSPC: no space left on device, mkdtemp 'x'", Out.TEMPORARY_SPACE),
+        (
+            "Cannot launch Node.js executable at x: [Errno 11] Resource temporarily unavailable",
+            Out.PROCESSES,
+        ),
+        ("Cannot launch Node.js executable at x: [Errno 24] a text of another language", Out.DESCRIPTORS),
+        (
+            "x: error while loading shared libraries: y: cannot open shared object file: Error 24",
+            Out.DESCRIPTORS,
+        ),
+        (
+            "x: error while loading shared libraries: y: failed to map segment: Cannot allocate memory",
+            Out.MEMORY,
+        ),
+        ("pthread_create: Resource temporarily unavailable (11)", Out.PROCESSES),
     ],
 )
-def test_the_words_of_a_program_that_did_not_start_are_read_and_kept(text: str, resource: str) -> None:
-    found = exhausted_at_start(RuntimeError(f"{text}\n<launching> more"))
+def test_the_output_of_a_program_that_did_not_start_is_read_and_kept(text: str, resource: str) -> None:
+    found = exhausted_at_launch(RuntimeError(f"{text}\n<launching> more"))
 
     assert found is not None
-    assert (found.resource, found.reason) == (resource, f"this machine has no {resource} left for us: {text}")
+    assert (found.resource, found.reason) == (resource, f"out of {resource}: {text}")
 
 
 @pytest.fixture
-def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     full = os.statvfs_result((4096, 4096, 16, 0, 0, 9, 9, 9, 0, 255))
     monkeypatch.setattr("os.statvfs", lambda _: full)
 
 
-@pytest.mark.usefixtures("no_room")
+@pytest.mark.usefixtures("full_disk")
 @pytest.mark.parametrize(
     "error",
     [
@@ -217,34 +233,37 @@ def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
         FileNotFoundError(errno.ENOENT, "No such file or directory"),
     ],
 )
-def test_a_program_that_names_its_reason_did_not_fail_for_want_of_room(error: Exception) -> None:
-    assert exhausted_at_start(error) is None
+def test_a_program_that_reports_another_reason_is_not_out_of_temporary_space(error: Exception) -> None:
+    assert exhausted_at_launch(error) is None
 
 
-@pytest.mark.usefixtures("no_room")
-def test_a_program_that_ends_without_a_reason_failed_for_want_of_room() -> None:
-    found = exhausted_at_start(RuntimeError("the browser has been closed"))
+@pytest.mark.usefixtures("full_disk")
+def test_a_program_that_reports_no_reason_is_checked_for_temporary_space() -> None:
+    found = exhausted_at_launch(RuntimeError("the browser has been closed"))
 
     assert found is not None
-    assert (found.resource, found.reason.endswith(": the browser has been closed")) == (ROOM, True)
+    assert (found.resource, found.reason.endswith(": the browser has been closed")) == (
+        Out.TEMPORARY_SPACE,
+        True,
+    )
 
 
-def test_only_a_lack_becomes_one() -> None:
-    with pytest.raises(ResourcesExhausted) as lacked, own_lacks():
+def test_only_exhaustion_is_mapped() -> None:
+    with pytest.raises(ResourcesExhausted) as raised, mapping_exhaustion():
         raise RuntimeError("can't start new thread")
-    with pytest.raises(RuntimeError, match="a bug"), own_lacks():
+    with pytest.raises(RuntimeError, match="a bug"), mapping_exhaustion():
         raise RuntimeError("a bug")
 
-    assert lacked.value.resource == PROCESSES
+    assert raised.value.resource == Out.PROCESSES
 
 
-def test_a_temporary_directory_with_room_is_no_lack() -> None:
-    assert lack_of_room() is None
+def test_a_temporary_directory_with_free_space_is_not_exhausted() -> None:
+    assert temporary_space_exhausted() is None
 
 
-@pytest.mark.usefixtures("no_room")
-def test_a_temporary_directory_without_room_is_seen() -> None:
-    assert lack_of_room() == ROOM
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_temporary_directory_is_exhausted() -> None:
+    assert temporary_space_exhausted() == Out.TEMPORARY_SPACE
 
 
 async def test_a_name_that_cannot_be_looked_up_for_want_of_a_thread_is_no_fault_of_the_site(
@@ -252,10 +271,10 @@ async def test_a_name_that_cannot_be_looked_up_for_want_of_a_thread_is_no_fault_
 ) -> None:
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", no_thread)
 
-    with pytest.raises(ResourcesExhausted) as lacked:
+    with pytest.raises(ResourcesExhausted) as raised:
         await resolve_by_system("localhost", 80)
 
-    assert lacked.value.resource == PROCESSES
+    assert raised.value.resource == Out.PROCESSES
 
 
 async def no_thread(*_args: object, **_kwargs: object) -> None:
@@ -263,7 +282,7 @@ async def no_thread(*_args: object, **_kwargs: object) -> None:
 
 
 def test_a_store_that_gets_no_memory_is_not_to_blame() -> None:
-    lack = as_storage_error(apsw.NoMemError("out of memory"), Path("matches.db"))
+    error = as_storage_error(apsw.NoMemError("out of memory"), Path("matches.db"))
 
-    assert isinstance(lack, ResourcesExhausted)
-    assert lack.resource == MEMORY
+    assert isinstance(error, ResourcesExhausted)
+    assert error.resource == Out.MEMORY
