@@ -1,44 +1,44 @@
-"""Everything that can go wrong, as facts.
+"""Every error that Longstop raises, grouped by the stage that raises it.
 
     LongstopError
     ├── SettingsError                 a setting is wrong, unknown or missing
-    ├── UsageError                    a command was asked for something that cannot be done
-    ├── FetchError                    a request brought no usable page; may carry Retry-After
+    ├── UsageError                    a command cannot do what was requested
+    ├── FetchError                    a request returned no usable page; may carry Retry-After
     │   ├── FetchTimeout                the total deadline passed
-    │   ├── SourceUnreachable           no name, no connection, or it broke
-    │   │   └── ProxyFailed                 the way through the proxy is broken; never gone around
-    │   │       └── ProxyRefused              the proxy does not take our credential
+    │   ├── SourceUnreachable           DNS lookup or connection failed, or the connection broke
+    │   │   └── ProxyFailed                 the proxy is unreachable or broken; never bypassed
+    │   │       └── ProxyRefused              the proxy rejected our credentials
     │   ├── SourceFailed                the site answered 5xx
     │   ├── SourceRefused               403, 429 or another refusal
-    │   │   └── SourceChallenged          a page that wants proof of a person, whatever its status says
-    │   ├── CircuitOpen                 nobody was asked: the site needs rest
-    │   │   ├── BrowserBusy                 nobody was asked: too many pages are being loaded at this moment
-    │   │   ├── BudgetSpent                 nobody was asked: the month's bytes through the proxy are kept for others
-    │   │   ├── LayoutPaused                  nobody was asked: pages of this kind cannot be read, and are tried rarely
-    │   │   └── ResourcesExhausted          not sent: the machine is out of a resource; also a StorageError
-    │   ├── BrowserLost                 our own browser died or did not answer; the site is not to blame
+    │   │   └── SourceChallenged          the site served a CAPTCHA or bot check, whatever the status code
+    │   ├── CircuitOpen                 no request was sent: the circuit is open, or the site is rate-limited
+    │   │   ├── BrowserBusy                 no request was sent: the browser is at its page limit
+    │   │   ├── BudgetSpent                 no request was sent: the monthly proxy budget is spent or reserved
+    │   │   ├── LayoutPaused                no request was sent: pages of this kind cannot be parsed; retried rarely
+    │   │   └── ResourcesExhausted          no request was sent: out of a machine resource; also a StorageError
+    │   ├── BrowserLost                 our browser crashed or stopped responding; not counted against the site
     │   ├── PageNotFound                404 or 410
-    │   ├── EmptyBody                   a good status with nothing behind it
-    │   ├── BodyTooLarge                more decoded bytes than the cap
+    │   ├── EmptyBody                   a success status with an empty body
+    │   ├── BodyTooLarge                more decoded bytes than the limit
     │   ├── BodyTruncated               fewer bytes than announced
     │   └── ForbiddenTarget             a host, redirect or address outside the source's list
-    ├── ParseError                    a page could not be read
-    │   ├── MalformedBody               not the format it should be: broken JSON, HTML, wrong encoding
-    │   └── LayoutChanged               a field of the contract is missing or has another type
-    ├── ObservationError              a page could be read, but must not be believed
-    │   ├── WrongMatch                  it speaks of another match
-    │   ├── ImpossibleObservation       its values cannot be true
-    │   └── LayoutSuspected             so much is gone at once that the site's layout must have changed
-    ├── StorageError                  the store did not take or give what was asked
-    │   ├── EpochLost                   another owner has taken the match
-    │   ├── DataDirectoryInUse          another process holds the data directory
+    ├── ParseError                    a page could not be parsed
+    │   ├── MalformedBody               the wrong format: broken JSON, HTML, wrong encoding
+    │   └── LayoutChanged               a required field is missing or has another type
+    ├── ObservationError              a page was parsed, but its content is rejected
+    │   ├── WrongMatch                  it describes another match
+    │   ├── ImpossibleObservation       its values are impossible
+    │   └── LayoutSuspected             so many events vanished at once that the layout must have changed
+    ├── StorageError                  a read or write of stored data failed
+    │   ├── StoreDamaged                a file is corrupt, or not one of ours
+    │   ├── EpochLost                   another process now owns the match
+    │   ├── DataDirectoryInUse          another process has locked the data directory
     │   ├── StoreTooNew                 the files were written by a newer version
-    │   └── UnsafeSQLite                this SQLite can corrupt a file with several connections
-    ├── RestartNeeded                 this process cannot mend itself, and asks to be started again
-    └── IllegalTransition             a state machine was asked for a move its table does not have
+    │   └── UnsafeSQLite                this SQLite version can corrupt a file with several connections
+    ├── RestartNeeded                 this process cannot recover and must be restarted
+    └── IllegalTransition             a state machine has no such transition
 
-Foreign errors are translated into these where they enter; every fetch and parse error says which source and which
-request it belongs to.
+Third-party errors are translated into these where they enter. Every fetch and parse error names its source and request.
 """
 
 from collections.abc import Iterator
@@ -46,34 +46,34 @@ from contextlib import contextmanager
 
 
 class LongstopError(Exception):
-    """The root: one clear sentence, never a traceback for the user."""
+    """Base of all errors. Its message is shown to the user as it is, without a traceback."""
 
 
 class SettingsError(LongstopError):
-    """A setting is wrong, unknown or missing; the sentence says what to write."""
+    """A setting is wrong, unknown or missing. The message says what to write."""
 
 
 class UsageError(LongstopError):
-    """A command was asked for something that cannot be done; the sentence says what to do instead."""
+    """A command cannot do what was requested. The message says what to do instead."""
 
 
 class SourceError(LongstopError):
-    """Common to all that goes wrong with one request to one source."""
+    """Base of all errors of one request to one source."""
 
     def __init__(self, reason: str, *, source: str = "", request: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.source = source
         self.request = request
-        #: How often the request was tried before, in vain.
+        #: How many failed attempts preceded this one.
         self.retries = 0
-        #: Whether it was expected: a canary's, sent where the way is known to be broken.
+        #: Whether the request was a half-open probe, whose failure is expected.
         self.is_canary = False
-        #: Where the page that could not be read is kept; `None` when it is not.
+        #: Where the unreadable page was saved; `None` if it was not.
         self.page: str | None = None
 
     def name(self, source: str, request: str) -> None:
-        """Say which source and request the error belongs to; what is said already stays."""
+        """Set the source and request; values that are already set are kept."""
         self.source = self.source or source
         self.request = self.request or request
 
@@ -83,13 +83,13 @@ class SourceError(LongstopError):
 
 
 class FetchError(SourceError):
-    """A request brought no usable page."""
+    """A request returned no usable page."""
 
     def __init__(
         self, reason: str, *, source: str = "", request: str = "", retry_after_seconds: float | None = None
     ) -> None:
         super().__init__(reason, source=source, request=request)
-        #: For how long the site asks to be left alone, or we leave it alone; `None` when nobody says.
+        #: How long to wait before the next request, by the site or by our circuit breaker; `None` if unknown.
         self.retry_after_seconds = retry_after_seconds
 
 
@@ -98,15 +98,15 @@ class FetchTimeout(FetchError):
 
 
 class SourceUnreachable(FetchError):
-    """No name, no connection, or it broke."""
+    """DNS lookup or connection failed, or the connection broke."""
 
 
 class ProxyFailed(SourceUnreachable):
-    """The way through the proxy is broken. It is never gone around."""
+    """The proxy is unreachable or broken. It is never bypassed."""
 
 
 class ProxyRefused(ProxyFailed):
-    """The proxy does not take our credential."""
+    """The proxy rejected our credentials."""
 
 
 class SourceFailed(FetchError):
@@ -114,31 +114,31 @@ class SourceFailed(FetchError):
 
 
 class SourceRefused(FetchError):
-    """The site does not want us now."""
+    """The site refused the request: 403, 429 or similar."""
 
 
 class SourceChallenged(SourceRefused):
-    """The site wants proof that we are a person. We are not, so this is a refusal."""
+    """The site served a CAPTCHA or bot check."""
 
 
 class CircuitOpen(FetchError):
-    """Nobody was asked: the site needs rest, or has asked for it."""
+    """No request was sent: the circuit is open, or the site is rate-limited."""
 
 
 class LayoutPaused(CircuitOpen):
-    """Nobody was asked: pages of this kind cannot be read, and are tried rarely."""
+    """No request was sent: pages of this kind cannot be parsed, and are retried rarely."""
 
 
 class BudgetSpent(CircuitOpen):
-    """Nobody was asked: the month's bytes through the proxy are spent, or kept for livelier matches."""
+    """No request was sent: the monthly proxy budget is spent, or reserved for more urgent matches."""
 
 
 class BrowserBusy(CircuitOpen):
-    """Nobody was asked: too many pages are being loaded at this moment."""
+    """No request was sent: the browser is already loading its maximum number of pages."""
 
 
 class BrowserLost(FetchError):
-    """Our own browser died or did not answer; the site is not to blame."""
+    """Our browser crashed or stopped responding. Not counted against the site."""
 
 
 class PageNotFound(FetchError):
@@ -146,11 +146,11 @@ class PageNotFound(FetchError):
 
 
 class EmptyBody(FetchError):
-    """A good status with nothing behind it."""
+    """A success status with an empty body."""
 
 
 class BodyTooLarge(FetchError):
-    """More decoded bytes than the cap."""
+    """More decoded bytes than the limit."""
 
 
 class BodyTruncated(FetchError):
@@ -162,47 +162,47 @@ class ForbiddenTarget(FetchError):
 
 
 class ParseError(SourceError):
-    """A page could not be read."""
+    """A page could not be parsed."""
 
 
 class MalformedBody(ParseError):
-    """The body is not in the format it should be in."""
+    """The body is not in the expected format."""
 
 
 class LayoutChanged(ParseError):
-    """A field of the contract is missing or has another type."""
+    """A required field is missing or has another type."""
 
 
 class ObservationError(SourceError):
-    """A page could be read, but must not be believed."""
+    """A page was parsed, but its content is rejected."""
 
 
 class WrongMatch(ObservationError):
-    """The page speaks of another match."""
+    """The page describes another match."""
 
 
 class ImpossibleObservation(ObservationError):
-    """The values cannot be true."""
+    """The values are impossible."""
 
 
 class LayoutSuspected(ObservationError):
-    """So much is gone at once that the site's layout must have changed."""
+    """So many events vanished at once that the layout must have changed."""
 
 
 class StorageError(LongstopError):
-    """The store did not take or give what was asked."""
+    """A read or write of stored data failed."""
 
 
 class StoreDamaged(StorageError):
-    """A file cannot be read as what it should be: it is damaged, or was made by somebody else."""
+    """A file is corrupt, or was not written by Longstop."""
 
 
 class EpochLost(StorageError):
-    """Another owner has taken the match; what this one derived must not be written."""
+    """Another process now owns the match. Updates of the previous owner are rejected."""
 
 
 class DataDirectoryInUse(StorageError):
-    """Another process holds the data directory."""
+    """Another process has locked the data directory."""
 
 
 class StoreTooNew(StorageError):
@@ -210,7 +210,7 @@ class StoreTooNew(StorageError):
 
 
 class UnsafeSQLite(StorageError):
-    """This SQLite can corrupt a file with several connections."""
+    """This SQLite version can corrupt a file with several connections."""
 
 
 class ResourcesExhausted(CircuitOpen, StorageError):
@@ -223,16 +223,16 @@ class ResourcesExhausted(CircuitOpen, StorageError):
 
 
 class RestartNeeded(LongstopError):
-    """This process cannot mend itself, and asks its supervisor to start it again."""
+    """This process cannot recover by itself; the supervisor restarts it."""
 
 
 class IllegalTransition(LongstopError):
-    """A state machine was asked for a move its table does not have."""
+    """A state machine has no such transition."""
 
 
 @contextmanager
 def belonging_to(source: str, request: str) -> Iterator[None]:
-    """Say which source and request an error belongs to, once, wherever inside it was raised."""
+    """Add source and request to every `SourceError` raised inside."""
     try:
         yield
     except SourceError as error:

@@ -12,8 +12,8 @@ from msgspec import UNSET
 from longstop.model.match import MatchStatus
 from longstop.model.observation import LIVE, Query
 from longstop.sources.crex.source import CrexSource
+from longstop.sources.parsing import read_body
 from longstop.sources.sofascore.source import SofascoreSource
-from longstop.sources.wire import read_body
 from longstop.sports.cricket.model import (
     BALLS,
     BALLS_PER_OVER,

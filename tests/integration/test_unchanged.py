@@ -25,10 +25,10 @@ from longstop.model.observation import LIST, LIVE, Listing, Query
 from longstop.model.snapshot import Snapshot
 from longstop.sources.base import Source
 from longstop.sources.crex.source import CrexSource
-from longstop.sources.espncricinfo.page import state_of
+from longstop.sources.espncricinfo.page import embedded_json
 from longstop.sources.espncricinfo.source import EspncricinfoSource
+from longstop.sources.parsing import read_body
 from longstop.sources.sofascore.source import SofascoreSource
-from longstop.sources.wire import read_body
 from longstop.sports.cricket.model import BALLS
 from longstop.sports.football.model import INCIDENTS
 from longstop.sports.registry import sport_named
@@ -154,7 +154,7 @@ def drifts(document: Any, every: int) -> Iterator[Any]:
 def state_page(name: str) -> tuple[Any, Callable[[Any], bytes]]:
     """Return the state inside a recorded page, and how to put another one there."""
     page = (RECORDINGS / name).read_bytes()
-    state = state_of(page)
+    state = embedded_json(page)
     before, _, after = page.partition(state)
     return msgspec.json.decode(state), lambda changed: before + msgspec.json.encode(changed) + after
 

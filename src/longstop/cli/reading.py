@@ -72,8 +72,8 @@ def parse(
     ] = None,
 ) -> None:
     """Read a recorded body offline and print what the source makes of it, as JSON."""
+    from longstop.sources.parsing import read_body
     from longstop.sources.registry import offline_source
-    from longstop.sources.wire import read_body
 
     reader = offline_source(source)
     known = (LIST, LIVE, *sport_named(reader.sport).resources)

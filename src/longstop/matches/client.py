@@ -14,7 +14,7 @@ from longstop.model.match import SOURCE_ID, Priority
 from longstop.model.observation import LIST, LIVE, RENDERED, Listing, ListingEntry, Query
 from longstop.resilience.taxonomy import TRANSITIONS, AttemptState, FailureKind, kind_of
 from longstop.sources.base import Source
-from longstop.sources.wire import digest_of, read_body
+from longstop.sources.parsing import digest_of, read_body
 
 View = TypeVar("View")
 #: What makes two requests of one poll the same: method, address, body.

@@ -1,4 +1,4 @@
-"""The source seam: what to ask a site (`request`) and how to read the answer (`parse`). Both are pure."""
+"""The source seam: how to request a resource of a site (`request`), and how to parse the response (`parse`). Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -15,57 +15,57 @@ class Source(Protocol):
     """One site."""
 
     name: str
-    #: The name of the sport whose views it reads.
+    #: The name of the sport whose views `parse` returns.
     sport: str
-    #: Paths of JSON that the site's pages ask for by themselves, such as `/api/v1/event/*`: a browser takes it as it
-    #: goes by. What else is wanted is asked for from inside a page.
+    #: Paths of JSON that the site's own pages request, such as `/api/v1/event/*`. A browser intercepts these
+    #: responses; everything else is fetched from inside the page.
     calls: tuple[str, ...]
-    #: Hosts of the pages that people see, such as `crex.com`.
+    #: Hosts of the public pages, such as `crex.com`.
     sites: tuple[str, ...]
 
     def request(self, query: Query) -> FetchRequest:
-        """Return how to ask the site."""
+        """Return the request for a resource."""
         ...
 
     def parse(self, query: Query, body: bytes) -> Any:
-        """Return what the body says, as a view of the sport, or raise a `ParseError` or `ObservationError`.
+        """Return the body as a view of the sport, or raise a `ParseError` or `ObservationError`.
 
         `read_body` calls it, and turns any other error into a `LayoutChanged`.
         """
         ...
 
     def digest(self, query: Query, body: bytes) -> bytes:
-        """Return the same for two bodies that say the same: clocks, odds and tokens must not count.
+        """Return the same digest for bodies with the same content: clocks, odds and tokens must not count.
 
-        A page that answers several queries is digested once, for the first of them: the digest must cover all that
-        is read of the page. Where it raises, `wire.digest_of(body)` serves.
+        A page that answers several queries is digested once, for the first of them. So the digest must cover
+        everything that is read from the page. If it raises, `parsing.digest_of(body)` is used.
         """
         ...
 
     def match_of(self, url: str) -> str | None:
-        """Return the match whose page this address leads to; `None` when it leads to none of this site."""
+        """Return the source id of the match at this URL; `None` if the URL is not a match page of this site."""
         ...
 
 
 def not_offered(source: str, resource: str) -> UsageError:
-    return UsageError(f"{source} has no {resource} pages: ask for another kind")
+    return UsageError(f"{source} has no {resource} resource: choose another one")
 
 
 class SourceConfig(Struct, frozen=True, kw_only=True):
-    """What an operator says about a site, from `config/sources.yaml`."""
+    """One site as configured in `config/sources.yaml`."""
 
     domain_id: str
     enabled: bool
     precedence_weight: int
     adapter_class: str
-    #: The only hosts that may be asked, as `host` or `host:port`.
+    #: The only hosts that may be contacted, as `host` or `host:port`.
     hosts: tuple[str, ...]
-    #: Whether private and loopback addresses are allowed: for a simulator, never for a real site.
+    #: Whether private and loopback addresses are allowed. For a simulator, never for a real site.
     allow_private_addresses: bool
-    #: Who gave leave to read this site, when and how; a real site stays disabled without it.
+    #: Who gave permission to scrape this site, when and how. A real site cannot be enabled without it.
     permission: str | None
     metadata: Mapping[str, str]
-    #: The browser that reads the site; `None` for none: it is asked by HTTP.
+    #: The browser that loads the site; `None` for plain HTTP.
     browser: BrowserKind | None = None
-    #: The ways in which the browser may be used.
+    #: The fetch modes that the browser may use.
     modes: tuple[Mode, ...] = LADDER

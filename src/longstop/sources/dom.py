@@ -1,8 +1,8 @@
-"""Reading a page as its script has drawn it: a field is what the first of its selectors gives that can be read.
+"""Reads fields from a rendered page. A field is the first of its selectors that yields a parseable text.
 
-A page that is drawn otherwise than it was still shows the same words. So each field has several selectors, the most
-particular first, and a text only counts when it reads as that field. Where one selector gives two readable values
-that differ, it gives none: a guess would be a wrong number.
+A redesigned page usually still shows the same words. So each field has several selectors, the most specific first,
+and a text counts only if it parses as that field. If one selector yields two different values, it is skipped: a guess
+could serve a wrong number.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,60 +12,60 @@ from msgspec import Struct
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from longstop.errors import LayoutChanged, SourceChallenged, SourceError
-from longstop.sources.challenge import is_challenge
+from longstop.sources.parsing import is_challenge
 
 Value = TypeVar("Value")
 
-#: Selects the place itself that is looked into, not what is below it.
+#: Selects the node that is searched, not its descendants.
 ITSELF = ""
 
 
 class Selector(NamedTuple, Generic[Value]):
-    """A place to look at, in CSS, and how to read a text that stands there: `None` when it says something else."""
+    """A CSS selector, and a function that parses the text found there; it returns `None` for any other text."""
 
     css: str
     read: Callable[[str], Value | None]
 
 
 class Field(Struct, Generic[Value], frozen=True, kw_only=True):
-    """One thing that a page shows, and where it may stand, the most particular place first."""
+    """One value on a page, and its selectors, the most specific first."""
 
     name: str
     selectors: tuple[Selector[Value], ...]
 
 
-def at_any(read: Callable[[str], Value | None], *places: str) -> tuple[Selector[Value], ...]:
-    """Return selectors of which each text is read alike."""
-    return tuple(Selector(css, read) for css in places)
+def at_any(read: Callable[[str], Value | None], *selectors: str) -> tuple[Selector[Value], ...]:
+    """Return selectors that share one parse function."""
+    return tuple(Selector(css, read) for css in selectors)
 
 
 class RenderedPage:
-    """A drawn page that remembers which selectors served."""
+    """A rendered page. It records which selectors were used."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
         self._root = LexborHTMLParser(body)
-        #: By field, which selector served, counted from 0.
+        #: By field, the index of the selector that was used.
         self.served: dict[str, int] = {}
 
     def blocks(self, name: str, selectors: tuple[str, ...], count: int) -> list[LexborNode]:
-        """Return the places that the first selector gives which finds exactly so many, in the page's order."""
+        """Return the nodes of the first selector that finds exactly `count`, in document order."""
         for nth, css in enumerate(selectors):
             found = self._root.css(css)
             if len(found) == count:
                 self._note(name, nth)
                 return found
-        raise self._unreadable(f"the drawn page has not {count} places for {name}")
+        raise self._unreadable(f"the rendered page does not have {count} elements for {name}")
 
     def need(self, field: Field[Value], within: LexborNode | None = None) -> Value:
-        """Return what the page shows, or raise: without it the page says nothing."""
+        """Return the value of a required field, or raise."""
         value = self.find(field, within)
         if value is None:
-            raise self._unreadable(f"the drawn page shows no {field.name} that can be read")
+            raise self._unreadable(f"the rendered page shows no readable {field.name}")
         return value
 
     def find(self, field: Field[Value], within: LexborNode | None = None) -> Value | None:
-        """Return what the page shows; `None` when none of the selectors gives a readable text."""
+        """Return the value of a field; `None` if no selector yields a parseable text."""
         for nth, selector in enumerate(field.selectors):
             value = _agreed(selector.read(_text(node)) for node in self._nodes(selector.css, within))
             if value is not None:
@@ -79,9 +79,9 @@ class RenderedPage:
         return [within] if css == ITSELF else within.css(css)
 
     def _unreadable(self, reason: str) -> SourceError:
-        """Return why the page says nothing. One that shows scores may well speak of people and robots too."""
+        """Return why the page is unreadable. Checked only on failure: a page with scores may mention CAPTCHAs too."""
         if is_challenge(self._body):
-            return SourceChallenged("a page that wants proof of a person, where scores should be")
+            return SourceChallenged("the site served a CAPTCHA page instead of scores")
         return LayoutChanged(reason)
 
     def _note(self, name: str, nth: int) -> None:
@@ -89,7 +89,7 @@ class RenderedPage:
 
 
 def _agreed(values: Iterable[Value | None]) -> Value | None:
-    """Return the one value that all readable ones are; `None` when there is none, or they differ."""
+    """Return the value that all parseable texts share; `None` if there is none, or they differ."""
     first: Value | None = None
     for value in values:
         if first is not None and value is not None and value != first:
@@ -99,5 +99,5 @@ def _agreed(values: Iterable[Value | None]) -> Value | None:
 
 
 def _text(node: LexborNode) -> str:
-    """Return a place's words with single spaces between them: elements beside each other are words of their own."""
+    """Return the text of a node with single spaces between words; adjacent elements are separate words."""
     return " ".join(node.text(separator=" ").split())

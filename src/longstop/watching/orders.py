@@ -21,7 +21,7 @@ from longstop.model.command import (
     StandingOrder,
 )
 from longstop.model.match import MatchRef, Phase
-from longstop.sources.addresses import host_of
+from longstop.sources.parsing import host_of
 from longstop.storage.base import CommandStore
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus

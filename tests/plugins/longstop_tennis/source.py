@@ -9,9 +9,8 @@ from longstop.errors import WrongMatch
 from longstop.fetching.base import FetchRequest
 from longstop.model.match import MatchStatus
 from longstop.model.observation import LIST, LIVE, Listing, Query
-from longstop.sources.addresses import at_site
 from longstop.sources.base import SourceConfig, not_offered
-from longstop.sources.wire import decode, digest_of
+from longstop.sources.parsing import decode, digest_of, split_site_url
 
 from .sport import POINTS, Board, Play, Side, Won
 
@@ -68,7 +67,7 @@ class Courtside:
         return digest_of(decode(body, _SHAPES[query.resource]))  # what is not read, such as a clock, does not count
 
     def match_of(self, url: str) -> str | None:
-        parts = at_site(url, self._sites)
+        parts = split_site_url(url, self._sites)
         found = re.fullmatch(r"/matches/([A-Za-z0-9-]{1,64})", parts.path) if parts else None
         return found[1] if found else None
 

@@ -39,7 +39,7 @@ def test_a_selector_whose_texts_differ_gives_nothing() -> None:
 
 
 def test_a_field_that_no_selector_gives_is_another_layout() -> None:
-    with pytest.raises(LayoutChanged, match="no goals"):
+    with pytest.raises(LayoutChanged, match="no readable goals"):
         page("<p>nil</p>").need(GOALS)
 
 
@@ -57,7 +57,7 @@ def test_a_place_can_be_read_itself_and_what_is_beside_it_is_not() -> None:
 
 
 def test_the_wrong_number_of_places_is_another_layout() -> None:
-    with pytest.raises(LayoutChanged, match="2 places for sides"):
+    with pytest.raises(LayoutChanged, match="2 elements for sides"):
         page("<div data-side>1</div>").blocks("sides", (".side", "[data-side]"), 2)
 
 

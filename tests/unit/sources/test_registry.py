@@ -12,8 +12,8 @@ from longstop.errors import SettingsError
 from longstop.fetching.base import FetchRequest
 from longstop.model.observation import Query
 from longstop.sources.base import SourceConfig
+from longstop.sources.parsing import digest_of
 from longstop.sources.registry import enabled_sources, load_sources, make_source, parse_sources
-from longstop.sources.wire import digest_of
 
 SHIPPED = Path(__file__).parents[3] / "config" / "sources.yaml"
 THIS = "tests.unit.sources.test_registry"

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from longstop.errors import FetchError, ProxyRefused, SourceChallenged
 from longstop.fetching.answers import error_of
-from longstop.sources.challenge import is_challenge
+from longstop.sources.parsing import is_challenge
 
 _NOT_KNOWN_TO_THE_PROXY = 407
 

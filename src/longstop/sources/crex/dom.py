@@ -1,16 +1,16 @@
-"""crex as its match page draws it: two sides with their scores, and the word for the last ball, break or result.
+"""Parses crex's rendered match page: both sides with their scores, and the text for the last ball, break or result.
 
-*Unverified*: the names of classes are those of 2024 to 2026, no drawn page was recorded. "Yet to bat" is the listing's.
+*Unverified*: no rendered page was recorded. Class names are those of 2024 to 2026; "Yet to bat" is the listing's text.
 """
 
 import re
 
-from longstop.sources.crex.board import is_code, moment
+from longstop.sources.crex.board import is_code, read_phase
+from longstop.sources.cricket_results import result_in
 from longstop.sources.dom import ITSELF, Field, RenderedPage, Selector, at_any
-from longstop.sources.results import result_in
 from longstop.sports.cricket.model import DomBoard, InningsScore, Overs
 
-#: The side that bats now stands first.
+#: The batting side comes first.
 _SIDES = (".team-content", "[data-team]", "main > div:has(> img)")
 
 _SCORE = re.compile(r"(?<![\w/.-])(\d{1,4})[/-](\d{1,2}) ?\((\d{1,3})(?:\.(\d))?\)", re.ASCII)
@@ -34,47 +34,47 @@ def _score(text: str) -> InningsScore | None:
 
 
 def _name(text: str) -> str | None:
-    """Return what stands before the score."""
+    """Return the text before the score."""
     found = _SCORE.search(text) or _YET_TO_BAT.search(text)
     return (text[: found.start()] if found else text).strip() or None
 
 
-def _known_word(text: str) -> str | None:
-    """Return a text that can be nothing else than what is said of the moment."""
-    is_word = (text and is_code(text)) or _BREAKS.search(text) or result_in(text)
-    return text if is_word else None
+def _known_phase(text: str) -> str | None:
+    """Return the text if it can only be a code, a break or a result."""
+    is_phase = (text and is_code(text)) or _BREAKS.search(text) or result_in(text)
+    return text if is_phase else None
 
 
 _SCORES = Field(name="score", selectors=at_any(_score, ".runs", "[data-score]", ITSELF))
 _NAMES = Field(name="team", selectors=at_any(_name, ".team-name", "[data-team-name]", ITSELF))
-#: Where it belongs, any text counts, also none; elsewhere only one that cannot be mistaken.
-_SAID = Field(
+#: In its usual place any text counts, even an empty one; elsewhere only an unambiguous one.
+_PHASE = Field(
     name="headline",
     selectors=(
         Selector(".result-box span", str),
-        *at_any(_known_word, "[role=status]", "main > div:has(> span:only-child)"),
+        *at_any(_known_phase, "[role=status]", "main > div:has(> span:only-child)"),
     ),
 )
 
 
 def read_rendered(source_id: str, body: bytes) -> DomBoard:
-    """Return the board of a drawn match page; raise when it does not show both scores and what is said of the play."""
+    """Return the board of a rendered match page; raise if both scores or the phase of play are missing."""
     page = RenderedPage(body)
     batting, bowling = page.blocks("sides", _SIDES, 2)
     now, other = page.need(_SCORES, batting), page.need(_SCORES, bowling)
     names = page.find(_NAMES, batting) or "", page.find(_NAMES, bowling) or ""
-    # The scores stand by who bats; until the other side has one, the first innings is under way.
+    # The batting side's score comes first; while the other side has none, this is the first innings.
     first, second = (now, None) if other.is_blank else (other, now)
-    means = moment(page.need(_SAID), first)
+    phase = read_phase(page.need(_PHASE), first)
     return DomBoard(
         source_id=source_id,
-        status=means.status,
-        headline=means.headline,
-        fingerprint="|".join(("drawn", *names, means.headline, str(first), str(second))),
+        status=phase.status,
+        headline=phase.headline,
+        fingerprint="|".join(("drawn", *names, phase.headline, str(first), str(second))),
         names=names,
         first=first,
         second=second,
-        result=means.result,
-        is_innings_over=means.is_innings_over,
+        result=phase.result,
+        is_innings_over=phase.is_innings_over,
         selectors=page.served,
     )

@@ -1,9 +1,9 @@
-"""crex: one live list, a compact state per match, a ball feed, a scorecard and a table of names.
+"""crex: a live list, and for each match a compact live state, an event list, a scorecard and a table of names.
 
-The shape is that of 2026: single-letter keys, values mostly strings, no time stamp and no version in any body.
+The format is that of 2026: single-letter keys, mostly string values, no time stamp and no version in any body.
 
-*Unverified*, since no such body was recorded: the live list as a whole, wicket items, extras in a ball's value, the
-names' answer, super overs, `tg` (target), and the texts of results. The simulator writes exactly what is read here.
+*Unverified*, because no such body was recorded: the live list as a whole, wicket items, extras in a ball's value, the
+table of names, super overs, `tg` (target), and the texts of results. The simulator writes exactly what is parsed here.
 """
 
 import re
@@ -15,16 +15,14 @@ import msgspec
 
 from longstop.fetching.base import FetchRequest
 from longstop.model.observation import LIST, LIVE, RENDERED, Query
-from longstop.sources.addresses import at_site
 from longstop.sources.base import SourceConfig, not_offered
 from longstop.sources.crex.board import State, masked, read_listing, read_scorecard, to_board
 from longstop.sources.crex.dom import read_rendered
-from longstop.sources.crex.feed import Item, read_feed
-from longstop.sources.crex.names import read_names
-from longstop.sources.wire import decode, digest_of
+from longstop.sources.crex.event_list import Item, read_event_list, read_names
+from longstop.sources.parsing import decode, digest_of, split_site_url
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 
-#: The address of a match's page until 2025, and since.
+#: The path of a match page until 2025, and since then.
 _MATCH_PAGE = re.compile(
     r"/scoreboard/(?P<old>[0-9A-Z]{1,8})(?:/|$)"
     r"|/cricket-live-score/[a-zA-Z0-9-]+-match-updates-(?P<new>[0-9A-Z]{1,8})(?:/|$)"
@@ -35,16 +33,16 @@ _READERS: dict[str, Callable[[str, bytes], Any]] = {
     LIST: lambda _, body: read_listing(body),
     LIVE: lambda source_id, body: to_board(source_id, decode(body, State)),
     SCORECARD: lambda _, body: read_scorecard(body),
-    BALLS: read_feed,
+    BALLS: read_event_list,
     NAMES: lambda _, body: read_names(body),
     RENDERED: read_rendered,
 }
-#: What is read of a body.
+#: The part of a body that counts for its digest.
 _SHAPES: dict[str, Any] = {LIST: dict[str, State], LIVE: State, BALLS: list[Item]}
 
 
 class CrexSource:
-    """Reads crex."""
+    """The cricket site crex.com."""
 
     sport = "cricket"
     calls: tuple[str, ...] = ("/api/v3/getSV3",)
@@ -67,13 +65,13 @@ class CrexSource:
         if query.resource == SCORECARD:
             return self._get(f"getSC4?key={key}", page)
         if query.resource == BALLS:
-            question: dict[str, Any] = {
+            payload: dict[str, Any] = {
                 "matchKey": query.source_id,
                 "lastDocId": query.cursor,
                 "filters": {},
                 "lang": "en",
             }
-            return self._post(f"{self._content_url}/commentary/v1/getBallFeeds", question, page)
+            return self._post(f"{self._content_url}/commentary/v1/getBallFeeds", payload, page)
         if query.resource == NAMES:
             keys = {"p": query.players, "s": (), "u": (), "v": (), "t": query.teams, "lc": "en"}
             return self._post(f"{self._names_url}/mapping/getHomeMapData", keys, self._list_page)
@@ -87,30 +85,30 @@ class CrexSource:
         return _READERS[query.resource](query.source_id, body)
 
     def digest(self, query: Query, body: bytes) -> bytes:
-        # Odds, forecasts and decoration move all the time: only what is read counts.
+        # Odds, forecasts and decoration change constantly: only fields that are read count.
         shape = _SHAPES.get(query.resource)
-        said = decode(body, shape) if shape else body
-        if isinstance(said, State):
-            said = masked(said)
-        elif isinstance(said, dict):
-            said = {key: masked(state) for key, state in said.items()}
-        return digest_of(said)
+        content = decode(body, shape) if shape else body
+        if isinstance(content, State):
+            content = masked(content)
+        elif isinstance(content, dict):
+            content = {key: masked(state) for key, state in content.items()}
+        return digest_of(content)
 
     def match_of(self, url: str) -> str | None:
-        parts = at_site(url, self._sites)
+        parts = split_site_url(url, self._sites)
         found = _MATCH_PAGE.match(parts.path) if parts else None
         return (found["old"] or found["new"]) if found else None
 
     def _get(self, path: str, page: str) -> FetchRequest:
         return FetchRequest(source=self.name, url=f"{self._api_url}/api/v3/{path}", page=page)
 
-    def _post(self, url: str, question: dict[str, Any], page: str) -> FetchRequest:
-        return FetchRequest(source=self.name, url=url, method="POST", body=msgspec.json.encode(question), page=page)
+    def _post(self, url: str, payload: dict[str, Any], page: str) -> FetchRequest:
+        return FetchRequest(source=self.name, url=url, method="POST", body=msgspec.json.encode(payload), page=page)
 
     @property
     def _list_page(self) -> str:
         return f"{self._site_url}/live-matches"
 
     def _match_page(self, source_id: str) -> str:
-        # Which words stand before the key does not matter to the site, as long as there are some.
+        # The site ignores the words before the key, but requires some.
         return f"{self._site_url}/cricket-live-score/live-match-updates-{quote(source_id)}"

@@ -1,4 +1,4 @@
-"""The JSON that a page of espncricinfo carries in itself, as far as we read it."""
+"""The JSON embedded in a page of espncricinfo: the fields that are used."""
 
 import re
 from datetime import datetime
@@ -7,38 +7,37 @@ from typing import Annotated, Generic, TypeVar
 from msgspec import Meta, Struct
 
 from longstop.errors import MalformedBody, SourceChallenged
-from longstop.sources.challenge import is_challenge
-from longstop.sources.wire import Id, Small
+from longstop.sources.parsing import Id, Small, is_challenge
 
-_STATE = re.compile(rb'<script id="__NEXT_DATA__" type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
+_NEXT_DATA = re.compile(rb'<script id="__NEXT_DATA__" type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
 
-#: "Over.ball" as a number: 19.4 is nineteen overs and four balls. It is never calculated with.
+#: "Over.ball" as a number: 19.4 is nineteen overs and four balls. Never use it in arithmetic.
 OverBall = Annotated[float, Meta(ge=0, le=999)]
 
-Kind = TypeVar("Kind")
+PageData = TypeVar("PageData")
 
 
-class Team(Struct, frozen=True):
+class EspnTeam(Struct, frozen=True):
     id: Id
     longName: str
 
 
-class Player(Struct, frozen=True):
+class EspnPlayer(Struct, frozen=True):
     id: Id
     longName: str
 
 
-class TeamEntry(Struct, frozen=True):
-    team: Team
+class EspnTeamEntry(Struct, frozen=True):
+    team: EspnTeam
     score: str | None = None
     scoreInfo: str | None = None
 
 
-class Match(Struct, frozen=True):
+class EspnMatch(Struct, frozen=True):
     objectId: Id
     state: str
     status: str
-    teams: list[TeamEntry]
+    teams: list[EspnTeamEntry]
     statusText: str | None = None
     format: str | None = None
     liveInning: Small | None = None
@@ -46,7 +45,7 @@ class Match(Struct, frozen=True):
     startTime: datetime | None = None
 
 
-class Ball(Struct, frozen=True):
+class EspnBall(Struct, frozen=True):
     id: Id
     inningNumber: Small
     oversActual: OverBall
@@ -65,105 +64,106 @@ class Ball(Struct, frozen=True):
     bowlerPlayerId: Id | None = None
     outPlayerId: Id | None = None
     dismissalType: int | None = None
-    dismissalText: "DismissalText | None" = None
+    dismissalText: "EspnDismissalText | None" = None
 
 
-class DismissalText(Struct, frozen=True):
+class EspnDismissalText(Struct, frozen=True):
     short: str | None = None
 
 
-class Over(Struct, frozen=True):
+class EspnOver(Struct, frozen=True):
     overNumber: Annotated[int, Meta(ge=1, le=999)]
     overRuns: Small
     isComplete: bool
     totalBalls: Small
     totalRuns: Small
     totalWickets: Small
-    bowlers: list[Player] = []
-    balls: list[Ball] = []
+    bowlers: list[EspnPlayer] = []
+    balls: list[EspnBall] = []
 
 
-class Innings(Struct, frozen=True):
+class EspnInnings(Struct, frozen=True):
     inningNumber: Annotated[int, Meta(ge=1, le=99)]
     isCurrent: bool
-    team: Team
+    team: EspnTeam
     runs: Small
     wickets: Small
     overs: OverBall
     target: Small | None = None
     totalOvers: OverBall | None = None
-    inningOvers: list[Over] = []
+    inningOvers: list[EspnOver] = []
 
 
-class Comments(Struct, frozen=True):
-    ballComments: list[Ball]
-    superOverBallComments: list[Ball] = []
+class EspnComments(Struct, frozen=True):
+    ballComments: list[EspnBall]
+    superOverBallComments: list[EspnBall] = []
 
 
-class Squad(Struct, frozen=True):
-    players: list["SquadPlayer"]
+class EspnSquad(Struct, frozen=True):
+    players: list["EspnSquadPlayer"]
 
 
-class SquadPlayer(Struct, frozen=True):
-    player: Player
+class EspnSquadPlayer(Struct, frozen=True):
+    player: EspnPlayer
 
 
-class Squads(Struct, frozen=True):
-    teamPlayers: list[Squad]
+class EspnSquads(Struct, frozen=True):
+    teamPlayers: list[EspnSquad]
 
 
-class Content(Struct, frozen=True):
-    innings: list[Innings]
-    recentBallCommentary: Comments | None = None
-    superOverInnings: list[Innings] = []
-    matchPlayers: Squads | None = None
+class EspnContent(Struct, frozen=True):
+    innings: list[EspnInnings]
+    recentBallCommentary: EspnComments | None = None
+    superOverInnings: list[EspnInnings] = []
+    matchPlayers: EspnSquads | None = None
 
     @property
-    def all_innings(self) -> tuple[Innings, ...]:
+    def all_innings(self) -> tuple[EspnInnings, ...]:
         return (*self.innings, *self.superOverInnings)
 
     @property
-    def recent_balls(self) -> list[Ball]:
+    def recent_balls(self) -> list[EspnBall]:
         shown = self.recentBallCommentary
         return [*shown.superOverBallComments, *shown.ballComments] if shown else []
 
 
-class Data(Struct, frozen=True):
-    match: Match
-    content: Content
+class EspnData(Struct, frozen=True):
+    match: EspnMatch
+    content: EspnContent
 
 
-class MatchData(Struct, frozen=True):
-    data: Data
+class EspnMatchData(Struct, frozen=True):
+    data: EspnData
 
 
-class ListContent(Struct, frozen=True):
-    matches: list[Match]
+class EspnListContent(Struct, frozen=True):
+    matches: list[EspnMatch]
 
 
-class ListData(Struct, frozen=True):
-    content: ListContent
+class EspnListData(Struct, frozen=True):
+    content: EspnListContent
 
 
-class PageProps(Struct, Generic[Kind], frozen=True):
-    data: Kind
+class EspnPageProps(Struct, Generic[PageData], frozen=True):
+    data: PageData
 
 
-class Props(Struct, Generic[Kind], frozen=True):
-    appPageProps: PageProps[Kind]
+class EspnProps(Struct, Generic[PageData], frozen=True):
+    appPageProps: EspnPageProps[PageData]
 
 
-class Page(Struct, Generic[Kind], frozen=True):
-    """Any page; which data it holds depends on its kind."""
+class EspnPage(Struct, Generic[PageData], frozen=True):
+    """Any page; its kind decides which data it has."""
 
-    props: Props[Kind]
+    props: EspnProps[PageData]
 
 
-def state_of(body: bytes) -> bytes:
-    found = _STATE.search(body)
+def embedded_json(body: bytes) -> bytes:
+    """Return the JSON that the page's own script starts from."""
+    found = _NEXT_DATA.search(body)
     if found is None:
         if is_challenge(body):
-            raise SourceChallenged("a page that wants proof of a person, where data should be")
+            raise SourceChallenged("the site served a CAPTCHA page instead of data")
         start = body[:40].decode("utf-8", "replace")
-        raise MalformedBody(f"the page has no embedded state; it starts {start!r}")
+        raise MalformedBody(f"the page has no embedded JSON; it starts with {start!r}")
     return found[1]

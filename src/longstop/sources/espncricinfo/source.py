@@ -1,10 +1,10 @@
-"""espncricinfo: one page per match, with everything in the JSON that its own script starts from.
+"""espncricinfo: one page per match, with all data in embedded JSON.
 
-The page shows every innings' totals and overs, but only the **last 20 balls** (and the first over of each innings): a
-windowed witness. What fell out of the window while nobody looked cannot be asked for again.
+The page shows the totals and overs of every innings, but only the **last 20 balls** and the first over of each
+innings. Balls that left this window between two polls cannot be fetched later.
 
-*Unverified*, since no such page was recorded: the listing, play under way (recorded was a finished match), breaks,
-super overs, and that any slug leads to a match as long as its number is right.
+*Unverified*, because no such page was recorded: the listing, a match in play (only a finished one was recorded),
+breaks, super overs, and that the site ignores the slug as long as the number is right.
 """
 
 import re
@@ -14,31 +14,29 @@ from typing import Any
 from longstop.errors import WrongMatch
 from longstop.fetching.base import FetchRequest
 from longstop.model.observation import LIST, LIVE, Listing, Query
-from longstop.sources.addresses import at_site
 from longstop.sources.base import SourceConfig, not_offered
-from longstop.sources.espncricinfo.board import to_board, to_scorecard
-from longstop.sources.espncricinfo.feed import to_feed, to_names
-from longstop.sources.espncricinfo.page import Data, ListData, MatchData, Page, state_of
-from longstop.sources.wire import decode, digest_of
+from longstop.sources.espncricinfo.page import EspnData, EspnListData, EspnMatchData, EspnPage, embedded_json
+from longstop.sources.espncricinfo.views import to_board, to_event_list, to_names, to_scorecard
+from longstop.sources.parsing import decode, digest_of, split_site_url
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 
-#: Series and match, each a few words and a number.
+#: Series and match: each a slug that ends with a number.
 _MATCH_PAGE = re.compile(r"/series/[^/]+-\d{1,12}/[^/]+-(?P<match>\d{1,12})(?:/|$)", re.ASCII)
 
 
-_READERS: dict[str, Callable[[Data], Any]] = {
+_READERS: dict[str, Callable[[EspnData], Any]] = {
     LIVE: lambda data: to_board(data.match, data.content.all_innings),
-    BALLS: lambda data: to_feed(data.content),
+    BALLS: lambda data: to_event_list(data.content),
     SCORECARD: lambda data: to_scorecard(data.content.all_innings),
     NAMES: to_names,
 }
 
 
 class EspncricinfoSource:
-    """Reads espncricinfo."""
+    """The cricket site espncricinfo.com."""
 
     sport = "cricket"
-    #: Its pages carry their data in themselves.
+    #: None: the data is embedded in the pages.
     calls: tuple[str, ...] = ()
     sites: tuple[str, ...] = ("www.espncricinfo.com", "espncricinfo.com")
 
@@ -54,15 +52,15 @@ class EspncricinfoSource:
         return FetchRequest(source=self.name, url=self._site_url + path)
 
     def match_of(self, url: str) -> str | None:
-        parts = at_site(url, self._sites)
+        parts = split_site_url(url, self._sites)
         found = _MATCH_PAGE.match(parts.path) if parts else None
         return found["match"] if found else None
 
     def parse(self, query: Query, body: bytes) -> Any:
         if query.resource == LIST:
-            page = decode(state_of(body), Page[ListData])
+            page = decode(embedded_json(body), EspnPage[EspnListData])
             return Listing(boards=tuple(to_board(match, ()) for match in page.props.appPageProps.data.content.matches))
-        data = decode(state_of(body), Page[MatchData]).props.appPageProps.data.data
+        data = decode(embedded_json(body), EspnPage[EspnMatchData]).props.appPageProps.data.data
         if query.source_id and str(data.match.objectId) != query.source_id:
             raise WrongMatch(f"the page is of match {data.match.objectId}")
         if query.resource not in _READERS:
@@ -70,6 +68,6 @@ class EspncricinfoSource:
         return _READERS[query.resource](data)
 
     def digest(self, query: Query, body: bytes) -> bytes:
-        # The page carries advertisements, clocks and tokens: only what is read counts.
-        shape = Page[ListData] if query.resource == LIST else Page[MatchData]
-        return digest_of(decode(state_of(body), shape))
+        # The page has advertisements, clocks and tokens: only fields that are read count.
+        shape = EspnPage[EspnListData] if query.resource == LIST else EspnPage[EspnMatchData]
+        return digest_of(decode(embedded_json(body), shape))

@@ -1,17 +1,19 @@
-"""sofascore's event, which is also what its live list has of each match."""
+"""Parses sofascore's event: the live state of a match, and an entry of the live list."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from longstop.errors import LayoutChanged, ParseError, WrongMatch
 from longstop.model.match import MatchStatus
 from longstop.model.observation import Listing
-from longstop.sources.sofascore.wire import Seconds
-from longstop.sources.wire import Id, Small, decode, tidy
+from longstop.sources.parsing import Id, Small, clean_name, decode
 from longstop.sports.football.model import FootballBoard, FootballResult, FootballTeam, Goals, Outcome, PeriodScore
+
+_Seconds = Annotated[int, Meta(ge=0, le=4_102_444_800)]
 
 
 class _Status(Struct, frozen=True):
@@ -26,7 +28,7 @@ class _Team(Struct, frozen=True):
 
 
 class _Score(Struct, frozen=True):
-    """A side's goals. Before the kick-off, and where nothing was played, it is empty."""
+    """A side's goals; empty before kick-off, and if nothing was played."""
 
     current: Small | None = None
     display: Small | None = None
@@ -38,7 +40,7 @@ class _Score(Struct, frozen=True):
 
     @property
     def goals(self) -> int | None:
-        """Return the goals without those of a shoot-out, which `current` counts in."""
+        """Return the goals without the shoot-out, which `current` includes."""
         if self.display is not None or self.current is None:
             return self.display
         return self.current - (self.penalties or 0)
@@ -57,7 +59,7 @@ class _Round(Struct, frozen=True):
 
 
 class _Event(Struct, frozen=True):
-    """What we read of an event; translations, colours and counts of followers drift all the time."""
+    """The fields that are used. Translations, colours and follower counts change constantly."""
 
     id: Id
     status: _Status
@@ -65,7 +67,7 @@ class _Event(Struct, frozen=True):
     awayTeam: _Team
     homeScore: _Score
     awayScore: _Score
-    startTimestamp: Seconds
+    startTimestamp: _Seconds
     winnerCode: Small | None = None
     homeRedCards: Small = 0
     awayRedCards: Small = 0
@@ -97,13 +99,13 @@ def read_listing(body: bytes) -> Listing:
         try:
             boards.append(_to_board(decode(bytes(raw), _Event)))
         except ParseError:
-            unreadable.append(_name_of(bytes(raw)))
+            unreadable.append(_id_of(bytes(raw)))
     if unreadable and not boards:
-        raise LayoutChanged(f"none of the {len(unreadable)} entries of the list can be read")
+        raise LayoutChanged(f"none of the {len(unreadable)} entries of the list could be parsed")
     return Listing(boards=tuple(boards), unreadable=tuple(unreadable))
 
 
-def _name_of(entry: bytes) -> str:
+def _id_of(entry: bytes) -> str:
     try:
         return str(decode(entry, _Head).id)
     except ParseError:
@@ -125,10 +127,10 @@ def _to_board(event: _Event) -> FootballBoard:
         headline=event.status.description.strip(),
         start_at=datetime.fromtimestamp(event.startTimestamp, UTC) if event.startTimestamp else None,
         fingerprint=_fingerprint(event),
-        # The score, the status and red cards are all that a list shows of a match in play.
+        # A list entry has only score, status and red cards of a match in play.
         tells_all=status is not MatchStatus.LIVE,
-        home=FootballTeam(key=str(event.homeTeam.id), name=tidy(event.homeTeam.name)),
-        away=FootballTeam(key=str(event.awayTeam.id), name=tidy(event.awayTeam.name)),
+        home=FootballTeam(key=str(event.homeTeam.id), name=clean_name(event.homeTeam.name)),
+        away=FootballTeam(key=str(event.awayTeam.id), name=clean_name(event.awayTeam.name)),
         score=_pair(event.homeScore.goals, event.awayScore.goals),
         periods=tuple(_periods(event.homeScore, event.awayScore)),
         penalties=_pair(event.homeScore.penalties, event.awayScore.penalties),
@@ -146,7 +148,7 @@ def _fingerprint(event: _Event) -> str:
     return "|".join((str(status.code), *scores, cards, str(event.winnerCode), str(event.startTimestamp)))
 
 
-#: Half-time, waiting for extra time or penalties, the turn of extra time.
+#: Half-time, waiting for extra time or penalties, half-time of extra time.
 _BREAK_CODES = frozenset({31, 32, 33, 34})
 _ABANDONED, _WALKOVER = 90, 91
 _AFTER = {100: "FT", 110: "AET", 120: "AP"}
@@ -161,7 +163,7 @@ def _status(status: _Status) -> MatchStatus:
             return MatchStatus.BREAK if status.code in _BREAK_CODES else MatchStatus.LIVE
         case "finished" | "canceled":
             return MatchStatus.COMPLETED
-    # Interrupted, suspended, or a word that is new to us: not over, and picked up again by itself.
+    # Interrupted, suspended, or unknown: not over, and it may resume.
     return MatchStatus.BREAK
 
 
@@ -191,12 +193,12 @@ def _ended(event: _Event, outcome: Outcome, after: str) -> FootballResult:
 
 
 def _winner(event: _Event) -> Outcome:
-    """Return who won; a site that does not say so still shows the score."""
+    """Return the winner; by the score if the site does not name one."""
     if event.winnerCode in _WINNERS:
         return _WINNERS[event.winnerCode]
     home, away = event.homeScore, event.awayScore
     if home.goals is None or away.goals is None:
-        raise LayoutChanged(f"match {event.id} is finished, with neither a winner nor a score")
+        raise LayoutChanged(f"match {event.id} is finished but has neither a winner nor a score")
     ahead = home.goals - away.goals or (home.penalties or 0) - (away.penalties or 0)
     return Outcome.HOME if ahead > 0 else Outcome.AWAY if ahead < 0 else Outcome.DRAW
 

@@ -1,23 +1,28 @@
-"""sofascore's line-ups."""
+"""Parses sofascore's line-ups and statistics."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from longstop.sources.sofascore.wire import Player
-from longstop.sources.wire import Small, decode, tidy
-from longstop.sports.football.model import LineupPlayer, Lineups, MissingPlayer, Squad
+from longstop.sources.parsing import Id, Small, clean_name, decode
+from longstop.sports.football.model import LineupPlayer, Lineups, MissingPlayer, Squad, Statistic, Statistics
+
+
+class SofascorePlayer(Struct, frozen=True):
+    id: Id
+    name: str = ""
 
 
 class _PlayerFigures(Struct, frozen=True):
-    """Sparse: a figure that is not there is zero or not recorded, and nobody can tell which."""
+    """Sparse: a missing figure is either zero or not recorded."""
 
     rating: Annotated[float, Meta(ge=0, le=10)] | UnsetType | None = UNSET
     minutesPlayed: Small | UnsetType | None = UNSET
 
 
 class _Entry(Struct, frozen=True):
-    player: Player
+    player: SofascorePlayer
     substitute: bool
     captain: bool = False
     position: str | UnsetType | None = UNSET
@@ -26,7 +31,7 @@ class _Entry(Struct, frozen=True):
 
 
 class _Missing(Struct, frozen=True):
-    player: Player
+    player: SofascorePlayer
     type: str
     reason: Small | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -50,7 +55,7 @@ def read_lineups(body: bytes) -> Lineups:
 
 
 def _to_squad(squad: _Squad | None) -> Squad | None:
-    """Read a side. A player's `teamId` may be his club's or a youth team's: only the side says whom he plays for."""
+    """Convert one side. A player's `teamId` is not used: it may be a club or a youth team."""
     if squad is None:
         return None
     players = [_to_player(entry) for entry in squad.players]
@@ -64,7 +69,7 @@ def _to_squad(squad: _Squad | None) -> Squad | None:
 def _to_player(entry: _Entry) -> LineupPlayer:
     return LineupPlayer(
         key=str(entry.player.id),
-        name=tidy(entry.player.name),
+        name=clean_name(entry.player.name),
         is_starter=not entry.substitute,
         is_captain=entry.captain,
         position=entry.position,
@@ -77,8 +82,50 @@ def _to_player(entry: _Entry) -> LineupPlayer:
 def _to_missing(missing: _Missing) -> MissingPlayer:
     return MissingPlayer(
         key=str(missing.player.id),
-        name=tidy(missing.player.name),
+        name=clean_name(missing.player.name),
         kind=missing.type,
         reason=missing.reason,
         description=missing.description,
     )
+
+
+# --- statistics ------------------------------------------------------------------------------------------------------
+
+
+class _Figure(Struct, frozen=True):
+    """A figure of both sides. Its text has four formats, so only the numbers are read."""
+
+    name: str
+    homeValue: float
+    awayValue: float
+    key: str | UnsetType = UNSET
+    homeTotal: float | UnsetType = UNSET
+    awayTotal: float | UnsetType = UNSET
+
+
+class _Group(Struct, frozen=True):
+    statisticsItems: list[_Figure]
+
+
+class _Part(Struct, frozen=True):
+    period: str
+    groups: list[_Group]
+
+
+class _StatisticsBody(Struct, frozen=True):
+    statistics: list[_Part]
+
+
+def read_statistics(body: bytes) -> Statistics:
+    parts = decode(body, _StatisticsBody).statistics
+    return Statistics(periods={part.period: tuple(_figures(part).values()) for part in parts})
+
+
+def _figures(part: _Part) -> Mapping[str, Statistic]:
+    """Return the figures by key. Groups repeat figures; older bodies have a name instead of a key."""
+    found: dict[str, Statistic] = {}
+    for figure in (figure for group in part.groups for figure in group.statisticsItems):
+        key = figure.name if figure.key is UNSET else figure.key
+        numbers: dict[str, Any] = {"home_total": figure.homeTotal, "away_total": figure.awayTotal}
+        found.setdefault(key, Statistic(key=key, home=figure.homeValue, away=figure.awayValue, **numbers))
+    return found

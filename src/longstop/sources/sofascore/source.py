@@ -1,7 +1,7 @@
-"""sofascore: one live list, and of each match its event, its incidents, its line-ups and its statistics.
+"""sofascore: a live list, and for each match its event, incidents, line-ups and statistics.
 
-*Unverified*, since no such body was recorded: a list of matches in play, the texts of extra time's periods, a missed
-kick of a shoot-out, line-ups before the kick-off. A 404 of anything but the event means "not yet", or "never".
+*Unverified*, because no such body was recorded: a list of matches in play, the texts of extra-time periods, a missed
+shoot-out kick, line-ups before kick-off. A 404 of anything but the event means "not yet" or "never".
 """
 
 import re
@@ -10,17 +10,15 @@ from typing import Any
 
 from longstop.fetching.base import FetchRequest
 from longstop.model.observation import LIST, LIVE, RENDERED, Query
-from longstop.sources.addresses import at_site
 from longstop.sources.base import SourceConfig, not_offered
+from longstop.sources.parsing import decode, digest_of, split_site_url
 from longstop.sources.sofascore.dom import read_rendered
 from longstop.sources.sofascore.event import EventBody, ListedEvents, read_event, read_listing
 from longstop.sources.sofascore.incidents import IncidentsBody, read_incidents
-from longstop.sources.sofascore.lineups import read_lineups
-from longstop.sources.sofascore.statistics import read_statistics
-from longstop.sources.wire import decode, digest_of
+from longstop.sources.sofascore.lineups import read_lineups, read_statistics
 from longstop.sports.football.model import INCIDENTS, LINEUPS, STATISTICS
 
-#: How the address of a match's page names the match: behind the mark, or in a path of the short kind.
+#: Where the URL of a match page has the id: in the fragment, or in a short path.
 _EVENT_MARK = re.compile(r"id:(?P<event>\d{1,12})(?:,.*)?", re.ASCII)
 _EVENT_PAGE = re.compile(r"(?:/api/v1)?/event/(?:[^/]+/)?(?P<event>\d{1,12})/?", re.ASCII)
 
@@ -40,12 +38,12 @@ _READERS: dict[str, Callable[[str, bytes], Any]] = {
     STATISTICS: lambda _, body: read_statistics(body),
     RENDERED: read_rendered,
 }
-#: What is read of a body.
+#: The part of a body that counts for its digest.
 _SHAPES: dict[str, Any] = {LIST: ListedEvents, LIVE: EventBody, INCIDENTS: IncidentsBody}
 
 
 class SofascoreSource:
-    """Reads sofascore."""
+    """The football site sofascore.com."""
 
     sport = "football"
     calls: tuple[str, ...] = ("/api/v1/event/*",)
@@ -60,7 +58,7 @@ class SofascoreSource:
     def request(self, query: Query) -> FetchRequest:
         if query.resource == LIST:
             return self._get("sport/football/events/live", "football/live")
-        # Which words stand before the id does not matter to the site.
+        # The site ignores the words before the id.
         page = f"event/match/{query.source_id}"
         if query.resource == RENDERED:
             return FetchRequest(source=self.name, url=f"{self._site_url}/{page}", is_rendered=True)
@@ -69,10 +67,10 @@ class SofascoreSource:
         return self._get(f"event/{query.source_id}{_PATHS[query.resource]}", page)
 
     def match_of(self, url: str) -> str | None:
-        parts = at_site(url, self._sites)
+        parts = split_site_url(url, self._sites)
         if parts is None:
             return None
-        # The words and the code in the path are of the pair of teams, not of one of their matches.
+        # The slug and code in the path identify the pair of teams, not a match.
         found = _EVENT_MARK.fullmatch(parts.fragment) or _EVENT_PAGE.fullmatch(parts.path)
         return found["event"] if found else None
 
@@ -82,7 +80,7 @@ class SofascoreSource:
         return _READERS[query.resource](query.source_id, body)
 
     def digest(self, query: Query, body: bytes) -> bytes:
-        # Translations, colours and counts of followers drift all the time: only what is read counts.
+        # Translations, colours and follower counts change constantly: only fields that are read count.
         shape = _SHAPES.get(query.resource)
         return digest_of(decode(body, shape) if shape else body)
 

@@ -6,7 +6,7 @@ from typing import Any
 from longstop.model import observation
 from longstop.model.observation import Listing, Query
 from longstop.sources.crex.source import CrexSource
-from longstop.sources.wire import read_body
+from longstop.sources.parsing import read_body
 from longstop.sports.cricket import model
 from longstop.sports.cricket.model import Board, EventListPage
 from tests.builders import CREX_CONFIG, body

@@ -7,7 +7,7 @@ import pytest
 from longstop.errors import LayoutChanged, ParseError
 from longstop.model.match import MatchStatus
 from longstop.model.observation import Listing
-from longstop.sources.wire import read_body
+from longstop.sources.parsing import read_body
 from longstop.sports.cricket.model import Batter, Board, Bowler, InningsScore, Overs, ResultKind, Scorecard, Target
 from tests.builders import score
 from tests.unit.sources.crex.reading import LIST, LIVE, SCORECARD, SOURCE, STATE, board, listing, page

@@ -9,7 +9,7 @@ from longstop.model.match import MatchStatus
 from longstop.model.observation import LIVE, RENDERED, Query
 from longstop.sources.crex.dom import read_rendered
 from longstop.sources.crex.source import CrexSource
-from longstop.sources.wire import read_body
+from longstop.sources.parsing import read_body
 from longstop.sports.cricket.model import DomBoard
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG, score

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from longstop.errors import MalformedBody, ObservationError, ParseError, SourceError
 from longstop.model.observation import Listing, Query
-from longstop.sources.wire import read_body
+from longstop.sources.parsing import read_body
 from longstop.sports.cricket.model import Board, EventListPage, Names, Scorecard
 from tests.builders import body
 from tests.unit.sources.crex.reading import (

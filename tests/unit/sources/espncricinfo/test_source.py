@@ -8,7 +8,7 @@ from longstop.model.match import MatchStatus
 from longstop.model.observation import LIST, LIVE, Listing, Query
 from longstop.sources.base import SourceConfig
 from longstop.sources.espncricinfo.source import EspncricinfoSource
-from longstop.sources.wire import read_body
+from longstop.sources.parsing import read_body
 from longstop.sports.cricket.model import (
     BALLS,
     NAMES,

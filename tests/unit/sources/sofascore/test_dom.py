@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from longstop.errors import ParseError
 from longstop.model.match import MatchStatus
 from longstop.model.observation import LIVE, RENDERED, Query
+from longstop.sources.parsing import read_body
 from longstop.sources.sofascore.dom import read_rendered
 from longstop.sources.sofascore.source import SofascoreSource
-from longstop.sources.wire import read_body
 from longstop.sports.football.model import FootballDomBoard, Goals
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.drawn_pages import sofascore_page

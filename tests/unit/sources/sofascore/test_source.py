@@ -22,8 +22,8 @@ from longstop.errors import (
 from longstop.model import observation
 from longstop.model.match import MatchStatus
 from longstop.model.observation import Listing, Query
+from longstop.sources.parsing import read_body
 from longstop.sources.sofascore.source import SofascoreSource
-from longstop.sources.wire import read_body
 from longstop.sports.cricket.model import BALLS
 from longstop.sports.football import model
 from longstop.sports.football.model import (
@@ -106,9 +106,9 @@ def test_each_question_has_its_address(ask: Query, path: str) -> None:
 def test_a_question_that_the_site_has_no_page_for_is_refused() -> None:
     balls = Query(resource=BALLS, source_id="77")
 
-    with pytest.raises(UsageError, match="no balls pages"):
+    with pytest.raises(UsageError, match="no balls resource"):
         SOURCE.request(balls)
-    with pytest.raises(UsageError, match="no balls pages"):
+    with pytest.raises(UsageError, match="no balls resource"):
         read_body(SOURCE, balls, b"{}")
 
 

@@ -1,4 +1,4 @@
-"""Bodies in the hands of a third party's source: whatever its code raises, the error says where to look."""
+"""Parsing helpers: errors of a plug-in name its file and line; match addresses map to source ids."""
 
 from typing import Any
 
@@ -9,12 +9,15 @@ from longstop.fetching.base import FetchRequest
 from longstop.matches.client import PollClient, SourceClient
 from longstop.model.match import MatchStatus
 from longstop.model.observation import LIST, LIVE, Listing, ListingEntry, Query
-from longstop.sources.base import SourceConfig, not_offered
+from longstop.sources.base import Source, SourceConfig, not_offered
+from longstop.sources.crex.source import CrexSource
+from longstop.sources.espncricinfo.source import EspncricinfoSource
+from longstop.sources.parsing import decode, digest_of, host_of, read_body
 from longstop.sources.registry import make_source
-from longstop.sources.wire import decode, digest_of, read_body
+from longstop.sources.sofascore.source import SofascoreSource
 from longstop.testing import ScriptedFetcher, run_virtual
 
-THIS = "tests.unit.sources.test_reading"
+THIS = "tests.unit.sources.test_parsing"
 
 
 class CarelessSource:
@@ -62,14 +65,14 @@ def test_a_bug_in_a_source_reads_as_a_page_that_has_changed_and_says_where() -> 
     with pytest.raises(LayoutChanged) as caught:
         read_body(CarelessSource(), QUERY, b'{"id": "7"}')
 
-    assert str(caught.value).startswith("careless live 7: KeyError in sources/test_reading.py, line ")
+    assert str(caught.value).startswith("careless live 7: KeyError in sources/test_parsing.py, line ")
     assert str(caught.value).endswith(": 'score'")
 
 
 def test_an_error_that_says_what_is_wrong_passes_as_it_is() -> None:
-    with pytest.raises(MalformedBody, match="careless live 7: the body is no readable JSON"):
+    with pytest.raises(MalformedBody, match="careless live 7: the body is not valid JSON"):
         read_body(CarelessSource(), QUERY, b"<html>")
-    with pytest.raises(UsageError, match="careless has no scorecard pages"):
+    with pytest.raises(UsageError, match="careless has no scorecard resource"):
         read_body(CarelessSource(), Query(resource="scorecard"), b"{}")
 
 
@@ -130,3 +133,78 @@ def test_a_source_of_a_sport_that_is_not_installed_is_refused_at_the_start() -> 
 
     with pytest.raises(SettingsError, match=r"reads curling, .* Known: cricket, football"):
         make_source(config)
+
+
+# --- addresses of match pages --------------------------------------------------------------------------------------
+
+CREX, ESPN, SOFA = CrexSource, EspncricinfoSource, SofascoreSource
+
+
+def a_source(make: Any) -> Source:
+    config = SourceConfig(
+        domain_id="any",
+        enabled=True,
+        precedence_weight=1,
+        adapter_class="any",
+        hosts=("127.0.0.1:8701",),
+        allow_private_addresses=True,
+        permission=None,
+        metadata={},
+    )
+    source: Source = make(config)
+    return source
+
+
+@pytest.mark.parametrize(
+    ("make", "url", "source_id"),
+    [
+        (CREX, "https://crex.com/scoreboard/11HD/1S0/3rd-Match/AB/CD/nep-vs-oma-3rd-match/live", "11HD"),
+        (CREX, "https://crex.com/scoreboard/11HD", "11HD"),
+        (CREX, "https://CREX.com/cricket-live-score/nep-vs-oma-match-updates-11HD?tab=info", "11HD"),
+        (CREX, " http://127.0.0.1:8701/scoreboard/1000/1S0/1-Match/0/1BO/a-vs-b/live ", "1000"),
+        (
+            ESPN,
+            "https://www.espncricinfo.com/series/a-cup-1478874/a-vs-b-1st-match-1478889/full-scorecard",
+            "1478889",
+        ),
+        (ESPN, "https://www.espncricinfo.com/series/the-cup-1478874/a-vs-b-1st-match-1478889", "1478889"),
+        (SOFA, "https://www.sofascore.com/football/match/a-b/xKbsyKb#id:11400000", "11400000"),
+        (SOFA, "https://www.sofascore.com/football/match/a-b/xKbsyKb#id:11400000,tab:details", "11400000"),
+        (SOFA, "https://www.sofascore.com/event/a-b/11400000", "11400000"),
+        (SOFA, "https://www.sofascore.com/api/v1/event/11400000", "11400000"),
+    ],
+)
+def test_the_address_of_a_match_names_it(make: Any, url: str, source_id: str) -> None:
+    assert a_source(make).match_of(url) == source_id
+
+
+@pytest.mark.parametrize("make", [CREX, ESPN, SOFA])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "11HD",
+        "crex.com/scoreboard/11HD",
+        "https://crex.com.evil.example/scoreboard/11HD",
+        "https://crex.com@evil.example/scoreboard/11HD",
+        "ftp://crex.com/scoreboard/11HD",
+        "https://crex.com/live-matches",
+        "https://crex.com/scoreboard/../../etc",
+        "https://crex.com/cricket-live-score/match-updates-11HD",
+        "https://www.espncricinfo.com/live-cricket-score",
+        "https://www.espncricinfo.com/series/the-cup-1478874",
+        "https://www.sofascore.com/football/match/a-b/xKbsyKb",
+        "https://[::1/scoreboard/11HD",
+        "https://crex.com/scoreboard/" + "1" * 2_000,
+    ],
+)
+def test_anything_else_names_none(make: Any, url: str) -> None:
+    assert a_source(make).match_of(url) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [("https://Example.org:81/x", "example.org:81"), ("example.org", ""), ("https://[::1", ""), ("", "")],
+)
+def test_the_host_of_an_address_can_be_told(url: str, host: str) -> None:
+    assert host_of(url) == host

@@ -1,10 +1,10 @@
-"""How a match ended, read from a site's words for it. Breaks are not results: nobody has won at tea."""
+"""The result of a cricket match, parsed from a site's text. Breaks such as "Tea" are not results."""
 
 import re
 
 from longstop.sports.cricket.model import Result, ResultKind
 
-#: In order: a tie decided by a super over also says "won".
+#: The order matters: a tie decided by a super over also contains "won".
 _RESULTS: tuple[tuple[re.Pattern[str], ResultKind], ...] = (
     (re.compile(r"^match tied\b", re.IGNORECASE), ResultKind.TIE),
     (re.compile(r"^(match )?drawn?\b", re.IGNORECASE), ResultKind.DRAW),
@@ -17,7 +17,7 @@ _RESULTS: tuple[tuple[re.Pattern[str], ResultKind], ...] = (
 
 
 def result_in(text: str) -> Result | None:
-    """Return the result that a text states; `None` for everything else that a site may say."""
+    """Return the result that a text states; `None` for any other text."""
     for pattern, outcome in _RESULTS:
         if pattern.search(text):
             return Result(outcome=outcome, text=text)

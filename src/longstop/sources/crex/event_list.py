@@ -1,4 +1,4 @@
-"""crex's ball feed: balls, wickets and the ends of overs."""
+"""Parses crex's event list (balls, wickets, over ends) and its table of names."""
 
 import re
 from collections.abc import Callable
@@ -8,13 +8,14 @@ from msgspec import UNSET, Struct, UnsetType
 
 from longstop.errors import LayoutChanged, WrongMatch
 from longstop.sources.crex.board import numbers
-from longstop.sources.wire import Id, Small, decode, tidy
+from longstop.sources.parsing import Id, Small, clean_name, decode
 from longstop.sports.cricket.model import (
     BallItem,
     Delivery,
     Dismissal,
     EventListPage,
     ListItem,
+    Names,
     OverItem,
     Overs,
     OverSummary,
@@ -42,7 +43,7 @@ _DISMISSALS = {
 
 
 class _Head(Struct, frozen=True):
-    """What every feed item has; of a text between the balls it is all that we read."""
+    """The fields of every item. Of commentary between balls nothing else is read."""
 
     type: str
     id: Id
@@ -50,7 +51,7 @@ class _Head(Struct, frozen=True):
 
 
 class Item(_Head, frozen=True):
-    """A ball, a wicket or an over's end; which fields must be there depends on `type`."""
+    """A ball, a wicket or the end of an over. Which fields are required depends on `type`."""
 
     inning: Small | UnsetType = UNSET
     on: Small | UnsetType = UNSET
@@ -68,25 +69,25 @@ class Item(_Head, frozen=True):
     tfkey: str | None = None
 
 
-def read_feed(source_id: str, body: bytes) -> EventListPage:
+def read_event_list(source_id: str, body: bytes) -> EventListPage:
     raw = decode(body, list[msgspec.Raw])
     heads = [decode(bytes(item), _Head) for item in raw]
     for head in heads:
         if source_id and head.mfkey is not UNSET and head.mfkey != source_id:
-            raise WrongMatch(f"the feed is of match {head.mfkey[:20]!r}")
+            raise WrongMatch(f"the event list is of match {head.mfkey[:20]!r}")
     items = [decode(bytes(item), Item) for head, item in zip(heads, raw, strict=True) if head.type in _READERS]
     return EventListPage(
         items=tuple(_READERS[item.type](item) for item in items),
         next_before=str(heads[-1].id) if heads else None,
-        teams={item.tfkey: tidy(item.team) for item in items if item.tfkey and item.team},
+        teams={item.tfkey: clean_name(item.team) for item in items if item.tfkey and item.team},
     )
 
 
-def _to_ball(item: Item) -> BallItem:
+def _ball(item: Item) -> BallItem:
     over = _whole(item, "on", item.on)
     label = Overs(*numbers(_LABEL, _text(item, "o", item.o), "o"))
     if label.over != over:
-        raise LayoutChanged(f"ball {item.id} is labelled {label} in over {over}")
+        raise LayoutChanged(f"ball {item.id} of over {over} has the label {label}")
     delivery = Delivery(
         label=label,
         runs=read_ball_value(_text(item, "b", item.b)),
@@ -97,15 +98,15 @@ def _to_ball(item: Item) -> BallItem:
     return BallItem(id=item.id, innings=_innings(item), over=over, delivery=delivery)
 
 
-def _to_wicket(item: Item) -> WicketItem:
+def _wicket(item: Item) -> WicketItem:
     kind = _DISMISSALS.get(_whole(item, "dismissal", item.dismissal), Dismissal.OTHER)
-    name = tidy(_text(item, "player", item.player))
+    name = clean_name(_text(item, "player", item.player))
     wicket = Wicket(kind=kind, player_out=name, player_key=_key(item, "pf_out", item.pf_out))
     label = Overs(*numbers(_LABEL, _text(item, "o", item.o), "o"))
     return WicketItem(id=item.id, innings=_innings(item), label=label, wicket=wicket)
 
 
-def _to_over(item: Item) -> OverItem:
+def _over(item: Item) -> OverItem:
     runs, wickets = numbers(_SCORE_AFTER, _text(item, "s", item.s), "s")
     summary = OverSummary(
         runs=_whole(item, "runs", item.runs),
@@ -115,22 +116,22 @@ def _to_over(item: Item) -> OverItem:
     return OverItem(id=item.id, innings=_innings(item), over=_whole(item, "on", item.on), summary=summary)
 
 
-#: Other types are text between the balls, and no events.
-_READERS: dict[str, Callable[[Item], ListItem]] = {"b": _to_ball, "w": _to_wicket, "o": _to_over}
+#: Items of other types are commentary, not events.
+_READERS: dict[str, Callable[[Item], ListItem]] = {"b": _ball, "w": _wicket, "o": _over}
 
 
 def _innings(item: Item) -> int:
-    """Return the innings from 1; the feed counts from 0."""
+    """Return the innings from 1; the site counts from 0."""
     return _whole(item, "inning", item.inning) + 1
 
 
 def read_ball_value(text: str) -> Runs:
-    """Read what a ball gave: `4`, `wd`, `5wd`, `4nb` (four off the bat), `nb2` (two extras), `lb+5p`."""
+    """Parse the runs of a ball: `4`, `wd`, `5wd`, `4nb` (four off the bat), `nb2` (two extras), `lb+5p`."""
     counts = dict.fromkeys(("batter", "wides", "noballs", "byes", "legbyes", "penalty"), 0)
     for part in text.split("+"):
         found = _BALL_PART.fullmatch(part)
         if not part or found is None or (found["extras"] and found["kind"] != "nb"):
-            raise LayoutChanged(f"{text[:40]!r} is no ball value")
+            raise LayoutChanged(f"cannot parse the ball value {text[:40]!r}")
         number, kind = found["number"], found["kind"]
         match kind:
             case None:
@@ -150,7 +151,7 @@ def _text(item: Item, field: str, value: str | int | UnsetType) -> str:
 
 
 def _key(item: Item, field: str, value: str | UnsetType | None) -> str | None:
-    """Return a key, or `None` where the site left it empty; a field that is gone altogether is another layout."""
+    """Return a key; `None` if it is empty. A missing field means that the layout has changed."""
     if value is UNSET:
         raise LayoutChanged(f"item {item.id} of type {item.type!r} has no key {field!r}")
     return value or None
@@ -160,3 +161,26 @@ def _whole(item: Item, field: str, value: int | UnsetType) -> int:
     if not isinstance(value, int):
         raise LayoutChanged(f"item {item.id} of type {item.type!r} has no count {field!r}")
     return value
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+class _Name(Struct, frozen=True):
+    f_key: str
+    n: str | None = None
+
+
+class _NameTable(Struct, frozen=True):
+    p: list[_Name]
+    t: list[_Name]
+
+
+def read_names(body: bytes) -> Names:
+    table = decode(body, _NameTable)
+    return Names(players=_named(table.p), teams=_named(table.t))
+
+
+def _named(names: list[_Name]) -> dict[str, str]:
+    """Return names by key. A key without a name stays unresolved and is requested again."""
+    return {item.f_key: clean_name(item.n) for item in names if item.n and item.n.strip()}

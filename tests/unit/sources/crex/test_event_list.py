@@ -1,12 +1,13 @@
-"""crex: what its ball feed says, and what it must never be taken to say."""
+"""crex: its event list and its table of names."""
 
 import pytest
 
 from longstop.errors import LayoutChanged, WrongMatch
-from longstop.sources.crex.feed import read_ball_value
-from longstop.sources.wire import read_body
-from longstop.sports.cricket.model import BallItem, Dismissal, EventListPage, OverItem, Overs, Runs, WicketItem
-from tests.unit.sources.crex.reading import BALL, BALLS, OVER, SOURCE, WICKET, feed, page
+from longstop.sources.crex.event_list import read_ball_value
+from longstop.sources.parsing import read_body
+from longstop.sports.cricket.model import BallItem, Dismissal, EventListPage, Names, OverItem, Overs, Runs, WicketItem
+from tests.builders import body
+from tests.unit.sources.crex.reading import BALL, BALLS, NAMES, OVER, SOURCE, WICKET, feed, page
 
 
 def test_a_feed_page_gives_balls_wickets_and_over_ends_and_skips_texts() -> None:
@@ -47,7 +48,7 @@ def test_a_ball_value_says_its_runs_by_kind(text: str, runs: Runs) -> None:
     "text", ["", "w", "W", "-1", "1.5", "four", "+", "4+", "wd2", "lb3", "^2", "1 ", "100", "٤", "nan"]
 )
 def test_a_value_outside_the_grammar_is_refused(text: str) -> None:
-    with pytest.raises(LayoutChanged, match="no ball value"):
+    with pytest.raises(LayoutChanged, match="cannot parse the ball value"):
         read_ball_value(text)
 
 
@@ -152,3 +153,15 @@ def test_a_page_says_which_name_it_writes_beside_which_team_key() -> None:
 def test_one_spoilt_item_does_not_let_half_a_page_through() -> None:
     with pytest.raises(LayoutChanged):
         feed(BALL, {**BALL, "id": 90, "b": "?"})
+
+
+def test_a_key_without_a_name_stays_unresolved() -> None:
+    found = read_body(SOURCE, NAMES, page("names.json"))
+
+    assert found == Names(players={"A1": "Ann One", "A2": "Amélie Two"}, teams={"T1": "Reds", "T2": "Blues"})
+
+
+def test_a_name_in_pieces_is_put_together() -> None:
+    found = read_body(SOURCE, NAMES, body({"p": [{"f_key": "A1", "n": "Ame\u0301lie"}], "t": []}))
+
+    assert found == Names(players={"A1": "Am\u00e9lie"}, teams={})
