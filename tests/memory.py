@@ -20,7 +20,7 @@ from longstop.storage.base import (
     Receipt,
     SnapshotDraft,
 )
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 
 
 class MemoryStore:

@@ -15,7 +15,7 @@ from msgspec import Struct
 SOURCE = Path(__file__).parents[1] / "src"
 
 #: What everybody may import, and what imports nothing but each other.
-SEAMS = ("errors", "clock", "model", "model.*", "telemetry.events.*", "*.base")
+SEAMS = ("errors", "clock", "model", "model.*", "telemetry.events", "telemetry.events.*", "*.base")
 #: Decisions: they take values and the time, and give values.
 PURE = (
     "sources.*",

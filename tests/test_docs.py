@@ -23,7 +23,7 @@ from longstop.cli.main import app
 from longstop.settings import Leaf, Settings, known_variables, leaves
 from longstop.storage.sqlite.ops import SqliteCommands, SqliteHealthLog
 from longstop.supervision.exits import Exit
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop_lab.simulator.faults import FaultKind
 from tests.readers import ManualClock, MemoryHot, MemoryReader, an_outlook
 

@@ -20,7 +20,7 @@ from longstop.config_file import (
 )
 from longstop.errors import SettingsError
 from longstop.fetching.browser.proxies import ProxyMode
-from longstop.telemetry.events.base import Severity
+from longstop.telemetry.events import Severity
 
 #: Names that begin like this are ours: one we do not know is a mistake, and a mistake must not be silent.
 OUR_PREFIXES = ("LONGSTOP_", "SCRAPER_", "CIRCUIT_BREAKER_", "RETRY_")

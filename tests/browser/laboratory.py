@@ -27,7 +27,7 @@ from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher, HttpProxy
 from longstop.process.processes import Process, command_line, list_processes
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from tests.browser.site import Site
 
 

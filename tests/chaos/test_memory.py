@@ -22,7 +22,7 @@ from longstop.supervision.memory import MEGABYTE, MemoryLimits
 from longstop.supervision.supervisor import Supervisor
 from longstop.supervision.weighing import Weighing
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import (
     ChildRestarted,
     MemoryExceeded,
@@ -61,7 +61,7 @@ from longstop.supervision.keeper import ChildSpec, outlive_children
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.log import LogSink
-from longstop.telemetry.events.base import Severity
+from longstop.telemetry.events import Severity
 held = bytearray(b"x") * 100_000_000
 outlive_children()
 greedy = "held = []\\nwhile True: held.append(bytearray(b'x') * 1_000_000)"

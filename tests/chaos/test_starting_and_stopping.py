@@ -65,7 +65,7 @@ from longstop.clock import SystemClock
 from longstop.supervision.keeper import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Severity
+from longstop.telemetry.events import Severity
 from longstop.telemetry.log import LogSink
 async def main():
     clock = SystemClock()

@@ -53,7 +53,7 @@ from longstop.supervision.exits import Exit
 from longstop.supervision.grades import Grade
 from longstop.supervision.verdict import HealthStatus, Verdict
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events import Severity, Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored
 from longstop.telemetry.events.sources import ListingFailed, RequestRetried
 from longstop.telemetry.exposition import expose

@@ -21,10 +21,10 @@ from longstop.storage.base import ErrorFilter, ErrorStore
 from longstop.storage.sqlite.ops import SqliteErrors
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.errors_table import ErrorsTable
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollFailed, PollSucceeded
+from longstop.telemetry.events.processes import RecordsFailed
 from longstop.telemetry.events.sources import ListingFailed
-from longstop.telemetry.events.upkeep import RecordsFailed
 from tests.contract.test_ops import met, over
 from tests.readers import NOW, ManualClock, apart
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import (
     MatchDiscovered,
     MatchFinished,
@@ -22,8 +22,8 @@ from longstop.telemetry.events.matches import (
     PollFailed,
     PollSucceeded,
 )
+from longstop.telemetry.events.processes import RecordsFailed
 from longstop.telemetry.events.sources import CircuitOpened, ListingFailed
-from longstop.telemetry.events.upkeep import RecordsFailed
 from longstop.telemetry.match_logs import LOG, PACKED, MatchLogs, append
 from tests.readers import ManualClock
 

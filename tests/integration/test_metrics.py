@@ -17,8 +17,8 @@ from longstop.app.metrics import Pages, metrics_work
 from longstop.settings import Prometheus
 from longstop.telemetry import serving
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.upkeep import MetricsServed
+from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.processes import MetricsServed
 from longstop.telemetry.metrics import Metrics, Watched
 from longstop.telemetry.serving import PageMaker, serve_metrics
 from tests.memory import MemorySink

@@ -14,8 +14,7 @@ from longstop.storage.base import CommandRequest
 from longstop.storage.sqlite.ops import SqliteCommands
 from longstop.supervision.admission import Refusal as Full
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import PollPostponed, TaskFailed
-from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
+from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed, TaskFailed
 from longstop.watching.cadence import Cadence, WatchRules
 from longstop.watching.orders import Orders
 from tests.crex_site import OUT_OF_ORDER

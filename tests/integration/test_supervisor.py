@@ -21,7 +21,7 @@ from longstop.supervision.exits import Exit
 from longstop.supervision.keeper import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import ChildDied, ProcessStarted, ProcessStopped
 from tests.readers import audited
 

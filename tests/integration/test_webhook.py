@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from longstop.clock import SystemClock
 from longstop.telemetry import webhook
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchStale
-from longstop.telemetry.events.upkeep import AlertUndelivered
+from longstop.telemetry.events.processes import AlertUndelivered
 from longstop.telemetry.posting import open_post
 from longstop.telemetry.webhook import WebhookSink
 

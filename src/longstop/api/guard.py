@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events import Severity, Telemetry
 
 MAX_TARGET_BYTES = 2048
 #: Whoever gives orders sends a small one; the others need none, but some clients always send one.

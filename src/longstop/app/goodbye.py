@@ -9,7 +9,7 @@ from longstop.storage.base import NodeBeat
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.upkeep import HotViewFailed
+from longstop.telemetry.events.processes import HotViewFailed
 
 
 async def close_beat(directory: DataDirectory, bus: Bus) -> None:

@@ -26,7 +26,7 @@ from longstop.sports.registry import sport_named
 from longstop.storage.base import HotWriter, Operations
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.upkeep import ReloadFailed
+from longstop.telemetry.events.processes import ReloadFailed
 from longstop.watching.cadence import Cadence, RestartPolicy, WatchRules
 from longstop.watching.camera import Camera, KeepsPictures, TakesPictures
 from longstop.watching.dispatcher import Dispatcher

@@ -24,7 +24,7 @@ from longstop.storage.sqlite.ops import open_operations
 from longstop.supervision.parent import parent_fd
 from longstop.supervision.room import MeasuredRoom
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.upkeep import HotViewFailed, StoreFailed
+from longstop.telemetry.events.processes import HotViewFailed, StoreFailed
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted, OrphanKilled
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from longstop.telemetry.events.sources import ListingRead
 

@@ -18,8 +18,7 @@ from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome, che
 from longstop.storage.base import RECOVERIES_KEPT, AuditStore
 from longstop.telemetry.background import CLOSE_WITHIN, Background
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.health import RecoveryFailed, RecoveryStarted, RecoverySucceeded
-from longstop.telemetry.events.upkeep import RecordsFailed
+from longstop.telemetry.events.processes import RecordsFailed, RecoveryFailed, RecoveryStarted, RecoverySucceeded
 
 RETRY_EVERY_SECONDS = 5.0
 _UNSEEN = "the process that did this ended before it saw an outcome"

@@ -8,7 +8,7 @@ from longstop.model.recovery import RecoveryKind
 from longstop.process import processes
 from longstop.supervision.actions import Actions, Began, Entry, Key
 from longstop.supervision.audit import Recoveries, Ticket
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 
 LOOK_SECONDS = 1.0
 LAST_LOOK_SECONDS = 0.1

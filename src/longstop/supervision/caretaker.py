@@ -28,8 +28,8 @@ from longstop.supervision.grades import (
 )
 from longstop.supervision.remedy import Remedy, Vain, remedy, still_hoped_for
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovered, HealthRecovering
+from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.processes import HealthDegraded, HealthFailing, HealthRecovered, HealthRecovering
 from longstop.telemetry.exhaustion import ExhaustionReporter, failure_of
 
 #: A recycle that takes longer than this hangs itself.

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from longstop.telemetry.events.base import Severity, Telemetry
-from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovered, RecoveryFailed
+from longstop.telemetry.events import Severity, Telemetry
 from longstop.telemetry.events.matches import (
     ErrorRateHigh,
     MatchGone,
@@ -21,13 +20,20 @@ from longstop.telemetry.events.processes import (
     ChildDied,
     ChildUnresponsive,
     ClockJumped,
+    HealthDegraded,
+    HealthFailing,
+    HealthRecovered,
+    HotViewFailed,
     LoopResumed,
     LoopStalled,
     MemoryExceeded,
     MemoryHigh,
     MemoryRecovered,
     OutOfResources,
+    RecordsFailed,
+    RecoveryFailed,
     ResourcesRecovered,
+    StoreFailed,
     TaskEnded,
     TaskFailed,
 )
@@ -39,7 +45,6 @@ from longstop.telemetry.events.sources import (
     LayoutBroken,
     LayoutRecovered,
 )
-from longstop.telemetry.events.upkeep import HotViewFailed, RecordsFailed, StoreFailed
 
 MAX_TEXT_CHARACTERS = 1_000
 #: A watch that begins anew for this reason was in trouble; the others are routine, or told by an alert of their own.

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.upkeep import RecordsFailed
+from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.processes import RecordsFailed
 from longstop.telemetry.exhaustion import failure_of
 
 #: A disk that hangs must not keep a process from ending.

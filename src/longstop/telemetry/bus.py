@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 
 
 class Sink(Protocol):

@@ -21,7 +21,7 @@ from longstop.model.episode import (
     merged,
 )
 from longstop.resilience.taxonomy import MEANINGS, FailureKind
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import (
     MatchPhaseChanged,
     PollFailed,

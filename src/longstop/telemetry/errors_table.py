@@ -9,8 +9,8 @@ from longstop.storage.base import ErrorStore
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.episodes import MAX_PENDING, Episodes
-from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.upkeep import RecordsFailed
+from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.processes import RecordsFailed
 
 #: How long an error may wait for the others that are written with it.
 FLUSH_EVERY_SECONDS = 1.0

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from longstop.clock import Clock
 from longstop.exhaustion import exhausted
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import OutOfResources, PollPostponed, ResourcesRecovered, TaskFailed
 
 #: A resource counts as recovered when nothing was postponed for so long. Loops try more often than that.

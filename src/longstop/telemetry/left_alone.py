@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from longstop.clock import Clock, Moment
 from longstop.model.breaker import BreakerNote
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchPhaseChanged
 from longstop.telemetry.events.sources import (
     CircuitClosed,

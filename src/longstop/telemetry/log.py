@@ -8,7 +8,7 @@ import msgspec
 import structlog
 
 from longstop.clock import Clock, to_iso
-from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events import Severity, Telemetry
 
 #: A single field never makes a line unreadable or a disk full.
 MAX_FIELD_CHARACTERS = 8192

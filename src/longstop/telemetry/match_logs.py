@@ -16,7 +16,7 @@ from longstop.clock import Clock, to_iso
 from longstop.daemon_thread import DaemonThread
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events import Severity, Telemetry
 from longstop.telemetry.events.matches import MatchFinished, MatchPhaseChanged
 
 FLUSH_EVERY_SECONDS = 1.0

@@ -14,7 +14,7 @@ from msgspec import Struct
 from longstop.clock import Moment
 from longstop.fetching.browser.base import BrowserCensus
 from longstop.model.match import MonitoringRecord, Priority, priority_of
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored, WatchRestarted
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, ListingRead, RequestRetried
 

@@ -5,7 +5,7 @@ from threading import Lock
 
 from longstop.clock import Clock, Moment
 from longstop.model.rates import Rates
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollFailed, PollSucceeded, UpdateStored
 from longstop.telemetry.events.processes import TaskFailed
 from longstop.telemetry.events.sources import ListingFailed, ListingRead

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.upkeep import MetricsServed, MetricsUnavailable
+from longstop.telemetry.events.processes import MetricsServed, MetricsUnavailable
 from longstop.telemetry.exhaustion import failure_of
 
 #: A request's head; ours has no use for more.

@@ -19,8 +19,8 @@ from longstop.resilience.retry import next_delay, policies
 from longstop.telemetry.alerts import alert_of
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.conditions import QUIET_SECONDS, Conditions, Told
-from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.upkeep import AlertUndelivered
+from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.processes import AlertUndelivered
 from longstop.telemetry.posting import Post, open_post
 
 #: Alerts that wait; beyond, the oldest is dropped.

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from longstop.clock import Clock
 from longstop.errors import LongstopError
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.upkeep import ScreenshotSaved
+from longstop.telemetry.events.processes import ScreenshotSaved
 from longstop.telemetry.exhaustion import failure_of
 
 #: From the wish to the file.

@@ -25,9 +25,8 @@ from longstop.sources.parsing import host_of
 from longstop.storage.base import CommandStore
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
-from longstop.telemetry.events.processes import PollPostponed
-from longstop.telemetry.events.upkeep import CommandAnswered, RecordsFailed
+from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed
 from longstop.telemetry.exhaustion import failure_of
 from longstop.watching.feed_watch import FeedWatch
 from longstop.watching.scheduler import Scheduler

@@ -14,8 +14,8 @@ from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase, Pri
 from longstop.model.observation import Listing, ListingEntry
 from longstop.storage.base import Finding
 from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchStopped
+from longstop.telemetry.events.processes import StoreFailed
 from longstop.telemetry.events.sources import ListingRead
-from longstop.telemetry.events.upkeep import StoreFailed
 from longstop.telemetry.exhaustion import failure_of
 from longstop.watching.cadence import RestartReason, listing_interval
 from longstop.watching.dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work

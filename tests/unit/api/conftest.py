@@ -11,7 +11,7 @@ from longstop.api.outlook import Outlook
 from longstop.api.secret import Secret
 from longstop.api.server import Stores, build_app
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from tests.readers import (
     NOW,
     ManualClock,

@@ -24,7 +24,7 @@ from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.guards import RenewableFetcher, RetryBudget
 from longstop.resilience.breaker import target_policy
 from longstop.resilience.retry import RetryPolicy, policies
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.sources import (
     CircuitClosed,
     CircuitHalfOpened,

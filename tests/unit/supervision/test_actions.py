@@ -7,7 +7,7 @@ import pytest
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted, OrphanKilled
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.supervision.actions import OBSERVED_WITHIN_SECONDS, SWEEP_SECONDS, Actions, Began, Ended, Entry, Key
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from longstop.telemetry.events.sources import ListingRead
 

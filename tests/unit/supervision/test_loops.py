@@ -4,7 +4,7 @@ import asyncio
 
 from longstop.supervision.loops import keep_going
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import PollPostponed, TaskEnded, TaskFailed
 from longstop.testing import VirtualClock, run_virtual
 

@@ -3,8 +3,7 @@
 import pytest
 
 from longstop.telemetry.alerts import MAX_TEXT_CHARACTERS, Alert, alert_of
-from longstop.telemetry.events.base import Severity, Telemetry
-from longstop.telemetry.events.health import HealthDegraded, HealthFailing, HealthRecovered, RecoveryFailed
+from longstop.telemetry.events import Severity, Telemetry
 from longstop.telemetry.events.matches import (
     ErrorRateHigh,
     MatchGone,
@@ -16,13 +15,21 @@ from longstop.telemetry.events.matches import (
     WatchRestarted,
 )
 from longstop.telemetry.events.processes import (
+    AlertUndelivered,
     ChildDied,
     ChildUnresponsive,
+    HealthDegraded,
+    HealthFailing,
+    HealthRecovered,
+    HotViewFailed,
     LoopResumed,
     LoopStalled,
     MemoryExceeded,
     MemoryHigh,
     MemoryRecovered,
+    RecordsFailed,
+    RecoveryFailed,
+    StoreFailed,
     TaskEnded,
     TaskFailed,
 )
@@ -33,7 +40,6 @@ from longstop.telemetry.events.sources import (
     LayoutBroken,
     LayoutRecovered,
 )
-from longstop.telemetry.events.upkeep import AlertUndelivered, HotViewFailed, RecordsFailed, StoreFailed
 
 STALE = MatchStale(match_id=1, ref="crex_11HD", age_seconds=312.4, last_update="2026-11-15T12:00:00.000Z")
 OPENED = CircuitOpened(scope="target", subject="crex.example", reason="5 failures in a row", seconds=60.0)

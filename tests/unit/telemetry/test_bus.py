@@ -3,7 +3,7 @@
 import pytest
 
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import ProcessStopped
 
 STOPPED = ProcessStopped(process="api", pid=7, reported_by="api")

@@ -5,7 +5,7 @@ import pytest
 from longstop.telemetry import conditions
 from longstop.telemetry.alerts import Alert
 from longstop.telemetry.conditions import Conditions, Told
-from longstop.telemetry.events.base import Severity
+from longstop.telemetry.events import Severity
 
 
 def trouble(key: str = "circuit_opened crex", title: str = "trouble") -> Alert:

@@ -7,7 +7,7 @@ import pytest
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.telemetry import episodes as module
 from longstop.telemetry.episodes import Episodes, error_seen, error_type_of, signature_of
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import (
     MatchPhaseChanged,
     PollFailed,

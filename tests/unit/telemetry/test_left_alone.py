@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchPhaseChanged
 from longstop.telemetry.events.sources import (
     CircuitClosed,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events import Severity, Telemetry
 from longstop.telemetry.events.matches import PollFailed
 from longstop.telemetry.events.processes import ChildDied, ProcessStopped, TaskFailed
 from longstop.telemetry.log import MAX_FIELD_CHARACTERS, LogSink

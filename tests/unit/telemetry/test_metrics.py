@@ -1,7 +1,7 @@
 """The metrics sink: what is heard is counted, for as long as a match is watched, under a bound."""
 
 from longstop.model.match import MatchStatus
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored, WatchRestarted
 from longstop.telemetry.events.processes import ProcessStopped
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, ListingRead, RequestRetried

@@ -11,10 +11,10 @@ import pytest
 from longstop.errors import FetchError, FetchTimeout, ForbiddenTarget, SourceFailed, SourceRefused
 from longstop.telemetry import webhook
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.base import Telemetry
+from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchStale
+from longstop.telemetry.events.processes import AlertUndelivered
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened
-from longstop.telemetry.events.upkeep import AlertUndelivered
 from longstop.telemetry.posting import Post
 from longstop.telemetry.webhook import FLUSH_WITHIN, WebhookSink, signature
 from longstop.testing import VirtualClock, run_virtual

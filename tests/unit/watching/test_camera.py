@@ -8,8 +8,7 @@ import pytest
 
 from longstop.errors import BrowserLost
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import PollPostponed, TaskFailed
-from longstop.telemetry.events.upkeep import ScreenshotSaved
+from longstop.telemetry.events.processes import PollPostponed, ScreenshotSaved, TaskFailed
 from longstop.testing import VirtualClock, run_virtual
 from longstop.watching.camera import PICTURE_SECONDS, Camera
 from tests.memory import MemorySink

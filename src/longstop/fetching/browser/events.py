@@ -1,6 +1,6 @@
 """What the browser engine tells."""
 
-from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events import Severity, Telemetry
 
 
 class BrowserStarted(Telemetry, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
-"""What happens to a match, and to the watch of it."""
+"""Events about a match and the polling of it."""
 
-from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events import Severity, Telemetry
 
 
 class MatchDiscovered(Telemetry, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class MatchClaimed(Telemetry, frozen=True, kw_only=True):
 
 
 class MatchInSync(Telemetry, frozen=True, kw_only=True):
-    """After a start or a gap, what we hold agrees with the source's whole event list again."""
+    """The stored events agree with the source's complete event list, after a start or a gap."""
 
     name = "match.in_sync"
     match_id: int
@@ -41,12 +41,12 @@ class UpdateStored(Telemetry, frozen=True, kw_only=True):
     updated: int
     voided: int
     seq: int
-    #: `None` when the payload was the one already stored.
+    #: `None` if the payload did not change.
     latency_ms: int | None
 
 
 class PollSucceeded(Telemetry, frozen=True, kw_only=True):
-    """One look at one match was good, whether or not it brought anything new."""
+    """A poll of a match succeeded, with or without a change."""
 
     name = "poll.succeeded"
     severity = Severity.DEBUG
@@ -56,7 +56,7 @@ class PollSucceeded(Telemetry, frozen=True, kw_only=True):
 
 
 class PollFailed(Telemetry, frozen=True, kw_only=True):
-    """One look at one match failed; the next one goes on from the same base."""
+    """A poll of a match failed; the next one starts from the same base."""
 
     name = "poll.failed"
     severity = Severity.WARN
@@ -64,42 +64,42 @@ class PollFailed(Telemetry, frozen=True, kw_only=True):
     ref: str
     error_type: str
     error_message: str
-    #: The request that failed, without its query; empty when no single one did.
+    #: The request that failed, without its query; empty if the failure belongs to no single request.
     request: str = ""
-    #: How far the attempt had come, and how it ended.
+    #: The last state that the attempt reached, and its final state.
     reached: str = ""
     outcome: str = ""
-    #: How often the failing request was tried before.
+    #: How often the failing request was retried.
     retries: int = 0
-    #: Where the page that could not be read is kept, below the data directory.
+    #: Path of the saved page below the data directory, if it could not be parsed.
     page: str | None = None
 
 
 class CadenceChanged(Telemetry, frozen=True, kw_only=True):
-    """A match is looked at more or less often than before."""
+    """A match is polled more or less often than before."""
 
     name = "cadence.changed"
     match_id: int
     ref: str
-    #: Why: `baseline`, `busy`, `break`, `errors`, `important`, `imminent`, `upcoming` or `completed`.
+    #: One of `baseline`, `busy`, `break`, `errors`, `important`, `imminent`, `upcoming`, `completed`.
     reason: str
     interval_seconds: float
 
 
 class ErrorRateHigh(Telemetry, frozen=True, kw_only=True):
-    """A match has had more errors within a minute than are good for anybody."""
+    """A match had too many errors within a minute."""
 
     name = "errors.rate_high"
     severity = Severity.ERROR
     match_id: int
     ref: str
     errors: int
-    #: How many of each type.
+    #: Errors by type.
     types: dict[str, int]
 
 
 class MatchStale(Telemetry, frozen=True, kw_only=True):
-    """A match in play has not been read for too long."""
+    """The data of a match in play is too old."""
 
     name = "match.stale"
     severity = Severity.WARN
@@ -110,33 +110,35 @@ class MatchStale(Telemetry, frozen=True, kw_only=True):
 
 
 class WatchRestarted(Telemetry, frozen=True, kw_only=True):
-    """The watch of a match was ended and begun anew from its durable base."""
+    """Polling of a match was restarted from its durable base."""
 
     name = "watch.restarted"
     severity = Severity.WARN
     match_id: int
     ref: str
-    #: Why: `stale`, `errors`, `lifetime`, `cool_down`, `asked` or `recycled`.
+    #: One of `stale`, `errors`, `lifetime`, `cool_down`, `asked`, `recycled`.
     reason: str
-    #: How long the watch had lasted.
+    #: Age of the watch that was replaced.
     age_seconds: float
     epoch: int
 
 
 class SourceFrozen(Telemetry, frozen=True, kw_only=True):
-    """A page shows the same again and again while another signal says that play goes on."""
+    """A page does not change although another page of the site shows that play continues."""
 
     name = "source.frozen"
     severity = Severity.WARN
     match_id: int
     ref: str
-    #: What stands still, and what says so: `match` by `list`, or `list` by `match`.
+    #: The frozen page and the one that contradicts it: `match` and `list`, or `list` and `match`.
     frozen: str
     witness: str
     seconds: float
 
 
 class SourceResumed(Telemetry, frozen=True, kw_only=True):
+    """A frozen page changes again."""
+
     name = "source.resumed"
     match_id: int
     ref: str
@@ -144,7 +146,7 @@ class SourceResumed(Telemetry, frozen=True, kw_only=True):
 
 
 class WatchStopped(Telemetry, frozen=True, kw_only=True):
-    """A match that nothing has moved for long is let go, since memory is short; a listing or a start brings it back."""
+    """Polling of an idle match stopped because memory is low. A listing or a restart of the scraper resumes it."""
 
     name = "watch.stopped"
     match_id: int
@@ -153,7 +155,7 @@ class WatchStopped(Telemetry, frozen=True, kw_only=True):
 
 
 class MatchGone(Telemetry, frozen=True, kw_only=True):
-    """A match's pages are not found, again and again, and no list shows it: it is taken for over."""
+    """The pages of a match were not found several times, and no listing contains it: it is archived."""
 
     name = "match.gone"
     severity = Severity.WARN
@@ -163,12 +165,12 @@ class MatchGone(Telemetry, frozen=True, kw_only=True):
 
 
 class MatchFinished(Telemetry, frozen=True, kw_only=True):
-    """A match is over: read to its end, its result stored, its watch slowed down."""
+    """A match is over; its last events and its result are stored."""
 
     name = "match.finished"
     match_id: int
     ref: str
-    #: The stored result in words; `None` when the site never showed one.
+    #: The stored result; `None` if the site showed none.
     result: str | None
 
 
@@ -191,7 +193,7 @@ class FindingClosed(Telemetry, frozen=True, kw_only=True):
 
 
 class ResourceFailed(Telemetry, frozen=True, kw_only=True):
-    """A page that is good to have, but not needed for the poll, could not be read."""
+    """An optional page could not be read; the poll continued without it."""
 
     name = "resource.failed"
     severity = Severity.WARN
@@ -200,5 +202,5 @@ class ResourceFailed(Telemetry, frozen=True, kw_only=True):
     resource: str
     error_type: str
     error_message: str
-    #: Where the page that could not be read is kept, below the data directory.
+    #: Path of the saved page below the data directory, if it could not be parsed.
     page: str | None = None

@@ -1,9 +1,11 @@
-"""What happens to our processes: lives, memory, loops, and what the machine lacks."""
+"""Events about our own processes: lifecycle, resources, health, recoveries, storage and alerts."""
 
 from traceback import format_exception
 from typing import Self
 
-from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events import Severity, Telemetry
+
+# --- lifecycle --------------------------------------------------------------------------------------------------------
 
 
 class ProcessStarted(Telemetry, frozen=True, kw_only=True):
@@ -11,7 +13,7 @@ class ProcessStarted(Telemetry, frozen=True, kw_only=True):
     process: str
     pid: int
     version: str
-    #: The process itself, or the supervisor that has started it.
+    #: The process itself, or the supervisor that started it.
     reported_by: str
 
 
@@ -23,7 +25,7 @@ class ProcessStopped(Telemetry, frozen=True, kw_only=True):
 
 
 class ChildDied(Telemetry, frozen=True, kw_only=True):
-    """The supervisor saw a child end without being asked to."""
+    """A child of the supervisor exited unexpectedly."""
 
     name = "process.died"
     severity = Severity.ERROR
@@ -31,12 +33,12 @@ class ChildDied(Telemetry, frozen=True, kw_only=True):
     pid: int
     exit_code: int
     restart_in_seconds: float
-    #: What the exit code means, in words.
+    #: The meaning of the exit code.
     reason: str = ""
 
 
 class ChildRestarted(Telemetry, frozen=True, kw_only=True):
-    """The supervisor ended a child in order to start it again, and why."""
+    """The supervisor stopped a child in order to restart it."""
 
     name = "process.restarted"
     severity = Severity.WARN
@@ -47,7 +49,7 @@ class ChildRestarted(Telemetry, frozen=True, kw_only=True):
 
 
 class ChildUnresponsive(Telemetry, frozen=True, kw_only=True):
-    """A child lives and gives no sign of life: it is started again."""
+    """A child sends no heartbeat; it is killed and restarted."""
 
     name = "process.unresponsive"
     severity = Severity.ERROR
@@ -56,55 +58,8 @@ class ChildUnresponsive(Telemetry, frozen=True, kw_only=True):
     silent_seconds: float
 
 
-class MemoryHigh(Telemetry, frozen=True, kw_only=True):
-    """A child and all that it has started take more than 80 % of the soft limit."""
-
-    name = "memory.high"
-    severity = Severity.WARN
-    process: str
-    rss_bytes: int
-    #: `None` where the kernel would not say.
-    pss_bytes: int | None
-    processes: int
-    soft_limit_bytes: int
-
-
-class MemoryRecovered(Telemetry, frozen=True, kw_only=True):
-    """They take less again."""
-
-    name = "memory.recovered"
-    process: str
-    held_bytes: int
-
-
-class MemoryExceeded(Telemetry, frozen=True, kw_only=True):
-    """A child and all that it has started take more than a limit: it is started again."""
-
-    name = "memory.exceeded"
-    severity = Severity.ERROR
-    process: str
-    #: Which one: `soft` or `hard`.
-    limit: str
-    limit_bytes: int
-    rss_bytes: int
-    pss_bytes: int | None
-    processes: int
-
-
-class MemoryInsufficient(Telemetry, frozen=True, kw_only=True):
-    """New matches are not taken up, since memory is short; they are asked for again after a while."""
-
-    name = "memory.insufficient"
-    severity = Severity.WARN
-    source: str
-    wanted: int
-    available_bytes: int
-    needed_bytes: int
-    seconds: float
-
-
 class TaskFailed(Telemetry, frozen=True, kw_only=True):
-    """A background task met an error it does not know: a bug, shown with its trace, and the work goes on."""
+    """A background task raised an unexpected error: a bug. The task continues."""
 
     name = "task.failed"
     severity = Severity.CRITICAL
@@ -115,7 +70,6 @@ class TaskFailed(Telemetry, frozen=True, kw_only=True):
 
     @classmethod
     def by(cls, error: Exception, *, task: str) -> Self:
-        """Return what is told about an error that nobody expected."""
         return cls(
             task=task,
             error_type=type(error).__name__,
@@ -125,15 +79,92 @@ class TaskFailed(Telemetry, frozen=True, kw_only=True):
 
 
 class TaskEnded(Telemetry, frozen=True, kw_only=True):
-    """A background task that never ends has ended: a bug, and it is started again."""
+    """A background task that runs forever ended: a bug. It is restarted."""
 
     name = "task.ended"
     severity = Severity.CRITICAL
     task: str
 
 
+class LoopStalled(Telemetry, frozen=True, kw_only=True):
+    """The event loop has been blocked for seconds."""
+
+    name = "loop.stalled"
+    severity = Severity.ERROR
+    seconds: float
+    #: Stacks of all threads, the event loop's first, with the running task.
+    stacks: str
+
+
+class LoopResumed(Telemetry, frozen=True, kw_only=True):
+    """The event loop runs again."""
+
+    name = "loop.resumed"
+    severity = Severity.WARN
+    seconds: float
+
+
+class ClockJumped(Telemetry, frozen=True, kw_only=True):
+    """The wall clock was set, or the machine was suspended. Intervals use monotonic time and are unaffected."""
+
+    name = "clock.jumped"
+    severity = Severity.WARN
+    #: Negative if the clock was set back.
+    seconds: float
+
+
+# --- memory and other resources ---------------------------------------------------------------------------------------
+
+
+class MemoryHigh(Telemetry, frozen=True, kw_only=True):
+    """A process and its descendants use more than 80 % of the soft limit."""
+
+    name = "memory.high"
+    severity = Severity.WARN
+    process: str
+    rss_bytes: int
+    #: `None` if the kernel does not report it.
+    pss_bytes: int | None
+    processes: int
+    soft_limit_bytes: int
+
+
+class MemoryRecovered(Telemetry, frozen=True, kw_only=True):
+    """They use less than 70 % of the soft limit again."""
+
+    name = "memory.recovered"
+    process: str
+    held_bytes: int
+
+
+class MemoryExceeded(Telemetry, frozen=True, kw_only=True):
+    """A process and its descendants exceed a memory limit; it is restarted."""
+
+    name = "memory.exceeded"
+    severity = Severity.ERROR
+    process: str
+    #: `soft` or `hard`.
+    limit: str
+    limit_bytes: int
+    rss_bytes: int
+    pss_bytes: int | None
+    processes: int
+
+
+class MemoryInsufficient(Telemetry, frozen=True, kw_only=True):
+    """New matches are not polled because memory is low; they are tried again later."""
+
+    name = "memory.insufficient"
+    severity = Severity.WARN
+    source: str
+    wanted: int
+    available_bytes: int
+    needed_bytes: int
+    seconds: float
+
+
 class PollPostponed(Telemetry, frozen=True, kw_only=True):
-    """A look or a listing had to be put off, since this machine lacks what it takes."""
+    """A poll, a listing or a background task was postponed because the machine is out of a resource."""
 
     name = "poll.postponed"
     severity = Severity.DEBUG
@@ -142,7 +173,7 @@ class PollPostponed(Telemetry, frozen=True, kw_only=True):
 
 
 class OutOfResources(Telemetry, frozen=True, kw_only=True):
-    """This machine lacks what the scraper needs; neither sites nor matches are blamed for it."""
+    """The machine ran out of a resource. Breakers and matches do not count it."""
 
     name = "resources.exhausted"
     severity = Severity.ERROR
@@ -150,34 +181,163 @@ class OutOfResources(Telemetry, frozen=True, kw_only=True):
 
 
 class ResourcesRecovered(Telemetry, frozen=True, kw_only=True):
-    """Nobody had to do without it for a while."""
+    """Nothing was postponed for a while."""
 
     name = "resources.recovered"
     resource: str
 
 
-class LoopStalled(Telemetry, frozen=True, kw_only=True):
-    """The event loop did not turn for seconds; the stacks say where it stands."""
+# --- health and recoveries --------------------------------------------------------------------------------------------
 
-    name = "loop.stalled"
+
+class HealthRecovered(Telemetry, frozen=True, kw_only=True):
+    """A scraper is HEALTHY again."""
+
+    name = "health.recovered"
+    before: str
+
+
+class HealthDegraded(Telemetry, frozen=True, kw_only=True):
+    """Data of matches in play is too old, or polling of some is paused."""
+
+    name = "health.degraded"
+    severity = Severity.WARN
+    before: str
+    reason: str
+
+
+class HealthFailing(Telemetry, frozen=True, kw_only=True):
+    """A match in play was not polled successfully for two minutes, or none was for ninety seconds."""
+
+    name = "health.failing"
+    severity = Severity.CRITICAL
+    before: str
+    reason: str
+
+
+class HealthRecovering(Telemetry, frozen=True, kw_only=True):
+    """Connections and browsers were restarted; the first successful poll ends this state."""
+
+    name = "health.recovering"
+    severity = Severity.WARN
+    before: str
+    reason: str
+
+
+class RecoveryStarted(Telemetry, frozen=True, kw_only=True):
+    """An automatic recovery started; its outcome is reported later with the same id."""
+
+    name = "recovery.started"
+    severity = Severity.WARN
+    id: str
+    kind: str
+    trigger: str
+    subject: str
+
+
+class RecoverySucceeded(Telemetry, frozen=True, kw_only=True):
+    name = "recovery.succeeded"
+    id: str
+    kind: str
+    subject: str
+    observed: str
+    duration_seconds: float
+
+
+class RecoveryFailed(Telemetry, frozen=True, kw_only=True):
+    """No improvement was observed after a recovery."""
+
+    name = "recovery.failed"
     severity = Severity.ERROR
-    seconds: float
-    #: Of all threads, the loop's own first, with the task that it runs.
-    stacks: str
+    id: str
+    kind: str
+    subject: str
+    observed: str
+    duration_seconds: float
 
 
-class LoopResumed(Telemetry, frozen=True, kw_only=True):
-    """It turns again, after so long."""
+# --- storage, commands, metrics and alerts ----------------------------------------------------------------------------
 
-    name = "loop.resumed"
+
+class StoreFailed(Telemetry, frozen=True, kw_only=True):
+    """A read or write of a match in the store failed; it is retried, and other matches are unaffected."""
+
+    name = "store.failed"
+    severity = Severity.ERROR
+    ref: str
+    error_type: str
+    error_message: str
+
+
+class HotViewFailed(Telemetry, frozen=True, kw_only=True):
+    """The hot view could not be written. No data is lost, but the ages shown by the API grow."""
+
+    name = "hot_view.failed"
+    severity = Severity.ERROR
+    error_message: str
+
+
+class RecordsFailed(Telemetry, frozen=True, kw_only=True):
+    """Operational records could not be written; polling continues."""
+
+    name = "records.failed"
+    severity = Severity.ERROR
+    #: One of `errors`, `match logs`, `recoveries`, `health log`, `commands`.
+    records: str
+    error_message: str
+
+
+class ReloadFailed(Telemetry, frozen=True, kw_only=True):
+    """The configuration of a source could not be reloaded; the old one stays in effect."""
+
+    name = "reload.failed"
     severity = Severity.WARN
+    source: str
+    reason: str
+
+
+class CommandAnswered(Telemetry, frozen=True, kw_only=True):
+    """The scraper executed or refused a command."""
+
+    name = "command.answered"
+    id: int
+    kind: str
+    asked_by: str
+    state: str
+    answer: str
     seconds: float
 
 
-class ClockJumped(Telemetry, frozen=True, kw_only=True):
-    """The wall clock was set, or the machine slept; no interval of ours goes by it."""
+class ScreenshotSaved(Telemetry, frozen=True, kw_only=True):
+    """A screenshot of a page that could not be parsed was saved."""
 
-    name = "clock.jumped"
+    name = "screenshot.saved"
+    source: str
+    #: Its path below the data directory.
+    page: str
+
+
+class MetricsServed(Telemetry, frozen=True, kw_only=True):
+    name = "metrics.served"
+    host: str
+    port: int
+
+
+class MetricsUnavailable(Telemetry, frozen=True, kw_only=True):
+    """The port for metrics cannot be opened; polling continues, and the port is retried."""
+
+    name = "metrics.unavailable"
     severity = Severity.WARN
-    #: Below zero when it was set back.
-    seconds: float
+    host: str
+    port: int
+    reason: str
+
+
+class AlertUndelivered(Telemetry, frozen=True, kw_only=True):
+    """An alert could not be delivered to the webhook."""
+
+    name = "alert.undelivered"
+    severity = Severity.ERROR
+    alert: str
+    attempts: int
+    reason: str

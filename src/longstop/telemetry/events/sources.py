@@ -1,6 +1,6 @@
-"""What happens between us and a site."""
+"""Events about requests to a site and the pages that it serves."""
 
-from longstop.telemetry.events.base import Severity, Telemetry
+from longstop.telemetry.events import Severity, Telemetry
 
 
 class ListingRead(Telemetry, frozen=True, kw_only=True):
@@ -9,24 +9,24 @@ class ListingRead(Telemetry, frozen=True, kw_only=True):
     source: str
     matches: int
     changed: int
-    #: Entries of the list that could not be read.
+    #: Entries that could not be parsed.
     unreadable: int
 
 
 class ListingFailed(Telemetry, frozen=True, kw_only=True):
-    """The listing brought nothing: not an empty listing, and no word on any match."""
+    """The listing could not be read. It proves nothing about any match."""
 
     name = "listing.failed"
     severity = Severity.WARN
     source: str
     error_type: str
     error_message: str
-    #: Where the page that could not be read is kept, below the data directory.
+    #: Path of the saved page below the data directory, if it could not be parsed.
     page: str | None = None
 
 
 class RequestRetried(Telemetry, frozen=True, kw_only=True):
-    """A request failed and is going to be sent again."""
+    """A request failed and will be retried."""
 
     name = "request.retried"
     severity = Severity.DEBUG
@@ -39,13 +39,13 @@ class RequestRetried(Telemetry, frozen=True, kw_only=True):
 
 
 class CircuitOpened(Telemetry, frozen=True, kw_only=True):
-    """Something fails so often that it is left alone for a while."""
+    """A breaker opened: no requests are sent until it is half open."""
 
     name = "circuit_opened"
     severity = Severity.WARN
-    #: What the breaker guards: `target`, `match` or `source`.
+    #: What the breaker protects: `target`, `match` or `source`.
     scope: str
-    #: Which one: a host, a match or a source.
+    #: The host, match or source.
     subject: str
     reason: str
     seconds: float
@@ -53,7 +53,7 @@ class CircuitOpened(Telemetry, frozen=True, kw_only=True):
 
 
 class CircuitHalfOpened(Telemetry, frozen=True, kw_only=True):
-    """The rest is over, or a canary came through; a few are let in to try."""
+    """A breaker is half open, after its pause or a successful canary: a few probes are admitted."""
 
     name = "circuit_half_open"
     scope: str
@@ -62,22 +62,22 @@ class CircuitHalfOpened(Telemetry, frozen=True, kw_only=True):
 
 
 class CircuitClosed(Telemetry, frozen=True, kw_only=True):
-    """All is well again."""
+    """A breaker closed: requests are sent again."""
 
     name = "circuit_closed"
     scope: str
     subject: str
-    #: How many were turned away while it was open.
+    #: Requests rejected since it opened.
     rejected: int
     match_id: int | None = None
 
 
 class TimeoutsChanged(Telemetry, frozen=True, kw_only=True):
-    """A site has become slower or faster, and is given more or less time."""
+    """A site became slower or faster, and its time-outs were adapted."""
 
     name = "timeouts.changed"
     source: str
-    #: The mean over the last ten requests.
+    #: Mean of the last ten requests.
     mean_seconds: float
     fetch_seconds: float
     page_seconds: float
@@ -86,18 +86,18 @@ class TimeoutsChanged(Telemetry, frozen=True, kw_only=True):
 
 
 class ChallengeServed(Telemetry, frozen=True, kw_only=True):
-    """A site answers with pages that want proof of a person: it is left alone, and somebody has to look."""
+    """A site served a CAPTCHA. The source is paused; an operator has to act."""
 
     name = "source.challenged"
     severity = Severity.ERROR
     source: str
     resource: str
-    #: Where the page is kept, below the data directory; `None` when it could not be.
+    #: Path of the saved page below the data directory; `None` if it could not be saved.
     page: str | None
 
 
 class ChallengeCleared(Telemetry, frozen=True, kw_only=True):
-    """A site that wanted proof of a person gives data again."""
+    """A site that served a CAPTCHA serves data again."""
 
     name = "source.challenge_cleared"
     source: str
@@ -105,7 +105,7 @@ class ChallengeCleared(Telemetry, frozen=True, kw_only=True):
 
 
 class SourceRateLimited(Telemetry, frozen=True, kw_only=True):
-    """A site has asked to be left alone, and is."""
+    """A site sent Retry-After, and the source is paused."""
 
     name = "source.rate_limited"
     severity = Severity.WARN
@@ -115,7 +115,7 @@ class SourceRateLimited(Telemetry, frozen=True, kw_only=True):
 
 
 class LayoutBroken(Telemetry, frozen=True, kw_only=True):
-    """A site's pages could not be read many times in a row: they have changed, and somebody has to look."""
+    """Pages of a site could not be parsed many times in a row: their layout changed. An operator has to act."""
 
     name = "layout.broken"
     severity = Severity.CRITICAL
@@ -123,13 +123,13 @@ class LayoutBroken(Telemetry, frozen=True, kw_only=True):
     resource: str
     failures: int
     error_message: str
-    #: Where the page is kept, below the data directory; `None` when it could not be.
+    #: Path of the saved page below the data directory; `None` if it could not be saved.
     page: str | None
     retry_in_seconds: float
 
 
 class LayoutRecovered(Telemetry, frozen=True, kw_only=True):
-    """Pages that could not be read can be read again."""
+    """Pages that could not be parsed can be parsed again."""
 
     name = "layout.recovered"
     source: str
@@ -138,12 +138,12 @@ class LayoutRecovered(Telemetry, frozen=True, kw_only=True):
 
 
 class SelectorFallbackUsed(Telemetry, frozen=True, kw_only=True):
-    """A drawn page does not show a field where it should stand; it was found elsewhere."""
+    """The first selector of a field found nothing on a rendered page; a fallback did."""
 
     name = "selector.fallback_used"
     severity = Severity.WARN
     source: str
     ref: str
     field: str
-    #: Which of the field's selectors served, counted from 0.
+    #: Index of the selector that matched.
     selector: int
