@@ -17,7 +17,7 @@ from msgspec import Struct
 from bench.frame import Report, rounded, say
 from bench.holding import held, stopped
 from bench.steady import Load, steady
-from longstop.api.outlook import BLIND_AFTER_SECONDS
+from longstop.api.health_cache import BLIND_AFTER_SECONDS
 from longstop.errors import UsageError
 from longstop_lab.stage import Stage, StageOptions, staged
 

@@ -21,11 +21,10 @@ import httpx
 
 import longstop
 import longstop_lab
-from longstop.api.auth import Permission, TokenVerifier, issue_token
-from longstop.api.outlook import Outlook
-from longstop.api.secret import Secret
+from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
-from longstop.app.api import LOOP_PATIENCE_MS
+from longstop.app.api import LOOP_BUSY_TIMEOUT_MS
 from longstop.app.runtime import Runtime, source_runtimes
 from longstop.clock import Moment, SystemClock
 from longstop.errors import StorageError
@@ -214,11 +213,13 @@ async def _client(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
     directory, clock = DataDirectory.open(settings.data), SystemClock()
     audit = SqliteAudit(directory.ops_db)
     stores = Stores(
-        matches=SqliteMatchReader(directory.matches_db, LOOP_PATIENCE_MS),
-        hot=SqliteHotReader(directory.hot_db, LOOP_PATIENCE_MS),
+        matches=SqliteMatchReader(directory.matches_db, LOOP_BUSY_TIMEOUT_MS),
+        hot=SqliteHotReader(directory.hot_db, LOOP_BUSY_TIMEOUT_MS),
     )
-    outlook = Outlook(reader=stores.matches, hot=stores.hot, audit=audit, clock=clock, started=Moment.of(clock))
-    app = build_app(stores, verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook)
+    health_cache = HealthCache(
+        reader=stores.matches, hot=stores.hot, audit=audit, clock=clock, started=Moment.of(clock)
+    )
+    app = build_app(stores, verifier=TokenVerifier(SECRET), clock=clock, health=health_cache)
     ttl, permissions = timedelta(hours=1), [Permission.READ]
     token = issue_token(SECRET, subject="poll-path", permissions=permissions, ttl=ttl, now=clock.now())
     headers, transport = {"Authorization": f"Bearer {token}"}, httpx.ASGITransport(app=app)

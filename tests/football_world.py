@@ -3,7 +3,7 @@
 from typing import cast
 from urllib.parse import urlsplit
 
-from longstop.api.shapes import event_entry
+from longstop.api.serialisers import event_entry
 from longstop.errors import PageNotFound
 from longstop.fetching.base import FetchRequest
 from longstop.matches.client import SourceClient

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from longstop.api.outlook import Outlook
+from longstop.api.health_cache import HealthCache
 from longstop.clock import Clock, Moment
 from longstop.errors import StorageError
 from longstop.model.event import Event, EventKey, Op, StoredEvent
@@ -149,19 +149,19 @@ class MemoryRecoveries:
         self.broken = StorageError("closed")
 
 
-async def an_outlook(
+async def a_health_cache(
     reader: MatchReader, hot: HotReader, clock: Clock, recoveries: MemoryRecoveries | None = None
-) -> Outlook:
-    """Return an outlook that has looked once."""
-    outlook = Outlook(
+) -> HealthCache:
+    """Return a health cache that has polled once."""
+    health_cache = HealthCache(
         reader=reader,
         hot=hot,
         audit=recoveries or MemoryRecoveries(),
         clock=clock,
         started=Moment(clock.now(), clock.monotonic() - 300),
     )
-    await outlook.look()
-    return outlook
+    await health_cache.poll()
+    return health_cache
 
 
 def apart(coroutine: Coroutine[Any, Any, T]) -> T:

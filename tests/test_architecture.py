@@ -82,7 +82,7 @@ SIMULATOR_MAY_KNOW = ("", "model", "model.*", "sports.cricket.model", "clock", "
 MAY_NAME_A_SPORT = (
     *("sports.*", "sources.*", *LAB),
     # Examples in the API's document: the address of a match, and that of a site's page.
-    *("api.described", "api.described_admin"),
+    "api.openapi",
     # What the lab can simulate, in the help of the verbs that load it.
     *("cli.options", "cli.trials"),
 )

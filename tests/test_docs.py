@@ -16,8 +16,7 @@ from typer.core import TyperGroup
 
 import longstop
 from longstop import errors
-from longstop.api.auth import TokenVerifier
-from longstop.api.secret import Secret
+from longstop.api.auth import Secret, TokenVerifier
 from longstop.api.server import Stores, build_app
 from longstop.cli.main import app
 from longstop.settings import Leaf, Settings, known_variables, leaves
@@ -25,7 +24,7 @@ from longstop.storage.sqlite.ops import SqliteCommands, SqliteHealthLog
 from longstop.supervision.exits import Exit
 from longstop.telemetry.events import Telemetry
 from longstop_lab.simulator.faults import FaultKind
-from tests.readers import ManualClock, MemoryHot, MemoryReader, an_outlook
+from tests.readers import ManualClock, MemoryHot, MemoryReader, a_health_cache
 
 ROOT = Path(__file__).parents[1]
 PAPERS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("scripts/*.md")])
@@ -91,7 +90,7 @@ def error_names() -> list[str]:
 
 def routes() -> list[str]:
     reader, hot, clock = MemoryReader(), MemoryHot(), ManualClock()
-    outlook = asyncio.run(an_outlook(reader, hot, clock))
+    health_cache = asyncio.run(a_health_cache(reader, hot, clock))
     verifier = TokenVerifier(Secret(bytes(32)))
     stores = Stores(
         matches=reader,
@@ -99,7 +98,7 @@ def routes() -> list[str]:
         commands=SqliteCommands(ROOT / "no-such-file", clock),
         health_log=SqliteHealthLog(ROOT / "no-such-file"),
     )
-    built = build_app(stores, verifier=verifier, clock=clock, outlook=outlook)
+    built = build_app(stores, verifier=verifier, clock=clock, health=health_cache)
     found = [route for route in built.routes if isinstance(route, APIRoute)]
     return [f"{method} {route.path}" for route in found for method in sorted(route.methods or ())]
 

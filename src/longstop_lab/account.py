@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from longstop.api.shapes import data_path
+from longstop.api.serialisers import data_path
 from longstop.sports.registry import sports
 from longstop_lab.findable import expected
 from longstop_lab.sample import all_events, list_matches, sport_at, sport_of

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from longstop.api.shapes import data_path
+from longstop.api.serialisers import data_path
 from longstop.model.match import IN_PLAY
 from longstop_lab.client import Client
 from longstop_lab.stage import Stage

@@ -9,7 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from longstop.api.shapes import data_path
+from longstop.api.serialisers import data_path
 from longstop_lab.report import DemoReport, SportReport
 from longstop_lab.sample import sport_at
 from longstop_lab.stage import Stage

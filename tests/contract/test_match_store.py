@@ -10,7 +10,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from longstop.api.shapes import event_entry
+from longstop.api.serialisers import event_entry
 from longstop.errors import EpochLost, IllegalTransition, StorageError
 from longstop.model.event import EventKey, Op, StoredEvent
 from longstop.model.match import MatchRef, MatchStatus, Phase

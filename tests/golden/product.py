@@ -20,9 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import longstop
-from longstop.api.auth import Permission, TokenVerifier, issue_token
-from longstop.api.outlook import Outlook
-from longstop.api.secret import Secret
+from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
 from longstop.cli.health import CANNOT_TELL, exit_code
 from longstop.cli.main import app as command_line_app
@@ -376,8 +375,8 @@ def openapi(*, is_whole: bool) -> dict[str, Any]:
 async def client(directory: Path, now: datetime) -> AsyncIterator[httpx.AsyncClient]:
     """Ask the API of a data directory at one moment, without a socket between."""
     clock, data = ManualClock(now), DataDirectory.open(directory)
-    app, outlook, close = _api(data.matches_db, data.hot_db, data.ops_db, clock, True)
-    await outlook.look()
+    app, health_cache, close = _api(data.matches_db, data.hot_db, data.ops_db, clock, True)
+    await health_cache.poll()
     both, ttl = [Permission.READ, Permission.ADMIN], timedelta(hours=1)
     token = issue_token(SECRET, subject="golden", permissions=both, ttl=ttl, now=now)
     headers, transport = {"Authorization": f"Bearer {token}"}, httpx.ASGITransport(app=app)
@@ -390,7 +389,7 @@ async def client(directory: Path, now: datetime) -> AsyncIterator[httpx.AsyncCli
 
 def _api(
     matches: Path, hot_view: Path, ops: Path, clock: ManualClock, is_whole: bool
-) -> tuple[FastAPI, Outlook, Callable[[], Awaitable[None]]]:
+) -> tuple[FastAPI, HealthCache, Callable[[], Awaitable[None]]]:
     audit, commands, health_log = SqliteAudit(ops), SqliteCommands(ops, clock), SqliteHealthLog(ops)
     stores = Stores(
         matches=SqliteMatchReader(matches),
@@ -399,14 +398,16 @@ def _api(
         health_log=health_log if is_whole else None,
     )
     started, config = Moment.of(clock), {"polling_interval_seconds": 2.5}
-    outlook = Outlook(reader=stores.matches, hot=stores.hot, audit=audit, clock=clock, started=started, config=config)
-    app = build_app(stores, verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook, lag=lambda: 0.01)
+    health_cache = HealthCache(
+        reader=stores.matches, hot=stores.hot, audit=audit, clock=clock, started=started, config=config
+    )
+    app = build_app(stores, verifier=TokenVerifier(SECRET), clock=clock, health=health_cache, lag=lambda: 0.01)
 
     async def close() -> None:
         await audit.aclose()
         await stores.aclose()
 
-    return app, outlook, close
+    return app, health_cache, close
 
 
 # --- metrics, log, settings, command line ----------------------------------------------------------------------------

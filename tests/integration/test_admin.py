@@ -13,9 +13,8 @@ import pytest
 from fastapi import FastAPI
 
 from longstop.api.admin import AdminRoutes
-from longstop.api.auth import Permission, TokenVerifier, issue_token
-from longstop.api.guard import guard
-from longstop.api.secret import Secret
+from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.middleware import STORE_UNREADABLE, add_middleware
 from longstop.clock import SystemClock
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
 from longstop.storage.base import MAX_COMMANDS_WAITING, CommandRequest, MatchReader, MatchRow
@@ -52,7 +51,7 @@ def client_of(
     *permissions: Permission,
     reader: MatchReader | None = None,
     wait_seconds: float = 5.0,
-    patience_seconds: float = 30.0,
+    timeout_seconds: float = 30.0,
 ) -> httpx.AsyncClient:
     app, clock = FastAPI(), SystemClock()
     verifier = TokenVerifier(SECRET)
@@ -62,9 +61,9 @@ def client_of(
         verifier=verifier,
         clock=clock,
         wait_seconds=wait_seconds,
-        patience_seconds=patience_seconds,
+        timeout_seconds=timeout_seconds,
     ).add_to(app)
-    guard(app, Bus())
+    add_middleware(app, Bus())
     ttl = timedelta(hours=1)
     token = issue_token(SECRET, subject="jane", permissions=permissions, ttl=ttl, now=clock.now())
     headers = {"Authorization": f"Bearer {token}"} if permissions else {}
@@ -271,7 +270,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[HangingFile]:
 @pytest.mark.req("NFR-006")
 async def test_a_store_that_hangs_holds_up_nobody_but_who_names_a_match(commands: SqliteCommands) -> None:
     reader = HangingReader()
-    async with client_of(commands, Permission.ADMIN, reader=reader, wait_seconds=0.1, patience_seconds=3.0) as client:
+    async with client_of(commands, Permission.ADMIN, reader=reader, wait_seconds=0.1, timeout_seconds=3.0) as client:
         stuck = asyncio.create_task(client.post("/admin/matches/1/pause"))
         await reader.is_asked.wait()
 
@@ -281,7 +280,7 @@ async def test_a_store_that_hangs_holds_up_nobody_but_who_names_a_match(commands
 
     assert other.status_code == 202
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
-    assert answer.json()["error"] == "The store cannot be read at the moment."
+    assert answer.json()["error"] == STORE_UNREADABLE
     assert [each.kind for each in await commands.take(8)] == [CommandKind.RECYCLE]
 
 
@@ -289,7 +288,7 @@ async def test_a_store_that_hangs_holds_up_nobody_but_who_names_a_match(commands
 async def test_a_list_of_commands_that_hangs_is_said_however_many_ask(
     commands: SqliteCommands, hanging: HangingFile
 ) -> None:
-    async with client_of(commands, Permission.ADMIN, patience_seconds=0.2) as client:
+    async with client_of(commands, Permission.ADMIN, timeout_seconds=0.2) as client:
         orders = await asyncio.gather(*(client.post("/admin/recycle") for _ in range(4)))
         lookup = await client.get("/admin/commands/1")
 
@@ -297,15 +296,15 @@ async def test_a_list_of_commands_that_hangs_is_said_however_many_ask(
     assert {answer.status_code for answer in (*orders, lookup)} == {503}
     assert {answer.headers["Retry-After"] for answer in (*orders, lookup)} == {"5"}
     assert orders[0].json()["error"] == (
-        "The order was not written down in time, but may still be carried out: look how things are, and ask again."
+        "The command was not stored in time, but may still be carried out: check `/status` before you send it again."
     )
-    assert lookup.json()["error"] == "The list of commands cannot be read at the moment."
+    assert lookup.json()["error"] == "The commands cannot be read at the moment; try again in a few seconds."
 
 
 async def test_an_order_that_nobody_could_write_down_in_time_is_never_carried_out(
     commands: SqliteCommands, hanging: HangingFile
 ) -> None:
-    async with client_of(commands, Permission.ADMIN, wait_seconds=0.1, patience_seconds=0.2) as client:
+    async with client_of(commands, Permission.ADMIN, wait_seconds=0.1, timeout_seconds=0.2) as client:
         while not hanging.is_asked.is_set():  # where threads start slowly, an order can be too late for one
             await client.post("/admin/recycle")
 

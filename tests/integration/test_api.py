@@ -12,13 +12,12 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from longstop.api.auth import Permission, TokenVerifier, issue_token
-from longstop.api.secret import Secret
+from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
 from longstop.api.server import Stores, build_app, run_server
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.snapshot import canonical
-from tests.readers import MemoryHot, MemoryReader, a_beat, a_hot_row, a_match, a_record, an_outlook
+from tests.readers import MemoryHot, MemoryReader, a_beat, a_health_cache, a_hot_row, a_match, a_record
 
 MATCHES = 200
 SECRET = Secret(b"s" * 32)
@@ -30,8 +29,8 @@ async def an_app() -> FastAPI:
     rows = [a_hot_row(a_record(number), payload) for number in range(1, MATCHES + 1)]
     reader = MemoryReader(*(a_match(number) for number in range(1, MATCHES + 1)))
     hot, clock = MemoryHot(*rows, beats=[a_beat()]), SystemClock()
-    outlook = await an_outlook(reader, hot, clock)
-    return build_app(Stores(matches=reader, hot=hot), verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook)
+    health_cache = await a_health_cache(reader, hot, clock)
+    return build_app(Stores(matches=reader, hot=hot), verifier=TokenVerifier(SECRET), clock=clock, health=health_cache)
 
 
 @asynccontextmanager
@@ -141,7 +140,7 @@ async def test_a_taken_port_is_one_sentence() -> None:
         with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1 port {number}") as refused:
             await run_server(await an_app(), "127.0.0.1", number, on_ready=lambda _port: None)
 
-    assert f"pid {os.getpid()}; end that process, or choose another" in str(refused.value)
+    assert f"pid {os.getpid()}; stop that process, or choose another" in str(refused.value)
     assert "LONGSTOP_API_PORT" in str(refused.value)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from longstop.api.past import rows_of
+from longstop.api.health_routes import health_log_rows
 from longstop.errors import StorageError
 from longstop.model.rates import Rates
 from longstop.model.resources import MatchCost, Resources
@@ -125,7 +125,7 @@ async def test_the_history_of_a_match_is_found_by_its_number_and_by_its_name(pat
     async with aclosing(SqliteHealthLog(path)) as log:
         await log.write([row(0), *of_match, row(20)])
 
-        by_number, by_ref = await rows_of(log, "7", NOW, 10), await rows_of(log, "crex_M7", NOW, 10)
+        by_number, by_ref = await health_log_rows(log, "7", NOW, 10), await health_log_rows(log, "crex_M7", NOW, 10)
 
     assert by_number == by_ref == list(reversed(of_match))
 

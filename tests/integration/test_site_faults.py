@@ -13,7 +13,7 @@ import pytest
 from curl_cffi import CurlOpt
 from curl_cffi.requests import AsyncSession
 
-from longstop.api.shapes import event_entry
+from longstop.api.serialisers import event_entry
 from longstop.clock import SystemClock
 from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.fetching.http import HttpFetcher

@@ -17,7 +17,7 @@ from longstop_lab.sample import all_events
 from longstop_lab.witness import Witness, forgotten, witnessing
 from tests.contract.stores import SqliteFiles, delivery_key, event, later, owned_match, update
 from tests.integration.test_api import SECRET, serving
-from tests.readers import MemoryHot, an_outlook
+from tests.readers import MemoryHot, a_health_cache
 
 URL = "/cricket-data/match-info/1"
 
@@ -43,8 +43,8 @@ async def files(tmp_path: Path) -> SqliteFiles:
 async def consuming(files: SqliteFiles) -> AsyncIterator[Consumer]:
     """Serve a store, and come with a token."""
     clock, reader, hot = SystemClock(), files.open_reader(), MemoryHot()
-    outlook = await an_outlook(reader, hot, clock)
-    app = build_app(Stores(matches=reader, hot=hot), verifier=TokenVerifier(SECRET), clock=clock, outlook=outlook)
+    health_cache = await a_health_cache(reader, hot, clock)
+    app = build_app(Stores(matches=reader, hot=hot), verifier=TokenVerifier(SECRET), clock=clock, health=health_cache)
     read = [Permission.READ]
     token = issue_token(SECRET, subject="t", permissions=read, ttl=timedelta(hours=1), now=clock.now())
     async with serving(app) as port:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from longstop.api.shapes import event_entry
+from longstop.api.serialisers import event_entry
 from longstop.fetching.base import FetchRequest
 from longstop.matches.client import SourceClient
 from longstop.matches.pipeline import Pipeline

@@ -1,1 +1,1 @@
-"""How it is served: stored bytes, with their age, to those who hold a token."""
+"""The HTTP API. It serves what the store and the live view hold, and never scrapes."""

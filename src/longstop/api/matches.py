@@ -1,4 +1,4 @@
-"""The data routes: a match with its age, the list, the events after a sequence number."""
+"""The data routes of one sport: a match with its age, the list, events, snapshots, deltas, findings."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Annotated, Any
@@ -7,13 +7,14 @@ from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from longstop.api import described, shapes
-from longstop.api.auth import Permission, Scheme, TokenVerifier, require
-from longstop.api.guard import json_response
-from longstop.api.shapes import MatchView, from_hot, from_store
+from longstop.api import openapi, serialisers
+from longstop.api.auth import BearerScheme, Permission, TokenVerifier, require
+from longstop.api.middleware import STORE_UNREADABLE, json_response
+from longstop.api.serialisers import MatchView, from_hot, from_store
 from longstop.clock import Clock, Moment
 from longstop.errors import UsageError
 from longstop.model.match import MatchStatus, MonitoringRecord, Phase, parse_match_id
+from longstop.model.snapshot import Snapshot, delta
 from longstop.sports.registry import sports
 from longstop.storage.base import HotReader, MatchFilter, MatchReader, MatchRow
 
@@ -21,15 +22,24 @@ from longstop.storage.base import HotReader, MatchFilter, MatchReader, MatchRow
 MAX_INTEGER = 2**63 - 1
 After = Annotated[int, Query(ge=0, le=MAX_INTEGER)]
 
+_REVALIDATE = {"Cache-Control": "no-cache"}
 
-REVALIDATE = {"Cache-Control": "no-cache"}
+
+class DirectRoute(APIRoute):
+    """A route whose endpoint takes the request and returns the response itself.
+
+    FastAPI's argument handling costs more than the whole read. The parameters are documented in `openapi`.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        return self.endpoint
 
 
-class Lookup:
-    """Finds things for the routes of one sport, in the readers it was given.
+class MatchRoutes:
+    """Serves the matches of one sport.
 
-    The readers may answer on the loop, as those of SQLite do: most reads take less time than the hop to a thread.
-    While a file is known to hang, no request may read it: it would block all the others.
+    The readers may answer on the event loop, as those of SQLite do: most reads take less time than a thread hop.
+    While a file hangs, no request may read it: it would block all others.
     """
 
     def __init__(
@@ -42,105 +52,36 @@ class Lookup:
         sport: str,
         is_hanging: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.sport = sport
-        self.reader = reader
-        self.hot = hot
-        self.clock = clock
+        self._reader = reader
+        self._hot = hot
         self._verifier = verifier
+        self._clock = clock
+        self._sport = sport
         self._is_hanging = is_hanging
 
-    async def permit(self, request: Request, _documented: Scheme) -> None:
-        self.require(Permission.READ, request)
-
-    def require(self, permission: Permission, request: Request) -> None:
-        require(self._verifier, permission, request, self.clock.now())
-        if self._is_hanging():
-            raise HTTPException(503, "The store cannot be read at the moment.", {"Retry-After": "5"})
-
-    async def match(self, text: str) -> MatchRow:
-        """Return the match that a path names, or raise what the client is told."""
-        match = await look_up(self.reader, text)
-        if match is None:
-            raise HTTPException(404, f"No match {text} is known.")
-        if match.sport not in sports():
-            raise HTTPException(404, f"Match {text} is {match.sport}, and no package for that sport is installed here.")
-        if match.sport != self.sport:
-            raise HTTPException(404, f"Match {text} is {match.sport}: ask {shapes.match_path(match)}.")
-        return match
-
-    async def records(self, page: Sequence[MatchRow]) -> dict[int, MonitoringRecord]:
-        """Return how the watching of these matches goes, by their ids; they stand in the order of those."""
-        if not page:
-            return {}
-        found = await self.hot.records(page[0].match_id, page[-1].match_id)
-        return {record.match_id: record for record in found}
-
-    async def view(self, match: MatchRow) -> MatchView | None:
-        """Return what is known of a match; `None` while it was never read."""
-        row = await self.hot.row(match.match_id)
-        live = from_hot(match, row) if row else None
-        if live is not None:
-            return live
-        snapshots = await self.reader.snapshots(match.match_id)
-        return from_store(match, snapshots[0], row.record if row else None) if snapshots else None
-
-    async def headers(self, match: MatchRow) -> dict[str, str]:
-        """Return the headers of an answer about a match: its age, and that it is to be asked again."""
-        return shapes.age_headers(await self.view(match), Moment.of(self.clock)) | REVALIDATE
-
-    async def open_findings(self, match: MatchRow) -> int:
-        return sum(stored.closed_at is None for stored in await self.reader.findings(match.match_id))
-
-
-async def look_up(reader: MatchReader, text: str) -> MatchRow | None:
-    """Return the match of this name, of any sport; raise what a client is told who names nothing."""
-    try:
-        name = parse_match_id(text)
-    except UsageError as error:
-        raise HTTPException(400, str(error)) from error
-    return await (reader.match(name) if isinstance(name, int) else reader.find(name))
-
-
-def not_read_yet(match: MatchRow) -> HTTPException:
-    return HTTPException(404, f"Match {match.ref} was discovered and has not been read yet.")
-
-
-class HotRoute(APIRoute):
-    """A route whose endpoint takes the request and gives the response itself.
-
-    FastAPI's argument handling costs more than the whole read; what it would have documented is in `described`.
-    """
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        return self.endpoint
-
-
-class MatchRoutes:
-    """Answers what a match of one sport is like now, and what happened in it."""
-
-    def __init__(self, lookup: Lookup) -> None:
-        self._lookup = lookup
-
     def add_to(self, app: FastAPI) -> None:
-        permitted = [Depends(self._lookup.permit)]
-        data = shapes.data_path(self._lookup.sport)
-        match, events = f"{data}/match-info/{{match_id}}", described.events(self._lookup.sport)
-        app.router.add_api_route(match, self.match_info, route_class_override=HotRoute, **described.MATCH_INFO)
-        app.router.add_api_route(f"{match}/events", self.events, dependencies=permitted, **events)
-        app.router.add_api_route(f"{data}/matches", self.matches, dependencies=permitted, **described.MATCHES)
+        router, authorised = app.router, [Depends(self._authorise)]
+        data = serialisers.data_path(self._sport)
+        match, events = f"{data}/match-info/{{match_id}}", openapi.events(self._sport)
+        router.add_api_route(match, self.match_info, route_class_override=DirectRoute, **openapi.MATCH_INFO)
+        router.add_api_route(f"{match}/events", self.events, dependencies=authorised, **events)
+        router.add_api_route(f"{data}/matches", self.matches, dependencies=authorised, **openapi.MATCHES)
+        router.add_api_route(f"{match}/history", self.history, dependencies=authorised, **openapi.HISTORY)
+        router.add_api_route(f"{match}/delta", self.delta, dependencies=authorised, **openapi.DELTA)
+        router.add_api_route(f"{match}/findings", self.findings, dependencies=authorised, **openapi.FINDINGS)
 
     async def match_info(self, request: Request) -> Response:
-        self._lookup.require(Permission.READ, request)
-        match = await self._lookup.match(request.path_params["match_id"])
-        view = await self._lookup.view(match)
+        self._require_read(request)
+        match = await self._match(request.path_params["match_id"])
+        view = await self._view(match)
         if view is None:
-            raise not_read_yet(match)
-        now = Moment.of(self._lookup.clock)
-        headers = shapes.age_headers(view, now) | REVALIDATE | {"ETag": f'"{view.checksum}"'}
-        if is_known(request.headers.getlist("if-none-match"), view.checksum):
+            raise _not_polled_yet(match)
+        now = Moment.of(self._clock)
+        headers = serialisers.age_headers(view, now) | _REVALIDATE | {"ETag": f'"{view.checksum}"'}
+        if _is_known(request.headers.getlist("if-none-match"), view.checksum):
             return Response(status_code=304, headers=headers)
-        about = shapes.metadata(view, await self._lookup.open_findings(match), now)
-        return Response(shapes.splice_metadata(view.payload, about), 200, headers, "application/json")
+        about = serialisers.metadata(view, await self._open_findings(match), now)
+        return Response(serialisers.splice_metadata(view.payload, about), 200, headers, "application/json")
 
     async def matches(
         self,
@@ -150,15 +91,16 @@ class MatchRoutes:
         after: After = 0,
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> Response:
-        sport = self._lookup.sport
-        wanted = MatchFilter(status=status, phase=phase, source=source, sport=sport, after_id=after, limit=limit + 1)
-        found = await self._lookup.reader.matches(wanted)
+        wanted = MatchFilter(
+            status=status, phase=phase, source=source, sport=self._sport, after_id=after, limit=limit + 1
+        )
+        found = await self._reader.matches(wanted)
         page, more = found[:limit], len(found) > limit
-        now = Moment.of(self._lookup.clock)
-        records = await self._lookup.records(page)
-        entries = [shapes.match_entry(match, records.get(match.match_id), now) for match in page]
+        now = Moment.of(self._clock)
+        records = await self._records(page)
+        entries = [serialisers.match_entry(match, records.get(match.match_id), now) for match in page]
         next_after = page[-1].match_id if more else None
-        return json_response({"matches": entries, "next_after": next_after}, headers=REVALIDATE)
+        return json_response({"matches": entries, "next_after": next_after}, headers=_REVALIDATE)
 
     async def events(
         self,
@@ -167,23 +109,119 @@ class MatchRoutes:
         limit: Annotated[int, Query(ge=1, le=1000)] = 500,
         current: bool = False,
     ) -> Response:
-        match = await self._lookup.match(match_id)
+        match = await self._match(match_id)
         page = await (self._current(match) if current else self._page(match, after, limit))
-        return json_response(page, headers=await self._lookup.headers(match))
+        return json_response(page, headers=await self._headers(match))
+
+    async def history(
+        self, match_id: str, sequence: Annotated[int | None, Query(ge=1, le=MAX_INTEGER)] = None
+    ) -> Response:
+        match = await self._match(match_id)
+        snapshots = await self._reader.snapshots(match.match_id)
+        if sequence is not None:
+            snapshots = [_snapshot(snapshots, sequence, match)]
+        return json_response(serialisers.history(match, snapshots), headers=await self._headers(match))
+
+    async def delta(self, match_id: str, since: Annotated[int, Query(ge=0, le=MAX_INTEGER)] = 0) -> Response:
+        match = await self._match(match_id)
+        snapshots = await self._reader.snapshots(match.match_id)
+        if not snapshots:
+            raise _not_polled_yet(match)
+        newest = snapshots[0]
+        if since > newest.sequence:
+            raise HTTPException(
+                400, f"since={since} is in the future: match {match.ref} is at sequence {newest.sequence}."
+            )
+        old = next((each for each in snapshots if each.sequence == since), None)
+        row = await self._hot.row(match.match_id)
+        view = from_store(match, newest, row.record if row else None)
+        about = serialisers.metadata(view, await self._open_findings(match), Moment.of(self._clock))
+        return json_response(delta(old, newest) | {"_metadata": about}, headers=await self._headers(match))
+
+    async def findings(self, match_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 500) -> Response:
+        match = await self._match(match_id)
+        found = await self._reader.findings(match.match_id)
+        return json_response(serialisers.findings(match, found, limit), headers=await self._headers(match))
+
+    async def _authorise(self, request: Request, _documented: BearerScheme) -> None:
+        self._require_read(request)
+
+    def _require_read(self, request: Request) -> None:
+        require(self._verifier, Permission.READ, request, self._clock.now())
+        if self._is_hanging():
+            raise HTTPException(503, STORE_UNREADABLE, {"Retry-After": "5"})
+
+    async def _match(self, text: str) -> MatchRow:
+        """Return the match that a path names; raise 400 or 404 without one of this sport."""
+        match = await find_match(self._reader, text)
+        if match is None:
+            raise unknown_match(text)
+        if match.sport not in sports():
+            raise HTTPException(404, f"Match {text} is {match.sport}, and no package for that sport is installed here.")
+        if match.sport != self._sport:
+            raise HTTPException(404, f"Match {text} is {match.sport}: ask {serialisers.match_path(match)}.")
+        return match
+
+    async def _records(self, page: Sequence[MatchRow]) -> dict[int, MonitoringRecord]:
+        """Return the live records of these matches, which are ordered by id."""
+        if not page:
+            return {}
+        found = await self._hot.records(page[0].match_id, page[-1].match_id)
+        return {record.match_id: record for record in found}
+
+    async def _view(self, match: MatchRow) -> MatchView | None:
+        """Return the live view, else the newest snapshot; `None` before the first poll."""
+        row = await self._hot.row(match.match_id)
+        live = from_hot(match, row) if row else None
+        if live is not None:
+            return live
+        snapshots = await self._reader.snapshots(match.match_id)
+        return from_store(match, snapshots[0], row.record if row else None) if snapshots else None
+
+    async def _headers(self, match: MatchRow) -> dict[str, str]:
+        return serialisers.age_headers(await self._view(match), Moment.of(self._clock)) | _REVALIDATE
+
+    async def _open_findings(self, match: MatchRow) -> int:
+        return sum(stored.closed_at is None for stored in await self._reader.findings(match.match_id))
 
     async def _current(self, match: MatchRow) -> dict[str, Any]:
-        """Return all live events; going on from their `next_after` misses nothing and repeats nothing."""
-        events = await self._lookup.reader.current_events(match.match_id)
+        """Return all live events. Continuing from their `next_after` misses and repeats nothing."""
+        events = await self._reader.current_events(match.match_id)
         last = max((stored.seq for stored in events), default=0)
-        return shapes.events_page(match, shapes.in_order_of_play(events, match), last, has_more=False)
+        return serialisers.events_page(match, serialisers.in_order_of_play(events, match), last, has_more=False)
 
     async def _page(self, match: MatchRow, after: int, limit: int) -> dict[str, Any]:
-        found = await self._lookup.reader.events_after(match.match_id, after, limit + 1)
+        found = await self._reader.events_after(match.match_id, after, limit + 1)
         page = found[:limit]
-        return shapes.events_page(match, page, page[-1].seq if page else after, has_more=len(found) > limit)
+        return serialisers.events_page(match, page, page[-1].seq if page else after, has_more=len(found) > limit)
 
 
-def is_known(if_none_match: list[str], checksum: str) -> bool:
-    """Return whether the client already holds this payload; a weak tag is as good as a strong one here."""
+async def find_match(reader: MatchReader, text: str) -> MatchRow | None:
+    """Return the match with this number or reference, of any sport; raise 400 if the text is neither."""
+    try:
+        name = parse_match_id(text)
+    except UsageError as error:
+        raise HTTPException(400, str(error)) from error
+    return await (reader.match(name) if isinstance(name, int) else reader.find(name))
+
+
+def unknown_match(text: str) -> HTTPException:
+    return HTTPException(404, f"There is no match {text}.")
+
+
+def _not_polled_yet(match: MatchRow) -> HTTPException:
+    return HTTPException(404, f"Match {match.ref} was discovered but not polled yet.")
+
+
+def _snapshot(snapshots: list[Snapshot], sequence: int, match: MatchRow) -> Snapshot:
+    for snapshot in snapshots:
+        if snapshot.sequence == sequence:
+            return snapshot
+    stored = ", ".join(str(snapshot.sequence) for snapshot in snapshots) or "none"
+    raise HTTPException(404, f"Snapshot {sequence} of match {match.ref} is not stored any more; stored: {stored}.")
+
+
+def _is_known(if_none_match: list[str], checksum: str) -> bool:
+    """Return whether the client already has this payload. Weak and strong tags are equal here."""
     tags = (tag.strip().removeprefix("W/") for header in if_none_match for tag in header.split(","))
     return any(tag in ("*", f'"{checksum}"') for tag in tags)

@@ -1,4 +1,4 @@
-"""The app is put together here, and served."""
+"""Builds the app from its routes, and serves it."""
 
 import asyncio
 import errno
@@ -13,12 +13,10 @@ from msgspec import Struct
 from longstop import __version__
 from longstop.api.admin import AdminRoutes
 from longstop.api.auth import TokenVerifier
-from longstop.api.guard import guard
-from longstop.api.history import HistoryRoutes
-from longstop.api.matches import Lookup, MatchRoutes
-from longstop.api.outlook import Outlook
-from longstop.api.past import PastRoutes
-from longstop.api.probes import Probes
+from longstop.api.health_cache import HealthCache
+from longstop.api.health_routes import HealthRoutes
+from longstop.api.matches import MatchRoutes
+from longstop.api.middleware import add_middleware
 from longstop.clock import Clock
 from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
@@ -26,24 +24,24 @@ from longstop.sports.registry import sports
 from longstop.storage.base import CommandStore, HealthLogReader, HotReader, MatchReader
 from longstop.telemetry.bus import Bus
 
-#: Running answers get this long when we are asked to stop; with the server's own ticks that stays under 5 s.
+#: How long running requests may take on shutdown; with the ticks of uvicorn that stays under 5 s.
 GRACE_SECONDS = 4
 
 
 class Stores(Struct, frozen=True, kw_only=True):
-    """What an app answers from."""
+    """What the app reads from."""
 
     matches: MatchReader
     hot: HotReader
-    #: Without it, nobody can give orders through the API.
+    #: Without it there are no admin routes.
     commands: CommandStore | None = None
-    #: Finds the matches that orders name. It should not answer on the loop: then one that hangs delays no data route.
-    ordered: MatchReader | None = None
-    #: Without it, nobody sees how it went.
+    #: For the admin routes. It must not answer on the event loop: a hung file must not delay data routes.
+    admin_matches: MatchReader | None = None
+    #: Without it there is no `/status/history`.
     health_log: HealthLogReader | None = None
 
     async def aclose(self) -> None:
-        stores = (self.matches, self.hot, self.commands, self.ordered, self.health_log)
+        stores = (self.matches, self.hot, self.commands, self.admin_matches, self.health_log)
         await asyncio.gather(*(each.aclose() for each in stores if each is not None))
 
 
@@ -52,44 +50,40 @@ def build_app(
     *,
     verifier: TokenVerifier,
     clock: Clock,
-    outlook: Outlook,
+    health: HealthCache,
     lag: Callable[[], float | None] = lambda: None,
     bus: Bus | None = None,
 ) -> FastAPI:
-    """Return the app. It holds what it was given and nothing else; closing the stores is up to the caller."""
+    """Return the app. The caller closes the stores."""
     app = FastAPI(
         title="Longstop",
         version=__version__,
         summary="Live matches, with their age.",
-        # The documentation pages would load scripts from elsewhere; /openapi.json serves any viewer.
+        # The built-in documentation pages load scripts from a CDN.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
     )
     for sport in sports():
-        lookup = Lookup(
+        MatchRoutes(
             reader=stores.matches,
             hot=stores.hot,
             verifier=verifier,
             clock=clock,
             sport=sport,
-            is_hanging=outlook.is_hanging,
-        )
-        MatchRoutes(lookup).add_to(app)
-        HistoryRoutes(lookup).add_to(app)
-    Probes(outlook, verifier=verifier, clock=clock, lag=lag).add_to(app)
-    if stores.health_log is not None:
-        PastRoutes(stores.health_log, verifier=verifier, clock=clock).add_to(app)
+            is_hanging=health.is_hanging,
+        ).add_to(app)
+    HealthRoutes(health, log=stores.health_log, verifier=verifier, clock=clock, lag=lag).add_to(app)
     if stores.commands is not None:
-        reader = stores.ordered or stores.matches
+        reader = stores.admin_matches or stores.matches
         AdminRoutes(stores.commands, reader=reader, verifier=verifier, clock=clock).add_to(app)
-    guard(app, bus or Bus())
+    add_middleware(app, bus or Bus())
     return app
 
 
 async def run_server(app: FastAPI, host: str, port: int, *, on_ready: Callable[[int], None]) -> None:
-    """Serve until cancelled, then let running answers finish; `on_ready` gets the port (0 lets the system choose)."""
-    with _listening(host, port) as listener:
+    """Serve until cancelled, then let running requests finish. `on_ready` gets the port (0: any free one)."""
+    with _bound_socket(host, port) as listener:
         server = _Server(_config(app), on_ready=on_ready)
         serving = asyncio.create_task(server.serve(sockets=[listener]), name="api")
         try:
@@ -101,7 +95,7 @@ async def run_server(app: FastAPI, host: str, port: int, *, on_ready: Callable[[
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it listens and leaves signals to the process."""
+    """A server that reports its port and does not handle signals."""
 
     def __init__(self, config: uvicorn.Config, *, on_ready: Callable[[int], None]) -> None:
         super().__init__(config)
@@ -122,7 +116,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
         app,
         lifespan="off",
         ws="none",
-        # What is worth saying goes to telemetry, as JSON; uvicorn's own lines would stand between ours.
+        # Our own telemetry is JSON lines; uvicorn's lines would mix with them.
         log_config=None,
         log_level="critical",
         access_log=False,
@@ -133,9 +127,9 @@ def _config(app: FastAPI) -> uvicorn.Config:
 
 
 @contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
+def _bound_socket(host: str, port: int) -> Iterator[socket.socket]:
     try:
-        # Without the port: the lookup would quietly wrap one above 65535, where bind refuses it.
+        # Without the port: getaddrinfo silently wraps one above 65535, bind rejects it.
         family, kind, protocol, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
@@ -154,5 +148,5 @@ def _cannot_listen(host: str, port: int, error: OSError | OverflowError) -> Usag
     reason, holder = getattr(error, "strerror", None) or str(error), None
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         holder = listener_on(host, port)
-    why = f"it is taken by {holder}; end that process, or choose" if holder else f"{reason}; choose"
+    why = f"it is taken by {holder}; stop that process, or choose" if holder else f"{reason}; choose"
     return UsageError(f"the API cannot listen on {host} port {port}: {why} another port with LONGSTOP_API_PORT")

@@ -1,12 +1,11 @@
-"""The API process: serves what the store and the hot view hold; it never scrapes."""
+"""The API process: serves the store and the live view, and never scrapes."""
 
 from collections.abc import Callable
 from contextlib import aclosing
 from datetime import timedelta
 
-from longstop.api.auth import Permission, TokenVerifier, issue_token
-from longstop.api.outlook import Outlook
-from longstop.api.secret import Secret
+from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app, run_server
 from longstop.app.common import life, make_bus, run_until_stopped
 from longstop.clock import Clock, Moment, SystemClock
@@ -19,34 +18,34 @@ from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealt
 from longstop.supervision.lag import LoopWatch
 from longstop.telemetry.bus import Bus
 
-#: A read on the loop makes all requests wait: not longer than this for a file that another process holds.
-LOOP_PATIENCE_MS = 50
+#: A read on the event loop delays all requests: it waits at most this long for a file locked by another process.
+LOOP_BUSY_TIMEOUT_MS = 50
 
 
 async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> None:
-    """Serve what the store holds until asked to stop; it never scrapes."""
+    """Serve until a signal asks to stop."""
     clock = SystemClock()
     bus = make_bus("api", settings, clock)
     directory = DataDirectory.open(settings.data)
     stores = Stores(
-        matches=SqliteMatchReader(directory.matches_db, LOOP_PATIENCE_MS),
-        hot=SqliteHotReader(directory.hot_db, LOOP_PATIENCE_MS),
+        matches=SqliteMatchReader(directory.matches_db, LOOP_BUSY_TIMEOUT_MS),
+        hot=SqliteHotReader(directory.hot_db, LOOP_BUSY_TIMEOUT_MS),
         commands=SqliteCommands(directory.ops_db, clock),
-        ordered=SqliteMatchReader(directory.matches_db),
+        admin_matches=SqliteMatchReader(directory.matches_db),
         health_log=SqliteHealthLog(directory.ops_db),
     )
-    outlook, lag = _outlook(directory, settings, clock, bus), LoopWatch(bus, clock.monotonic)
+    health, lag = _health_cache(directory, settings, clock, bus), LoopWatch(bus, clock.monotonic)
     verifier = TokenVerifier(load_secret(settings))
-    app = build_app(stores, verifier=verifier, clock=clock, outlook=outlook, lag=lambda: lag.lag_seconds, bus=bus)
-    with life(bus, "api"), outlook.looking():
+    app = build_app(stores, verifier=verifier, clock=clock, health=health, lag=lambda: lag.lag_seconds, bus=bus)
+    with life(bus, "api"), health.polling():
         async with aclosing(stores):
             serving = run_server(app, settings.api.host, settings.api.port, on_ready=on_ready)
             await run_until_stopped(serving, lag.run())
 
 
-def _outlook(directory: DataDirectory, settings: Settings, clock: Clock, bus: Bus) -> Outlook:
-    """Return how it goes, seen through connections of its own, in threads that may wait for a file."""
-    return Outlook(
+def _health_cache(directory: DataDirectory, settings: Settings, clock: Clock, bus: Bus) -> HealthCache:
+    """Return the health cache, with its own connections: its threads may wait for a file."""
+    return HealthCache(
         reader=SqliteMatchReader(directory.matches_db, BUSY_TIMEOUT_MS),
         hot=SqliteHotReader(directory.hot_db, BUSY_TIMEOUT_MS),
         audit=SqliteAudit(directory.ops_db),
@@ -64,7 +63,7 @@ def _outlook(directory: DataDirectory, settings: Settings, clock: Clock, bus: Bu
 
 
 def make_token(settings: Settings, subject: str, *, is_admin: bool = False) -> str:
-    """Return a token that may read, and give orders if asked so, good for as long as the settings say."""
+    """Return a token with the permission to read, and to send commands if `is_admin`. The settings limit its life."""
     ttl = timedelta(hours=settings.api.token_ttl_hours)
     permissions = [Permission.READ, Permission.ADMIN] if is_admin else [Permission.READ]
     return issue_token(
@@ -73,5 +72,5 @@ def make_token(settings: Settings, subject: str, *, is_admin: bool = False) -> s
 
 
 def load_secret(settings: Settings) -> Secret:
-    """Return the key that signs tokens, made when there is none yet."""
+    """Return the key that signs tokens; it is created on first use."""
     return Secret.load_or_create(DataDirectory.open(settings.data).path / "token-secret")

@@ -51,12 +51,12 @@ async def _picture(data: Path) -> Picture:
 
 
 def _tell_history(data: Path, match: str | None, hours: float, *, as_json: bool) -> None:
-    from longstop.api.past import health_entry
+    from longstop.api.health_documents import health_log_entry
     from longstop.cli.past_view import table
 
     found = asyncio.run(_history(data, match, hours))
     if as_json:
-        print(msgspec.json.encode([health_entry(each) for each in found]).decode())
+        print(msgspec.json.encode([health_log_entry(each) for each in found]).decode())
     elif found:
         Console().print(table(found))
     else:
@@ -64,12 +64,12 @@ def _tell_history(data: Path, match: str | None, hours: float, *, as_json: bool)
 
 
 async def _history(data: Path, match: str | None, hours: float) -> list[HealthRow]:
-    from longstop.api.past import MAX_ROWS_SHOWN, rows_of
+    from longstop.api.health_routes import MAX_ROWS_SHOWN, health_log_rows
     from longstop.storage.sqlite.ops import SqliteHealthLog
 
     since = SystemClock().now() - timedelta(hours=hours)
     async with aclosing(SqliteHealthLog(data / "ops.db")) as log:
-        return await rows_of(log, match, since, MAX_ROWS_SHOWN)
+        return await health_log_rows(log, match, since, MAX_ROWS_SHOWN)
 
 
 def exit_code(judged: Verdict) -> int:

@@ -29,7 +29,7 @@ class Picture(Struct, frozen=True, kw_only=True):
 
     def document(self) -> dict[str, Any]:
         """Return it as `/status` tells it."""
-        from longstop.api.status import status_document
+        from longstop.api.health_documents import status_document
 
         return status_document(self.judged, self.beats, self.records, self.recoveries, config={}, now=self.taken_at)
 

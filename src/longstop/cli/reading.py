@@ -88,7 +88,7 @@ VERBS = (token, matches, events, parse)
 
 async def _entries(settings: Settings) -> list[dict[str, Any]]:
     """Return every match as the API lists it."""
-    from longstop.api.shapes import match_entry
+    from longstop.api.serialisers import match_entry
     from longstop.storage.directory import DataDirectory
     from longstop.storage.sqlite.hot import SqliteHotReader
 
@@ -105,7 +105,7 @@ async def _entries(settings: Settings) -> list[dict[str, Any]]:
 
 
 async def _print_events(settings: Settings, match_id: str, *, as_json: bool) -> None:
-    from longstop.api.shapes import event_entry
+    from longstop.api.serialisers import event_entry
 
     async with aclosing(_reader(settings)) as reader:
         match = await _find(reader, match_id)

@@ -27,7 +27,7 @@ def recoveries(
     as_json: Json = False,
 ) -> None:
     """List what was done without a person, why, and what was seen to come of it."""
-    from longstop.api.status import recovery_entry
+    from longstop.api.health_documents import recovery_entry
 
     found = asyncio.run(_read(existing_data(data).data, limit))
     if as_json:

@@ -6,9 +6,8 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from longstop.api.auth import Permission, TokenVerifier, issue_token
-from longstop.api.outlook import Outlook
-from longstop.api.secret import Secret
+from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
@@ -19,9 +18,9 @@ from tests.readers import (
     MemoryReader,
     MemoryRecoveries,
     a_beat,
+    a_health_cache,
     a_hot_row,
     a_match,
-    an_outlook,
 )
 
 
@@ -66,21 +65,23 @@ def recoveries() -> MemoryRecoveries:
 
 
 @pytest.fixture
-async def outlook(reader: MemoryReader, hot: MemoryHot, clock: ManualClock, recoveries: MemoryRecoveries) -> Outlook:
-    """An outlook that has looked once; it looks again when a test says so."""
-    return await an_outlook(reader, hot, clock, recoveries)
+async def health_cache(
+    reader: MemoryReader, hot: MemoryHot, clock: ManualClock, recoveries: MemoryRecoveries
+) -> HealthCache:
+    """A health cache that has polled once; it polls again when a test says so."""
+    return await a_health_cache(reader, hot, clock, recoveries)
 
 
 @pytest.fixture
 async def stranger(
-    reader: MemoryReader, hot: MemoryHot, secret: Secret, clock: ManualClock, heard: Heard, outlook: Outlook
+    reader: MemoryReader, hot: MemoryHot, secret: Secret, clock: ManualClock, heard: Heard, health_cache: HealthCache
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client without a token."""
     app = build_app(
         Stores(matches=reader, hot=hot),
         verifier=TokenVerifier(secret),
         clock=clock,
-        outlook=outlook,
+        health=health_cache,
         lag=lambda: 0.25,
         bus=Bus([heard]),
     )

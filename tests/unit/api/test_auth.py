@@ -1,19 +1,34 @@
 import base64
 import hmac
 import json
+import os
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
 import jwt
 import pytest
 
-from longstop.api.auth import CACHED_TOKENS, MAX_HEADER_CHARACTERS, Permission, TokenVerifier, issue_token
-from longstop.api.secret import Secret
+from longstop.api.auth import (
+    CACHED_TOKENS,
+    MAX_HEADER_CHARACTERS,
+    SECRET_BYTES,
+    Permission,
+    Secret,
+    TokenVerifier,
+    issue_token,
+)
+from longstop.errors import UsageError
 from tests.readers import NOW
 
 SECRET = Secret(b"s" * 32)
+MISSING = "This route needs a Bearer token: run `longstop token` and send it as `Authorization: Bearer TOKEN`."
+INVALID = (
+    "This token is not valid here: it has expired, is damaged, or was issued for another data directory. "
+    "Run `longstop token` for a new one."
+)
 ISSUED = int(NOW.timestamp())
 CLAIMS: dict[str, Any] = {
     "iss": "longstop",
@@ -99,16 +114,14 @@ ATTACKS: dict[str, str | None] = {
 
 @pytest.mark.req("FR-026")
 @pytest.mark.parametrize("header", ATTACKS.values(), ids=ATTACKS.keys())
-async def test_an_attack_gets_the_one_answer_that_tells_nothing(
-    stranger: httpx.AsyncClient, header: str | None
-) -> None:
+async def test_every_invalid_token_gets_the_same_answer(stranger: httpx.AsyncClient, header: str | None) -> None:
     headers = [] if header is None else [(b"Authorization", header.encode("latin-1"))]
 
     for path in ("/cricket-data/match-info/1", "/cricket-data/matches", "/cricket-data/match-info/1/events"):
         answer = await stranger.get(path, headers=headers)
 
         assert answer.status_code == 401
-        assert answer.content == b'{"error":"A valid Bearer token is needed here."}'
+        assert answer.json() == {"error": INVALID if header else MISSING}
         assert answer.headers["WWW-Authenticate"] == "Bearer"
         assert answer.headers["Cache-Control"] == "no-store"
 
@@ -142,7 +155,9 @@ async def test_a_token_without_the_permission_is_forbidden(stranger: httpx.Async
     answer = await stranger.get("/cricket-data/match-info/1", headers={"Authorization": signed(permissions=["batch"])})
 
     assert answer.status_code == 403
-    assert answer.json() == {"error": "This token does not carry the permission read."}
+    assert answer.json() == {
+        "error": "This token does not have the permission read: run `longstop token` for one that has."
+    }
 
 
 def test_text_that_cannot_be_encoded_proves_nothing() -> None:
@@ -202,3 +217,89 @@ def test_the_cache_is_bounded() -> None:
         assert verifier.verify(signed(sub=str(number)), NOW) is not None
 
     assert len(verifier._verified) == CACHED_TOKENS
+
+
+def test_a_new_secret_is_random_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    first = Secret.load_or_create(tmp_path / "one")
+    second = Secret.load_or_create(tmp_path / "two")
+
+    assert len(first.key) == SECRET_BYTES
+    assert first.key != second.key
+    assert (tmp_path / "one").stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
+
+
+def test_a_secret_that_exists_is_used_again(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    created = Secret.load_or_create(path)
+
+    loaded = Secret.load_or_create(path)
+
+    assert loaded.key == created.key
+
+
+def test_the_one_who_comes_second_takes_the_first_ones_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "secret"
+    first = Secret.load_or_create(path)
+    monkeypatch.setattr(os.path, "lexists", lambda _path: False)
+
+    second = Secret.load_or_create(path)
+
+    assert second.key == first.key
+    assert [each.name for each in tmp_path.iterdir()] == ["secret"]
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
+def test_a_secret_that_others_can_reach_is_refused(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "secret"
+    Secret.load_or_create(path)
+    path.chmod(mode)
+
+    with pytest.raises(UsageError, match="chmod 600"):
+        Secret.load_or_create(path)
+
+
+def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
+    Secret.load_or_create(tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+
+    with pytest.raises(UsageError, match="symbolic link"):
+        Secret.load_or_create(tmp_path / "link")
+
+
+def test_a_dangling_link_is_refused_and_nothing_is_made_behind_it(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+
+    with pytest.raises(UsageError, match="symbolic link"):
+        Secret.load_or_create(tmp_path / "link")
+
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_pipe_in_its_place_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o600)
+
+    with pytest.raises(UsageError, match="regular file"):
+        Secret.load_or_create(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize(("content", "sentence"), [("not hex", "hexadecimal"), ("abcd", "32 bytes"), ("", "32 bytes")])
+def test_a_damaged_secret_is_refused_with_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+    path = tmp_path / "secret"
+    path.write_text(content)
+    path.chmod(0o600)
+
+    with pytest.raises(UsageError, match=sentence):
+        Secret.load_or_create(path)
+
+
+def test_a_missing_directory_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        Secret.load_or_create(tmp_path / "absent" / "secret")
+
+
+def test_a_secret_does_not_show_itself() -> None:
+    secret = Secret(b"canary-canary-canary-canary-canary")
+
+    assert "canary" not in repr(secret)
+    assert "canary" not in f"{secret}"

@@ -61,7 +61,7 @@ async def test_one_snapshot_can_be_asked_for_by_its_number(client: httpx.AsyncCl
 
     assert [each["payload"]["status"] for each in one.json()["snapshots"]] == ["break"]
     assert gone.status_code == 404
-    assert gone.json() == {"error": "Snapshot 4 of match crex_M1 is not kept; those that are: 7, 6, 5."}
+    assert gone.json() == {"error": "Snapshot 4 of match crex_M1 is not stored any more; stored: 7, 6, 5."}
 
 
 async def test_a_match_never_read_has_an_empty_history_and_no_delta(client: httpx.AsyncClient, hot: MemoryHot) -> None:
@@ -72,9 +72,9 @@ async def test_a_match_never_read_has_an_empty_history_and_no_delta(client: http
     delta = await client.get(f"{MATCH}/delta")
 
     assert history.json()["snapshots"] == []
-    assert one.json() == {"error": "Snapshot 1 of match crex_M1 is not kept; those that are: none."}
+    assert one.json() == {"error": "Snapshot 1 of match crex_M1 is not stored any more; stored: none."}
     assert delta.status_code == 404
-    assert delta.json() == {"error": "Match crex_M1 was discovered and has not been read yet."}
+    assert delta.json() == {"error": "Match crex_M1 was discovered but not polled yet."}
 
 
 @pytest.mark.req("MON-4")
@@ -130,7 +130,7 @@ async def test_a_delta_since_the_future_is_refused_in_a_sentence(client: httpx.A
     answer = await client.get(f"{MATCH}/delta", params={"since": 8})
 
     assert answer.status_code == 400
-    assert answer.json() == {"error": "Match crex_M1 is at sequence 7: since=8 is still to come."}
+    assert answer.json() == {"error": "since=8 is in the future: match crex_M1 is at sequence 7."}
 
 
 async def test_findings_are_told_with_their_moments_and_counted(
@@ -196,7 +196,7 @@ async def test_a_malformed_id_is_never_looked_up(
 async def test_an_unknown_match_is_not_found(client: httpx.AsyncClient, route: str) -> None:
     answer = await client.get(f"/cricket-data/match-info/2/{route}")
 
-    assert (answer.status_code, answer.json()) == (404, {"error": "No match 2 is known."})
+    assert (answer.status_code, answer.json()) == (404, {"error": "There is no match 2."})
 
 
 @pytest.mark.parametrize(

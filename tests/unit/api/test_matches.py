@@ -108,9 +108,9 @@ async def test_a_match_not_read_yet_is_told_from_an_unknown_one(client: httpx.As
     unknown_name = await client.get("/cricket-data/match-info/crex_ABC")
 
     assert discovered.status_code == unknown.status_code == unknown_name.status_code == 404
-    assert discovered.json() == {"error": "Match crex_M1 was discovered and has not been read yet."}
-    assert unknown.json() == {"error": "No match 2 is known."}
-    assert unknown_name.json() == {"error": "No match crex_ABC is known."}
+    assert discovered.json() == {"error": "Match crex_M1 was discovered but not polled yet."}
+    assert unknown.json() == {"error": "There is no match 2."}
+    assert unknown_name.json() == {"error": "There is no match crex_ABC."}
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ async def test_a_wrong_parameter_is_named_in_a_sentence(client: httpx.AsyncClien
     answer = await client.get(f"/cricket-data/matches?{query}")
 
     assert answer.status_code == 422
-    assert answer.json()["error"].startswith(f"The request cannot be answered: {named}: ")
+    assert answer.json()["error"].startswith(f"Invalid request: {named}: ")
 
 
 async def test_paging_the_events_meets_every_version_once(client: httpx.AsyncClient, reader: MemoryReader) -> None:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from longstop.api.shapes import event_entry
+from longstop.api.serialisers import event_entry
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
 from longstop.matches.client import Effort, SourceClient

@@ -1,4 +1,4 @@
-"""What is known of a match, the live view first, and how answers are spelled as JSON. All of it is pure."""
+"""JSON documents of the data routes: a match with its age, events, snapshots, findings. Pure functions."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -16,16 +16,16 @@ from longstop.storage.base import HotRow, MatchRow, StoredFinding
 
 
 class MatchView(Struct, frozen=True, kw_only=True):
-    """A payload with everything a reader needs to judge it."""
+    """A payload with its age, checksum and sync state."""
 
     match: MatchRow
     payload: bytes
     checksum: str
     sequence: int
     captured_at: datetime
-    #: The last accepted poll: what the age is measured from.
+    #: When the last accepted poll was; the age counts from here.
     polled_at: datetime
-    #: The same, by the clock that never jumps; `None` where only the store knows it.
+    #: The same on the monotonic clock; `None` when only the store has it.
     polled_monotonic: float | None = None
     scraper_id: str
     sync: SyncState
@@ -35,7 +35,7 @@ class MatchView(Struct, frozen=True, kw_only=True):
 
 
 def from_hot(match: MatchRow, row: HotRow) -> MatchView | None:
-    """Return the live view, or `None` while it holds no payload."""
+    """Return the view from the live row; `None` while the row has no payload."""
     if row.payload is None or row.checksum is None or row.sequence is None or row.captured_at is None:
         return None
     return MatchView(
@@ -52,7 +52,7 @@ def from_hot(match: MatchRow, row: HotRow) -> MatchView | None:
 
 
 def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | None) -> MatchView:
-    """Return the stored view, which is as old as its last change where no live record knows better."""
+    """Return the view from the newest snapshot. Without a live record its age counts from the last change."""
     polled_at = record.last_poll_at if record else None
     return MatchView(
         match=match,
@@ -68,19 +68,19 @@ def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | N
 
 
 def sync_of(match: MatchRow, record: MonitoringRecord | None) -> SyncState:
-    """Return how far a match can be relied on. Without a record nobody watches it; an archived one is settled."""
+    """Return the sync state. Without a live record a match is unwatched, unless it is archived."""
     if record is not None:
         return record.sync
     return SyncState.IN_SYNC if match.phase is Phase.ARCHIVED else SyncState.UNWATCHED
 
 
 def shown_age(seconds: float) -> float:
-    """Return an age as it is shown: to the millisecond; two clocks that differ never make it negative."""
+    """Return an age rounded to milliseconds, never negative (two clocks may differ)."""
     return max(0.0, round(seconds, 3))
 
 
 def record_age(record: MonitoringRecord | None, now: Moment) -> float | None:
-    """Return how old what is known of a match is; `None` when nothing is."""
+    """Return the seconds since the last accepted poll; `None` before the first."""
     age = record.age_at(now) if record else None
     return None if age is None else shown_age(age)
 
@@ -89,7 +89,7 @@ def record_age(record: MonitoringRecord | None, now: Moment) -> float | None:
 
 
 def data_path(sport: str) -> str:
-    """Return what the paths of a sport's routes begin with."""
+    """Return the path prefix of a sport's routes."""
     return f"/{sport}-data"
 
 
@@ -97,12 +97,12 @@ def match_path(match: MatchRow | MonitoringRecord) -> str:
     return f"{data_path(match.sport)}/match-info/{match.match_id}"
 
 
-def iso_or_none(moment: datetime | None) -> str | None:
-    return to_iso(moment) if moment else None
+def iso_or_none(at: datetime | None) -> str | None:
+    return to_iso(at) if at else None
 
 
 def metadata(view: MatchView, open_findings: int, now: Moment) -> dict[str, Any]:
-    """Return what is said about a payload, beside it."""
+    """Return the `_metadata` object of a payload."""
     return {
         "scraped_at": to_iso(view.polled_at),
         "data_age_seconds": view.age_at(now),
@@ -118,13 +118,13 @@ def metadata(view: MatchView, open_findings: int, now: Moment) -> dict[str, Any]
 
 
 def splice_metadata(payload: bytes, about: dict[str, Any]) -> bytes:
-    """Put `_metadata` before the payload's final brace; the stored bytes stay as they are."""
+    """Insert `_metadata` before the final brace, so that the stored bytes need not be decoded."""
     comma = b"" if payload == b"{}" else b","
     return b"".join((payload[:-1], comma, b'"_metadata":', msgspec.json.encode(about), b"}"))
 
 
 def age_headers(view: MatchView | None, now: Moment) -> dict[str, str]:
-    """Return the headers that say how old an answer is; a match never read has no age, rather than a made-up one."""
+    """Return the age headers. A match that was never polled has no age header."""
     if view is None:
         return {"X-Data-Sync": SyncState.RECOVERING.value}
     return {
@@ -135,7 +135,7 @@ def age_headers(view: MatchView | None, now: Moment) -> dict[str, str]:
 
 
 def match_entry(match: MatchRow, record: MonitoringRecord | None, now: Moment) -> dict[str, Any]:
-    """Return a match's line in the list."""
+    """Return a match as the list shows it."""
     polled_at = record.last_poll_at if record else None
     return {
         "matchId": match.match_id,
@@ -159,7 +159,7 @@ def event_entry(stored: StoredEvent, match: MatchRow) -> dict[str, Any]:
     known = {**numbers, "side": event.key.side or None, "position": event.position}
     data: dict[str, Any] = msgspec.to_builtins(event.content)
     if tag := event.content.__struct_config__.tag_field:
-        del data[tag]  # the entry says what kind it is
+        del data[tag]  # redundant: the entry has `kind`
     return {
         "seq": stored.seq,
         "key": str(event.key),
@@ -185,16 +185,16 @@ def events_page(match: MatchRow, events: Sequence[StoredEvent], next_after: int,
     }
 
 
-def history(match: MatchRow, kept: Sequence[Snapshot]) -> dict[str, Any]:
+def history(match: MatchRow, snapshots: Sequence[Snapshot]) -> dict[str, Any]:
     return {
         "matchId": match.match_id,
         "match_id": str(match.ref),
-        "snapshots": [snapshot_entry(snapshot) for snapshot in kept],
+        "snapshots": [snapshot_entry(snapshot) for snapshot in snapshots],
     }
 
 
 def snapshot_entry(snapshot: Snapshot) -> dict[str, Any]:
-    """Return one snapshot; its payload keeps the bytes that the checksum is of."""
+    """Return one snapshot. The payload keeps its exact bytes, which the checksum covers."""
     return {
         "sequence": snapshot.sequence,
         "checksum": snapshot.checksum,
@@ -203,15 +203,15 @@ def snapshot_entry(snapshot: Snapshot) -> dict[str, Any]:
         "update_latency_ms": snapshot.update_latency_ms,
         "data_source": snapshot.data_source,
         "provenance": {
-            field: {"source": said.source, "confidence": said.confidence, "at": to_iso(said.at)}
-            for field, said in snapshot.provenance.items()
+            field: {"source": origin.source, "confidence": origin.confidence, "at": to_iso(origin.at)}
+            for field, origin in snapshot.provenance.items()
         },
         "payload": msgspec.Raw(snapshot.payload),
     }
 
 
 def findings(match: MatchRow, found: Sequence[StoredFinding], limit: int) -> dict[str, Any]:
-    """Return the first gaps and mismatches, and how many there are in all."""
+    """Return up to `limit` findings and the total counts."""
     return {
         "matchId": match.match_id,
         "match_id": str(match.ref),
@@ -232,6 +232,6 @@ def finding_entry(stored: StoredFinding) -> dict[str, Any]:
 
 
 def in_order_of_play(events: Iterable[StoredEvent], match: MatchRow) -> list[StoredEvent]:
-    """Return the live ones as they happened."""
+    """Return the live events in the order of play."""
     order = sport_named(match.sport).order
     return sorted((stored for stored in events if stored.event.is_live), key=lambda stored: order(stored.event))

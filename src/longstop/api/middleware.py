@@ -1,4 +1,4 @@
-"""What surrounds every route: limits before it, safe headers after it, and errors as one JSON sentence."""
+"""Middleware around every route: request size limits, security headers, and errors as one JSON sentence."""
 
 import traceback
 
@@ -14,10 +14,11 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity, Telemetry
 
 MAX_TARGET_BYTES = 2048
-#: Whoever gives orders sends a small one; the others need none, but some clients always send one.
+#: Commands have a small body. Other routes need none, but some clients always send one.
 MAX_BODY_BYTES = 64 * 1024
+STORE_UNREADABLE = "The store cannot be read at the moment; try again in a few seconds."
 
-_SAFE_HEADERS = {
+_SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -26,7 +27,7 @@ _SAFE_HEADERS = {
 
 
 class RequestFailed(Telemetry, frozen=True, kw_only=True):
-    """A request met an error that is not the client's; the client is told nothing of it but that."""
+    """A request failed on the server. The client gets no details."""
 
     name = "request.failed"
     severity = Severity.ERROR
@@ -45,7 +46,7 @@ def error_response(status: int, sentence: str, headers: dict[str, str] | None = 
     return json_response({"error": sentence}, status=status, headers=headers)
 
 
-class Guard:
+class SafetyMiddleware:
     """The outermost layer of the app."""
 
     def __init__(self, app: ASGIApp, bus: Bus) -> None:
@@ -56,22 +57,22 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send)
-        refusal = _refuse_oversize(scope)
-        if refusal is not None:
-            await refusal(scope, receive, answer.send)
+        response = _SafeResponse(send)
+        rejection = _reject_oversize(scope)
+        if rejection is not None:
+            await rejection(scope, receive, response.send)
             return
         try:
-            await self._app(scope, receive, answer.send)
-        except Exception as error:  # whatever it is, the client gets a sentence and we get the trace
-            self._bus.emit(_describe(scope, error))
-            if answer.started:
+            await self._app(scope, receive, response.send)
+        except Exception as error:  # any error: the client gets a sentence, the log the traceback
+            self._bus.emit(_failure(scope, error))
+            if response.started:
                 raise
-            await _apology(error)(scope, receive, answer.send)
+            await _error_page(error)(scope, receive, response.send)
 
 
-class _Answer:
-    """Adds the safe headers on the way out."""
+class _SafeResponse:
+    """Adds the security headers to a response."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -81,29 +82,29 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.started = True
             headers = MutableHeaders(raw=message["headers"])
-            headers.update(_SAFE_HEADERS)
+            headers.update(_SECURITY_HEADERS)
             if message["status"] >= 400:
                 headers["Cache-Control"] = "no-store"
         await self._send(message)
 
 
-def _refuse_oversize(scope: Scope) -> Response | None:
+def _reject_oversize(scope: Scope) -> Response | None:
     if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_TARGET_BYTES:
-        return error_response(414, f"The address is longer than {MAX_TARGET_BYTES} bytes.")
+        return error_response(414, f"The URL is longer than {MAX_TARGET_BYTES} bytes.")
     announced = Headers(scope=scope).get("content-length", "0")
-    # The body is left unread, so the connection cannot be used for another request.
+    # The body stays unread, so the connection cannot serve another request.
     if not announced.isdecimal() or int(announced[:20]) > MAX_BODY_BYTES:
-        return error_response(413, "No request here needs a body of that size.", {"Connection": "close"})
+        return error_response(413, f"The body is larger than {MAX_BODY_BYTES} bytes.", {"Connection": "close"})
     return None
 
 
-def _apology(error: Exception) -> Response:
+def _error_page(error: Exception) -> Response:
     if isinstance(error, StorageError):
-        return error_response(503, "The store cannot be read at the moment.", {"Retry-After": "5"})
-    return error_response(500, "Something went wrong here; it has been recorded.")
+        return error_response(503, STORE_UNREADABLE, {"Retry-After": "5"})
+    return error_response(500, "Internal error; see request.failed in the log of the API.")
 
 
-def _describe(scope: Scope, error: Exception) -> RequestFailed:
+def _failure(scope: Scope, error: Exception) -> RequestFailed:
     return RequestFailed(
         method=scope["method"],
         path=scope["path"],
@@ -113,9 +114,9 @@ def _describe(scope: Scope, error: Exception) -> RequestFailed:
     )
 
 
-def guard(app: FastAPI, bus: Bus) -> None:
-    """Put the guard around an app."""
-    app.add_middleware(Guard, bus=bus)
+def add_middleware(app: FastAPI, bus: Bus) -> None:
+    """Add the middleware and the error handlers to an app."""
+    app.add_middleware(SafetyMiddleware, bus=bus)
 
     @app.exception_handler(HTTPException)
     async def _on_http_error(_request: Request, error: HTTPException) -> Response:
@@ -125,15 +126,15 @@ def guard(app: FastAPI, bus: Bus) -> None:
     @app.exception_handler(RequestValidationError)
     async def _on_invalid_parameter(_request: Request, error: RequestValidationError) -> Response:
         problems = (f"{each['loc'][-1]}: {each['msg'][:1].lower()}{each['msg'][1:]}" for each in error.errors())
-        return error_response(422, f"The request cannot be answered: {'; '.join(problems)}.")
+        return error_response(422, f"Invalid request: {'; '.join(problems)}.")
 
 
 def _sentence(error: HTTPException) -> str:
-    """Return our words for what the framework says of a path or method that does not exist."""
+    """Replace the framework's texts for an unknown path or method."""
     match error.detail:
         case "Not Found":
-            return "There is nothing at this address."
+            return "No such route; /docs lists them."
         case "Method Not Allowed":
-            return f"This address is only for {(error.headers or {}).get('Allow', 'GET')}."
-        case own:
-            return own
+            return f"This route only accepts {(error.headers or {}).get('Allow', 'GET')}."
+        case detail:
+            return detail

@@ -4,7 +4,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from longstop.api.health import health_facts, scraper_grade
+from longstop.api.health_documents import health_facts, scraper_grade
 from longstop.model.breaker import BreakerNote
 from longstop.model.match import Phase
 from longstop.model.rates import Rates

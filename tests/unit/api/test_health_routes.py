@@ -6,7 +6,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from longstop.api.outlook import BLIND_AFTER_SECONDS, HANGING_AFTER_SECONDS, OLD_AFTER_SECONDS, Outlook
+from longstop.api.health_cache import BLIND_AFTER_SECONDS, HANGING_AFTER_SECONDS, OLD_AFTER_SECONDS, HealthCache
 from longstop.clock import Moment
 from longstop.errors import StorageError
 from longstop.model.breaker import BreakerNote
@@ -45,8 +45,8 @@ def a_recovery(name: str = "r1") -> Recovery:
 
 
 @contextmanager
-def hanging(hot: MemoryHot, outlook: Outlook) -> Iterator[None]:
-    """Let the outlook wait for the live view meanwhile, in its thread."""
+def hanging(hot: MemoryHot, health_cache: HealthCache) -> Iterator[None]:
+    """Keep the health cache waiting for the live view, in its thread."""
     is_asked, may_answer = Event(), Event()
 
     async def beats() -> list[NodeBeat]:
@@ -55,7 +55,7 @@ def hanging(hot: MemoryHot, outlook: Outlook) -> Iterator[None]:
         return hot.heard
 
     hot.beats = beats  # type: ignore[method-assign]
-    with outlook.looking():
+    with health_cache.polling():
         assert is_asked.wait(30)
         yield
         may_answer.set()
@@ -72,13 +72,13 @@ async def test_health_needs_no_token_and_is_never_cached(stranger: httpx.AsyncCl
 
 
 async def test_health_is_what_was_last_seen_with_its_age(
-    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, outlook: Outlook
+    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, health_cache: HealthCache
 ) -> None:
     hot.heard.clear()
     clock.advance(2.5)
 
     kept = await stranger.get("/health")
-    await outlook.look()
+    await health_cache.poll()
     seen = await stranger.get("/health")
 
     assert (kept.status_code, kept.json()["timestamp"]) == (200, "2026-11-15T12:00:00.000Z")
@@ -88,12 +88,12 @@ async def test_health_is_what_was_last_seen_with_its_age(
 
 @pytest.mark.req("NFR-006")
 async def test_health_grows_old_and_then_says_that_it_is_blind(
-    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, outlook: Outlook
+    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, health_cache: HealthCache
 ) -> None:
     hot.broken = LOST
 
     clock.advance(OLD_AFTER_SECONDS)
-    await outlook.look()
+    await health_cache.poll()
     kept = await stranger.get("/health")
     clock.advance(2)
     old = await stranger.get("/health")
@@ -113,10 +113,10 @@ async def test_health_grows_old_and_then_says_that_it_is_blind(
 async def test_health_that_has_never_seen_anything_says_so() -> None:
     hot, clock = MemoryHot(beats=[a_beat()]), ManualClock()
     hot.broken = LOST
-    outlook = Outlook(reader=MemoryReader(), hot=hot, audit=MemoryRecoveries(), clock=clock, started=MOMENT)
-    await outlook.look()
+    health_cache = HealthCache(reader=MemoryReader(), hot=hot, audit=MemoryRecoveries(), clock=clock, started=MOMENT)
+    await health_cache.poll()
 
-    answer = outlook.health()
+    answer = health_cache.health()
 
     assert answer.status == 503
     assert b'"reasons":["the live view cannot be read"],"snapshot_age_seconds":null' in answer.body
@@ -124,18 +124,18 @@ async def test_health_that_has_never_seen_anything_says_so() -> None:
 
 @pytest.mark.req("FR-012")
 async def test_health_is_not_called_healthy_while_no_data_can_be_served(
-    stranger: httpx.AsyncClient, reader: MemoryReader, hot: MemoryHot, clock: ManualClock, outlook: Outlook
+    stranger: httpx.AsyncClient, reader: MemoryReader, hot: MemoryHot, clock: ManualClock, health_cache: HealthCache
 ) -> None:
     reader.broken = LOST
 
     clock.advance(BLIND_AFTER_SECONDS)
     hot.heard = [a_beat()]
-    await outlook.look()
+    await health_cache.poll()
     kept = await stranger.get("/health")
     clock.advance(2)
     unread = await stranger.get("/health")
     reader.broken = None
-    await outlook.look()
+    await health_cache.poll()
     mended = await stranger.get("/health")
 
     assert (kept.json()["status"], kept.json()["reasons"]) == ("healthy", [])
@@ -148,24 +148,24 @@ async def test_a_store_that_was_never_read_is_given_the_same_time_from_the_start
     reader, clock = MemoryReader(), ManualClock()
     reader.broken = LOST
     hot = MemoryHot(beats=[a_beat()])
-    outlook = Outlook(reader=reader, hot=hot, audit=MemoryRecoveries(), clock=clock, started=Moment.of(clock))
+    health_cache = HealthCache(reader=reader, hot=hot, audit=MemoryRecoveries(), clock=clock, started=Moment.of(clock))
 
-    await outlook.look()
-    early = outlook.status()
+    await health_cache.poll()
+    early = health_cache.status()
     clock.advance(BLIND_AFTER_SECONDS + 1)
-    await outlook.look()
-    late = outlook.status()
+    await health_cache.poll()
+    late = health_cache.status()
 
     assert (early["status"], early["reasons"]) == ("healthy", ())
     assert (late["status"], late["reasons"]) == ("degraded", ("the store could not be read for 11 s",))
 
 
 async def test_whatever_else_is_wrong_an_unread_store_is_named_beside_it(
-    stranger: httpx.AsyncClient, reader: MemoryReader, hot: MemoryHot, clock: ManualClock, outlook: Outlook
+    stranger: httpx.AsyncClient, reader: MemoryReader, hot: MemoryHot, clock: ManualClock, health_cache: HealthCache
 ) -> None:
     reader.broken = hot.broken = LOST
     clock.advance(BLIND_AFTER_SECONDS + 1)
-    await outlook.look()
+    await health_cache.poll()
 
     answer = await stranger.get("/health")
 
@@ -193,12 +193,12 @@ async def test_ready_when_the_store_is_readable_and_a_scraper_was_heard(stranger
 
 
 async def test_not_ready_without_store_and_scraper_and_it_says_so(
-    stranger: httpx.AsyncClient, hot: MemoryHot, reader: MemoryReader, clock: ManualClock, outlook: Outlook
+    stranger: httpx.AsyncClient, hot: MemoryHot, reader: MemoryReader, clock: ManualClock, health_cache: HealthCache
 ) -> None:
     reader.broken = LOST
     hot.heard.clear()
     clock.advance(BLIND_AFTER_SECONDS + 1)
-    await outlook.look()
+    await health_cache.poll()
 
     answer = await stranger.get("/ready")
 
@@ -208,11 +208,11 @@ async def test_not_ready_without_store_and_scraper_and_it_says_so(
 
 
 async def test_not_ready_when_the_live_view_is_lost(
-    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, outlook: Outlook
+    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, health_cache: HealthCache
 ) -> None:
     hot.broken = LOST
     clock.advance(BLIND_AFTER_SECONDS + 1)
-    await outlook.look()
+    await health_cache.poll()
 
     answer = await stranger.get("/ready")
 
@@ -220,10 +220,10 @@ async def test_not_ready_when_the_live_view_is_lost(
 
 
 async def test_a_silent_scraper_makes_unready_although_nobody_has_looked_since(
-    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, outlook: Outlook
+    stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, health_cache: HealthCache
 ) -> None:
     hot.heard = [a_beat(ago=10)]
-    await outlook.look()
+    await health_cache.poll()
 
     clock.advance(6)
     answer = await stranger.get("/ready")
@@ -240,10 +240,10 @@ async def test_the_whole_picture_is_for_bearers(stranger: httpx.AsyncClient, pat
 
 @pytest.mark.req("MON-10")
 async def test_status_has_the_whole_picture(
-    client: httpx.AsyncClient, recoveries: MemoryRecoveries, outlook: Outlook
+    client: httpx.AsyncClient, recoveries: MemoryRecoveries, health_cache: HealthCache
 ) -> None:
     recoveries.held = [a_recovery(f"r{number}") for number in range(12)]
-    await outlook.look()
+    await health_cache.poll()
 
     document = (await client.get("/status")).json()
 
@@ -267,10 +267,10 @@ async def test_status_knows_nothing_rather_than_zero(client: httpx.AsyncClient) 
 
 @pytest.mark.req("MON-9")
 async def test_recoveries_are_listed_with_what_came_of_them(
-    client: httpx.AsyncClient, recoveries: MemoryRecoveries, outlook: Outlook
+    client: httpx.AsyncClient, recoveries: MemoryRecoveries, health_cache: HealthCache
 ) -> None:
     recoveries.held = [a_recovery("r2"), a_recovery("r1")]
-    await outlook.look()
+    await health_cache.poll()
 
     document = (await client.get("/recoveries", params={"limit": 1})).json()
 
@@ -296,18 +296,20 @@ async def test_recoveries_are_listed_with_what_came_of_them(
 async def test_an_audit_that_was_never_read_is_no_empty_one() -> None:
     recoveries = MemoryRecoveries()
     recoveries.broken = LOST
-    outlook = Outlook(reader=MemoryReader(), hot=MemoryHot(), audit=recoveries, clock=ManualClock(), started=MOMENT)
-    await outlook.look()
+    health_cache = HealthCache(
+        reader=MemoryReader(), hot=MemoryHot(), audit=recoveries, clock=ManualClock(), started=MOMENT
+    )
+    await health_cache.poll()
 
-    assert outlook.recoveries() is None
-    assert outlook.status()["audit_entries"] is None
+    assert health_cache.recoveries() is None
+    assert health_cache.status()["audit_entries"] is None
 
 
 async def test_while_a_file_hangs_nobody_else_is_let_near_it(
-    client: httpx.AsyncClient, hot: MemoryHot, outlook: Outlook, clock: ManualClock
+    client: httpx.AsyncClient, hot: MemoryHot, health_cache: HealthCache, clock: ManualClock
 ) -> None:
     before = await client.get("/cricket-data/matches")
-    with hanging(hot, outlook):
+    with hanging(hot, health_cache):
         clock.advance(HANGING_AFTER_SECONDS + 0.1)
         during = await client.get("/cricket-data/matches")
         health = await client.get("/health")
@@ -319,10 +321,10 @@ async def test_while_a_file_hangs_nobody_else_is_let_near_it(
 
 @pytest.mark.req("MON-8", "FR-012")
 async def test_where_nothing_in_play_is_read_nobody_is_sent_here(
-    stranger: httpx.AsyncClient, hot: MemoryHot, outlook: Outlook
+    stranger: httpx.AsyncClient, hot: MemoryHot, health_cache: HealthCache
 ) -> None:
     hot.held = {1: a_hot_row(a_record(polled=181))}
-    await outlook.look()
+    await health_cache.poll()
 
     answer = await stranger.get("/health")
 
@@ -332,11 +334,11 @@ async def test_where_nothing_in_play_is_read_nobody_is_sent_here(
 
 @pytest.mark.req("FR-012")
 async def test_a_site_that_rests_is_said_to_whoever_asks(
-    stranger: httpx.AsyncClient, hot: MemoryHot, outlook: Outlook
+    stranger: httpx.AsyncClient, hot: MemoryHot, health_cache: HealthCache
 ) -> None:
     rest = BreakerNote(scope="rest", subject="crex", state="open", since=NOW, left_seconds=43.0)
     hot.heard = [replace(a_beat(), breakers=(rest,))]
-    await outlook.look()
+    await health_cache.poll()
 
     answer = await stranger.get("/health")
 
@@ -345,10 +347,10 @@ async def test_a_site_that_rests_is_said_to_whoever_asks(
 
 
 async def test_what_somebody_has_paused_is_said_and_all_is_well(
-    stranger: httpx.AsyncClient, hot: MemoryHot, outlook: Outlook
+    stranger: httpx.AsyncClient, hot: MemoryHot, health_cache: HealthCache
 ) -> None:
     hot.held = {1: a_hot_row(replace(a_record(phase=Phase.PAUSED), is_on_hold=True))}
-    await outlook.look()
+    await health_cache.poll()
 
     answer = await stranger.get("/health")
 

@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 import httpx
 import pytest
 
-from longstop.api.auth import Permission, TokenVerifier, issue_token
-from longstop.api.outlook import Outlook
-from longstop.api.secret import Secret
+from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
 from longstop.errors import StorageError
 from longstop.storage.base import HealthRow
@@ -57,15 +56,15 @@ def log() -> Iterator[MemoryLog]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longstop.api.past.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("longstop.api.health_routes.LOG_TIMEOUT_SECONDS", 0.05)
 
 
 @pytest.fixture
 async def client(
-    reader: MemoryReader, hot: MemoryHot, secret: Secret, clock: ManualClock, outlook: Outlook, log: MemoryLog
+    reader: MemoryReader, hot: MemoryHot, secret: Secret, clock: ManualClock, health_cache: HealthCache, log: MemoryLog
 ) -> AsyncIterator[httpx.AsyncClient]:
     stores = Stores(matches=reader, hot=hot, health_log=log)
-    app = build_app(stores, verifier=TokenVerifier(secret), clock=clock, outlook=outlook)
+    app = build_app(stores, verifier=TokenVerifier(secret), clock=clock, health=health_cache)
     token = issue_token(secret, subject="tester", permissions=[Permission.READ], ttl=timedelta(hours=24), now=NOW)
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api", headers=headers) as client:

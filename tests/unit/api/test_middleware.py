@@ -1,7 +1,7 @@
 import httpx
 import pytest
 
-from longstop.api.guard import RequestFailed
+from longstop.api.middleware import STORE_UNREADABLE, RequestFailed
 from longstop.errors import StorageError
 from tests.readers import MemoryReader
 from tests.unit.api.conftest import Heard
@@ -10,11 +10,11 @@ from tests.unit.api.conftest import Heard
 @pytest.mark.parametrize(
     ("method", "path", "status", "sentence"),
     [
-        ("GET", "/nothing", 404, "There is nothing at this address."),
-        ("GET", "/health/", 404, "There is nothing at this address."),
-        ("GET", "/docs", 404, "There is nothing at this address."),
-        ("POST", "/health", 405, "This address is only for GET."),
-        ("DELETE", "/cricket-data/match-info/1", 405, "This address is only for GET."),
+        ("GET", "/nothing", 404, "No such route; /docs lists them."),
+        ("GET", "/health/", 404, "No such route; /docs lists them."),
+        ("GET", "/docs", 404, "No such route; /docs lists them."),
+        ("POST", "/health", 405, "This route only accepts GET."),
+        ("DELETE", "/cricket-data/match-info/1", 405, "This route only accepts GET."),
     ],
 )
 async def test_every_refusal_is_one_json_sentence(
@@ -58,7 +58,7 @@ async def test_an_unexpected_error_tells_the_client_nothing_and_us_everything(
     answer = await client.get("/cricket-data/match-info/1?token=hidden")
 
     assert answer.status_code == 500
-    assert answer.json() == {"error": "Something went wrong here; it has been recorded."}
+    assert answer.json() == {"error": "Internal error; see request.failed in the log of the API."}
     assert answer.headers["X-Frame-Options"] == "DENY"
     (event,) = heard.events
     assert isinstance(event, RequestFailed)
@@ -78,6 +78,6 @@ async def test_a_store_that_cannot_be_read_is_said_to_come_back(
     answer = await client.get("/cricket-data/matches")
 
     assert answer.status_code == 503
-    assert answer.json() == {"error": "The store cannot be read at the moment."}
+    assert answer.json() == {"error": STORE_UNREADABLE}
     assert answer.headers["Retry-After"] == "5"
     assert [event.name for event in heard.events] == ["request.failed"]

@@ -1,0 +1,241 @@
+"""Health from memory: background pollers read the files, so that `/health` and `/status` answer while a file hangs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from threading import Event, Thread
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from longstop.api.health_documents import health_facts, status_document
+from longstop.clock import Clock, Moment
+from longstop.errors import StorageError
+from longstop.model.match import MonitoringRecord
+from longstop.model.recovery import Recovery
+from longstop.storage.base import AuditReader, HotReader, MatchFilter, MatchReader, NodeBeat
+from longstop.supervision.telling import silence
+from longstop.supervision.verdict import HealthStatus, Verdict, aged, heard, unreadable, verdict
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.exhaustion import failure_of
+
+T = TypeVar("T")
+
+POLL_EVERY_SECONDS = 1.0
+#: A live view older than this is at best degraded.
+OLD_AFTER_SECONDS = 5.0
+#: A live view older than this counts as unreadable.
+BLIND_AFTER_SECONDS = 10.0
+#: A read takes milliseconds; one that takes longer than this is blocked.
+HANGING_AFTER_SECONDS = 1.0
+
+
+class Polled(Struct, Generic[T], frozen=True):
+    """A value and when its read started, in monotonic seconds."""
+
+    value: T
+    at: float
+
+
+class Poller(Generic[T]):
+    """Reads a value repeatedly. While reads fail or block, the last value stays and ages."""
+
+    def __init__(self, subject: str, read: Callable[[], Awaitable[T]], *, clock: Clock, bus: Bus) -> None:
+        self._subject = subject
+        self._read = read
+        self._clock = clock
+        self._bus = bus
+        self.newest: Polled[T] | None = None
+        #: When the read in progress started.
+        self._reading_since: float | None = None
+
+    @property
+    def age_seconds(self) -> float | None:
+        """Return the age of the newest value; `None` before the first."""
+        newest = self.newest
+        return None if newest is None else max(0.0, round(self._clock.monotonic() - newest.at, 3))
+
+    @property
+    def waiting_seconds(self) -> float:
+        """Return how long the read in progress has taken so far; 0 when there is none."""
+        since = self._reading_since
+        return 0.0 if since is None else self._clock.monotonic() - since
+
+    async def poll(self) -> None:
+        """Read once."""
+        started_at = self._reading_since = self._clock.monotonic()
+        try:
+            self.newest = Polled(await self._read(), started_at)
+        except StorageError:
+            return  # visible as the growing age
+        except Exception as error:  # a bug in one read must not end the polling
+            self._bus.emit(failure_of(error, f"poll of {self._subject}"))
+        finally:
+            self._reading_since = None
+
+    @contextmanager
+    def polling(self, every_seconds: float = POLL_EVERY_SECONDS) -> Iterator[None]:
+        """Poll in a daemon thread with its own event loop.
+
+        A busy request loop then does not look like a hung file, and a hung file cannot delay the exit.
+        """
+        stop = Event()
+
+        def run() -> None:
+            with asyncio.Runner() as runner:
+                while not stop.is_set():
+                    runner.run(self.poll())
+                    stop.wait(every_seconds)
+
+        Thread(target=run, name=f"poll of {self._subject}", daemon=True).start()
+        try:
+            yield
+        finally:
+            stop.set()
+
+
+class LiveSnapshot(Struct, frozen=True, kw_only=True):
+    """What the live view held at one moment, with the verdict and the encoded part of `/health`."""
+
+    beats: Sequence[NodeBeat]
+    records: Sequence[MonitoringRecord]
+    verdict: Verdict
+    taken_at: Moment
+    #: JSON without the opening brace; the current verdict is put before it.
+    facts: bytes
+
+
+class HealthResponse(Struct, frozen=True):
+    """Status code and body of `/health`."""
+
+    status: int
+    body: bytes
+
+
+class HealthCache:
+    """Keeps the newest health. Each poller has its own reader and thread, so no request waits for one."""
+
+    def __init__(
+        self,
+        *,
+        reader: MatchReader,
+        hot: HotReader,
+        audit: AuditReader,
+        clock: Clock,
+        started: Moment,
+        config: Mapping[str, Any] | None = None,
+        bus: Bus | None = None,
+    ) -> None:
+        self._hot = hot
+        self._clock = clock
+        self._started = started
+        self._config = config or {}
+        bus = bus or Bus()
+        self._live = Poller("the live view", self._read_live, clock=clock, bus=bus)
+        self._store = Poller("the store", lambda: reader.matches(MatchFilter(limit=1)), clock=clock, bus=bus)
+        self._audit = Poller("the audit", audit.recent, clock=clock, bus=bus)
+
+    async def poll(self) -> None:
+        """Read everything once."""
+        for poller in (self._live, self._store, self._audit):
+            await poller.poll()
+
+    @contextmanager
+    def polling(self) -> Iterator[None]:
+        """Poll everything in the background."""
+        with ExitStack() as stack:
+            for poller in (self._live, self._store, self._audit):
+                stack.enter_context(poller.polling())
+            yield
+
+    def health(self) -> HealthResponse:
+        """Return the response of `/health`."""
+        newest = self._live.newest
+        facts = newest.value.facts if newest else self._facts((), (), Moment.of(self._clock))
+        current = self._verdict()
+        head = msgspec.json.encode(
+            {
+                "status": current.status,
+                "grade": current.grade,
+                "reasons": current.reasons,
+                "snapshot_age_seconds": self._live.age_seconds,
+                "notes": current.notes,
+            }
+        )
+        is_useful = current.status is not HealthStatus.DOWN and not current.is_unread
+        return HealthResponse(200 if is_useful else 503, b"%b,%b" % (head[:-1], facts))
+
+    def status(self) -> dict[str, Any]:
+        """Return the document of `/status`."""
+        newest, audit, now = self._live.newest, self._audit.newest, Moment.of(self._clock)
+        live = newest.value if newest else None
+        document = status_document(
+            self._verdict(),
+            live.beats if live else (),
+            live.records if live else (),
+            audit.value if audit else None,
+            config=self._config,
+            now=live.taken_at if live else now,
+        )
+        return document | {
+            "snapshot_age_seconds": self._live.age_seconds,
+            "store_age_seconds": self._store.age_seconds,
+            "audit_age_seconds": self._audit.age_seconds,
+        }
+
+    def recoveries(self) -> tuple[Sequence[Recovery], float] | None:
+        """Return the audit and its age; `None` until it could be read."""
+        newest, age = self._audit.newest, self._audit.age_seconds
+        return None if newest is None or age is None else (newest.value, age)
+
+    def is_hanging(self) -> bool:
+        """Return whether a read of the live view or the store is blocked. Requests must not read them then."""
+        return max(self._live.waiting_seconds, self._store.waiting_seconds) > HANGING_AFTER_SECONDS
+
+    def unready_reasons(self) -> list[str]:
+        """Return why this API should get no traffic; empty when it is ready."""
+        reasons = []
+        store_age = self._store.age_seconds
+        if store_age is None or store_age > BLIND_AFTER_SECONDS:
+            reasons.append("the store cannot be read")
+        newest, now = self._live.newest, Moment.of(self._clock)
+        if newest is None or (self._live.age_seconds or 0.0) > BLIND_AFTER_SECONDS:
+            reasons.append("the live view cannot be read")
+        elif not heard(newest.value.beats, now):
+            reasons.append(silence(newest.value.beats, now))
+        return reasons
+
+    def _verdict(self) -> Verdict:
+        """Return the current verdict. While the store is unreadable it is at best degraded."""
+        current, age = self._live_verdict(), self._store.age_seconds
+        # A store that was never read gets the same time, counted from the start.
+        unread_seconds = self._clock.monotonic() - self._started.monotonic if age is None else age
+        if unread_seconds <= BLIND_AFTER_SECONDS:
+            return current
+        status = HealthStatus.DEGRADED if current.status is HealthStatus.HEALTHY else current.status
+        reason = f"the store could not be read for {unread_seconds:.0f} s"
+        return replace(current, status=status, reasons=(*current.reasons, reason))
+
+    def _live_verdict(self) -> Verdict:
+        newest, age = self._live.newest, self._live.age_seconds or 0.0
+        if newest is None:
+            return unreadable()
+        if age > BLIND_AFTER_SECONDS:
+            return unreadable(f"the live view could not be read for {age:.0f} s")
+        return aged(newest.value.verdict, age) if age > OLD_AFTER_SECONDS else newest.value.verdict
+
+    async def _read_live(self) -> LiveSnapshot:
+        beats, records = await self._hot.beats(), await self._hot.records()
+        now = Moment.of(self._clock)
+        return LiveSnapshot(
+            beats=beats,
+            records=records,
+            verdict=verdict(beats, records, now),
+            taken_at=now,
+            facts=self._facts(beats, records, now),
+        )
+
+    def _facts(self, beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: Moment) -> bytes:
+        return msgspec.json.encode(health_facts(beats, records, started=self._started, now=now))[1:]
