@@ -186,9 +186,14 @@ class LookingAtFootball:
         self.store = MemoryStore()
         self.sink = MemorySink()
         self.clock = ManualClock(NOW)
-        self.asker = SourceClient(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages))
+        self.client = SourceClient(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages))
         self.road = Pipeline(
-            Football(), client=self.asker, store=self.store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node-a"
+            Football(),
+            client=self.client,
+            store=self.store,
+            bus=Bus([self.sink]),
+            clock=self.clock,
+            scraper_id="node-a",
         )
         self.state: FootballState
 

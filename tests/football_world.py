@@ -45,9 +45,9 @@ class WatchingFootball:
         self.sink = MemorySink()
         self._site = SofascoreSite(self.world)
         self._clock = ManualClock(NOW)
-        asker = SourceClient(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self._answer))
+        client = SourceClient(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self._answer))
         self._road = Pipeline(
-            Football(), client=asker, store=self.store, bus=Bus([self.sink]), clock=self._clock, scraper_id="node-a"
+            Football(), client=client, store=self.store, bus=Bus([self.sink]), clock=self._clock, scraper_id="node-a"
         )
         self.state: FootballState
 

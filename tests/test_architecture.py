@@ -53,7 +53,7 @@ PURE = (
 #: Decisions that share a module with code that acts on them: they obey the same rules.
 PURE_PARTS = {
     "exhaustion": ("MachineResource", "exhausted_resource"),
-    "matches.client": ("Effort",),
+    "matches.client": ("PollAttempt",),
     "watching.dispatcher": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),
     "watching.listings": ("Plan", "sort_out", "Finished"),
 }
@@ -368,7 +368,11 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         (pure_rules_import_no_rim, "matches.versions", "from longstop.telemetry.bus import Bus"),
         (pure_rules_import_no_rim, "sports.cricket.sport", "import longstop.sports.registry"),
         (pure_rules_import_no_rim, "sources.crex", "def read():\n    import longstop.sources.registry"),
-        (pure_rules_import_no_rim, "watching.watch_state", "from longstop.matches.client import Effort, SourceClient"),
+        (
+            pure_rules_import_no_rim,
+            "watching.watch_state",
+            "from longstop.matches.client import PollAttempt, SourceClient",
+        ),
         (decisions_touch_nothing, "sports.cricket.read", "import asyncio"),
         (decisions_touch_nothing, "watching.cadence", "from datetime import datetime\nx = datetime.now()"),
         (decisions_touch_nothing, "sources.crex", "text = open('x').read()"),
@@ -400,7 +404,11 @@ def test_no_module_imports_itself_in_a_circle() -> None:
             "matches.pipeline",
             f"class App:\n def __init__(self, /, i, *, {EIGHT}): ...",
         ),
-        (constructors_take_few_arguments, "watching.gate", f"class App:\n def __init__(self, {EIGHT}, *more): ..."),
+        (
+            constructors_take_few_arguments,
+            "watching.admission",
+            f"class App:\n def __init__(self, {EIGHT}, *more): ...",
+        ),
         (constructors_take_few_arguments, "watching", f"class App:\n def __init__(self, {EIGHT}, **more): ..."),
     ],
 )
@@ -432,7 +440,7 @@ def test_the_other_part_of_a_module_may_act() -> None:
 
 
 def test_what_is_pure_in_a_module_that_acts_may_be_imported_by_a_pure_one() -> None:
-    code = "from longstop.matches.client import Effort"
+    code = "from longstop.matches.client import PollAttempt"
 
     assert not list(pure_rules_import_no_rim(Module("watching.watch_state", ast.parse(code))))
 

@@ -15,7 +15,7 @@ CUT_SECONDS = 10.0
 CANARY_SECONDS = 1.0
 #: Above what may be under way at once, so that a request is sent a third time before all are turned away.
 FAILURES_IN_A_ROW = 12
-#: What is under way when the gate closes may still arrive.
+#: What is under way when the admission closes may still arrive.
 UNDER_WAY = timedelta(seconds=1)
 #: US1 allows 30 s after the return.
 BACK_WITHIN = 20.0

@@ -10,7 +10,7 @@ from tests.acceptance.harness import FEED, LIST, Scene, Story, assert_nothing_lo
 
 pytestmark = pytest.mark.timeout(240)
 
-#: What is under way when the gate closes may still arrive.
+#: What is under way when the admission closes may still arrive.
 UNDER_WAY_SECONDS = 1.0
 
 

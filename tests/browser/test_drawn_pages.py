@@ -28,8 +28,8 @@ from longstop.sports.cricket.sport import Cricket
 from longstop.sports.football.model import FootballBoard, FootballDomBoard
 from longstop.sports.football.sport import Football
 from longstop.storage.error_pages import ErrorPages, ErrorPictures
-from longstop.watching.camera import Camera
-from longstop.watching.gate import SourceGate
+from longstop.watching.admission import SourceAdmission
+from longstop.watching.screenshots import Screenshots
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from tests.browser.laboratory import Laboratory, until
@@ -188,19 +188,19 @@ async def test_a_page_whose_data_cannot_be_read_is_kept_with_its_picture(
     befall(simulator, FaultKind.RENAMED, path="/api/v1/event", field="startTimestamp")
     fetcher = lab.fetcher("sofascore", browsing=BROWSING, host=host_of(simulator, "sofascore"))
     storage, clock = tmp_path / "storage", SystemClock()
-    album = ErrorPictures(storage / "errors")
-    camera = Camera("sofascore", picture=fetcher.picture, album=album, clock=clock, bus=lab.bus)
-    gate = SourceGate(
+    store = ErrorPictures(storage / "errors")
+    screenshots = Screenshots("sofascore", take=fetcher.picture, store=store, clock=clock, bus=lab.bus)
+    admission = SourceAdmission(
         "sofascore",
         policy=source_policy(),
         probe_seconds=300.0,
         pages=ErrorPages(storage / "error_pages"),
         clock=clock,
         bus=lab.bus,
-        camera=camera,
+        request_screenshot=screenshots.request,
     )
 
-    client = SourceClient(source_of(simulator, "sofascore"), fetcher, gate)
+    client = SourceClient(source_of(simulator, "sofascore"), fetcher, admission)
 
     with pytest.raises(LayoutChanged):
         await live(client, match_in_play(simulator, "sofascore"), FootballBoard)
@@ -209,4 +209,4 @@ async def test_a_page_whose_data_cannot_be_read_is_kept_with_its_picture(
     [picture] = (storage / "errors" / "sofascore").iterdir()
     assert picture.read_bytes().startswith(b"\x89PNG\r\n")
     assert len(list((storage / "error_pages").iterdir())) == 1
-    await camera.aclose()
+    await screenshots.aclose()

@@ -549,7 +549,7 @@ async def test_where_a_kernel_does_not_name_its_boots_orders_are_taken_all_the_s
 
 async def test_a_standing_order_stays_until_it_is_taken_back(ops: OpsBackend, clock: ManualClock) -> None:
     commands = ops.open_commands(clock)
-    put = [await commands.put_order(StandingKind.UNWATCHED, "crex_1", asker) for asker in ("first", "second")]
+    put = [await commands.put_order(StandingKind.UNWATCHED, "crex_1", client) for client in ("first", "second")]
     await commands.put_order(StandingKind.PAUSED_SOURCE, "crex", "first")
     await commands.aclose()
 

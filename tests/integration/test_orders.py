@@ -16,7 +16,7 @@ from longstop.supervision.admission import Refusal as Full
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed, TaskFailed
 from longstop.watching.cadence import Cadence, WatchRules
-from longstop.watching.orders import Orders
+from longstop.watching.commands import CommandLoop
 from tests.crex_site import OUT_OF_ORDER
 from tests.memory import MemorySink
 from tests.unit.watching.running import Running, match
@@ -46,13 +46,13 @@ class Desk:
         self.recycled: list[str] = []
         #: What all recycles but the first meet.
         self.error: Exception = StorageError("the second one fails")
-        self.orders: Orders
+        self.orders: CommandLoop
 
     async def start(self) -> None:
         watching = asyncio.create_task(self.running.start())
         await eventually(lambda: len(self.running.hot.rows) == 2)
         schedulers = {"crex": self.running.scheduler}
-        self.orders = Orders(
+        self.orders = CommandLoop(
             self.commands, schedulers, recycle=self.recycle, room=self.room, bus=Bus([self.sink]), clock=SystemClock()
         )
         await self.orders.begin()

@@ -231,13 +231,13 @@ class Watching:
         clock, bus = SystemClock(), Bus([self.sink])
         guards = GuardPolicy(retry=RetryPolicy(attempts=1), canary_seconds=0.1)
         self.fetcher = GuardedFetcher(HttpFetcher(policy, clock), policy, clock=clock, bus=bus, guards=guards)
-        asker = SourceClient(CrexSource(config), self.fetcher)
+        client = SourceClient(CrexSource(config), self.fetcher)
         # What is not found or cannot be read rests for a while; a test need not wait as long as a site.
         cadence = Cadence(
             live=0.1, busy=0.1, paused_play=0.1, discovery=0.1, imminent=0.1, completed=0.1, not_found=0.5
         )
-        around = WatchContext(
-            pipeline=Pipeline(Cricket(), client=asker, store=self.store, bus=bus, clock=clock, scraper_id="node"),
+        context = WatchContext(
+            pipeline=Pipeline(Cricket(), client=client, store=self.store, bus=bus, clock=clock, scraper_id="node"),
             matches=LiveMatches(self.store, "node-a"),
             hot=self._hot,
             bus=bus,
@@ -245,7 +245,7 @@ class Watching:
             rules=WatchRules(cadence=cadence, breaker=match_policy(open_seconds=0.5)),
         )
         self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=8)
-        self.scheduler = Scheduler("crex", asker=asker, around=around, dispatcher=self.dispatcher)
+        self.scheduler = Scheduler("crex", client=client, context=context, dispatcher=self.dispatcher)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from longstop.errors import PageNotFound, SourceError
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import Effort, PollClient, SourceClient
+from longstop.matches.client import PollAttempt, PollClient, SourceClient
 from longstop.matches.pipeline import Pipeline
 from longstop.model.event import StoredEvent
 from longstop.model.match import MatchRef, MatchStatus
@@ -301,9 +301,9 @@ async def watched(scene: Scene) -> Watched:
     while in_break < BREAK_POLLS:
         assert at < scene.last, "the match has no break"
         scene.advance_to(at)
-        effort = Effort()
-        observation = await pipeline.observe(state, is_full=False, effort=effort)
-        state = (await pipeline.apply(state, observation, effort)).state
+        attempt = PollAttempt()
+        observation = await pipeline.observe(state, is_full=False, attempt=attempt)
+        state = (await pipeline.apply(state, observation, attempt)).state
         polls, unchanged = polls + 1, unchanged + (observation.view is None)
         in_break += state.row.status is scene.until
         at += POLL_EVERY

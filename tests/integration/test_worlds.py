@@ -48,9 +48,9 @@ class Watching:
         self._site = CrexSite(self.world)
         self._store = MemoryStore()
         self._clock = ManualClock(NOW)
-        asker = SourceClient(CrexSource(CREX_CONFIG), ScriptedFetcher(self._answer))
+        client = SourceClient(CrexSource(CREX_CONFIG), ScriptedFetcher(self._answer))
         self._road = Pipeline(
-            Cricket(), client=asker, store=self._store, bus=Bus([MemorySink()]), clock=self._clock, scraper_id="node-a"
+            Cricket(), client=client, store=self._store, bus=Bus([MemorySink()]), clock=self._clock, scraper_id="node-a"
         )
         self.state: CricketState
 

@@ -178,8 +178,10 @@ class Laboratory:
         return self.run(watch(self.match_id, self._road, self.store, MemoryHot(), Bus([self.sink]), self.clock))
 
     def _make_road(self, store: MatchStore) -> Pipeline:
-        asker = SourceClient(self.front.site.source, ScriptedFetcher(self.front))
-        return Pipeline(Cricket(), client=asker, store=store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node")
+        client = SourceClient(self.front.site.source, ScriptedFetcher(self.front))
+        return Pipeline(
+            Cricket(), client=client, store=store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node"
+        )
 
     def _next_directory(self) -> Path:
         self._starts += 1

@@ -3,7 +3,7 @@
 from tests.mutation.mutant import always, drop, drop_argument, never, nth, rule, swap
 
 _CADENCE, _STATE = "watching.cadence", "watching.watch_state"
-_ADMISSION, _DISPATCHER = "watching.gate", "watching.dispatcher"
+_ADMISSION, _DISPATCHER = "watching.admission", "watching.dispatcher"
 
 _CADENCES = (
     rule("errors speed up a match that is slow already", _CADENCE, "tempo_of", always("slowed > _.seconds")),
@@ -101,26 +101,43 @@ _ADMISSIONS = (
     rule(
         "every unreadable page is reported",
         _ADMISSION,
-        "SourceGate._unreadable",
+        "SourceAdmission._record_unreadable",
         nth(2, swap("_1.length == MAX_UNREADABLE + 1", "_1.is_broken")),
     ),
     rule(
         "one kind of page stops all",
         _ADMISSION,
-        "SourceGate.__init__",
-        swap("_1(_Streak)", "(lambda only: _1(lambda: only))(_Streak())"),
+        "SourceAdmission.__init__",
+        swap("_1(_UnreadableStreak)", "(lambda only: _1(lambda: only))(_UnreadableStreak())"),
     ),
-    rule("a broken layout is tried at every poll", _ADMISSION, "SourceGate._is_try", never("_ < _.closed_until")),
-    rule("a broken layout is never tried again", _ADMISSION, "SourceGate._is_try", always("_ < _.closed_until")),
-    rule("a readable page does not recover a source", _ADMISSION, "SourceGate.leave", drop("self._readable(_)")),
+    rule(
+        "a broken layout is tried at every poll", _ADMISSION, "SourceAdmission._is_probe", never("_ < _.closed_until")
+    ),
+    rule("a broken layout is never tried again", _ADMISSION, "SourceAdmission._is_probe", always("_ < _.closed_until")),
+    rule(
+        "a readable page does not recover a source",
+        _ADMISSION,
+        "SourceAdmission.record",
+        drop("self._record_readable(_)"),
+    ),
     rule(
         "connection failures stop a source",
         _ADMISSION,
         "_COUNTED",
         swap("{FailureKind.REFUSAL, _1}", "{FailureKind.CONNECTION, FailureKind.REFUSAL, _1}"),
     ),
-    rule("an inconclusive try is used up", _ADMISSION, "SourceGate.leave", never("_.is_try and _says_nothing(_)")),
-    rule("an inconclusive probe keeps its place", _ADMISSION, "SourceGate.leave", drop("self._breaker.release(...)")),
+    rule(
+        "an inconclusive try is used up",
+        _ADMISSION,
+        "SourceAdmission.record",
+        never("_.is_probe and _is_inconclusive(_)"),
+    ),
+    rule(
+        "an inconclusive probe keeps its place",
+        _ADMISSION,
+        "SourceAdmission.record",
+        drop("self._breaker.release(...)"),
+    ),
 )
 
 WATCHING = (*_CADENCES, *_WATCHES, *_ADMISSIONS)

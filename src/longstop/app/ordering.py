@@ -4,16 +4,16 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from longstop.app.runtime import Runtime
-from longstop.watching.orders import Orders, Recycle
+from longstop.watching.commands import CommandLoop, Recycle
 from longstop.watching.scheduler import Scheduler
 
 
 @asynccontextmanager
 async def taking_orders(
     runtime: Runtime, schedulers: Mapping[str, Scheduler], recycle: Recycle
-) -> AsyncIterator[Orders]:
+) -> AsyncIterator[CommandLoop]:
     """Give the one who takes orders, with what was ordered before in force already."""
-    orders = Orders(
+    orders = CommandLoop(
         runtime.ops.commands, schedulers, recycle=recycle, room=runtime.room, bus=runtime.bus, clock=runtime.clock
     )
     await orders.begin()

@@ -27,13 +27,12 @@ from longstop.storage.base import HotWriter, Operations
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ReloadFailed
+from longstop.watching.admission import ErrorPageStore, MatchAdmission, SourceAdmission
 from longstop.watching.cadence import Cadence, RestartPolicy, WatchRules
-from longstop.watching.camera import Camera, KeepsPictures, TakesPictures
 from longstop.watching.dispatcher import Dispatcher
-from longstop.watching.doorman import Doorman
 from longstop.watching.feed_watch import WatchContext
-from longstop.watching.gate import KeepsPages, SourceGate
 from longstop.watching.scheduler import Scheduler
+from longstop.watching.screenshots import ScreenshotFetcher, Screenshots, ScreenshotStore
 
 #: However many watches restart, a source's connections and description are made new at most once in this time.
 RENEW_EVERY_SECONDS = 60.0
@@ -50,9 +49,9 @@ class Runtime(Struct, frozen=True, kw_only=True):
     ops: Operations
     browsers: BrowserPool
     dispatcher: Dispatcher
-    pages: KeepsPages
-    #: `None` where no pictures are kept.
-    pictures: KeepsPictures | None = None
+    pages: ErrorPageStore
+    #: `None` when error pages are not saved.
+    screenshots: ScreenshotStore | None = None
     #: `None` where memory is not minded.
     room: Room | None = None
     #: When an earlier run has last read each match, by its number.
@@ -64,7 +63,7 @@ class Runtime(Struct, frozen=True, kw_only=True):
 
 
 class SourceRuntime:
-    """One source: its fetcher behind the guards, its gate, its pipeline, its scheduler."""
+    """One source: its fetcher behind the guards, its admission, its pipeline, its scheduler."""
 
     def __init__(self, config: SourceConfig, runtime: Runtime) -> None:
         self.config = config
@@ -75,14 +74,14 @@ class SourceRuntime:
         self._guarded = GuardedFetcher(
             self._fetcher, self._policy, clock=runtime.clock, bus=runtime.bus, guards=self._guards()
         )
-        self._camera = self._make_camera()
+        self._screenshots = self._make_screenshots()
         is_browsed = config.browser is not None
-        self.client = SourceClient(make_source(config), self._guarded, self._gate(), is_browsed=is_browsed)
+        self.client = SourceClient(make_source(config), self._guarded, self._admission(), is_browsed=is_browsed)
         self.scheduler = self._scheduler()
 
     async def aclose(self) -> None:
-        if self._camera is not None:
-            await self._camera.aclose()
+        if self._screenshots is not None:
+            await self._screenshots.aclose()
         await self._fetcher.aclose()
 
     async def renew(self, is_wanted: bool) -> None:
@@ -135,11 +134,13 @@ class SourceRuntime:
         room = runtime.room
         return Scheduler(
             name,
-            asker=self.client,
-            around=context,
+            client=self.client,
+            context=context,
             dispatcher=runtime.dispatcher,
             renew=self.renew,
-            door=None if room is None else Doorman(name, room=room, clock=runtime.clock, bus=runtime.bus),
+            match_admission=None
+            if room is None
+            else MatchAdmission(name, room=room, clock=runtime.clock, bus=runtime.bus),
         )
 
     def _make_fetcher(self) -> Fetcher:
@@ -189,30 +190,34 @@ class SourceRuntime:
             ),
         )
 
-    def _gate(self) -> SourceGate:
+    def _admission(self) -> SourceAdmission:
         breaker, runtime = self._settings.resilience.circuit_breaker, self._runtime
-        return SourceGate(
+        return SourceAdmission(
             self.config.domain_id,
             policy=source_policy(breaker.source_timeout),
             probe_seconds=breaker.layout_probe,
             pages=runtime.pages,
-            camera=self._camera,
+            request_screenshot=self._screenshots.request if self._screenshots else None,
             clock=runtime.clock,
             bus=runtime.bus,
         )
 
-    def _make_camera(self) -> Camera | None:
-        """Return what takes pictures of the source's pages; `None` when none are kept, or there is nothing to see."""
+    def _make_screenshots(self) -> Screenshots | None:
+        """Return `None` when error pages are not saved, or no browser opens the source's pages."""
         runtime = self._runtime
-        if runtime.pictures is None or self.config.browser is None:
+        if runtime.screenshots is None or self.config.browser is None:
             return None
-        return Camera(
-            self.config.domain_id, picture=self._picture, album=runtime.pictures, clock=runtime.clock, bus=runtime.bus
+        return Screenshots(
+            self.config.domain_id,
+            take=self._screenshot,
+            store=runtime.screenshots,
+            clock=runtime.clock,
+            bus=runtime.bus,
         )
 
-    async def _picture(self, address: str) -> bytes | None:
+    async def _screenshot(self, address: str) -> bytes | None:
         current = self._fetcher.current
-        return await current.picture(address) if isinstance(current, TakesPictures) else None
+        return await current.picture(address) if isinstance(current, ScreenshotFetcher) else None
 
 
 @asynccontextmanager

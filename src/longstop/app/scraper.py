@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from contextlib import aclosing
 
 from longstop.app.browsers import browser_pool, scratch_of
-from longstop.app.caring import Caring, recycling
 from longstop.app.common import life, make_bus, run_until_stopped
 from longstop.app.listeners import Listeners
 from longstop.app.metrics import metrics_work, watching
 from longstop.app.ordering import taking_orders
 from longstop.app.runtime import Runtime, source_runtimes
+from longstop.app.self_monitoring import SelfMonitoring, recycling
 from longstop.clock import SystemClock
 from longstop.matches.live_match import LiveMatches
 from longstop.model.match import MatchRef
@@ -57,7 +57,7 @@ async def run_scraper(settings: Settings) -> None:
                 browsers=browser_pool(settings.scraper.browser, directory, scratch, bus),
                 dispatcher=Dispatcher(clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap),
                 pages=ErrorPages(directory.storage / "error_pages") if is_kept else NoPages(),
-                pictures=ErrorPictures(directory.storage / "errors") if is_kept else None,
+                screenshots=ErrorPictures(directory.storage / "errors") if is_kept else None,
                 room=MeasuredRoom(settings.scraper.resources.memory.min_available_mb << 20),
                 former=former,
             )
@@ -70,18 +70,18 @@ async def _watch(runtime: Runtime, schedulers: Mapping[str, Scheduler], listener
     recycle, prometheus = recycling(schedulers, runtime.browsers), runtime.settings.scraper.monitoring.prometheus
     async with taking_orders(runtime, schedulers, recycle) as orders:
         await _adopt_all(runtime, schedulers)
-        caring = Caring(
+        self_monitoring = SelfMonitoring(
             runtime,
             schedulers=schedulers,
             listeners=listeners,
             recycle=recycle,
             is_supervised=parent_fd(os.environ) is not None,
         )
-        watched = watching(schedulers.values(), runtime, lambda: caring.lag.lag_seconds)
-        async with caring.at_work():
+        watched = watching(schedulers.values(), runtime, lambda: self_monitoring.lag.lag_seconds)
+        async with self_monitoring.at_work():
             await run_until_stopped(
-                caring.run(),
-                caring.lag.run(),
+                self_monitoring.run(),
+                self_monitoring.lag.run(),
                 *metrics_work(prometheus, listeners.metrics, watched, bus=runtime.bus, clock=runtime.clock),
                 runtime.browsers.run(),
                 orders.run(),

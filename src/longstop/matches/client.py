@@ -1,4 +1,4 @@
-"""Asking one source: the source says how, the fetcher goes, the source reads, and the gate learns how it went."""
+"""Asking one source: the source says how, the fetcher goes, the source reads, and the admission learns how it went."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -28,32 +28,32 @@ class _Outcome(Enum):
     MISSING = "missing"
 
 
-class Gate(Protocol):
+class Admission(Protocol):
     """Decides whether a source may be asked, and learns what came of it."""
 
-    def enter(self, resource: str) -> object:
+    def admit(self, resource: str) -> object:
         """Return a pass, or raise `CircuitOpen`."""
         ...
 
-    def leave(
+    def record(
         self, passed: object, resource: str, error: BaseException | None, body: bytes | None, page: str = ""
     ) -> None:
         """Take note of how it ended: with an error or without, with which body, and at which page's address."""
         ...
 
 
-class OpenGate:
+class OpenAdmission:
     """Lets every query pass: for reading by hand, and for tests of what lies behind."""
 
-    def enter(self, resource: str) -> object:
+    def admit(self, resource: str) -> object:
         return resource
 
-    def leave(
+    def record(
         self, passed: object, resource: str, error: BaseException | None, body: bytes | None, page: str = ""
     ) -> None: ...
 
 
-class Effort:
+class PollAttempt:
     """One poll as an attempt: how far it came, its answers, and the errors on the way, also those made good.
 
     It is filled while the poll goes on, so that a failed poll shows its own too.
@@ -94,12 +94,14 @@ class Effort:
 
 
 class SourceClient:
-    """One source as it is asked: by its description, through its fetcher, past its gate."""
+    """One source as it is asked: by its description, through its fetcher, past its admission."""
 
-    def __init__(self, source: Source, fetcher: Fetcher, gate: Gate | None = None, *, is_browsed: bool = False) -> None:
+    def __init__(
+        self, source: Source, fetcher: Fetcher, admission: Admission | None = None, *, is_browsed: bool = False
+    ) -> None:
         self.source = source
         self.fetcher = fetcher
-        self.gate = gate or OpenGate()
+        self.admission = admission or OpenAdmission()
         #: Whether a browser fetches, whose pages have scripts that draw.
         self._is_browsed = is_browsed
         self._listing: Listing | None = None
@@ -140,14 +142,14 @@ class PollClient:
         self,
         client: SourceClient,
         *,
-        effort: Effort | None = None,
+        attempt: PollAttempt | None = None,
         priority: Priority = Priority.LIVE,
         known: Mapping[str, bytes] | None = None,
         clock: Clock | None = None,
         rekey: Callable[[Any], Any] | None = None,
     ) -> None:
         self._client = client
-        self._effort = effort or Effort()
+        self._attempt = attempt or PollAttempt()
         self._priority = priority
         #: Digests of the bodies that the last poll began with, and of those of this one.
         self._known = known or {}
@@ -202,26 +204,26 @@ class PollClient:
     async def _read(self, query: Query, *, is_head: bool = False) -> Any:
         if query in self._views:
             return self._views[query]
-        self._effort.reach(AttemptState.INTERCEPTING)
-        gate, source = self._client.gate, self._client.source
-        passed = gate.enter(query.resource)
+        self._attempt.reach(AttemptState.INTERCEPTING)
+        admission, source = self._client.admission, self._client.source
+        passed = admission.admit(query.resource)
         body: bytes | None = None
         address = ""
         try:
             request = source.request(query)
             address = request.page or request.url
             body = (await self._page(request)).body
-            self._effort.reach(AttemptState.CAPTURED)
+            self._attempt.reach(AttemptState.CAPTURED)
             if is_head and self._is_known(query, self._digest(query, request, body)):
                 reading: Any = _Outcome.UNCHANGED
             else:
                 reading = read_body(source, query, body)
                 reading = self._views[query] = self._rekey(reading) if self._rekey else reading
         except PageNotFound as error:
-            gate.leave(passed, query.resource, error, body, address)
+            admission.record(passed, query.resource, error, body, address)
             if not query.is_optional:
                 error.name(source.name, str(query))
-                self._effort.failed(error)
+                self._attempt.failed(error)
                 raise
             self._views[query] = _Outcome.MISSING
             is_same = is_head and self._is_known(query, b"")
@@ -229,10 +231,10 @@ class PollClient:
         except BaseException as error:
             if isinstance(error, SourceError):
                 error.name(source.name, str(query))
-                self._effort.failed(error)
-            gate.leave(passed, query.resource, error, body, address)
+                self._attempt.failed(error)
+            admission.record(passed, query.resource, error, body, address)
             raise
-        gate.leave(passed, query.resource, None, body)
+        admission.record(passed, query.resource, None, body)
         return reading
 
     def _is_known(self, query: Query, digest: bytes) -> bool:
@@ -251,7 +253,7 @@ class PollClient:
         key = _page_key(request)
         if key not in self._pages:
             page = await self._client.fetcher.fetch(msgspec.structs.replace(request, priority=self._priority))
-            self._effort.answered(page)
+            self._attempt.answered(page)
             self._pages[key] = page
         return self._pages[key]
 

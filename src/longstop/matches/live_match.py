@@ -10,7 +10,7 @@ from math import inf
 import msgspec
 
 from longstop.errors import EpochLost, SourceError, StorageError
-from longstop.matches.client import Effort
+from longstop.matches.client import PollAttempt
 from longstop.matches.pipeline import Pipeline, Polled
 from longstop.matches.reconcile import Candidate, as_seen, leads
 from longstop.model.match import MatchRef
@@ -103,15 +103,15 @@ class LiveMatch:
 
     # --- changes ---------------------------------------------------------------------------------------------
 
-    async def poll(self, feed: Feed, *, is_full: bool, effort: Effort) -> Polled | None:
+    async def poll(self, feed: Feed, *, is_full: bool, attempt: PollAttempt) -> Polled | None:
         """Poll the feed that leads, and store what it changed; `None` when another feed has stored more meanwhile."""
         led_by, commits = self.leader, self._commits
-        observation = await feed.pipeline.observe(feed.state, is_full=is_full, effort=effort)
+        observation = await feed.pipeline.observe(feed.state, is_full=is_full, attempt=attempt)
         async with self._changing:
             if self._commits != commits or self.leader not in (led_by, feed.ref):
                 return None
             try:
-                polled = await feed.pipeline.apply(feed.state, observation, effort)
+                polled = await feed.pipeline.apply(feed.state, observation, attempt)
             except BaseException as error:
                 # Also when it is cancelled: what was on its way to the disk may get there.
                 if not isinstance(error, SourceError) or isinstance(error, StorageError):
@@ -124,9 +124,9 @@ class LiveMatch:
             self.leader = feed.ref
             return polled
 
-    async def glance(self, feed: Feed, effort: Effort) -> None:
+    async def glance(self, feed: Feed, attempt: PollAttempt) -> None:
         """Poll a feed that does not lead, for a sign of life: its live state is read, and not kept."""
-        await feed.pipeline.line(feed.state, effort)
+        await feed.pipeline.line(feed.state, attempt)
 
     async def change(self, feed: Feed, work: Callable[[MatchState], Awaitable[MatchState]]) -> None:
         """Store a change that is ours, not the site's."""

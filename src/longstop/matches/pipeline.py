@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from longstop.clock import Clock
 from longstop.errors import SourceError, StorageError
-from longstop.matches.client import Effort, PollClient, SourceClient
+from longstop.matches.client import PollAttempt, PollClient, SourceClient
 from longstop.matches.commit import Committer
 from longstop.matches.dom_fallback import DomFallback
 from longstop.matches.reconcile import learn_keys
@@ -70,25 +70,25 @@ class Pipeline:
         state: MatchState,
         *,
         is_full: bool = False,
-        effort: Effort | None = None,
+        attempt: PollAttempt | None = None,
         stand_in: ListingEntry | None = None,
     ) -> Polled:
         """Poll once, the whole event list if asked to, and store what changed; when it fails, raise and change nothing.
 
-        `effort` learns what the poll costs; `stand_in` is the line to go by when the site shows none any more.
+        `attempt` learns what the poll costs; `stand_in` is the line to go by when the site shows none any more.
         """
-        effort = effort or Effort()
-        observation = await self.observe(state, is_full=is_full, effort=effort, stand_in=stand_in)
-        return await self.apply(state, observation, effort)
+        attempt = attempt or PollAttempt()
+        observation = await self.observe(state, is_full=is_full, attempt=attempt, stand_in=stand_in)
+        return await self.apply(state, observation, attempt)
 
     async def observe(
-        self, state: MatchState, *, is_full: bool, effort: Effort, stand_in: ListingEntry | None = None
+        self, state: MatchState, *, is_full: bool, attempt: PollAttempt, stand_in: ListingEntry | None = None
     ) -> Observation:
         """Return what the source shows now."""
         ref = state.feed
         client = PollClient(
             self._client,
-            effort=effort,
+            attempt=attempt,
             priority=state.priority(self._clock.now()),
             # An equal second answer is what a suspect waits for.
             known=state.digests if _is_settled(state) and not is_full else {},
@@ -127,12 +127,12 @@ class Pipeline:
         """Return the same with newly shown names."""
         return learn_keys(keys, shown, state.feed.source, Keys(players=state.players, teams=state.teams))
 
-    async def apply(self, state: MatchState, observation: Observation, effort: Effort) -> Polled:
+    async def apply(self, state: MatchState, observation: Observation, attempt: PollAttempt) -> Polled:
         """Store what an observation changed; raise an `ObservationError` when it cannot be true."""
-        effort.reach(AttemptState.CAPTURED)
+        attempt.reach(AttemptState.CAPTURED)
         if observation.view is None:
-            effort.reach(AttemptState.VALIDATED)
-            effort.reach(AttemptState.DONE)
+            attempt.reach(AttemptState.VALIDATED)
+            attempt.reach(AttemptState.DONE)
             return Polled(state=state, receipt=None)
         try:
             if observation.coverage is Coverage.DOM:
@@ -146,28 +146,30 @@ class Pipeline:
             raise TypeError(
                 f"sport {self._sport.name} leaves a board that is no ListingEntry: {type(draft.state.board).__name__}"
             )
-        effort.reach(AttemptState.VALIDATED)
+        attempt.reach(AttemptState.VALIDATED)
         receipt = await self._committer.commit(state, draft, observation)
         if receipt is not None:
-            effort.reach(AttemptState.PERSISTED)
-        effort.reach(AttemptState.DONE)
+            attempt.reach(AttemptState.PERSISTED)
+        attempt.reach(AttemptState.DONE)
         after = msgspec.structs.replace(
             draft.state, digests=observation.digests, keys=observation.keys, ids={**state.ids, **draft.ids}
         )
         return Polled(state=after.after(receipt) if receipt else after, receipt=receipt)
 
-    async def line(self, state: MatchState, effort: Effort) -> ListingEntry:
+    async def line(self, state: MatchState, attempt: PollAttempt) -> ListingEntry:
         """Return what the source shows of a match at a glance."""
-        client = PollClient(self._client, effort=effort, priority=state.priority(self._clock.now()), clock=self._clock)
+        client = PollClient(
+            self._client, attempt=attempt, priority=state.priority(self._clock.now()), clock=self._clock
+        )
         query = Query(resource=LIVE, source_id=state.feed.source_id)
         return await client.ask(query, ListingEntry)
 
-    async def finish(self, state: MatchState, effort: Effort) -> MatchState:
+    async def finish(self, state: MatchState, attempt: PollAttempt) -> MatchState:
         """Read what is left of a match whose page is gone, and store that it is over."""
         try:
             stand_in = self._sport.stand_in(state)
             if stand_in is not None:
-                state = (await self.poll(state, is_full=True, effort=effort, stand_in=stand_in)).state
+                state = (await self.poll(state, is_full=True, attempt=attempt, stand_in=stand_in)).state
         except StorageError:
             raise
         except Exception as error:  # the match is over, whatever its last bodies do to a parser

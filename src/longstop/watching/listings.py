@@ -87,9 +87,9 @@ class Finished:
 class Listings:
     """Brings the listings of one source, one after the other."""
 
-    def __init__(self, source: str, *, asker: SourceClient, bus: Bus, clock: Clock, cadence: Cadence) -> None:
+    def __init__(self, source: str, *, client: SourceClient, bus: Bus, clock: Clock, cadence: Cadence) -> None:
         self._source = source
-        self._asker = asker
+        self._client = client
         self._bus, self._clock, self._cadence = bus, clock, cadence
         self._asking: asyncio.Task[Listing] | None = None
         #: When the last one was asked for: an age counts from the question, however late the answer is.
@@ -147,7 +147,7 @@ class Listings:
     async def _ask(self) -> Listing | None:
         if self._asking is None:
             self.asked = Moment.of(self._clock)
-            self._asking = asyncio.create_task(self._asker.listing(), name=f"listing of {self._source}")
+            self._asking = asyncio.create_task(self._client.listing(), name=f"listing of {self._source}")
         asking = self._asking
         done, _ = await asyncio.wait({asking}, timeout=self._cadence.live * UNLISTED_FACTOR)
         if not done:

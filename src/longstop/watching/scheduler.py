@@ -17,9 +17,9 @@ from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, Wat
 from longstop.telemetry.events.processes import StoreFailed
 from longstop.telemetry.events.sources import ListingRead
 from longstop.telemetry.exhaustion import failure_of
+from longstop.watching.admission import MatchAdmission
 from longstop.watching.cadence import RestartReason, listing_interval
 from longstop.watching.dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work
-from longstop.watching.doorman import Doorman
 from longstop.watching.feed_watch import FeedWatch, Hold, WatchContext
 from longstop.watching.listings import UNLISTED_FACTOR, Finished, Listings, sort_out
 
@@ -43,22 +43,22 @@ class Scheduler:
         self,
         source: str,
         *,
-        asker: SourceClient,
-        around: WatchContext,
+        client: SourceClient,
+        context: WatchContext,
         dispatcher: Dispatcher,
         renew: Renew = _nothing,
-        door: Doorman | None = None,
+        match_admission: MatchAdmission | None = None,
     ) -> None:
         self._source = source
-        self._asker = asker
-        self._around = around
-        self._bus, self._clock = around.bus, around.clock
-        self._cadence = around.rules.cadence
+        self._client = client
+        self._context = context
+        self._bus, self._clock = context.bus, context.clock
+        self._cadence = context.rules.cadence
         self._dispatcher = dispatcher
         #: Makes what is asked with afresh: connections, and what the operator says of the site.
         self._renew = renew
         #: Asked before new matches are taken up; `None` lets all in.
-        self._door = door
+        self._match_admission = match_admission
         self._watchers: dict[str, FeedWatch] = {}
         #: Archived, or another node's.
         self._finished = Finished()
@@ -70,19 +70,19 @@ class Scheduler:
         self._nudged = asyncio.Event()
         #: One at a time makes a watcher: two for one match would take it from each other.
         self._adopting = asyncio.Lock()
-        self._listings = Listings(source, asker=asker, bus=around.bus, clock=around.clock, cadence=self._cadence)
+        self._listings = Listings(source, client=client, bus=context.bus, clock=context.clock, cadence=self._cadence)
 
     async def adopt(self, match: LiveMatch, ref: MatchRef) -> FeedWatch | None:
         """Begin to poll a feed of a match; `None` when somebody wants the match to be left alone."""
-        matches, row = self._around.matches, match.row
+        matches, row = self._context.matches, match.row
         if row.ref in self._unwatched or self.is_left_alone(ref.source_id):
             matches.drop(match)
             return None
-        match, feed = await matches.join(match, ref, self._around.pipeline, self._around.precedence)
+        match, feed = await matches.join(match, ref, self._context.pipeline, self._context.precedence)
         if row.ref in self._unwatched:  # by somebody's wish, just now
             matches.drop(match, feed)
             return None
-        watcher = self._watchers[ref.source_id] = FeedWatch(match, feed, self._around)
+        watcher = self._watchers[ref.source_id] = FeedWatch(match, feed, self._context)
         if row.ref in self._paused:
             watcher.hold(Hold.MATCH)
         if self._is_resting:
@@ -116,7 +116,7 @@ class Scheduler:
     def hear_of(self, page: str) -> None:
         """Look at once at the match whose open page was told of a change: a sign of it, never the change itself."""
         for source_id, watcher in self._watchers.items():
-            if self._asker.page_of(source_id) == page and (at := watcher.hurried_at()) is not None:
+            if self._client.page_of(source_id) == page and (at := watcher.hurried_at()) is not None:
                 self._submit(watcher, watcher.look, at)
 
     async def recycle(self, match_ids: Collection[int] | None = None) -> bool:
@@ -132,8 +132,8 @@ class Scheduler:
     # --- what people ask for ---------------------------------------------------------------------------------
 
     @property
-    def asker(self) -> SourceClient:
-        return self._asker
+    def client(self) -> SourceClient:
+        return self._client
 
     @property
     def is_resting(self) -> bool:
@@ -177,7 +177,7 @@ class Scheduler:
     def _let_go_of(self, watcher: FeedWatch) -> None:
         watcher.end()
         if not watcher.match.feeds:
-            self._around.hot.forget(watcher.state.row.match_id)
+            self._context.hot.forget(watcher.state.row.match_id)
 
     def pause(self, ref: MatchRef) -> None:
         """Leave a match alone until it is resumed."""
@@ -267,7 +267,11 @@ class Scheduler:
         for board in plan.unchanged:
             self._watchers[board.source_id].accept(asked)
         due = [each for board in plan.changed if (each := self._watchers[board.source_id]).is_due(is_news=True)]
-        new = plan.new if not plan.new or self._door is None or self._door.lets_in(len(plan.new)) else ()
+        new = (
+            plan.new
+            if not plan.new or self._match_admission is None or self._match_admission.admits(len(plan.new))
+            else ()
+        )
         due += [watcher for board in new if (watcher := await self._discover(board))]
         missing = [self._watchers[key] for key in plan.missing if key in self._watchers]
         due += [watcher for watcher in missing if self._is_due_unlisted(watcher)]
@@ -323,9 +327,9 @@ class Scheduler:
         for watcher in self._watchers.values():
             watcher.mind_staleness()
             reason = watcher.restart_reason()
-            if reason is RestartReason.STALE and watcher.is_looking:
+            if reason is RestartReason.STALE and watcher.is_polling:
                 watcher.abandon()
-            elif reason is not None and not watcher.is_looking:
+            elif reason is not None and not watcher.is_polling:
                 restarts.append((watcher, reason))
         for place, (watcher, reason) in enumerate(restarts):
             at = self._clock.monotonic() + place * SPREAD_SECONDS / len(restarts)
@@ -353,11 +357,11 @@ class Scheduler:
 
     async def _take_up(self, source_id: str, start_at: datetime | None) -> FeedWatch | None:
         """Register and claim a match; `None` for one that is to be left alone, by its age or by somebody's wish."""
-        ref, matches = MatchRef(self._source, source_id), self._around.matches
+        ref, matches = MatchRef(self._source, source_id), self._context.matches
         async with self._adopting:
             if source_id in self._watchers or self.is_left_alone(source_id):
                 return self._watchers.get(source_id)
-            sport = self._asker.source.sport
+            sport = self._client.source.sport
             row = await matches.store.register(ref, str(ref), start_at, self._clock.now(), sport=sport)
             if row.phase is Phase.ARCHIVED:
                 self._finished.add(source_id, self._clock.monotonic())
@@ -379,10 +383,10 @@ class Scheduler:
 
     def _show_out(self) -> None:
         """Let go of matches that nothing has moved for long, while memory is short; never of one in play."""
-        if self._door is None or self._clock.monotonic() >= self._door.short_until:
+        if self._match_admission is None or self._clock.monotonic() >= self._match_admission.low_until:
             return
         resting = {key: each for key, each in self._watchers.items() if each.state.row.status not in IN_PLAY}
-        for key in self._door.show_out({key: each.active_at for key, each in resting.items()}):
+        for key in self._match_admission.idle({key: each.active_at for key, each in resting.items()}):
             watcher, row = self._watchers.pop(key), resting[key].state.row
             self._let_go_of(watcher)
             idle = round(self._clock.monotonic() - watcher.active_at, 1)

@@ -21,7 +21,7 @@ from longstop.errors import (
     WrongMatch,
 )
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import Effort, SourceClient
+from longstop.matches.client import PollAttempt, SourceClient
 from longstop.matches.pipeline import Pipeline
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.resilience.breaker import source_policy
@@ -34,7 +34,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import ResourceFailed
 from longstop.telemetry.events.sources import SelectorFallbackUsed
 from longstop.testing import Answer, ScriptedFetcher
-from longstop.watching.gate import MAX_UNREADABLE, SourceGate
+from longstop.watching.admission import MAX_UNREADABLE, SourceAdmission
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG
 from tests.drawn_pages import crex_page
@@ -50,13 +50,13 @@ class Browsing(Looking):
         super().__init__()
         self.drawn: Answer = crex_page("14/0(2.1)")
         bus = Bus([self.sink])
-        gate = SourceGate(
+        admission = SourceAdmission(
             "crex", policy=source_policy(), probe_seconds=300.0, pages=NoPages(), clock=self.clock, bus=bus
         )
         self.fetcher = ScriptedFetcher(self._answer)
-        self.asker = SourceClient(CrexSource(CREX_CONFIG), self.fetcher, gate, is_browsed=is_browsed)
+        self.client = SourceClient(CrexSource(CREX_CONFIG), self.fetcher, admission, is_browsed=is_browsed)
         self.road = Pipeline(
-            Cricket(), client=self.asker, store=self.store, bus=bus, clock=self.clock, scraper_id="node-a"
+            Cricket(), client=self.client, store=self.store, bus=bus, clock=self.clock, scraper_id="node-a"
         )
 
     def _answer(self, request: FetchRequest) -> Answer:
@@ -168,7 +168,7 @@ async def test_a_match_that_is_gone_after_it_was_only_drawn_ends_without_an_even
     await looking.look()
     looking.site.faults["getSV3"] = PageNotFound("404")
 
-    state = await looking.road.finish(looking.state, Effort())
+    state = await looking.road.finish(looking.state, PollAttempt())
 
     assert state.row.phase is Phase.COMPLETED
     assert not looking.stored(Kind.RESULT)

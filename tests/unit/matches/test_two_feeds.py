@@ -130,7 +130,7 @@ class TwoFeeds:
             clock=clock,
             precedence=self.weights[name],
         )
-        return Scheduler(name, asker=client, around=context, dispatcher=dispatcher)
+        return Scheduler(name, client=client, context=context, dispatcher=dispatcher)
 
     def _answer(self, name: str, request: FetchRequest) -> Answer:
         return SourceUnreachable("the site is gone") if name in self.dead else self.sites[name](request)

@@ -98,7 +98,7 @@ class SlowFirst(TwoFeeds):
         scheduler = super()._scheduler(name, bus, clock, dispatcher)
         if name == "crex":
             self.slow = SlowCard(lambda request: self._answer(name, request), lambda: False)
-            scheduler.asker.fetcher = self.slow
+            scheduler.client.fetcher = self.slow
         return scheduler
 
 
@@ -148,7 +148,7 @@ class BrokenSecond(TwoFeeds):
     def _scheduler(self, name: str, bus: Bus, clock: VirtualClock, dispatcher: Dispatcher) -> Scheduler:
         scheduler = super()._scheduler(name, bus, clock, dispatcher)
         if name == "mirror":
-            scheduler.asker.fetcher = _Raising(lambda request: self._answer(name, request), lambda: False)
+            scheduler.client.fetcher = _Raising(lambda request: self._answer(name, request), lambda: False)
         return scheduler
 
 

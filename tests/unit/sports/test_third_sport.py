@@ -10,7 +10,7 @@ import pytest
 from longstop.api.serialisers import event_entry
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import Effort, SourceClient
+from longstop.matches.client import PollAttempt, SourceClient
 from longstop.matches.live_match import LiveMatch
 from longstop.matches.pipeline import Pipeline
 from longstop.model.event import EventKey
@@ -54,9 +54,9 @@ class Polling:
     async def poll(self, times: int = 1, *, is_full: bool = False) -> bool:
         """Poll and go on from there; return whether the last poll read anything."""
         for _ in range(times):
-            effort, pipeline = Effort(), self.pipeline()
-            observation = await pipeline.observe(self.state, is_full=is_full, effort=effort)
-            self.state = (await pipeline.apply(self.state, observation, effort)).state
+            attempt, pipeline = PollAttempt(), self.pipeline()
+            observation = await pipeline.observe(self.state, is_full=is_full, attempt=attempt)
+            self.state = (await pipeline.apply(self.state, observation, attempt)).state
         return observation.view is not None
 
     def versions(self) -> list[str]:
@@ -162,7 +162,7 @@ async def test_a_match_whose_page_is_gone_is_finished_by_what_is_left_of_it(poll
     polling.court.point(AWAY, "0-15")
     polling.gone = "/matches/final"
 
-    state = await polling.pipeline().finish(polling.state, Effort())
+    state = await polling.pipeline().finish(polling.state, PollAttempt())
 
     assert polling.versions()[-1] == "point:1:2:1 1 insert"
     assert state.row.phase is Phase.COMPLETED
@@ -177,7 +177,7 @@ async def test_a_sport_that_fails_on_what_is_left_finishes_its_match_all_the_sam
 
     monkeypatch.setattr(type(sport_named("tennis")), "stand_in", fail)
 
-    state = await polling.pipeline().finish(polling.state, Effort())
+    state = await polling.pipeline().finish(polling.state, PollAttempt())
 
     assert state.row.phase is Phase.COMPLETED
 

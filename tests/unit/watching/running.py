@@ -18,11 +18,10 @@ from longstop.storage.error_pages import NoPages
 from longstop.supervision.room import Room
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
+from longstop.watching.admission import MatchAdmission, SourceAdmission
 from longstop.watching.cadence import WatchRules
 from longstop.watching.dispatcher import Dispatcher
-from longstop.watching.doorman import Doorman
 from longstop.watching.feed_watch import WatchContext
-from longstop.watching.gate import SourceGate
 from longstop.watching.scheduler import Scheduler
 from tests.builders import CREX_CONFIG
 from tests.crex_site import Site, SiteMatch
@@ -70,7 +69,7 @@ class Running:
         self.hot = MemoryHot()
         self.sink = MemorySink()
         self._slots = slots
-        #: Whether the fetcher stands behind its guards, and the source behind its gate.
+        #: Whether the fetcher stands behind its guards, and the source behind its admission.
         self._is_guarded = is_guarded
         self._room = room
         self.rules = WatchRules()
@@ -85,9 +84,9 @@ class Running:
 
     async def start(self) -> None:
         bus, clock = Bus([self.sink]), VirtualClock()
-        asker = self._asker(clock, bus)
-        around = WatchContext(
-            pipeline=Pipeline(Cricket(), client=asker, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
+        client = self._client(clock, bus)
+        context = WatchContext(
+            pipeline=Pipeline(Cricket(), client=client, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
             matches=LiveMatches(self.store, "node-a"),
             hot=self.hot,
             bus=bus,
@@ -95,22 +94,26 @@ class Running:
             rules=self.rules,
         )
         self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=self._slots)
-        door = Doorman("crex", room=self._room, clock=clock, bus=bus) if self._room else None
-        self.scheduler = Scheduler("crex", asker=asker, around=around, dispatcher=self.dispatcher, door=door)
-        async for match in around.matches.take_over({"crex"}, lambda ref, error: None):
+        match_admission = MatchAdmission("crex", room=self._room, clock=clock, bus=bus) if self._room else None
+        self.scheduler = Scheduler(
+            "crex", client=client, context=context, dispatcher=self.dispatcher, match_admission=match_admission
+        )
+        async for match in context.matches.take_over({"crex"}, lambda ref, error: None):
             await self.scheduler.adopt(match, match.row.ref)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.dispatcher.run())
             await self.scheduler.run()
 
-    def _asker(self, clock: VirtualClock, bus: Bus) -> SourceClient:
+    def _client(self, clock: VirtualClock, bus: Bus) -> SourceClient:
         source = CrexSource(CREX_CONFIG)
         if not self._is_guarded:
             return SourceClient(source, self.fetcher)
         policy = FetchPolicy(hosts=CREX_CONFIG.hosts, allow_private_addresses=True)
         guarded = GuardedFetcher(self.fetcher, policy, clock=clock, bus=bus, random=Random(7))
-        gate = SourceGate("crex", policy=source_policy(), probe_seconds=300.0, pages=NoPages(), clock=clock, bus=bus)
-        return SourceClient(source, guarded, gate)
+        admission = SourceAdmission(
+            "crex", policy=source_policy(), probe_seconds=300.0, pages=NoPages(), clock=clock, bus=bus
+        )
+        return SourceClient(source, guarded, admission)
 
     async def stop(self, task: asyncio.Task[None]) -> None:
         task.cancel()

@@ -47,17 +47,17 @@ class Running:
 
     async def _run(self) -> None:
         bus, clock = Bus([self.sink]), VirtualClock()
-        asker = SourceClient(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages, delay_seconds=0.01))
-        around = WatchContext(
-            pipeline=Pipeline(Football(), client=asker, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
+        client = SourceClient(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages, delay_seconds=0.01))
+        context = WatchContext(
+            pipeline=Pipeline(Football(), client=client, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
             matches=LiveMatches(self.store, "node-a"),
             hot=self.hot,
             bus=bus,
             clock=clock,
         )
         dispatcher = Dispatcher(clock=clock, bus=bus, cap=4)
-        scheduler = Scheduler("sofascore", asker=asker, around=around, dispatcher=dispatcher)
-        async for match in around.matches.take_over({"sofascore"}, lambda ref, error: None):
+        scheduler = Scheduler("sofascore", client=client, context=context, dispatcher=dispatcher)
+        async for match in context.matches.take_over({"sofascore"}, lambda ref, error: None):
             await scheduler.adopt(match, match.row.ref)
         async with asyncio.TaskGroup() as group:
             group.create_task(dispatcher.run())

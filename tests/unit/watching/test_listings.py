@@ -137,8 +137,8 @@ class Desk:
     def __init__(self) -> None:
         self.site = Site(match("M1", "1"))
         self.fetcher = CountingFetcher(self.site, 0.01)
-        asker = SourceClient(CrexSource(CREX_CONFIG), self.fetcher)
-        self.listings = Listings("crex", asker=asker, bus=Bus(), clock=VirtualClock(), cadence=CADENCE)
+        client = SourceClient(CrexSource(CREX_CONFIG), self.fetcher)
+        self.listings = Listings("crex", client=client, bus=Bus(), clock=VirtualClock(), cadence=CADENCE)
 
     async def fail(self, times: int, error: FetchError = OUT_OF_ORDER) -> None:
         """Ask so many times, each as soon as it is due, while the site gives an error."""

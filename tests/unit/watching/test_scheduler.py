@@ -424,7 +424,7 @@ def test_a_sign_of_change_has_its_match_looked_at_at_once_and_no_other() -> None
     def signal() -> None:
         running.fetcher.requests.clear()
         two.bowl("6")
-        running.scheduler.hear_of(running.scheduler._asker.page_of("M2"))
+        running.scheduler.hear_of(running.scheduler._client.page_of("M2"))
 
     script(running, (4.0, signal), until=4.5)
 
@@ -436,7 +436,7 @@ def test_however_often_a_page_speaks_its_match_is_looked_at_once_a_second() -> N
     running = Running(match("M1", "1"))
 
     def chatter() -> None:
-        running.scheduler.hear_of(running.scheduler._asker.page_of("M1"))
+        running.scheduler.hear_of(running.scheduler._client.page_of("M1"))
 
     script(running, *((4.0 + tenth / 10, chatter) for tenth in range(30)), until=7.0)
 

@@ -46,7 +46,7 @@ class Watching(Looking):
         self.watcher = await watch(state.row.match_id, self.road, self.store, self.hot, bus, self.clock)
 
     async def entry(self) -> ListingEntry:
-        listing: Listing = await self.asker.listing()
+        listing: Listing = await self.client.listing()
         return listing.boards[0]
 
 
@@ -59,7 +59,7 @@ async def test_a_good_look_shows_the_snapshot_and_its_age() -> None:
     row = watching.hot.rows[1]
     assert (row.record.last_poll_at, row.record.total_polls, row.sequence) == (NOW, 1, 1)
     assert row.payload == watching.store.snapshots[1].payload
-    assert not watching.watcher.is_looking
+    assert not watching.watcher.is_polling
 
 
 async def test_the_age_counts_from_the_question_and_not_from_the_answer() -> None:
@@ -277,7 +277,7 @@ async def test_a_bug_is_shown_with_its_trace_and_does_not_come_out() -> None:
 
     [failure] = watching.sink.named("task.failed")
     assert "KeyError" in msgspec.structs.asdict(failure)["stack_trace"]
-    assert not watching.watcher.is_looking
+    assert not watching.watcher.is_polling
 
 
 async def test_a_watcher_whose_match_was_taken_says_so() -> None:

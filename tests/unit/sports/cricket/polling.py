@@ -33,9 +33,9 @@ class Looking:
         self.store = MemoryStore()
         self.sink = MemorySink()
         self.clock = ManualClock(NOW)
-        self.asker = SourceClient(CrexSource(CREX_CONFIG), ScriptedFetcher(self.site))
+        self.client = SourceClient(CrexSource(CREX_CONFIG), ScriptedFetcher(self.site))
         self.road = Pipeline(
-            Cricket(), client=self.asker, store=self.store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node-a"
+            Cricket(), client=self.client, store=self.store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node-a"
         )
         self.state: CricketState
 

@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from longstop.errors import ImpossibleObservation, SourceFailed, StorageError, WrongMatch
-from longstop.matches.client import Effort, PollClient
+from longstop.matches.client import PollAttempt, PollClient
 from longstop.model.match import Phase, SyncState
 from longstop.sports.cricket.model import (
     Board,
@@ -93,7 +93,7 @@ async def test_a_new_ball_costs_one_page_and_one_scoreboard() -> None:
     looking = await watching(*["1"] * 31)
     looking.match.bowl("4")
 
-    await walk(PollClient(looking.asker), looking.state)
+    await walk(PollClient(looking.client), looking.state)
 
     assert (looking.site.count(FEED), looking.site.count(BOARD)) == (1, 1)
 
@@ -129,7 +129,7 @@ async def test_a_mismatch_walks_on_until_the_totals_agree() -> None:
     looking = await watching(*["1"] * 61)
     looking.match.balls[40].value = "3"
 
-    seen = await walk(PollClient(looking.asker), looking.state)
+    seen = await walk(PollClient(looking.client), looking.state)
 
     assert seen.differences[1] == Difference()
     assert not seen.sighting.is_whole
@@ -145,7 +145,7 @@ async def test_a_ball_between_feed_and_scoreboard_is_asked_for_once_more() -> No
             looking.match.bowl("4")
 
     looking.site.before_answer = bowl_before_the_first_board
-    seen = await walk(PollClient(looking.asker), looking.state)
+    seen = await walk(PollClient(looking.client), looking.state)
 
     assert (looking.site.count(FEED), looking.site.count(BOARD)) == (2, 2)
     assert seen.differences[1] == Difference()
@@ -169,7 +169,7 @@ async def test_an_over_end_reads_that_over_from_its_first_ball() -> None:
     looking = await watching(*["1"] * 29)
     looking.match.bowl("1")
 
-    seen = await walk(PollClient(looking.asker), looking.state)
+    seen = await walk(PollClient(looking.client), looking.state)
 
     assert seen.sighting.events[0].over < 4
 
@@ -270,7 +270,7 @@ async def test_an_error_in_the_middle_of_a_walk_is_the_error_of_the_look() -> No
     looking.site.faults[BOARD] = OUT_OF_ORDER
 
     with pytest.raises(SourceFailed):
-        await walk(PollClient(looking.asker), looking.state)
+        await walk(PollClient(looking.client), looking.state)
 
 
 # --- unchanged is free -----------------------------------------------------------------------------------------
@@ -278,9 +278,9 @@ async def test_an_error_in_the_middle_of_a_walk_is_the_error_of_the_look() -> No
 
 async def shows_news(looking: Looking, *, is_full: bool = False) -> bool:
     """Return whether a poll has read what the site shows, rather than found it unchanged; go on from there."""
-    effort = Effort()
-    observation = await looking.road.observe(looking.state, is_full=is_full, effort=effort)
-    looking.state = cast(CricketState, (await looking.road.apply(looking.state, observation, effort)).state)
+    attempt = PollAttempt()
+    observation = await looking.road.observe(looking.state, is_full=is_full, attempt=attempt)
+    looking.state = cast(CricketState, (await looking.road.apply(looking.state, observation, attempt)).state)
     return observation.view is not None
 
 

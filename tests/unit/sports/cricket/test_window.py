@@ -58,9 +58,9 @@ class Looking:
         self.site.bowled = bowled
         self.store = MemoryStore()
         self.fetcher = ScriptedFetcher(lambda _request: self.site.body())
-        asker = SourceClient(EspncricinfoSource(CONFIG), self.fetcher)
+        client = SourceClient(EspncricinfoSource(CONFIG), self.fetcher)
         self.road = Pipeline(
-            Cricket(), client=asker, store=self.store, bus=Bus(), clock=ManualClock(NOW), scraper_id="node"
+            Cricket(), client=client, store=self.store, bus=Bus(), clock=ManualClock(NOW), scraper_id="node"
         )
         self.state: CricketState
 

@@ -4,7 +4,7 @@ import pytest
 
 from longstop.errors import LayoutChanged, PageNotFound, SourceRefused
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import Effort, SourceClient
+from longstop.matches.client import PollAttempt, SourceClient
 from longstop.matches.pipeline import Pipeline
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.sources.sofascore.source import SofascoreSource
@@ -26,9 +26,14 @@ class Browsing(LookingAtFootball):
         super().__init__()
         self.drawn: Answer = sofascore_page("2 : 1", "2nd half")
         self.fetcher = ScriptedFetcher(self._answer)
-        self.asker = SourceClient(SofascoreSource(SOFASCORE_CONFIG), self.fetcher, is_browsed=True)
+        self.client = SourceClient(SofascoreSource(SOFASCORE_CONFIG), self.fetcher, is_browsed=True)
         self.road = Pipeline(
-            Football(), client=self.asker, store=self.store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node-a"
+            Football(),
+            client=self.client,
+            store=self.store,
+            bus=Bus([self.sink]),
+            clock=self.clock,
+            scraper_id="node-a",
         )
 
     def _answer(self, request: FetchRequest) -> Answer:
@@ -138,7 +143,7 @@ async def test_a_match_that_ends_while_it_is_only_drawn_keeps_its_events_and_get
     looking.pages.event = PageNotFound("404")
     looking.pages.incidents = []
 
-    state = await looking.road.finish(looking.state, Effort())
+    state = await looking.road.finish(looking.state, PollAttempt())
 
     assert state.row.phase is Phase.COMPLETED
     assert Kind.RESULT not in {key.kind for key in state.events}

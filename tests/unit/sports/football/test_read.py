@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from longstop.matches.client import Effort
+from longstop.matches.client import PollAttempt
 from longstop.sports.football.model import FootballState
 from longstop.sports.football.read import PARTS_EVERY_SECONDS
 from tests.football_site import LookingAtFootball, card, event, goal
@@ -12,10 +12,10 @@ from tests.football_site import LookingAtFootball, card, event, goal
 
 async def shows_news(looking: LookingAtFootball, *, is_full: bool = False) -> bool:
     """Return whether a poll has read what the site shows, rather than found it unchanged; go on from there."""
-    effort = Effort()
+    attempt = PollAttempt()
     looking.clock.advance(2.5)
-    observation = await looking.road.observe(looking.state, is_full=is_full, effort=effort)
-    looking.state = cast(FootballState, (await looking.road.apply(looking.state, observation, effort)).state)
+    observation = await looking.road.observe(looking.state, is_full=is_full, attempt=attempt)
+    looking.state = cast(FootballState, (await looking.road.apply(looking.state, observation, attempt)).state)
     return observation.view is not None
 
 

@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from longstop.errors import ImpossibleObservation, LayoutChanged, PageNotFound, WrongMatch
-from longstop.matches.client import Effort
+from longstop.matches.client import PollAttempt
 from longstop.model.event import EventKey
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.sports.football.model import FootballResult, FootballState, Goal
@@ -109,13 +109,13 @@ async def test_before_the_kick_off_there_is_no_score_and_nothing_that_is_missing
 ) -> None:
     looking.pages.event, looking.pages.incidents = event("Not started", {}, {}), None
     looking.pages.lineups = None
-    effort = Effort()
+    attempt = PollAttempt()
 
-    outcome = await looking.road.poll(looking.state, effort=effort)
+    outcome = await looking.road.poll(looking.state, attempt=attempt)
 
     looking.state = cast(FootballState, outcome.state)
     assert looking.state.sync is SyncState.IN_SYNC
-    assert effort.error_count == 0
+    assert attempt.error_count == 0
     assert not looking.sink.named("resource.failed")
     assert not {"score", "lineups", "statistics", "result"} & looking.payload().keys()
     assert looking.payload()["incidents"] == []
@@ -180,7 +180,7 @@ async def test_a_match_whose_page_is_gone_is_read_once_more_and_completed(lookin
     looking.pages.event = PageNotFound("404")
     looking.pages.incidents = [goal(100, 1, 0), card(101)]
 
-    done = await looking.road.finish(looking.state, Effort())
+    done = await looking.road.finish(looking.state, PollAttempt())
 
     assert done.row.phase is Phase.COMPLETED
     assert looking.versions()[-1] == "card:home:1 1 insert"

@@ -9,7 +9,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import WatchStopped
 from longstop.telemetry.events.processes import MemoryInsufficient
 from longstop.testing import VirtualClock, run_virtual
-from longstop.watching.doorman import Doorman
+from longstop.watching.admission import MatchAdmission
 from tests.memory import MemorySink
 from tests.unit.watching.running import Running, match, script
 
@@ -26,8 +26,8 @@ class Cabin:
         return admission(self.free_mb * MB, 500 * MB)
 
 
-def doorman(cabin: Cabin, sink: MemorySink) -> Doorman:
-    return Doorman("crex", room=cabin, clock=VirtualClock(), bus=Bus([sink]))
+def admission_for(cabin: Cabin, sink: MemorySink) -> MatchAdmission:
+    return MatchAdmission("crex", room=cabin, clock=VirtualClock(), bus=Bus([sink]))
 
 
 @pytest.mark.req("EC6")
@@ -35,13 +35,13 @@ def test_while_memory_is_short_nobody_is_let_in_and_the_room_is_asked_once_a_min
     cabin, sink = Cabin(free_mb=499), MemorySink()
 
     async def play() -> list[bool]:
-        door, said = doorman(cabin, sink), []
-        said.append(door.lets_in(3))
+        admission, said = admission_for(cabin, sink), []
+        said.append(admission.admits(3))
         cabin.free_mb = 600
         await asyncio.sleep(RETRY_SECONDS - 1)
-        said.append(door.lets_in(3))
+        said.append(admission.admits(3))
         await asyncio.sleep(2)
-        said.append(door.lets_in(3))
+        said.append(admission.admits(3))
         return said
 
     assert run_virtual(play()) == [False, False, True]
@@ -54,7 +54,7 @@ def test_who_wants_nothing_asks_for_no_room() -> None:
     sink = MemorySink()
 
     async def play() -> bool:
-        return doorman(Cabin(free_mb=1), sink).lets_in(0)
+        return admission_for(Cabin(free_mb=1), sink).admits(0)
 
     assert run_virtual(play())
     assert not sink.events
@@ -65,12 +65,12 @@ def test_idle_ones_are_shown_out_only_while_memory_is_short_and_the_longest_idle
     cabin = Cabin(free_mb=100)
 
     async def play() -> tuple[list[str], list[str]]:
-        door = doorman(cabin, MemorySink())
+        admission = admission_for(cabin, MemorySink())
         now = VirtualClock().monotonic()
         active = {"new": now, "old": now - IDLE_SECONDS - 5, "older": now - IDLE_SECONDS - 50}
-        before = door.show_out(active)
-        door.lets_in(1)
-        return before, door.show_out(active)
+        before = admission.idle(active)
+        admission.admits(1)
+        return before, admission.idle(active)
 
     assert run_virtual(play()) == ([], ["older", "old"])
 

@@ -1,6 +1,7 @@
-"""The gate to one source: who may ask it, and how it closes and opens."""
+"""The admission to one source: who may ask it, and how it closes and opens."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime
 
 import pytest
@@ -22,7 +23,7 @@ from longstop.resilience.breaker import source_policy
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.sources import ChallengeCleared, ChallengeServed, LayoutBroken, LayoutRecovered
-from longstop.watching.gate import MAX_UNREADABLE, SourceGate, TakesPictures
+from longstop.watching.admission import MAX_UNREADABLE, SourceAdmission
 from tests.memory import MemorySink
 from tests.readers import ManualClock
 
@@ -44,33 +45,35 @@ class Pages:
 
 
 class Standing:
-    """One who stands at a gate and asks."""
+    """One who stands at a admission and asks."""
 
-    def __init__(self, pages: Pages | None = None, camera: TakesPictures | None = None) -> None:
+    def __init__(
+        self, pages: Pages | None = None, request_screenshot: Callable[[str, str], None] | None = None
+    ) -> None:
         self.clock = ManualClock()
         self.sink = MemorySink()
         self.pages = pages or Pages()
-        self.gate = SourceGate(
+        self.admission = SourceAdmission(
             "crex",
             policy=source_policy(),
             probe_seconds=PROBE,
             pages=self.pages,
             clock=self.clock,
             bus=Bus([self.sink]),
-            camera=camera,
+            request_screenshot=request_screenshot,
         )
 
     def ask(self, error: BaseException | None = None, resource: str = LIVE, body: bytes | None = b"<p>") -> None:
         """Go through and come back with this."""
-        self.gate.leave(self.gate.enter(resource), resource, error, body)
+        self.admission.record(self.admission.admit(resource), resource, error, body)
 
     def is_let_in(self, resource: str = LIVE) -> bool:
         """Return whether one may pass; who passes gives it back at once."""
         try:
-            passed = self.gate.enter(resource)
+            passed = self.admission.admit(resource)
         except CircuitOpen:
             return False
-        self.gate.leave(passed, resource, asyncio.CancelledError(), None)
+        self.admission.record(passed, resource, asyncio.CancelledError(), None)
         return True
 
     def break_layout(self, resource: str = LIVE) -> None:
@@ -131,7 +134,7 @@ def test_whoever_is_turned_away_learns_for_how_long() -> None:
     standing.break_layout()
     standing.clock.advance(100)
 
-    with pytest.raises(CircuitOpen, match=r"crex live pages cannot be read; the next try is in 200 s") as caught:
+    with pytest.raises(CircuitOpen, match=r"cannot parse live pages of crex; next attempt in 200 s") as caught:
         standing.ask()
 
     assert caught.value.retry_after_seconds == 200
@@ -198,10 +201,10 @@ def test_one_try_at_a_time_while_it_is_not_known_how_it_ends() -> None:
     standing.break_layout()
     standing.clock.advance(PROBE)
 
-    standing.gate.enter(LIVE)
+    standing.admission.admit(LIVE)
 
     with pytest.raises(CircuitOpen):
-        standing.gate.enter(LIVE)
+        standing.admission.admit(LIVE)
 
 
 @pytest.mark.parametrize(
@@ -238,11 +241,11 @@ def test_a_try_that_the_source_breaker_turns_away_is_not_used_up() -> None:
 
 def test_late_answers_of_looks_that_had_begun_before_push_the_next_try_back_and_tell_nothing() -> None:
     standing = Standing()
-    late = standing.gate.enter(LIVE)
+    late = standing.admission.admit(LIVE)
     standing.break_layout()
     standing.clock.advance(10)
 
-    standing.gate.leave(late, LIVE, LayoutChanged("no score"), b"")
+    standing.admission.record(late, LIVE, LayoutChanged("no score"), b"")
 
     standing.clock.advance(PROBE - 1)
     assert not standing.is_let_in()
@@ -288,7 +291,7 @@ def test_a_source_that_refuses_a_third_of_thirty_questions_is_left_alone_for_a_q
 
     assert before
     assert [standing.is_let_in(each) for each in RESOURCES] == [False] * len(RESOURCES)
-    assert standing.gate.rejected == len(RESOURCES)
+    assert standing.admission.rejected == len(RESOURCES)
     standing.clock.advance(899.9)
     assert not standing.is_let_in()
     standing.clock.advance(0.1)
@@ -302,7 +305,7 @@ def test_whoever_is_turned_away_from_a_source_learns_for_how_long() -> None:
         standing.ask(REFUSED)
     standing.clock.advance(100)
 
-    with pytest.raises(CircuitOpen, match="crex is left alone for 800 s") as caught:
+    with pytest.raises(CircuitOpen, match=r"circuit open for crex \(800 s\)") as caught:
         standing.ask()
 
     assert caught.value.retry_after_seconds == 800
@@ -383,14 +386,14 @@ def test_only_three_probe_at_one_time() -> None:
     standing.clock.advance(900)
 
     for _ in range(3):
-        standing.gate.enter(LIVE)
+        standing.admission.admit(LIVE)
 
     assert not standing.is_let_in()
 
 
 def test_only_who_has_entered_can_leave() -> None:
     with pytest.raises(TypeError):
-        Standing().gate.leave(object(), LIVE, None, None)
+        Standing().admission.record(object(), LIVE, None, None)
 
 
 def test_the_first_challenge_is_told_at_once_with_its_page_and_so_is_its_end() -> None:
@@ -418,38 +421,30 @@ def test_pages_that_are_unreadable_now_and_then_do_not_fill_the_folder() -> None
     assert len(standing.pages.kept) == 1
 
 
-# --- pictures -------------------------------------------------------------------------------------------------------
-
-
-class Camera:
-    def __init__(self) -> None:
-        self.taken: list[tuple[str, str]] = []
-
-    def take(self, name: str, address: str) -> None:
-        self.taken.append((name, address))
+# --- screenshots ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.req("FR-019")
-def test_a_picture_is_taken_of_every_page_that_is_kept_because_it_cannot_be_read() -> None:
-    camera = Camera()
-    standing = Standing(camera=camera)
+def test_a_screenshot_is_requested_of_every_unparsable_page_that_is_saved() -> None:
+    requested: list[tuple[str, str]] = []
+    standing = Standing(request_screenshot=lambda name, address: requested.append((name, address)))
 
     for _ in range(MAX_UNREADABLE + 1):
-        passed = standing.gate.enter(LIVE)
-        standing.gate.leave(passed, LIVE, LayoutChanged("no score"), b"{}", "https://site.test/match")
+        passed = standing.admission.admit(LIVE)
+        standing.admission.record(passed, LIVE, LayoutChanged("no score"), b"{}", "https://site.test/match")
 
     assert len(standing.pages.kept) == 2
-    assert camera.taken == [("crex-live", "https://site.test/match")] * 2
+    assert requested == [("crex-live", "https://site.test/match")] * 2
 
 
-def test_no_picture_is_taken_of_a_refusal_or_of_what_has_no_page() -> None:
-    camera = Camera()
-    standing = Standing(camera=camera)
+def test_no_screenshot_is_requested_of_a_refusal_or_without_a_page() -> None:
+    requested: list[tuple[str, str]] = []
+    standing = Standing(request_screenshot=lambda name, address: requested.append((name, address)))
 
     standing.ask(LayoutChanged("no score"))
-    standing.gate.leave(standing.gate.enter(BALLS), BALLS, REFUSED, b"", "https://site.test/match")
+    standing.admission.record(standing.admission.admit(BALLS), BALLS, REFUSED, b"", "https://site.test/match")
 
-    assert camera.taken == []
+    assert requested == []
 
 
 def test_a_kind_of_page_that_is_tried_rarely_has_an_error_of_its_own() -> None:
@@ -457,4 +452,4 @@ def test_a_kind_of_page_that_is_tried_rarely_has_an_error_of_its_own() -> None:
     standing.break_layout()
 
     with pytest.raises(LayoutPaused):
-        standing.gate.enter(LIVE)
+        standing.admission.admit(LIVE)

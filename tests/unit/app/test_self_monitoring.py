@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from longstop.app.caring import Caring
 from longstop.app.listeners import Listeners
 from longstop.app.runtime import Runtime
+from longstop.app.self_monitoring import SelfMonitoring
 from longstop.fetching.browser.pool import BrowserPool
 from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatches
@@ -41,7 +41,7 @@ class Site(Scheduler):
         return [a_record(phase=Phase.PAUSED)]
 
     @property
-    def asker(self) -> SourceClient:
+    def client(self) -> SourceClient:
         raise ZeroDivisionError("a bug")
 
 
@@ -65,7 +65,7 @@ async def cared_for(path: Path) -> tuple[MemoryHot, MemorySink]:
         dispatcher=Dispatcher(clock=clock, bus=bus, cap=1),
         pages=NoPages(),
     )
-    caring = Caring(
+    monitoring = SelfMonitoring(
         runtime,
         schedulers={"crex": Site()},
         listeners=Listeners(settings, directory, runtime.ops, clock),
@@ -74,7 +74,7 @@ async def cared_for(path: Path) -> tuple[MemoryHot, MemorySink]:
     )
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(200):
-            await caring.run()
+            await monitoring.run()
     return hot, sink
 
 

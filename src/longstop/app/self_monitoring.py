@@ -47,7 +47,7 @@ def recycling(schedulers: Mapping[str, Scheduler], browsers: BrowserPool) -> Rec
     return recycle
 
 
-class Caring:
+class SelfMonitoring:
     """Everything of a scraper that looks after the scraper."""
 
     def __init__(
@@ -173,7 +173,7 @@ class Caring:
 
     def _measured_costs(self) -> dict[int, MatchCost]:
         matches = [
-            Watched(match_id=record.match_id, source=source, page=scheduler.asker.page_of(record.ref.source_id))
+            Watched(match_id=record.match_id, source=source, page=scheduler.client.page_of(record.ref.source_id))
             for source, scheduler in self._schedulers.items()
             for record in scheduler.records
         ]

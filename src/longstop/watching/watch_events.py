@@ -32,7 +32,7 @@ from longstop.watching.watch_state import WITNESS, Crowd, Lag
 _USUAL = frozenset({Why.BASELINE, Why.BUSY, Why.IMPORTANT})
 
 
-class Voice:
+class WatchEvents:
     """The voice of one watch. It remembers what it has told, so that a state that lasts is told once."""
 
     def __init__(self, bus: Bus, row: MatchRow) -> None:

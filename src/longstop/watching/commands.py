@@ -42,7 +42,7 @@ FIRST_LOOK_SECONDS = 10.0
 Recycle = Callable[[str], Awaitable[None]]
 
 
-class Orders:
+class CommandLoop:
     """The one who takes commands for the schedulers of a scraper."""
 
     def __init__(
@@ -199,9 +199,9 @@ class Orders:
     def _page(self, url: str) -> MatchRef:
         """Return the match whose page an address leads to."""
         for source, scheduler in self._schedulers.items():
-            if (source_id := scheduler.asker.source.match_of(url)) is not None:
+            if (source_id := scheduler.client.source.match_of(url)) is not None:
                 return MatchRef(source, source_id)
-        known = "; ".join(f"{name} ({', '.join(each.asker.source.sites)})" for name, each in self._schedulers.items())
+        known = "; ".join(f"{name} ({', '.join(each.client.source.sites)})" for name, each in self._schedulers.items())
         where = host_of(url) or "What was given"
         raise _Refused(
             Refusal.NOT_KNOWN,
@@ -298,7 +298,7 @@ async def _trouble_at(scheduler: Scheduler, ref: MatchRef) -> str:
     """Look at a match before it is watched; return what went wrong with that, or raise when the site has none such."""
     try:
         async with asyncio.timeout(FIRST_LOOK_SECONDS):
-            await scheduler.asker.line(ref.source_id)
+            await scheduler.client.line(ref.source_id)
     except PageNotFound:
         raise _Refused(Refusal.NOT_KNOWN, f"{ref.source} shows no match {ref.source_id}.") from None
     except (SourceError, TimeoutError) as error:

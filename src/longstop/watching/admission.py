@@ -1,0 +1,236 @@
+"""Admission control for one source: which requests may go out, and whether new matches may be watched.
+
+`SourceAdmission` blocks all requests while the site refuses too many of them, and one kind of page while its layout
+cannot be parsed. It ignores connection failures: the target's breaker handles those. `MatchAdmission` refuses new
+matches while memory is low.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Protocol
+
+from msgspec import Struct
+
+from longstop.clock import Clock
+from longstop.errors import CircuitOpen, LayoutPaused, ParseError, SourceChallenged, SourceError
+from longstop.resilience.breaker import Breaker, BreakerPolicy, Permit, Transition
+from longstop.resilience.taxonomy import FailureKind, kind_of
+from longstop.supervision.admission import idle_ones
+from longstop.supervision.room import Room
+from longstop.telemetry.breakers import tell_breaker
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.processes import MemoryInsufficient
+from longstop.telemetry.events.sources import ChallengeCleared, ChallengeServed, LayoutBroken, LayoutRecovered
+
+#: More consecutive unparsable pages of one kind than this mean that the site's layout has changed.
+MAX_UNREADABLE = 10
+#: Isolated unparsable pages are saved at most this often, so that they do not fill the folder.
+KEEP_EVERY_SECONDS = 300.0
+_COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
+#: Failures that reveal nothing about the site or the page.
+_NEUTRAL = frozenset({FailureKind.CONNECTION, FailureKind.HELD, FailureKind.OURS})
+
+
+class ErrorPageStore(Protocol):
+    """Saves pages that could not be parsed."""
+
+    def keep(self, name_hint: str, body: bytes, now: datetime) -> str | None:
+        """Save a page; return its path, or `None` when it could not be saved."""
+        ...
+
+
+class _Admitted(Struct, frozen=True):
+    permit: Permit
+    #: Whether this request probes a kind of page whose layout is broken.
+    is_probe: bool
+
+
+class _UnreadableStreak:
+    """Consecutive unparsable pages of one kind."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.closed_until = 0.0
+        self.page: str | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        return self.length > MAX_UNREADABLE
+
+
+class SourceAdmission:
+    """Decides whether a source may be queried, and learns from every outcome."""
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        policy: BreakerPolicy,
+        probe_seconds: float,
+        pages: ErrorPageStore,
+        clock: Clock,
+        bus: Bus,
+        request_screenshot: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self._source = source
+        #: Takes the name of the file and the address of the page; returns at once.
+        self._request_screenshot = request_screenshot
+        self._breaker = Breaker(policy)
+        self._probe_seconds = probe_seconds
+        self._pages = pages
+        self._clock = clock
+        self._bus = bus
+        self._streaks = defaultdict[str, _UnreadableStreak](_UnreadableStreak)
+        self._keep_again_at = defaultdict[str, float](float)
+        #: Challenges since the last page that was parsed.
+        self._challenges = 0
+        self._challenge_page: str | None = None
+
+    @property
+    def rejected(self) -> int:
+        """Return how many queries were rejected because the circuit was open."""
+        return self._breaker.rejected
+
+    def admit(self, resource: str) -> object:
+        """Admit a query and return its permit for `record`, or raise `CircuitOpen`."""
+        now = self._clock.monotonic()
+        is_probe = self._is_probe(resource, now)
+        permit = self._breaker.permit(now)
+        if permit is None:
+            seconds = self._breaker.remaining(now)
+            raise CircuitOpen(f"circuit open for {self._source} ({seconds:.0f} s)", retry_after_seconds=seconds)
+        self._report(permit.transition)
+        if is_probe:
+            self._streaks[resource].closed_until = now + self._probe_seconds
+        return _Admitted(permit, is_probe)
+
+    def _is_probe(self, resource: str, now: float) -> bool:
+        """Return whether a probe of a broken layout is due; raise while it is not."""
+        streak = self._streaks[resource]
+        if not streak.is_broken:
+            return False
+        if now < streak.closed_until:
+            seconds = streak.closed_until - now
+            raise LayoutPaused(
+                f"cannot parse {resource} pages of {self._source}; next attempt in {seconds:.0f} s",
+                retry_after_seconds=seconds,
+            )
+        return True
+
+    def record(
+        self, admitted: object, resource: str, error: BaseException | None, body: bytes | None, page: str = ""
+    ) -> None:
+        """Record how an admitted query ended."""
+        if not isinstance(admitted, _Admitted):
+            raise TypeError("record() takes the permit that admit() returned")
+        now = self._clock.monotonic()
+        if error is None:
+            self._report(self._breaker.succeed(admitted.permit, now))
+            self._record_readable(resource)
+        elif isinstance(error, SourceError):
+            if isinstance(error, ParseError):
+                self._record_unreadable(resource, error, body, now, page)
+            self._record_failure(admitted.permit, resource, error, body, now)
+        if admitted.is_probe and _is_inconclusive(error):
+            self._streaks[resource].closed_until = now
+        self._breaker.release(admitted.permit, now)
+
+    def _record_failure(
+        self, permit: Permit, resource: str, error: SourceError, body: bytes | None, now: float
+    ) -> None:
+        if isinstance(error, SourceChallenged):
+            self._record_challenge(resource, error, body)
+        kind = kind_of(error)
+        if kind in _COUNTED:
+            self._report(self._breaker.fail(permit, now), last=error.reason)
+        elif kind not in _NEUTRAL:
+            self._report(self._breaker.succeed(permit, now))
+
+    def _report(self, transition: Transition | None, last: str = "") -> None:
+        if transition is not None:
+            tell_breaker(self._bus, "source", self._source, transition, last=last)
+
+    def _record_unreadable(self, resource: str, error: ParseError, body: bytes | None, now: float, page: str) -> None:
+        streak = self._streaks[resource]
+        streak.length += 1
+        if streak.length == MAX_UNREADABLE + 1 or (streak.length == 1 and now >= self._keep_again_at[resource]):
+            self._keep_again_at[resource] = now + KEEP_EVERY_SECONDS
+            name = f"{self._source}-{resource}"
+            streak.page = self._pages.keep(name, body or b"", self._clock.now()) or streak.page
+            if self._request_screenshot is not None and page:
+                self._request_screenshot(name, page)
+        error.page = streak.page
+        if streak.is_broken:
+            streak.closed_until = now + self._probe_seconds
+        if streak.length == MAX_UNREADABLE + 1:
+            self._bus.emit(
+                LayoutBroken(
+                    source=self._source,
+                    resource=resource,
+                    failures=streak.length,
+                    error_message=error.reason,
+                    page=streak.page,
+                    retry_in_seconds=self._probe_seconds,
+                )
+            )
+
+    def _record_challenge(self, resource: str, error: SourceChallenged, body: bytes | None) -> None:
+        """Report the first challenge at once, with its page: retrying does not solve a CAPTCHA."""
+        self._challenges += 1
+        if self._challenges == 1:
+            self._challenge_page = self._pages.keep(f"{self._source}-challenge", body or b"", self._clock.now())
+            self._bus.emit(ChallengeServed(source=self._source, resource=resource, page=self._challenge_page))
+        error.page = self._challenge_page
+
+    def _record_readable(self, resource: str) -> None:
+        if self._challenges:
+            self._bus.emit(ChallengeCleared(source=self._source, challenges=self._challenges))
+            self._challenges = 0
+        streak = self._streaks[resource]
+        if streak.is_broken:
+            self._bus.emit(LayoutRecovered(source=self._source, resource=resource, failures=streak.length))
+        if streak.length:
+            self._streaks[resource] = _UnreadableStreak()
+
+
+def _is_inconclusive(error: BaseException | None) -> bool:
+    """Return whether a query ended without information about the page: cancelled, postponed, or unanswered."""
+    return error is not None and not (isinstance(error, SourceError) and kind_of(error) not in _NEUTRAL)
+
+
+class MatchAdmission:
+    """Refuses new matches while memory is low, and picks idle matches to drop (EC6)."""
+
+    def __init__(self, source: str, *, room: Room, clock: Clock, bus: Bus) -> None:
+        self._source = source
+        self._room = room
+        self._clock = clock
+        self._bus = bus
+        #: After a refusal, memory is not measured again before this monotonic time.
+        self.low_until = float("-inf")
+
+    def admits(self, wanted: int) -> bool:
+        """Return whether this many new matches may be watched now."""
+        now = self._clock.monotonic()
+        if not wanted or now < self.low_until:
+            return not wanted
+        refusal = self._room.refusal()
+        if refusal is None:
+            return True
+        self.low_until = now + refusal.retry_after_seconds
+        self._bus.emit(
+            MemoryInsufficient(
+                source=self._source,
+                wanted=wanted,
+                available_bytes=refusal.available_bytes,
+                needed_bytes=refusal.needed_bytes,
+                seconds=refusal.retry_after_seconds,
+            )
+        )
+        return False
+
+    def idle(self, active_at: Mapping[str, float]) -> list[str]:
+        """Return the watches to drop now, by when each was last active; none while memory suffices."""
+        now = self._clock.monotonic()
+        return idle_ones(active_at, now) if now < self.low_until else []
