@@ -77,5 +77,7 @@ async def test_with_the_usual_breakers_a_site_that_hangs_is_waited_for_and_nothi
 async def is_explained(running: Running) -> bool:
     """Return whether `/health` says that the scraper fails, and why nothing is done about it."""
     health = (await running.stage.api.get("/health")).body
-    is_said = any(reason.endswith("; nobody may be asked now") for reason in health["reasons"])
+    is_said = any(
+        reason.endswith("; polling is blocked by an open circuit or a rate limit") for reason in health["reasons"]
+    )
     return health["grade"] == "failing" and is_said

@@ -49,8 +49,8 @@ from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog, open_operations
 from longstop.supervision.exits import Exit
-from longstop.supervision.grades import Grade
-from longstop.supervision.verdict import HealthStatus, Verdict
+from longstop.supervision.health import Grade
+from longstop.supervision.health_verdict import HealthStatus, HealthVerdict
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity, Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored
@@ -512,8 +512,8 @@ def _options(parameter: Any) -> list[str]:
 
 def exit_codes() -> dict[str, dict[str, int]]:
     """Return the exit codes of processes, of verbs that give orders, and of `health`."""
-    judged = {status.value: exit_code(Verdict(status=status)) for status in HealthStatus}
-    failing = exit_code(Verdict(status=HealthStatus.DEGRADED, grade=Grade.FAILING))
+    judged = {status.value: exit_code(HealthVerdict(status=status)) for status in HealthStatus}
+    failing = exit_code(HealthVerdict(status=HealthStatus.DEGRADED, grade=Grade.FAILING))
     return {
         "processes": {each.name.lower(): each.value for each in Exit},
         "orders": {state.value: code for state, code in EXITS.items()},

@@ -44,7 +44,7 @@ def test_after_an_orderly_end_health_is_down_and_orders_are_refused_at_once(
 
     assert health.exit_code == 2
     assert health.stdout.startswith("down\n  the last scraper stopped ")
-    assert health.stdout.endswith(" s ago, as it was asked to\n")
+    assert health.stdout.endswith(" s ago, as requested\n")
     assert order.exit_code == 3
     assert order.stderr.startswith("Nobody is heard")
     assert not sink.events

@@ -16,8 +16,15 @@ from longstop.errors import StorageError
 from longstop.model.match import MonitoringRecord
 from longstop.model.recovery import Recovery
 from longstop.storage.base import AuditReader, HotReader, MatchFilter, MatchReader, NodeBeat
-from longstop.supervision.telling import silence
-from longstop.supervision.verdict import HealthStatus, Verdict, aged, heard, unreadable, verdict
+from longstop.supervision.health_verdict import (
+    HealthStatus,
+    HealthVerdict,
+    assess_health,
+    live_beats,
+    silence_reason,
+    unreadable,
+    with_age,
+)
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.exhaustion import failure_of
 
@@ -101,7 +108,7 @@ class LiveSnapshot(Struct, frozen=True, kw_only=True):
 
     beats: Sequence[NodeBeat]
     records: Sequence[MonitoringRecord]
-    verdict: Verdict
+    verdict: HealthVerdict
     taken_at: Moment
     #: JSON without the opening brace; the current verdict is put before it.
     facts: bytes
@@ -203,11 +210,11 @@ class HealthCache:
         newest, now = self._live.newest, Moment.of(self._clock)
         if newest is None or (self._live.age_seconds or 0.0) > BLIND_AFTER_SECONDS:
             reasons.append("the live view cannot be read")
-        elif not heard(newest.value.beats, now):
-            reasons.append(silence(newest.value.beats, now))
+        elif not live_beats(newest.value.beats, now):
+            reasons.append(silence_reason(newest.value.beats, now))
         return reasons
 
-    def _verdict(self) -> Verdict:
+    def _verdict(self) -> HealthVerdict:
         """Return the current verdict. While the store is unreadable it is at best degraded."""
         current, age = self._live_verdict(), self._store.age_seconds
         # A store that was never read gets the same time, counted from the start.
@@ -218,13 +225,13 @@ class HealthCache:
         reason = f"the store could not be read for {unread_seconds:.0f} s"
         return replace(current, status=status, reasons=(*current.reasons, reason))
 
-    def _live_verdict(self) -> Verdict:
+    def _live_verdict(self) -> HealthVerdict:
         newest, age = self._live.newest, self._live.age_seconds or 0.0
         if newest is None:
             return unreadable()
         if age > BLIND_AFTER_SECONDS:
             return unreadable(f"the live view could not be read for {age:.0f} s")
-        return aged(newest.value.verdict, age) if age > OLD_AFTER_SECONDS else newest.value.verdict
+        return with_age(newest.value.verdict, age) if age > OLD_AFTER_SECONDS else newest.value.verdict
 
     async def _read_live(self) -> LiveSnapshot:
         beats, records = await self._hot.beats(), await self._hot.records()
@@ -232,7 +239,7 @@ class HealthCache:
         return LiveSnapshot(
             beats=beats,
             records=records,
-            verdict=verdict(beats, records, now),
+            verdict=assess_health(beats, records, now),
             taken_at=now,
             facts=self._facts(beats, records, now),
         )

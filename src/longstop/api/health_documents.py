@@ -11,19 +11,19 @@ from longstop.model.match import IN_PLAY, MonitoringRecord, Phase
 from longstop.model.recovery import Recovery
 from longstop.model.resources import MatchCost
 from longstop.storage.base import HealthRow, NodeBeat
-from longstop.supervision import grades
-from longstop.supervision.grades import Grade, match_grade, percentile
-from longstop.supervision.verdict import MAX_ERRORS_A_MINUTE, Verdict, heard, is_silent
+from longstop.supervision import health
+from longstop.supervision.health import Grade, match_grade, percentile
+from longstop.supervision.health_verdict import MAX_ERRORS_A_MINUTE, HealthVerdict, is_silent, live_beats
 
 #: How many of the newest recoveries `/status` shows.
 SHOWN_RECOVERIES = 10
 
 #: The fixed thresholds of the grades; those that can be set are added to them.
 THRESHOLDS = {
-    "evaluated_every_seconds": grades.EVALUATED_EVERY_SECONDS,
-    "degraded_seconds": grades.OLD_SECONDS,
-    "failing_seconds": grades.TOO_OLD_SECONDS,
-    "good_intervals": grades.GOOD_INTERVALS,
+    "evaluated_every_seconds": health.EVALUATED_EVERY_SECONDS,
+    "degraded_seconds": health.OLD_SECONDS,
+    "failing_seconds": health.TOO_OLD_SECONDS,
+    "good_intervals": health.GOOD_INTERVALS,
 }
 
 
@@ -35,7 +35,7 @@ def health_facts(
     now: Moment,
 ) -> dict[str, Any]:
     """Return the measured part of `/health`. The verdict and the age of the snapshot are added when it is served."""
-    active = heard(beats, now)
+    active = live_beats(beats, now)
     memory = [_memory_mb(beat) for beat in active]
     total_memory = _total(memory)
     return {
@@ -73,7 +73,7 @@ def health_facts(
 
 
 def status_document(
-    verdict: Verdict,
+    verdict: HealthVerdict,
     beats: Sequence[NodeBeat],
     records: Sequence[MonitoringRecord],
     recoveries: Sequence[Recovery] | None,
@@ -82,7 +82,7 @@ def status_document(
     now: Moment,
 ) -> dict[str, Any]:
     """Return the document of `/status`; `recoveries` is `None` when the audit could not be read."""
-    active = heard(beats, now)
+    active = live_beats(beats, now)
     shown = None if recoveries is None else [recovery_entry(each) for each in recoveries[:SHOWN_RECOVERIES]]
     successes = (beat.rates.last_success_at for beat in active)
     return {
@@ -141,7 +141,7 @@ def scraper_grade(beat: NodeBeat, now: Moment) -> Grade:
 
 def _match_entries(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: Moment) -> list[dict[str, Any]]:
     """Return every match that is not archived, with its cost in memory and CPU."""
-    costs = {match_id: cost for beat in heard(beats, now) for match_id, cost in beat.costs.items()}
+    costs = {match_id: cost for beat in live_beats(beats, now) for match_id, cost in beat.costs.items()}
     shown = (record for record in records if record.phase is not Phase.ARCHIVED)
     return [_match_entry(record, costs.get(record.match_id, MatchCost()), now) for record in shown]
 

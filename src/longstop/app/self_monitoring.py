@@ -16,12 +16,12 @@ from longstop.fetching.browser.pool import BrowserPool
 from longstop.model.match import MonitoringRecord
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
-from longstop.supervision.caretaker import Caretaker, Recycle
-from longstop.supervision.grades import Grade
+from longstop.supervision.health import Grade
 from longstop.supervision.health_log import HealthLog
 from longstop.supervision.lag import LoopWatch
 from longstop.supervision.leaps import LeapWatch
 from longstop.supervision.meter import Meter
+from longstop.supervision.recovery import HealthMonitor, Recycle
 from longstop.supervision.shares import Watched, match_costs
 from longstop.telemetry.exhaustion import failure_of
 from longstop.watching.scheduler import Scheduler
@@ -76,7 +76,7 @@ class SelfMonitoring:
         self._costs: dict[int, MatchCost] = {}
         self._log = HealthLog(runtime.ops.health_log, clock=clock)
         self.lag = LoopWatch(bus, clock.monotonic)
-        self._caretaker = Caretaker(
+        self._monitor = HealthMonitor(
             self._node,
             recycle=recycle,
             recoveries=listeners.recoveries,
@@ -84,7 +84,7 @@ class SelfMonitoring:
             bus=bus,
             clock=clock,
             stall_after=runtime.settings.supervision.stalled_after,
-            lacks=listeners.lacks.now,
+            exhausted=listeners.lacks.now,
         )
 
     @asynccontextmanager
@@ -102,7 +102,7 @@ class SelfMonitoring:
         """Beat until cancelled; raise `RestartNeeded` when only a new process can help."""
         look_at = self._clock.monotonic()
         while True:
-            is_time = self._clock.monotonic() >= look_at or self._caretaker.is_recovering
+            is_time = self._clock.monotonic() >= look_at or self._monitor.is_recovering
             if is_time:
                 look_at = self._clock.monotonic() + LOOK_SECONDS
             self._turn(is_time=is_time)
@@ -133,10 +133,10 @@ class SelfMonitoring:
         self._log.note(self.beat(), self._records())
 
     def _grade(self) -> None:
-        self._caretaker.look(self._records())
+        self._monitor.evaluate(self._records())
 
     def beat(self) -> NodeBeat:
-        now, standing, rates = Moment.of(self._clock), self._caretaker.standing, self._listeners.rates.rates()
+        now, state, rates = Moment.of(self._clock), self._monitor.state, self._listeners.rates.rates()
         # A site that somebody has paused is not asked for its listing: nobody misses it.
         awake = {name: each for name, each in self._schedulers.items() if not each.is_resting}
         return NodeBeat(
@@ -150,9 +150,9 @@ class SelfMonitoring:
             errors_last_minute=rates.errors_last_minute,
             listed_at={name: each.listed_at for name, each in awake.items()},
             unlisted_seconds={name: round(each.unlisted_seconds, 3) for name, each in awake.items()},
-            grade=standing.grade.value,
-            graded_at=self._caretaker.graded_at,
-            grade_reason=standing.reason,
+            grade=state.grade.value,
+            graded_at=self._monitor.graded_at,
+            grade_reason=state.reason,
             loop_lag_seconds=self.lag.lag_seconds,
             resources=self._meter.newest,
             rates=rates,

@@ -16,8 +16,8 @@ from longstop.cli.picture import Camera, Picture
 from longstop.clock import SystemClock
 from longstop.errors import LongstopError
 from longstop.storage.base import HealthRow
-from longstop.supervision.grades import Grade
-from longstop.supervision.verdict import HealthStatus, Verdict
+from longstop.supervision.health import Grade
+from longstop.supervision.health_verdict import HealthStatus, HealthVerdict
 
 CANNOT_TELL = 3
 
@@ -72,7 +72,7 @@ async def _history(data: Path, match: str | None, hours: float) -> list[HealthRo
         return await health_log_rows(log, match, since, MAX_ROWS_SHOWN)
 
 
-def exit_code(judged: Verdict) -> int:
+def exit_code(judged: HealthVerdict) -> int:
     """Return what a shell is told."""
     if judged.status is HealthStatus.DOWN or judged.grade is Grade.FAILING:
         return 2

@@ -136,7 +136,7 @@ def _lives_anybody(directory: DataDirectory) -> bool:
     """
     from longstop.doctor.holders import lock_holder
     from longstop.storage.sqlite.hot import SqliteHotReader
-    from longstop.supervision.verdict import heard
+    from longstop.supervision.health_verdict import live_beats
 
     if any(lock_holder(directory.path / f"{role}.lock") for role in ("scraper", "supervisor")):
         return True
@@ -145,7 +145,7 @@ def _lives_anybody(directory: DataDirectory) -> bool:
         async with aclosing(SqliteHotReader(directory.hot_db)) as reader:
             return await reader.beats()
 
-    return bool(heard(asyncio.run(beats()), Moment.of(SystemClock())))
+    return bool(live_beats(asyncio.run(beats()), Moment.of(SystemClock())))
 
 
 async def answer_to(

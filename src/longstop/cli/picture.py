@@ -12,14 +12,13 @@ from longstop.model.command import StandingOrder
 from longstop.model.match import MonitoringRecord
 from longstop.model.recovery import Recovery
 from longstop.storage.base import NodeBeat
-from longstop.supervision.telling import not_coming_up
-from longstop.supervision.verdict import HealthStatus, Verdict
+from longstop.supervision.health_verdict import HealthStatus, HealthVerdict, api_start_failure
 
 
 class Picture(Struct, frozen=True, kw_only=True):
     """Everything that is known at one moment."""
 
-    judged: Verdict
+    judged: HealthVerdict
     beats: Sequence[NodeBeat]
     records: Sequence[MonitoringRecord]
     #: The newest first; `None` when they could not be read.
@@ -34,9 +33,9 @@ class Picture(Struct, frozen=True, kw_only=True):
         return status_document(self.judged, self.beats, self.records, self.recoveries, config={}, now=self.taken_at)
 
 
-def _with_api(judged: Verdict, recoveries: Sequence[Recovery], now: Moment) -> Verdict:
+def _with_api(judged: HealthVerdict, recoveries: Sequence[Recovery], now: Moment) -> HealthVerdict:
     """Add that the API does not come up: whoever asks here may never hear it from the API itself."""
-    trouble = not_coming_up(recoveries, now.wall)
+    trouble = api_start_failure(recoveries, now.wall)
     if trouble is None:
         return judged
     status = HealthStatus.DEGRADED if judged.status is HealthStatus.HEALTHY else judged.status
@@ -57,13 +56,13 @@ class Camera:
 
     async def take(self) -> Picture:
         """Return how it goes now; raise `StorageError` when the live view cannot be read."""
-        from longstop.supervision.verdict import verdict
+        from longstop.supervision.health_verdict import assess_health
 
         beats, records = await self._hot.beats(), await self._hot.records()
         now = Moment.of(self._clock)
         recoveries, standing = await self._from_ops()
         return Picture(
-            judged=_with_api(verdict(beats, records, now), recoveries or (), now),
+            judged=_with_api(assess_health(beats, records, now), recoveries or (), now),
             beats=beats,
             records=records,
             recoveries=recoveries,

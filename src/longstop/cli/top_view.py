@@ -11,7 +11,7 @@ from longstop.clock import Moment
 from longstop.model.match import IN_PLAY, MatchStatus, MonitoringRecord, Phase
 from longstop.model.recovery import RecoveryOutcome
 from longstop.storage.base import NodeBeat
-from longstop.supervision.verdict import is_silent
+from longstop.supervision.health_verdict import is_silent
 
 #: Ages up to here are what a poll every 2.5 s gives; beyond the second limit somebody should look.
 FRESH_SECONDS, OLD_SECONDS = 10.0, 60.0

@@ -9,7 +9,7 @@ from longstop.clock import Clock, Moment
 from longstop.model.match import MonitoringRecord
 from longstop.model.resources import MatchCost
 from longstop.storage.base import HealthLogStore, HealthRow, NodeBeat
-from longstop.supervision.grades import Grade, match_grade
+from longstop.supervision.health import Grade, match_grade
 from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
 

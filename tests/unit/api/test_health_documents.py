@@ -10,7 +10,7 @@ from longstop.model.match import Phase
 from longstop.model.rates import Rates
 from longstop.model.resources import MatchCost, Resources
 from longstop.storage.base import NodeBeat
-from longstop.supervision.grades import Grade
+from longstop.supervision.health import Grade
 from tests.readers import MOMENT, NOW, a_beat, a_record
 
 MEGABYTE = 1024 * 1024

@@ -102,7 +102,7 @@ async def test_health_grows_old_and_then_says_that_it_is_blind(
 
     assert (kept.status_code, kept.json()["status"], kept.json()["reasons"]) == (200, "healthy", [])
     assert (old.status_code, old.json()["status"], old.json()["grade"]) == (200, "degraded", "healthy")
-    assert old.json()["reasons"] == ["the live view was last seen 7 s ago"]
+    assert old.json()["reasons"] == ["live data is 7 s old"]
     assert (blind.status_code, blind.json()["status"], blind.json()["grade"]) == (503, "down", None)
     assert blind.json()["reasons"] == ["the live view could not be read for 10 s"]
     # What was last known is still told, with the moment that it is of.
@@ -228,7 +228,7 @@ async def test_a_silent_scraper_makes_unready_although_nobody_has_looked_since(
     clock.advance(6)
     answer = await stranger.get("/ready")
 
-    assert answer.json()["reasons"] == ["the last scraper was heard 16 s ago"]
+    assert answer.json()["reasons"] == ["no heartbeat from a scraper for 16 s"]
 
 
 @pytest.mark.parametrize("path", ["/status", "/recoveries"])
@@ -343,7 +343,7 @@ async def test_a_site_that_rests_is_said_to_whoever_asks(
     answer = await stranger.get("/health")
 
     assert (answer.json()["status"], answer.json()["reasons"]) == ("healthy", [])
-    assert answer.json()["notes"] == ["crex rests for another 42 s, as the site has asked"]
+    assert answer.json()["notes"] == ["crex is rate-limited for another 42 s (Retry-After)"]
 
 
 async def test_what_somebody_has_paused_is_said_and_all_is_well(
@@ -355,4 +355,4 @@ async def test_what_somebody_has_paused_is_said_and_all_is_well(
     answer = await stranger.get("/health")
 
     assert (answer.status_code, answer.json()["status"], answer.json()["reasons"]) == (200, "healthy", [])
-    assert answer.json()["notes"] == ["paused by hand: crex_M1"]
+    assert answer.json()["notes"] == ["paused by an operator: crex_M1"]

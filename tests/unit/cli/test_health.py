@@ -3,8 +3,8 @@
 import pytest
 
 from longstop.cli.health import exit_code
-from longstop.supervision.grades import Grade
-from longstop.supervision.verdict import HealthStatus, Verdict
+from longstop.supervision.health import Grade
+from longstop.supervision.health_verdict import HealthStatus, HealthVerdict
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from longstop.supervision.verdict import HealthStatus, Verdict
     ],
 )
 def test_the_exit_code_follows_the_grade(status: HealthStatus, grade: Grade | None, code: int) -> None:
-    assert exit_code(Verdict(status=status, grade=grade)) == code
+    assert exit_code(HealthVerdict(status=status, grade=grade)) == code

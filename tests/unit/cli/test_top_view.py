@@ -13,7 +13,7 @@ from longstop.model.match import MatchStatus, MonitoringRecord
 from longstop.model.recovery import Recovery, RecoveryKind
 from longstop.model.resources import Resources
 from longstop.storage.base import NodeBeat
-from longstop.supervision.verdict import verdict
+from longstop.supervision.health_verdict import assess_health
 from tests.readers import MOMENT, NOW, a_beat, a_record
 
 MEASURED = Resources(
@@ -24,7 +24,7 @@ MEASURED = Resources(
 def a_picture(*records: MonitoringRecord, beat: NodeBeat | None = None, **more: object) -> Picture:
     beats = [beat or a_beat()]
     picture = Picture(
-        judged=verdict(beats, records, MOMENT), beats=beats, records=records, recoveries=(), taken_at=MOMENT
+        judged=assess_health(beats, records, MOMENT), beats=beats, records=records, recoveries=(), taken_at=MOMENT
     )
     return replace(picture, **more)
 
@@ -94,7 +94,7 @@ def test_breakers_orders_and_recoveries_are_shown_when_there_are_some() -> None:
     quiet = shown(a_picture())
 
     assert row_of(lines, "api.test").split()[:4] == ["api.test", "target", "open", "42"]
-    assert "  target api.test is left alone for up to 42 s more" in [line.rstrip() for line in lines]
+    assert "  circuit open for target api.test for up to 42 s" in [line.rstrip() for line in lines]
     assert "cli: jane" in row_of(lines, "espncricinfo")
     assert "pending" in row_of(lines, "12:00:00 restart")
     assert not any(line.startswith(("left alone", "ordered", "mended")) for line in quiet)

@@ -1,4 +1,4 @@
-"""The caretaker in virtual time: what it sees, does, and writes down."""
+"""The monitor in virtual time: what it sees, does, and writes down."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -13,8 +13,8 @@ from longstop.model.match import MatchStatus, Phase
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries, Ticket
-from longstop.supervision.caretaker import RECYCLE_WITHIN_SECONDS, RESTART_AGAIN_SECONDS, Caretaker
-from longstop.supervision.grades import Grade
+from longstop.supervision.health import Grade
+from longstop.supervision.recovery import RECYCLE_WITHIN_SECONDS, RESTART_AGAIN_SECONDS, HealthMonitor
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock, run_virtual
 from tests.memory import MemorySink
@@ -54,19 +54,19 @@ class Ward:
         self.pids = [7]
         self.lacks: tuple[str, ...] = ()
         self.audit = Remembered(self.clock)
-        self.caretaker = Caretaker(
+        self.monitor = HealthMonitor(
             "node-1",
             recycle=self._recycle,
             recoveries=self.audit,
             pids=lambda: self.pids,
             bus=Bus([self.sink]),
             clock=self.clock,
-            lacks=lambda: self.lacks,
+            exhausted=lambda: self.lacks,
         )
 
     @property
     def grade(self) -> Grade:
-        return self.caretaker.standing.grade
+        return self.monitor.state.grade
 
     @property
     def told(self) -> list[str]:
@@ -77,7 +77,7 @@ class Ward:
         for _ in range(round(seconds)):
             for number in self.records.keys() - self.stuck:
                 self.change(number, last_poll_at=self.clock.now())
-            self.caretaker.look(list(self.records.values()))
+            self.monitor.evaluate(list(self.records.values()))
             await asyncio.sleep(1)
 
     def change(self, number: int, **fields: object) -> None:
@@ -194,7 +194,7 @@ def test_a_recycle_ends_well_when_its_matches_are_over_paused_or_watched_no_more
 
     (entry,) = ward(script).audit.ended
 
-    assert (entry.outcome, entry.observed) == (RecoveryOutcome.RECOVERED, "nothing is left to be read")
+    assert (entry.outcome, entry.observed) == (RecoveryOutcome.RECOVERED, "no match is left to read")
 
 
 def test_a_match_that_rests_after_a_recycle_was_not_helped() -> None:
@@ -215,7 +215,7 @@ def test_a_stall_that_no_recycle_helps_asks_for_a_new_process() -> None:
     async def script(ward: Ward) -> None:
         await ward.live(5)
         ward.stuck = {1, 2}
-        with pytest.raises(RestartNeeded, match=r"nothing in play was read for \d+ s, and making everything afresh"):
+        with pytest.raises(RestartNeeded, match=r"nothing in play was read for \d+ s, and recycling did not help"):
             await ward.live(600)
 
     seen = ward(script)
@@ -272,7 +272,7 @@ def test_a_site_that_refuses_everything_is_told_as_failing_and_is_not_asked_more
 
     assert (seen.grade, seen.recycled) == (Grade.FAILING, [])
     assert seen.told.count("health.failing") == 1
-    assert seen.caretaker.standing.reason.endswith(" s; 2 paused")
+    assert seen.monitor.state.reason.endswith(" s; 2 paused")
 
 
 def test_one_after_the_other_who_is_refused_and_rests_is_no_reason_to_recycle() -> None:
@@ -315,7 +315,7 @@ def test_one_match_that_nothing_helps_is_left_to_its_own_watch() -> None:
 
     assert len(seen.recycled) == 2
     assert seen.grade is Grade.FAILING
-    assert seen.caretaker.standing.reason == "not read for 120 s: crex_M1; a recycle has not helped"
+    assert seen.monitor.state.reason == "not read for 120 s: crex_M1; recycling did not help"
 
 
 def test_a_match_that_was_read_in_between_is_helped_again() -> None:
@@ -341,7 +341,7 @@ def test_nobody_is_recycled_while_nobody_may_be_asked() -> None:
 
     assert seen.recycled == []
     assert seen.grade is Grade.FAILING
-    assert seen.caretaker.standing.reason.endswith("; nobody may be asked now")
+    assert seen.monitor.state.reason.endswith("; polling is blocked by an open circuit or a rate limit")
 
 
 def test_when_the_site_is_back_the_failing_ends_without_a_recycle() -> None:
@@ -411,13 +411,13 @@ def test_a_lack_of_our_own_is_told_once_and_stands_in_the_grade_until_it_is_over
     async def script(ward: Ward) -> None:
         ward.lacks = ("file descriptors",)
         await ward.live(40)
-        reasons.append((ward.grade, ward.caretaker.standing.reason))
+        reasons.append((ward.grade, ward.monitor.state.reason))
         ward.lacks = ()
         await ward.live(60)
 
     seen = ward(script)
 
-    assert reasons == [(Grade.DEGRADED, "this machine has no file descriptors left")]
+    assert reasons == [(Grade.DEGRADED, "out of file descriptors")]
     assert seen.told == ["resources.exhausted", "health.degraded", "resources.recovered", "health.recovered"]
     assert seen.recycled == []
 
@@ -432,7 +432,7 @@ def test_a_lack_that_lasts_until_nothing_is_read_is_met_by_giving_back_what_we_h
     seen = ward(script)
 
     assert seen.recycled == [
-        ("nothing in play was read for 90 s; this machine has no memory left", frozenset({1, 2})),
+        ("nothing in play was read for 90 s; out of memory", frozenset({1, 2})),
     ]
 
 

@@ -1,15 +1,30 @@
+"""The verdict on all scrapers, and its texts."""
+
 from datetime import timedelta
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.model.breaker import BreakerNote
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
-from longstop.supervision.grades import Grade
-from longstop.supervision.verdict import MAX_MATCH_BYTES, HealthStatus, Verdict, aged, unreadable, verdict
+from longstop.supervision.health import Grade
+from longstop.supervision.health_verdict import (
+    MAX_MATCH_BYTES,
+    HealthStatus,
+    HealthVerdict,
+    api_start_failure,
+    assess_health,
+    live_beats,
+    open_circuits,
+    silence_reason,
+    unreadable,
+    with_age,
+)
 from tests.readers import MOMENT, NOW, a_beat, a_record
 
 RECOVERING = SyncState.RECOVERING
@@ -82,7 +97,7 @@ def graded(grade: Grade, node: str = "node-1", reason: str = "") -> NodeBeat:
     ],
 )
 def test_the_verdict_follows_the_table(beats: list[NodeBeat], records: list[MonitoringRecord], status: str) -> None:
-    judged = verdict(beats, records, MOMENT)
+    judged = assess_health(beats, records, MOMENT)
 
     assert judged.status == status
     assert bool(judged.reasons) == (judged.status is not HealthStatus.HEALTHY)
@@ -91,7 +106,7 @@ def test_the_verdict_follows_the_table(beats: list[NodeBeat], records: list[Moni
 def test_the_reasons_name_the_first_matches_and_count_the_rest() -> None:
     records = [a_record(number, polled=90) for number in range(1, 8)]
 
-    judged = verdict([a_beat()], records, MOMENT)
+    judged = assess_health([a_beat()], records, MOMENT)
 
     assert judged.reasons == ("in play and older than 60 s: crex_M1, crex_M2, crex_M3, crex_M4, crex_M5 and 2 more",)
 
@@ -99,7 +114,7 @@ def test_the_reasons_name_the_first_matches_and_count_the_rest() -> None:
 def test_the_worst_scraper_gives_the_grade_and_says_why() -> None:
     beats = [a_beat("a"), graded(Grade.RECOVERING, "b", "was not read"), graded(Grade.FAILING, "c"), a_beat("d")]
 
-    judged = verdict(beats, [], MOMENT)
+    judged = assess_health(beats, [], MOMENT)
 
     assert judged.grade is Grade.FAILING
     assert judged.reasons == ("b is recovering: was not read", "c is failing")
@@ -108,7 +123,7 @@ def test_the_worst_scraper_gives_the_grade_and_says_why() -> None:
 def test_a_scraper_that_is_gone_has_no_say() -> None:
     gone = msgspec.structs.replace(graded(Grade.FAILING, "gone"), beat_at=NOW - timedelta(minutes=5))
 
-    judged = verdict([a_beat(), gone], [], MOMENT)
+    judged = assess_health([a_beat(), gone], [], MOMENT)
 
     assert (judged.status, judged.grade) == (HealthStatus.HEALTHY, Grade.HEALTHY)
 
@@ -122,8 +137,8 @@ def test_one_who_cannot_see_does_not_guess_a_grade() -> None:
 @pytest.mark.req("MON-8", "FR-012")
 @pytest.mark.parametrize("grade", Grade)
 def test_where_nothing_in_play_is_read_it_fails_whatever_a_scraper_says(grade: Grade) -> None:
-    unread = verdict([graded(grade)], [a_record(1, polled=181)], MOMENT)
-    late = verdict([graded(grade)], [a_record(1, polled=180)], MOMENT)
+    unread = assess_health([graded(grade)], [a_record(1, polled=181)], MOMENT)
+    late = assess_health([graded(grade)], [a_record(1, polled=180)], MOMENT)
 
     assert (unread.status, unread.grade, unread.is_unread) == (HealthStatus.DEGRADED, Grade.FAILING, True)
     assert unread.reasons[0] == "no match in play was read for 180 s"
@@ -134,7 +149,7 @@ def test_where_nothing_in_play_is_read_it_fails_whatever_a_scraper_says(grade: G
 def test_that_all_rest_by_their_breakers_is_no_excuse_for_reading_nothing() -> None:
     hours = [msgspec.structs.replace(a_record(number, polled=36_000), phase=Phase.PAUSED) for number in range(1, 51)]
 
-    judged = verdict([graded(Grade.DEGRADED)], hours, MOMENT)
+    judged = assess_health([graded(Grade.DEGRADED)], hours, MOMENT)
 
     assert (judged.grade, judged.is_unread) == (Grade.FAILING, True)
     assert judged.reasons[0] == "no match in play was read for 180 s"
@@ -142,7 +157,7 @@ def test_that_all_rest_by_their_breakers_is_no_excuse_for_reading_nothing() -> N
 
 @pytest.mark.parametrize("other", [a_record(2), on_hold(2)])
 def test_one_that_rests_counts_like_any_other(other: MonitoringRecord) -> None:
-    judged = verdict([a_beat()], [resting(1), other], MOMENT)
+    judged = assess_health([a_beat()], [resting(1), other], MOMENT)
 
     assert judged.is_unread == other.is_on_hold
 
@@ -156,7 +171,7 @@ def test_what_was_never_read_is_about_to_be_until_its_scraper_has_waited_too_lon
 ) -> None:
     new = [a_record(1, polled=None), msgspec.structs.replace(a_record(2, polled=None), phase=Phase.PAUSED)]
 
-    judged = verdict([graded(grade)], new, MOMENT)
+    judged = assess_health([graded(grade)], new, MOMENT)
 
     assert judged.is_unread == is_unread
     assert (judged.reasons[0] == "no match in play was ever read") == is_unread
@@ -166,10 +181,10 @@ def test_what_somebody_has_paused_is_noted_and_is_no_failure() -> None:
     source = msgspec.structs.replace(a_beat(), paused_sources=("espn",))
     elsewhere = msgspec.structs.replace(on_hold(2), ref=MatchRef("espn", "M2"))
 
-    judged = verdict([source], [on_hold(1), elsewhere, a_record(3)], MOMENT)
+    judged = assess_health([source], [on_hold(1), elsewhere, a_record(3)], MOMENT)
 
     assert (judged.status, judged.grade, judged.reasons) == (HealthStatus.HEALTHY, Grade.HEALTHY, ())
-    assert judged.notes == ("paused by hand, with all their matches: espn", "paused by hand: crex_M1")
+    assert judged.notes == ("sources paused by an operator: espn", "paused by an operator: crex_M1")
 
 
 @pytest.mark.req("US4.1")
@@ -182,11 +197,11 @@ def test_a_match_that_takes_too_much_is_noted() -> None:
     }
     beat = msgspec.structs.replace(a_beat(), costs=costs)
 
-    judged = verdict([beat], [a_record(number) for number in range(1, 6)], MOMENT)
+    judged = assess_health([beat], [a_record(number) for number in range(1, 6)], MOMENT)
 
     assert (judged.status, judged.notes) == (
         HealthStatus.HEALTHY,
-        ("takes 1024 MB or 20 % CPU, or more: crex_M2, crex_M3",),
+        ("uses at least 1024 MB or 20 % CPU: crex_M2, crex_M3",),
     )
 
 
@@ -196,9 +211,9 @@ def test_a_site_that_is_cut_off_is_noted_whatever_the_status(errors: int, status
     cut = BreakerNote(scope="source", subject="crex", state="open", since=NOW, left_seconds=31.0)
     beat = msgspec.structs.replace(a_beat(errors=errors), breakers=(cut,))
 
-    judged = verdict([beat], [], MOMENT)
+    judged = assess_health([beat], [], MOMENT)
 
-    assert (judged.status, judged.notes) == (status, ("source crex is left alone for up to 30 s more",))
+    assert (judged.status, judged.notes) == (status, ("circuit open for source crex for up to 30 s",))
 
 
 @pytest.mark.parametrize(
@@ -212,14 +227,14 @@ def test_a_site_that_is_cut_off_is_noted_whatever_the_status(errors: int, status
     ],
 )
 def test_the_grade_beside_the_status_never_contradicts_it(status: HealthStatus, grade: Grade | None, said: str) -> None:
-    assert Verdict(status=status, grade=grade).aside == said
+    assert HealthVerdict(status=status, grade=grade).aside == said
 
 
 def test_what_is_down_is_no_better_for_being_old() -> None:
-    old = aged(unreadable(), 7.2)
+    old = with_age(unreadable(), 7.2)
 
     assert old.status is HealthStatus.DOWN
-    assert old.reasons == ("the live view cannot be read", "the live view was last seen 7 s ago")
+    assert old.reasons == ("the live view cannot be read", "live data is 7 s old")
 
 
 @pytest.mark.req("NFR-005", "FR-012")
@@ -228,7 +243,7 @@ def test_a_leap_of_the_wall_clock_changes_nothing(leap: timedelta) -> None:
     beat = msgspec.structs.replace(a_beat(), beat_monotonic=999.0, unlisted_seconds={"crex": 2.0})
     read = msgspec.structs.replace(a_record(), last_poll_monotonic=998.0)
 
-    judged = verdict([beat], [read], Moment(NOW + leap, 1000.0))
+    judged = assess_health([beat], [read], Moment(NOW + leap, 1000.0))
 
     assert (judged.status, judged.reasons) == (HealthStatus.HEALTHY, ())
 
@@ -237,7 +252,7 @@ def test_a_leap_of_the_wall_clock_changes_nothing(leap: timedelta) -> None:
 @pytest.mark.parametrize(
     ("silent", "unread", "unlisted", "reason"),
     [
-        (15.5, 1.0, 1.0, "the last scraper was heard 16 s ago"),
+        (15.5, 1.0, 1.0, "no heartbeat from a scraper for 16 s"),
         (1.0, 61.0, 1.0, "in play and older than 60 s: crex_M1"),
         (1.0, 181.0, 1.0, "no match in play was read for 180 s"),
         (1.0, 1.0, 180.0, "the listing of crex was not read for 181 s"),
@@ -247,6 +262,95 @@ def test_a_wall_clock_set_back_hides_nothing(silent: float, unread: float, unlis
     beat = msgspec.structs.replace(a_beat(), beat_monotonic=1000.0 - silent, unlisted_seconds={"crex": unlisted})
     record = msgspec.structs.replace(a_record(), last_poll_monotonic=1000.0 - unread)
 
-    judged = verdict([beat], [record], Moment(NOW - timedelta(hours=1), 1000.0))
+    judged = assess_health([beat], [record], Moment(NOW - timedelta(hours=1), 1000.0))
 
     assert judged.reasons[0] == reason
+
+
+def a_note(scope: str, subject: str = "crex", state: str = "open", seconds: float | None = None) -> BreakerNote:
+    """Return a note of a beat that is a second old; so many seconds are left now."""
+    left = None if seconds is None else seconds + 1
+    return BreakerNote(scope=scope, subject=subject, state=state, since=NOW, left_seconds=left, reason="secret")
+
+
+@pytest.mark.parametrize(
+    ("ages", "said"),
+    [
+        ((), "no scraper has run here yet"),
+        ((16,), "no heartbeat from a scraper for 16 s"),
+        ((5000, 360), "no heartbeat from a scraper for 6 min"),
+        ((3600 * 5,), "no heartbeat from a scraper for 5 h"),
+        ((86400 * 3,), "no heartbeat from a scraper for 3 days"),
+        ((-3600, 60), "no heartbeat from a scraper for 60 s"),
+        ((-3600,), "the last heartbeat lies in the future: the clock was set back"),
+    ],
+)
+def test_silence_is_told_with_its_length(ages: tuple[float, ...], said: str) -> None:
+    assert silence_reason([a_beat(ago=age) for age in ages], MOMENT) == said
+
+
+def test_a_scraper_that_said_goodbye_has_stopped_and_is_not_missed() -> None:
+    missed, over = a_beat("node-1", ago=90), replace(a_beat("node-2", ago=3), is_over=True)
+
+    assert silence_reason([missed, over], MOMENT) == "the last scraper stopped 3 s ago, as requested"
+    assert silence_reason([over, a_beat("node-1", ago=1)], MOMENT) == "no heartbeat from a scraper for 1 s"
+    assert live_beats([missed, over], MOMENT) == []
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        (a_note("rest", seconds=42), "crex is rate-limited for another 42 s (Retry-After)"),
+        (a_note("target", "api.test", seconds=600), "circuit open for target api.test for up to 10 min"),
+        (a_note("target", "api.test", seconds=-1), "circuit open for target api.test"),
+        (a_note("source", state="half_open"), "circuit half-open for source crex"),
+        (a_note("layout", "crex live"), "circuit open for layout crex live"),
+    ],
+)
+def test_who_is_left_alone_is_told_without_the_words_of_errors(note: BreakerNote, said: str) -> None:
+    assert list(open_circuits([replace(a_beat(), breakers=(note,))], MOMENT)) == [said]
+
+
+def test_whole_sites_are_named_before_single_matches_and_the_rest_is_counted() -> None:
+    matches = tuple(a_note("match", f"crex_M{number}") for number in range(1, 7))
+
+    told = list(open_circuits([replace(a_beat(), breakers=(*matches, a_note("rest")))], MOMENT))
+
+    assert told[0] == "crex is rate-limited (Retry-After)"
+    assert told[-1] == "and 2 more open circuits"
+    assert len(told) == 6
+
+
+RECOVERED, IN_VAIN, PENDING = RecoveryOutcome.RECOVERED, RecoveryOutcome.NOT_RECOVERED, RecoveryOutcome.PENDING
+
+
+def a_restart(outcome: RecoveryOutcome, ago: float, subject: str = "api") -> Recovery:
+    began_at = NOW - timedelta(seconds=ago)
+    return Recovery(
+        id="r",
+        kind=RecoveryKind.RESTART,
+        trigger="it died",
+        subject=subject,
+        process="up",
+        began_at=began_at,
+        outcome=outcome,
+    )
+
+
+@pytest.mark.parametrize(
+    ("recoveries", "is_told"),
+    [
+        ([], False),
+        ([a_restart(PENDING, 1)], False),  # once is no habit
+        ([a_restart(IN_VAIN, 1)], True),
+        ([a_restart(PENDING, 1), a_restart(IN_VAIN, 60)], True),
+        ([a_restart(RECOVERED, 1), a_restart(IN_VAIN, 60)], False),
+        ([a_restart(PENDING, 1), a_restart(RECOVERED, 60), a_restart(IN_VAIN, 70)], False),
+        ([a_restart(IN_VAIN, 160)], False),  # of a life before
+        ([a_restart(IN_VAIN, 1, subject="scraper")], False),  # its beats tell
+    ],
+)
+def test_an_api_that_dies_again_and_again_is_told(recoveries: list[Recovery], is_told: bool) -> None:
+    said = api_start_failure(recoveries, NOW)
+
+    assert said == ("the API keeps failing after its start: it died (see its log)" if is_told else None)

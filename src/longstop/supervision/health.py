@@ -1,0 +1,374 @@
+"""The health grade of one scraper, and what to do when it fails. Pure: records and the time come in, decisions go out.
+
+`Freshness` measures how long ago each match in play was read, and takes a `Sample`. `after_interval` turns samples into
+a grade that does not flap; `recovery_action` decides what to do about a failing one:
+
+HEALTHY ⇄ DEGRADED → FAILING → RECOVERING → HEALTHY
+               ↑________|  ↑________|
+
+`health_verdict.py` combines the grades of all scrapers for clients.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from math import ceil
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from longstop.clock import Moment
+from longstop.errors import IllegalTransition
+from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase
+
+EVALUATED_EVERY_SECONDS = 15.0
+OLD_SECONDS = 60.0
+TOO_OLD_SECONDS = 120.0
+#: Without a successful poll of any match in play for this long, the scraper has stalled.
+STALL_SECONDS = 90.0
+#: Good intervals in a row that make a degraded scraper healthy.
+GOOD_INTERVALS = 2
+#: Unsuccessful recycles in a row after which a match is left to the restart rules of its own watch.
+MAX_RECYCLES = 2
+#: Thresholds of one match (seed 001): failures in a row, and seconds without a successful poll while in play.
+FAILING_FAILURES, FAILING_SECONDS = 5, 300.0
+DEGRADED_FAILURES, DEGRADED_SECONDS = 2, 120.0
+_NAMED_MATCHES = 5
+
+
+class Grade(StrEnum):
+    HEALTHY = "healthy"
+    #: Matches in play are old, some are paused by their breakers, or the machine is out of a resource.
+    DEGRADED = "degraded"
+    #: A match was not read for two minutes, or none for ninety seconds.
+    FAILING = "failing"
+    #: Connections, watches and browsers were restarted; the first successful poll ends this.
+    RECOVERING = "recovering"
+
+
+#: All allowed transitions.
+TRANSITIONS: dict[Grade, frozenset[Grade]] = {
+    Grade.HEALTHY: frozenset({Grade.DEGRADED}),
+    Grade.DEGRADED: frozenset({Grade.HEALTHY, Grade.FAILING}),
+    Grade.FAILING: frozenset({Grade.DEGRADED, Grade.RECOVERING}),
+    Grade.RECOVERING: frozenset({Grade.HEALTHY, Grade.FAILING}),
+}
+
+
+class Level(IntEnum):
+    """The result of one sample, before hysteresis."""
+
+    GOOD = 0
+    OLD = 1
+    BAD = 2
+
+
+class Age(Struct, frozen=True, order=True):
+    """Time since a match in play was last read."""
+
+    seconds: float
+    match_id: int
+    ref: str
+    #: Whether polling is blocked: the circuit is open, or the site has rate-limited us.
+    is_blocked: bool = False
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """Everything that a grade is decided on."""
+
+    #: The matches in play that are not paused.
+    ages: tuple[Age, ...] = ()
+    #: Matches in play that their own breakers pause. Their ages do not count, but they count towards a stall.
+    paused: frozenset[int] = frozenset()
+    #: Time since any match in play was read; 0 when nothing is in play.
+    stall_seconds: float = 0.0
+    stall_after: float = STALL_SECONDS
+    #: Resources that the machine is out of.
+    exhausted: tuple[str, ...] = ()
+
+    @property
+    def is_stalled(self) -> bool:
+        return self.stall_seconds >= self.stall_after
+
+    @property
+    def overdue(self) -> tuple[Age, ...]:
+        """The matches that were not read for too long. In a stall the limit is lower."""
+        too_old = min(self.stall_after, TOO_OLD_SECONDS) if self.is_stalled else TOO_OLD_SECONDS
+        return tuple(age for age in self.ages if age.seconds >= too_old)
+
+    @property
+    def pollable(self) -> tuple[Age, ...]:
+        """The overdue matches that may be polled: only these can a recycle help."""
+        return tuple(age for age in self.overdue if not age.is_blocked)
+
+
+class GradeState(Struct, frozen=True, kw_only=True):
+    """A grade, and what its next transition depends on."""
+
+    grade: Grade = Grade.HEALTHY
+    #: Why it is not healthy; empty when it is.
+    reason: str = ""
+    good_intervals: int = 0
+
+
+# --- freshness --------------------------------------------------------------------------------------------------------
+
+
+class _Watched(Struct):
+    ref: MatchRef
+    polled_at: datetime | None
+    #: The last successful poll, or when the match became active: it cannot be late before that.
+    since: float
+    read_at: float | None = None
+    is_blocked: bool = False
+    is_shut_out: bool = False
+    exhausted: str | None = None
+    #: Whether it is in play, and no operator has paused it.
+    is_wanted: bool = False
+    #: Whether it is wanted and not paused by its breaker: only then it has an age.
+    is_active: bool = False
+
+
+class Freshness:
+    """Remembers when each watched match was last read, in monotonic time.
+
+    The wall clock may jump, so `last_poll_at` of a record only shows *that* there was a poll: its value has changed.
+    """
+
+    def __init__(self, stall_after: float = STALL_SECONDS) -> None:
+        self._stall_after = stall_after
+        self._watched: dict[int, _Watched] = {}
+        #: Since when a match is wanted; `None` while none is.
+        self._wanted_since: float | None = None
+        #: The last successful poll of any match in play.
+        self._read_at: float | None = None
+
+    @property
+    def has_read(self) -> bool:
+        """Whether any match in play has been read so far."""
+        return self._read_at is not None
+
+    def observe(self, records: Iterable[MonitoringRecord], now: float) -> None:
+        """Update from the current records; `now` is monotonic."""
+        self._watched = {record.match_id: self._updated(record, now) for record in records}
+        if not any(each.is_wanted for each in self._watched.values()):
+            self._wanted_since = None
+        elif self._wanted_since is None:
+            self._wanted_since = now
+
+    def sample(self, now: float) -> Sample:
+        stall_seconds = self._stall_seconds(now)
+        shut_out = self._shut_out_sources() if stall_seconds >= self._stall_after else frozenset()
+        ages = (
+            Age(
+                seconds=round(max(0.0, now - each.since), 3),
+                match_id=match_id,
+                ref=str(each.ref),
+                is_blocked=each.is_blocked or each.ref.source in shut_out,
+            )
+            for match_id, each in self._watched.items()
+            if each.is_active
+        )
+        exhausted = {each.exhausted for each in self._watched.values() if each.is_active and each.exhausted}
+        paused = (match_id for match_id, each in self._watched.items() if each.is_wanted and not each.is_active)
+        return Sample(
+            ages=tuple(ages),
+            paused=frozenset(paused),
+            stall_seconds=stall_seconds,
+            stall_after=self._stall_after,
+            exhausted=tuple(sorted(exhausted)),
+        )
+
+    def read_since(self, match_ids: Collection[int], moment: float) -> tuple[str, ...]:
+        """Return which of these matches were read after a moment, including those that ended with that poll."""
+        return tuple(
+            str(each.ref)
+            for match_id, each in self._watched.items()
+            if match_id in match_ids and each.read_at is not None and each.read_at > moment
+        )
+
+    def is_any_wanted(self, match_ids: Collection[int]) -> bool:
+        """Return whether one of these matches is in play and not paused by an operator."""
+        return any(each.is_wanted for match_id, each in self._watched.items() if match_id in match_ids)
+
+    def _stall_seconds(self, now: float) -> float:
+        """Return for how long no wanted match was read; new and paused matches do not shorten it."""
+        if self._wanted_since is None:
+            return 0.0
+        return round(max(0.0, now - max(self._wanted_since, self._read_at or 0.0)), 3)
+
+    def _shut_out_sources(self) -> frozenset[str]:
+        """Return the sources with an open circuit: it blocks also the match that was polled last, as its canary."""
+        return frozenset(each.ref.source for each in self._watched.values() if each.is_active and each.is_shut_out)
+
+    def _updated(self, record: MonitoringRecord, now: float) -> _Watched:
+        watched = self._watched.get(record.match_id)
+        if watched is None:
+            watched = _Watched(record.ref, record.last_poll_at, now)
+        if record.last_poll_at != watched.polled_at:
+            watched.polled_at, watched.since, watched.read_at = record.last_poll_at, now, now
+        was_active, was_wanted = watched.is_active, watched.is_wanted
+        watched.is_wanted = record.status in IN_PLAY and not record.is_on_hold
+        # A poll that shows the end of a match is successful too.
+        if watched.read_at == now and (was_wanted or watched.is_wanted):
+            self._read_at = now
+        watched.is_active = watched.is_wanted and record.phase is not Phase.PAUSED
+        # A poll that was postponed for want of memory or descriptors is not blocked by the site.
+        watched.is_blocked, watched.exhausted = record.is_held and record.lacking is None, record.lacking
+        watched.is_shut_out = record.is_shut_out
+        if not was_active:
+            watched.since = now
+        return watched
+
+
+# --- the grade --------------------------------------------------------------------------------------------------------
+
+
+def level_of(sample: Sample) -> Level:
+    if sample.is_stalled or sample.overdue:
+        return Level.BAD
+    seconds = [age.seconds for age in sample.ages]
+    is_old = max(percentile(seconds, 0.5) or 0.0, percentile(seconds, 0.95) or 0.0) >= OLD_SECONDS
+    return Level.OLD if is_old or sample.paused or sample.exhausted else Level.GOOD
+
+
+def after_interval(state: GradeState, sample: Sample) -> GradeState:
+    """Return the state after one more interval of 15 s. Only the outcome of a recycle leaves RECOVERING."""
+    level, grade = level_of(sample), state.grade
+    good = state.good_intervals + 1 if level is Level.GOOD else 0
+    match grade, level:
+        case Grade.HEALTHY, Level.OLD | Level.BAD:
+            grade = Grade.DEGRADED
+        case Grade.DEGRADED, Level.BAD:
+            grade = Grade.FAILING
+        case Grade.DEGRADED, Level.GOOD if good >= GOOD_INTERVALS:
+            grade = Grade.HEALTHY
+        case Grade.FAILING, Level.GOOD | Level.OLD:
+            grade, good = Grade.DEGRADED, min(good, 1)
+        case _:
+            pass
+    reason = "" if grade is Grade.HEALTHY else reason_of(sample) or state.reason
+    return replace(state, grade=grade, good_intervals=good, reason=reason)
+
+
+def after_recycle(state: GradeState) -> GradeState:
+    """Return the state when a recycle has started."""
+    return _moved(state, Grade.RECOVERING)
+
+
+def after_recovery(state: GradeState) -> GradeState:
+    """Return the state after the first successful poll since the recycle."""
+    return replace(_moved(state, Grade.HEALTHY), reason="")
+
+
+def after_failed_recycle(state: GradeState) -> GradeState:
+    return _moved(state, Grade.FAILING)
+
+
+def _moved(state: GradeState, to: Grade) -> GradeState:
+    if to not in TRANSITIONS[state.grade]:
+        raise IllegalTransition(f"a grade cannot change from {state.grade} to {to}")
+    return replace(state, grade=to, good_intervals=0)
+
+
+def reason_of(sample: Sample) -> str:
+    """Return what is wrong; empty when nothing is."""
+    exhausted = f"out of {' and '.join(sample.exhausted)}" if sample.exhausted else ""
+    return "; ".join(part for part in (*_age_reasons(sample), exhausted) if part)
+
+
+def _age_reasons(sample: Sample) -> tuple[str, ...]:
+    paused = f"{len(sample.paused)} paused" if sample.paused else ""
+    if sample.is_stalled:
+        return (f"nothing in play was read for {sample.stall_seconds:.0f} s", paused)
+    if sample.overdue:
+        return (f"not read for {TOO_OLD_SECONDS:.0f} s: {_named(sample.overdue)}",)
+    if level_of(sample) is Level.GOOD:
+        return ()
+    old = [age for age in sample.ages if age.seconds >= OLD_SECONDS]
+    return (f"older than {OLD_SECONDS:.0f} s: {_named(old)}" if old else "", paused)
+
+
+def _named(ages: Sequence[Age]) -> str:
+    return name_some([age.ref for age in sorted(ages, reverse=True)])
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Return the first few names, and how many there are beyond them."""
+    more = len(names) - _NAMED_MATCHES
+    return ", ".join(names[:_NAMED_MATCHES]) + (f" and {more} more" if more > 0 else "")
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """Return the smallest value that this share of the values does not exceed; `None` without values."""
+    return sorted(values)[ceil(share * len(values)) - 1] if values else None
+
+
+def match_grade(record: MonitoringRecord, now: Moment) -> Grade:
+    """Return the grade of one match. Its age counts only while it is in play and not paused."""
+    is_paused = record.phase is Phase.PAUSED
+    counts = record.status in IN_PLAY and not is_paused
+    age = (record.age_at(now) or 0.0) if counts else 0.0
+    if record.consecutive_failures > FAILING_FAILURES or age > FAILING_SECONDS:
+        return Grade.FAILING
+    if (
+        record.consecutive_failures > DEGRADED_FAILURES
+        or age > DEGRADED_SECONDS
+        or (is_paused and not record.is_on_hold)
+    ):
+        return Grade.DEGRADED
+    return Grade.HEALTHY
+
+
+# --- recovery ---------------------------------------------------------------------------------------------------------
+
+
+class RecoveryAction(StrEnum):
+    """What to do about a failing scraper.
+
+    A recycle restarts connections, watches and browsers. That helps against faults on our side, not against a site that
+    may not be polled, and one match that stays broken must not disturb all others again and again.
+    """
+
+    #: Polling is blocked by an open circuit or a rate limit, or the matches that may be polled are not overdue yet.
+    WAIT = "wait"
+    RECYCLE = "recycle"
+    #: Nothing is read at all and recycling did not help: restart the process.
+    RESTART = "restart"
+    #: Recycling did not help, and a new process would not either: each match is left to its own watch.
+    GIVE_UP = "give_up"
+
+
+class FailedRecycles(Struct, frozen=True, kw_only=True):
+    """Unsuccessful recycles in a row."""
+
+    #: For each match, until it is read again or ends.
+    matches: Mapping[int, int] = field(default_factory=dict)
+    #: During the present stall.
+    stalls: int = 0
+
+    def pruned(self, sample: Sample) -> "FailedRecycles":
+        """Return the counts without the matches that were read again since: they are too young to be overdue."""
+        waiting = sample.paused | {age.match_id for age in sample.ages if age.seconds >= TOO_OLD_SECONDS}
+        matches = {match_id: count for match_id, count in self.matches.items() if match_id in waiting}
+        return FailedRecycles(matches=matches, stalls=self.stalls if sample.is_stalled else 0)
+
+    def after(self, tried: Collection[int], sample: Sample) -> "FailedRecycles":
+        """Return the counts after one more recycle, of these matches, that did not help."""
+        raised = {match_id: self.matches.get(match_id, 0) + 1 for match_id in tried}
+        return FailedRecycles(matches={**self.matches, **raised}, stalls=self.stalls + 1).pruned(sample)
+
+
+def recovery_action(sample: Sample, failed: FailedRecycles, *, may_restart: bool = True) -> RecoveryAction:
+    """Return what to do about a bad sample."""
+    if not sample.pollable:
+        return RecoveryAction.WAIT
+    candidates = worth_recycling(sample, failed)
+    if sample.is_stalled and (failed.stalls >= MAX_RECYCLES or not candidates):
+        return RecoveryAction.RESTART if may_restart else RecoveryAction.GIVE_UP
+    return RecoveryAction.RECYCLE if candidates else RecoveryAction.GIVE_UP
+
+
+def worth_recycling(sample: Sample, failed: FailedRecycles) -> tuple[Age, ...]:
+    """Return the matches that a recycle may still help."""
+    return tuple(age for age in sample.pollable if failed.matches.get(age.match_id, 0) < MAX_RECYCLES)
