@@ -128,7 +128,7 @@ def anchors(paper: Path) -> set[str]:
 
 @pytest.mark.parametrize("leaf", list(leaves()), ids=lambda leaf: leaf.variable)
 def test_every_setting_is_documented_with_its_place_and_default(leaf: Leaf) -> None:
-    row = row_with(leaf.variable, read("docs/settings.md"))
+    row = row_with(leaf.variable, read("docs/reference/settings.md"))
 
     assert f"| `{'.'.join(leaf.path)}` |" in row
     assert default_of(leaf) in row.replace("`", "")
@@ -136,12 +136,12 @@ def test_every_setting_is_documented_with_its_place_and_default(leaf: Leaf) -> N
 
 @pytest.mark.parametrize("variable", known_variables())
 def test_every_environment_variable_is_documented(variable: str) -> None:
-    assert row_with(variable, read("docs/settings.md"))
+    assert row_with(variable, read("docs/reference/settings.md"))
 
 
 @pytest.mark.parametrize("verb", OPTIONS)
 def test_every_verb_is_documented_with_its_options(verb: str) -> None:
-    text = section(read("docs/cli.md"), f"longstop {verb}")
+    text = section(read("docs/reference/cli.md"), f"longstop {verb}")
 
     missing = [option for option in OPTIONS[verb] - {"--help"} if f"`{option}" not in text]
     assert text
@@ -155,27 +155,27 @@ def test_the_readme_lists_every_verb(verb: str) -> None:
 
 @pytest.mark.parametrize("route", routes())
 def test_every_route_is_documented(route: str) -> None:
-    assert row_with(route, read("docs/api.md"))
+    assert row_with(route, read("docs/reference/api.md"))
 
 
 @pytest.mark.parametrize("name", error_names())
 def test_every_error_is_documented(name: str) -> None:
-    assert row_with(name, read("docs/architecture.md"))
+    assert row_with(name, read("docs/reference/errors.md"))
 
 
 @pytest.mark.parametrize("name", telemetry_names())
 def test_every_telemetry_event_is_documented(name: str) -> None:
-    assert row_with(name, read("docs/architecture.md"))
+    assert row_with(name, read("docs/reference/events.md"))
 
 
 @pytest.mark.parametrize("code", Exit)
 def test_every_exit_code_is_documented(code: Exit) -> None:
-    assert f"\n| {code.value} | " in read("docs/operations.md")
+    assert f"\n| {code.value} | " in read("docs/howto/run-in-production.md")
 
 
 @pytest.mark.parametrize("kind", FaultKind)
 def test_every_fault_is_documented(kind: FaultKind) -> None:
-    assert f"`{kind}`" in row_with("kind", read("docs/cli.md"))
+    assert f"`{kind}`" in row_with("kind", read("docs/reference/simulator.md"))
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=by_name)
