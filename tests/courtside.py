@@ -84,6 +84,7 @@ class Courtside:
 
     def described(self, adapter: str = "courtside") -> str:
         """Return a file of sources that leads here."""
+        key = "url" if adapter == "courtside" else "api_url"
         return f"""\
 sources:
   - domain_id: courtside
@@ -92,7 +93,7 @@ sources:
     adapter_class: {adapter}
     hosts: ["127.0.0.1:{self.port}"]
     allow_private_addresses: true
-    metadata: {{url: "http://127.0.0.1:{self.port}", api_url: "http://127.0.0.1:{self.port}"}}
+    metadata: {{{key}: "http://127.0.0.1:{self.port}"}}
 """
 
     def answer(self, request: Request) -> Response:

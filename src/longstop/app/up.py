@@ -14,7 +14,7 @@ from longstop.errors import SettingsError
 from longstop.process.cgroups import create_group, memory_limit
 from longstop.process.orphans import OrphanSweep
 from longstop.settings import Memory, Settings
-from longstop.sources.registry import enabled_sources
+from longstop.sources.registry import check_sources
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries
@@ -42,8 +42,8 @@ LAST_WORDS_SECONDS = 5.5
 
 async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
     """Run the children until SIGTERM or SIGINT; a second one kills them. Ends the process; its exit code says why."""
-    # A child that cannot start would be started again and again; a mistake in the settings is better said once.
-    enabled_sources(settings.sources)
+    # A child that cannot start would be restarted forever: report a wrong setting once, and exit.
+    check_sources(settings.sources)
     limits = memory_limits(settings.scraper.resources.memory)
     clock = SystemClock()
     directory = DataDirectory.open(settings.data)

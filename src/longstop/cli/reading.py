@@ -73,14 +73,18 @@ def parse(
 ) -> None:
     """Read a recorded body offline and print what the source makes of it, as JSON."""
     from longstop.sources.parsing import read_body
-    from longstop.sources.registry import offline_source
+    from longstop.sources.registry import source_for_parsing
 
-    reader = offline_source(source)
+    reader = source_for_parsing(source, settings_for(None).sources)
     known = (LIST, LIVE, *sport_named(reader.sport).resources)
     if kind not in known:
         raise typer.BadParameter(f"{kind!r} is not one of {', '.join(known)}.", param_hint="KIND")
-    reading = read_body(reader, Query(resource=kind, source_id=match or ""), _read_body(file))
-    print(json.dumps(msgspec.to_builtins(reading), ensure_ascii=False, indent=2))
+    view = read_body(reader, Query(resource=kind, source_id=match or ""), _read_body(file))
+    try:
+        printable = msgspec.to_builtins(view)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{source} returned a view that is not a msgspec Struct of its sport: {error}") from error
+    print(json.dumps(printable, ensure_ascii=False, indent=2))
 
 
 VERBS = (token, matches, events, parse)

@@ -12,7 +12,7 @@ from longstop.model.observation import Query
 
 
 class Source(Protocol):
-    """One site."""
+    """One site. A class that reads `SourceConfig.metadata` lists its keys in `metadata_keys`; others are refused."""
 
     name: str
     #: The name of the sport whose views `parse` returns.

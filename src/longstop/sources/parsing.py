@@ -62,11 +62,19 @@ def read_body(source: Source, query: Query, body: bytes) -> Any:
     except (LongstopError, OSError, MemoryError):
         raise
     except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{'/'.join(frame.filename.split('/')[-2:])}, line {frame.lineno}"
-        changed = LayoutChanged(f"{type(error).__name__} in {where}: {error}")
+        changed = LayoutChanged(f"{type(error).__name__} in {location_of(error)}: {error}")
         changed.name(source.name, str(query))
         raise changed from error
+
+
+def location_of(error: Exception) -> str:
+    """Return the file and line where an error was raised, with the last folder of the path."""
+    if isinstance(error, SyntaxError) and error.filename:
+        filename, line = error.filename, error.lineno
+    else:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        filename, line = frame.filename, frame.lineno
+    return f"{'/'.join(filename.split('/')[-2:])}, line {line}"
 
 
 # --- CAPTCHA pages -----------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ class Courtside:
     sport = "tennis"
     calls: tuple[str, ...] = ()
     sites: tuple[str, ...] = ("courtside.example",)
+    metadata_keys = ("url",)
 
     def __init__(self, config: SourceConfig) -> None:
         self.name = config.domain_id

@@ -94,7 +94,7 @@ def test_no_enabled_site_is_a_choice_and_not_in_the_way(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "advice"),
     [
-        ({"permission": "null"}, "enabled without leave"),
+        ({"permission": "null"}, "enabled without permission"),
         ({"adapter": "krex"}, "did you mean crex?"),
         ({"enabled": "perhaps"}, "write true or false"),
     ],

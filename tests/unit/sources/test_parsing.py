@@ -131,7 +131,7 @@ def test_a_source_of_a_sport_that_is_not_installed_is_refused_at_the_start() -> 
         metadata={},
     )
 
-    with pytest.raises(SettingsError, match=r"reads curling, .* Known: cricket, football"):
+    with pytest.raises(SettingsError, match=r"has sport 'curling', .* Installed: cricket, football"):
         make_source(config)
 
 

@@ -1,5 +1,6 @@
-"""The registry: what `sources.yaml` may say, and who is found for it."""
+"""The registry: what `sources.yaml` may contain, and which class is created for it."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,16 @@ from longstop.config_file import parse_yaml
 from longstop.errors import SettingsError
 from longstop.fetching.base import FetchRequest
 from longstop.model.observation import Query
-from longstop.sources.base import SourceConfig
+from longstop.sources.base import Source, SourceConfig
 from longstop.sources.parsing import digest_of
-from longstop.sources.registry import enabled_sources, load_sources, make_source, parse_sources
+from longstop.sources.registry import (
+    check_sources,
+    enabled_sources,
+    load_sources,
+    make_source,
+    parse_sources,
+    source_for_parsing,
+)
 
 SHIPPED = Path(__file__).parents[3] / "config" / "sources.yaml"
 THIS = "tests.unit.sources.test_registry"
@@ -26,6 +34,7 @@ class EchoSource:
     sport = "cricket"
     calls: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
+    metadata_keys = ("api_url", "site_url")
 
     def __init__(self, config: SourceConfig) -> None:
         self.config = config
@@ -44,13 +53,28 @@ class EchoSource:
 
 
 class Unfit:
-    """Takes the config, but cannot be asked anything."""
+    """Takes the config, and has nothing else."""
 
     def __init__(self, config: SourceConfig) -> None:
         pass
 
 
+class Partial(Source):
+    """Inherits the empty methods of the protocol."""
+
+    sport = "football"
+    name = "partial"
+
+    def __init__(self, config: SourceConfig) -> None:
+        self.calls = ["/api/*"]  # type: ignore[assignment] # the mistake to find
+
+    def request(self, query: Query) -> FetchRequest:
+        return FetchRequest(source=self.name, url="http://127.0.0.1/")
+
+
 class Broken:
+    metadata_keys = ("api_url",)
+
     def __init__(self, config: SourceConfig) -> None:
         raise KeyError("api_url")
 
@@ -91,8 +115,8 @@ def test_a_real_site_without_permission_cannot_be_enabled() -> None:
     lines = refusal(entry(allow_private_addresses=False))
 
     assert lines == [
-        "source echo of sources.yaml is enabled without leave: "
-        "write into permission who gave it, when and how, or enabled: false"
+        "source echo of sources.yaml is enabled without permission: "
+        "write into permission who gave it, when and how, or set enabled: false"
     ]
 
 
@@ -111,7 +135,7 @@ def test_a_blank_permission_is_none(blank: str) -> None:
         {"allow_private_addresses": True},
     ],
 )
-def test_a_site_with_leave_a_disabled_one_and_a_simulated_one_are_taken(changes: dict[str, Any]) -> None:
+def test_a_permitted_site_a_disabled_one_and_a_simulated_one_are_accepted(changes: dict[str, Any]) -> None:
     assert config(**changes).domain_id == "echo"
 
 
@@ -143,12 +167,12 @@ def test_all_problems_are_told_together() -> None:
         "hosts in source echo of sources.yaml is missing",
         "source 2 of sources.yaml is 'crex'",
     ]
-    assert lines[2:] == ["source echo stands twice in sources.yaml: take one away"]
+    assert lines[2:] == ["source echo occurs twice in sources.yaml: remove one of them"]
 
 
 @pytest.mark.parametrize("text", ["sources: 5", "sources: {crex: {}}", "source: []"])
 def test_a_file_of_another_shape_is_refused(text: str) -> None:
-    with pytest.raises(SettingsError, match=r"is no list|is unknown"):
+    with pytest.raises(SettingsError, match=r"is not a list|is unknown"):
         parse_sources(parse_yaml(text, "sources.yaml"), "sources.yaml")
 
 
@@ -157,7 +181,7 @@ def test_an_empty_file_describes_no_site() -> None:
 
 
 def test_a_missing_file_is_named_with_what_to_write(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="into LONGSTOP_SOURCES"):
+    with pytest.raises(SettingsError, match="set LONGSTOP_SOURCES to"):
         load_sources(tmp_path / "none.yaml")
 
 
@@ -177,8 +201,8 @@ def test_without_its_packages_no_browser_may_be_asked_for(
 
     assert [each.domain_id for each in enabled] == ["plain"]
     assert str(caught.value) == (
-        f"source browsed of {file} is read by a browser, but packages are missing: {package}. Without them no page can "
-        "be opened. Run pip install 'longstop[browser]', or write browser: none if the site answers without one"
+        f"source browsed of {file} needs a browser, but packages are missing: {package}. "
+        "Run pip install 'longstop[browser]', or write browser: none if the site works without one"
     )
 
 
@@ -203,12 +227,22 @@ def test_a_class_is_found_by_its_entry_point() -> None:
     ("adapter", "reason"),
     [
         ("crexx", "adapter_class crexx is unknown: did you mean crex?"),
-        ("no.such.module:Class", "cannot be loaded: No module named"),
-        (f"{THIS}:Nobody", "cannot be loaded: module"),
-        (":Class", "cannot be loaded"),
-        (f"{THIS}:Unfit", "is no source, it lacks request, parse, match_of, digest, sport, calls, sites"),
-        (f"{THIS}:Broken", "cannot be made by"),
-        (f"{THIS}:THIS", "cannot be made by"),
+        ("no.such.module:Class", "cannot load no.such.module:Class: No module named"),
+        (f"{THIS}:Missing", "Missing: module"),
+        (":Class", "cannot load"),
+        (
+            f"{THIS}:Unfit",
+            "is not a source: method request() is missing; method parse() is missing; method digest() is missing; "
+            "method match_of() is missing; attribute name is missing; attribute sport is missing; attribute calls is "
+            "missing; attribute sites is missing. See docs/howto/add-a-source.md",
+        ),
+        (
+            f"{THIS}:Partial",
+            "is not a source: method parse() is missing; method digest() is missing; method match_of() is missing; "
+            "attribute calls must be a tuple of strings, not list; attribute sites is missing. See",
+        ),
+        (f"{THIS}:Broken", "raised KeyError('api_url') in its constructor (sources/test_registry.py, line "),
+        (f"{THIS}:THIS", "raised TypeError("),
     ],
 )
 def test_a_class_that_cannot_serve_is_refused_in_a_sentence(adapter: str, reason: str) -> None:
@@ -217,3 +251,61 @@ def test_a_class_that_cannot_serve_is_refused_in_a_sentence(adapter: str, reason
 
     assert str(caught.value).startswith("source echo")
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("SITES = {}\nURL = SITES['main']\n", "raised KeyError('main') ("),
+        ("def broken(:\n", "raised SyntaxError("),
+    ],
+)
+def test_a_plug_in_that_cannot_be_imported_is_one_sentence_with_file_and_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, reason: str
+) -> None:
+    (tmp_path / "faulty_plugin.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(SettingsError) as caught:
+        make_source(config(adapter_class="faulty_plugin:Source"))
+
+    assert reason in str(caught.value)
+    assert re.search(r"faulty_plugin\.py, line [12]\)$", str(caught.value))
+
+
+def test_an_unknown_metadata_key_is_refused_with_the_valid_ones() -> None:
+    with pytest.raises(SettingsError) as caught:
+        make_source(config(metadata={"api_ur": "http://127.0.0.1:1"}))
+
+    assert str(caught.value) == (
+        "source echo: unknown metadata key api_ur, did you mean api_url? Valid keys: api_url, site_url"
+    )
+
+
+@pytest.mark.parametrize("name", ["crex", "espncricinfo", "sofascore"])
+def test_the_shipped_sources_accept_the_shipped_metadata_and_nothing_else(name: str) -> None:
+    shipped = next(each for each in load_sources(SHIPPED) if each.domain_id == name)
+
+    assert make_source(shipped).name == name
+    with pytest.raises(SettingsError, match="unknown metadata key site_uri, did you mean site_url"):
+        make_source(msgspec.structs.replace(shipped, metadata={"site_uri": "http://127.0.0.1"}))
+
+
+def test_every_enabled_source_is_checked_before_anything_starts(tmp_path: Path) -> None:
+    file = tmp_path / "sources.yaml"
+    typo = entry(domain_id="other", adapter_class=f"{THIS}:EchoSorce")
+
+    file.write_bytes(msgspec.json.encode({"sources": [entry(), {**typo, "enabled": False}]}))
+    check_sources(file)
+    file.write_bytes(msgspec.json.encode({"sources": [entry(), typo]}))
+    with pytest.raises(SettingsError, match="source other: cannot load"):
+        check_sources(file)
+
+
+def test_offline_a_source_is_the_configured_one_or_else_the_class_of_that_name(tmp_path: Path) -> None:
+    file = tmp_path / "sources.yaml"
+    file.write_bytes(msgspec.json.encode({"sources": [entry(domain_id="crex", enabled=False)]}))
+
+    assert isinstance(source_for_parsing("crex", file), EchoSource)
+    assert source_for_parsing("sofascore", file).sport == "football"
+    assert source_for_parsing("crex", tmp_path / "none.yaml").name == "crex"

@@ -47,6 +47,7 @@ class CrexSource:
     sport = "cricket"
     calls: tuple[str, ...] = ("/api/v3/getSV3",)
     sites: tuple[str, ...] = ("crex.com", "www.crex.com")
+    metadata_keys = ("site_url", "api_url", "content_url", "names_url")
 
     def __init__(self, config: SourceConfig) -> None:
         self.name = config.domain_id

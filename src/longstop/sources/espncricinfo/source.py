@@ -39,6 +39,7 @@ class EspncricinfoSource:
     #: None: the data is embedded in the pages.
     calls: tuple[str, ...] = ()
     sites: tuple[str, ...] = ("www.espncricinfo.com", "espncricinfo.com")
+    metadata_keys = ("site_url",)
 
     def __init__(self, config: SourceConfig) -> None:
         self.name = config.domain_id

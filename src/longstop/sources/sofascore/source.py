@@ -48,6 +48,7 @@ class SofascoreSource:
     sport = "football"
     calls: tuple[str, ...] = ("/api/v1/event/*",)
     sites: tuple[str, ...] = ("www.sofascore.com", "sofascore.com")
+    metadata_keys = ("site_url", "api_url")
 
     def __init__(self, config: SourceConfig) -> None:
         self.name = config.domain_id
