@@ -19,7 +19,7 @@ from bench.holding import held, stopped
 from bench.steady import Load, steady
 from longstop.api.health_cache import BLIND_AFTER_SECONDS
 from longstop.errors import UsageError
-from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 
 RATE = 200.0
 #: What is aimed at; the floor of NFR-006 is ten times as much.
@@ -54,24 +54,24 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 async def health(*, is_quick: bool) -> Report:
     """Measure."""
-    options = StageOptions(
+    options = DeploymentOptions(
         simulate=("--matches", "4", "--speed", "1", "--seed", "5"),
         browser="shell",
         settings={"LOG_LEVEL": "INFO"},
     )
     say("four matches, read by a browser")
-    async with staged(options) as stage:
-        await wait_until_healthy(stage)
-        trial = await compare(stage, seconds=12.0 if is_quick else 30.0)
+    async with deployed(options) as deployment:
+        await wait_until_healthy(deployment)
+        trial = await compare(deployment, seconds=12.0 if is_quick else 30.0)
     return report(trial)
 
 
-async def wait_until_healthy(stage: Stage) -> None:
+async def wait_until_healthy(deployment: Deployment) -> None:
     """Return when the matches are read, by a browser if they are to be."""
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             while True:
-                said = (await stage.api.get("/health")).body
+                said = (await deployment.api.get("/health")).body
                 if said["status"] == "healthy" and said["total_matches_scraping"]:
                     return
                 await asyncio.sleep(0.2)
@@ -79,26 +79,26 @@ async def wait_until_healthy(stage: Stage) -> None:
         raise UsageError(f"it was not healthy within {WAIT_SECONDS:.0f} s: {said['reasons']}") from error
 
 
-async def compare(stage: Stage, *, seconds: float) -> Trial:
+async def compare(deployment: Deployment, *, seconds: float) -> Trial:
     """Load an API whose files hang and whose browser is halted, and an idle one beside it."""
-    async with _idle_api(stage) as idle_url:
-        browsers, scraper = list(_browsers(stage)), stage.scraper()
+    async with _idle_api(deployment) as idle_url:
+        browsers, scraper = list(_browsers(deployment)), deployment.scraper()
         say("now the store hangs, and scraper and browser are halted")
         # The writer stands still, too: it would make a new file of one that it cannot open.
         with stopped([*browsers, *([scraper] if scraper else [])]):
-            async with held(stage.data / name for name in _FILES):
+            async with held(deployment.data / name for name in _FILES):
                 idle, hung = await asyncio.gather(
-                    *(steady(f"{url}/health", rate=RATE, seconds=seconds) for url in (idle_url, stage.api_url))
+                    *(steady(f"{url}/health", rate=RATE, seconds=seconds) for url in (idle_url, deployment.api_url))
                 )
     return Trial(idle=idle, hung=hung, halted=len(browsers))
 
 
 @asynccontextmanager
-async def _idle_api(stage: Stage) -> AsyncIterator[str]:
+async def _idle_api(deployment: Deployment) -> AsyncIterator[str]:
     """Start an API on a copy of the files."""
     with TemporaryDirectory(prefix="longstop-") as home:
         for name in _FILES:
-            _copy(stage.data / name, Path(home) / name)
+            _copy(deployment.data / name, Path(home) / name)
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "longstop", "api", "--data", home, "--port", "0"),
             stdin=DEVNULL,
@@ -128,8 +128,8 @@ def _copy(source: Path, target: Path) -> None:
     taken.close()
 
 
-def _browsers(stage: Stage) -> Iterator[psutil.Process]:
-    scraper = stage.scraper()
+def _browsers(deployment: Deployment) -> Iterator[psutil.Process]:
+    scraper = deployment.scraper()
     for process in scraper.children(recursive=True) if scraper else ():
         with suppress(psutil.NoSuchProcess):  # Chromium's helpers come and go
             if process.name().startswith(_BROWSERS):

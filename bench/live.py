@@ -18,11 +18,10 @@ import psutil
 from bench.frame import Report, rounded, say
 from bench.serving import Serving, served_delays
 from longstop.clock import SystemClock
-from longstop_lab.account import account
-from longstop_lab.sample import Samples, list_matches, percentile
-from longstop_lab.settle import wait_until_synced
+from longstop_lab.client import Samples, list_matches, percentile
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from longstop_lab.final_check import check_events, wait_until_synced
 from longstop_lab.simulator.faults import Fault, FaultKind
-from longstop_lab.stage import Stage, StageOptions, staged
 
 LISTED_MATCHES = 1000
 DIRECT_MATCHES = 300
@@ -53,63 +52,63 @@ def _is_good(figures: dict[str, Any], limits: Mapping[str, float]) -> bool:
 async def _measure(matches: int, seconds: float, *, is_direct: bool) -> tuple[dict[str, Any], Sequence[str]]:
     say(f"starting {matches} matches at real speed, {'asked one by one' if is_direct else 'by the list'}")
     with TemporaryDirectory(prefix="longstop-bench-") as home:
-        options = StageOptions(simulate=("--matches", str(matches)), keep=Path(home) / "data", settings={})
-        async with staged(options) as stage:
+        options = DeploymentOptions(simulate=("--matches", str(matches)), keep=Path(home) / "data", settings={})
+        async with deployed(options) as deployment:
             began = monotonic()
-            await wait_until_synced(stage, since=monotonic(), within=SETTLE_WITHIN)
+            await wait_until_synced(deployment, since=monotonic(), timeout=SETTLE_WITHIN)
             in_sync_s = monotonic() - began
             say(f"in sync after {in_sync_s:.1f} s")
             if is_direct:
                 fault = Fault(kind=FaultKind.UNLISTED, path="/api/v3/getLiveMatches")
-                await stage.simulator.post("/_sim/faults", msgspec.json.encode(fault))
-            figures = await _watch(stage, seconds)
-            await stage.simulator.delete("/_sim/faults")
+                await deployment.simulator.post("/_sim/faults", msgspec.json.encode(fault))
+            figures = await _watch(deployment, seconds)
+            await deployment.simulator.delete("/_sim/faults")
             say("measured; now every event is accounted for")
-            verdict = await account(stage, within=SETTLE_WITHIN)
+            verdict = await check_events(deployment, timeout=SETTLE_WITHIN)
     accounted = {"lost": verdict.lost, "duplicated": verdict.duplicated, "ghost": verdict.ghost}
     return {"matches": verdict.matches, "in_sync_s": rounded(in_sync_s, 1), **figures, **accounted}, verdict.details
 
 
-async def _watch(stage: Stage, seconds: float) -> dict[str, Any]:
-    samples, serving = Samples(), Serving(stage)
+async def _watch(deployment: Deployment, seconds: float) -> dict[str, Any]:
+    samples, serving = Samples(), Serving(deployment)
     await serving.begin(FOLLOWED)
     since = SystemClock().now()
-    requests, cpu, began = await _requests(stage), _cpu_seconds(stage), monotonic()
+    requests, cpu, began = await _requests(deployment), _cpu_seconds(deployment), monotonic()
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
-            group.create_task(_sample(stage, samples))
+            group.create_task(_sample(deployment, samples))
             group.create_task(serving.follow(FOLLOW_EVERY))
     elapsed = monotonic() - began
-    delays = served_delays(stage.truth, serving.first_seen, since=since)
+    delays = served_delays(deployment.truth, serving.first_seen, since=since)
     return {
         "freshness_p50_s": rounded(percentile(samples.ages["cricket"], 0.50)),
         "freshness_p99_s": rounded(percentile(samples.ages["cricket"], 0.99)),
         "published_to_served_p50_s": rounded(percentile(delays, 0.50)),
         "published_to_served_p99_s": rounded(percentile(delays, 0.99)),
         "events_followed": len(delays),
-        "requests_per_s": rounded((await _requests(stage) - requests) / elapsed, 1),
-        "cpu_share": rounded((_cpu_seconds(stage) - cpu) / elapsed, 2),
+        "requests_per_s": rounded((await _requests(deployment) - requests) / elapsed, 1),
+        "cpu_share": rounded((_cpu_seconds(deployment) - cpu) / elapsed, 2),
         "rss_mb": round(samples.peak_rss_bytes / MEGABYTE, 1),
         "api_p95_ms": rounded((percentile(samples.api_seconds, 0.95) or 0.0) * 1000, 1),
     }
 
 
-async def _sample(stage: Stage, samples: Samples) -> None:
+async def _sample(deployment: Deployment, samples: Samples) -> None:
     while True:
-        await samples.take(stage, await list_matches(stage, samples))
+        samples.add(await list_matches(deployment, samples.api_seconds), deployment.rss_bytes())
         await asyncio.sleep(1.0)
 
 
-async def _requests(stage: Stage) -> int:
-    counted: dict[str, int] = (await stage.simulator.get("/_sim/status")).body["requests"]
+async def _requests(deployment: Deployment) -> int:
+    counted: dict[str, int] = (await deployment.simulator.get("/_sim/status")).body["requests"]
     return sum(counted.values())
 
 
-def _cpu_seconds(stage: Stage) -> float:
+def _cpu_seconds(deployment: Deployment) -> float:
     """Return the processor time of scraper and API so far."""
     spent = 0.0
     for verb in ("scraper", "api"):
-        process = stage.process(verb)
+        process = deployment.process(verb)
         with suppress(psutil.Error):
             if process is not None:
                 times = process.cpu_times()

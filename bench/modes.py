@@ -18,10 +18,9 @@ from bench.frame import Report, rounded, say
 from bench.tree import held, spent
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
-from longstop_lab.account import account
-from longstop_lab.sample import Samples, list_matches, percentile
-from longstop_lab.settle import wait_until_synced
-from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.client import Samples, list_matches, percentile
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from longstop_lab.final_check import check_events, wait_until_synced
 
 #: What a source may use so that it ends in the way that is measured.
 WAYS = {
@@ -69,7 +68,7 @@ async def watched(mode: Mode, trial: Trial) -> tuple[dict[str, Any], Sequence[st
     """Let the whole product watch matches in one way, and return what it cost."""
     say(f"starting {trial.matches} football matches at real speed, in mode {mode}")
     with TemporaryDirectory(prefix="longstop-bench-") as home:
-        options = StageOptions(
+        options = DeploymentOptions(
             simulate=("--matches", str(trial.matches), "--kinds", "football"),
             sites=("sofascore",),
             browser=BrowserKind.SHELL,
@@ -77,26 +76,26 @@ async def watched(mode: Mode, trial: Trial) -> tuple[dict[str, Any], Sequence[st
             keep=Path(home) / "data",
             settings=UNLIMITED,
         )
-        async with staged(options) as stage:
+        async with deployed(options) as deployment:
             began = monotonic()
-            await wait_until_synced(stage, since=monotonic(), within=SETTLE_WITHIN)
+            await wait_until_synced(deployment, since=monotonic(), timeout=SETTLE_WITHIN)
             in_sync_s = monotonic() - began
             say(f"in sync after {in_sync_s:.1f} s")
             await asyncio.sleep(SETTLE_SECONDS)
-            figures = await _measured(stage, trial.seconds)
+            figures = await _measured(deployment, trial.seconds)
             say("measured; now every event is accounted for")
-            verdict = await account(stage, within=SETTLE_WITHIN)
+            verdict = await check_events(deployment, timeout=SETTLE_WITHIN)
     whole = {"lost": verdict.lost, "duplicated": verdict.duplicated, "ghost": verdict.ghost}
     return {"in_sync_s": rounded(in_sync_s, 1), **figures, **whole}, verdict.details
 
 
-async def _measured(stage: Stage, seconds: float) -> dict[str, Any]:
-    head, samples = _supervisor(stage), Samples()
+async def _measured(deployment: Deployment, seconds: float) -> dict[str, Any]:
+    head, samples = _supervisor(deployment), Samples()
     before, began = spent(head), monotonic()
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while True:
-                await samples.take(stage, await list_matches(stage, samples))
+                samples.add(await list_matches(deployment, samples.api_seconds), deployment.rss_bytes())
                 await asyncio.sleep(1.0)
     ages = samples.ages["football"]
     cores, now = (spent(head) - before) / (monotonic() - began), held(head)
@@ -110,8 +109,8 @@ async def _measured(stage: Stage, seconds: float) -> dict[str, Any]:
     }
 
 
-def _supervisor(stage: Stage) -> int:
-    scraper = stage.scraper()
+def _supervisor(deployment: Deployment) -> int:
+    scraper = deployment.scraper()
     if scraper is None:
         raise UsageError("the scraper is between two lives, and cannot be measured")
     return scraper.ppid()

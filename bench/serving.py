@@ -8,9 +8,9 @@ from typing import Any
 
 from longstop.clock import SystemClock
 from longstop.model.match import IN_PLAY
-from longstop_lab.sample import list_matches
+from longstop_lab.client import list_matches
+from longstop_lab.deployment import Deployment
 from longstop_lab.simulator.truth import read_truth
-from longstop_lab.stage import Stage
 
 #: A match's key, and the source's id of one of its events.
 EventId = tuple[str, str]
@@ -19,15 +19,15 @@ EventId = tuple[str, str]
 class Serving:
     """Follows the events of some matches closely and notes when each is first served."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, deployment: Deployment) -> None:
         self.first_seen: dict[EventId, datetime] = {}
-        self._stage = stage
+        self._deployment = deployment
         #: For each match that is followed, its key and the last sequence number seen.
         self._after: dict[int, tuple[str, int]] = {}
 
     async def begin(self, matches: int) -> None:
         """Choose matches in play, spread over all of them, and skip what they have already."""
-        playing = [entry for entry in await list_matches(self._stage) if entry["status"] in IN_PLAY]
+        playing = [entry for entry in await list_matches(self._deployment) if entry["status"] in IN_PLAY]
         for entry in playing[:: max(1, len(playing) // matches)][:matches]:
             key, seq = entry["match_id"].partition("_")[2], 0
             has_more = True
@@ -56,7 +56,7 @@ class Serving:
         self._after[match_id] = (key, page["next_after"])
 
     async def _page(self, match_id: int, after: int) -> dict[str, Any]:
-        answer = await self._stage.api.get(f"/cricket-data/match-info/{match_id}/events?after={after}&limit=1000")
+        answer = await self._deployment.api.get(f"/cricket-data/match-info/{match_id}/events?after={after}&limit=1000")
         body: dict[str, Any] = answer.body
         return body
 

@@ -24,12 +24,11 @@ from bench.soak_sample import Sample, ask, take
 from bench.soak_trend import Course, Trend, trend
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.storage.sqlite.connection import WAL_SIZE_LIMIT_BYTES
-from longstop_lab.account import account
-from longstop_lab.sample import percentile
-from longstop_lab.settle import wait_until_synced
-from longstop_lab.simulator.judge import Verdict
-from longstop_lab.stage import Stage, StageOptions, staged
-from longstop_lab.witness import witnessing
+from longstop_lab.client import percentile
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from longstop_lab.final_check import check_events, wait_until_synced
+from longstop_lab.simulator.judge import TruthComparison
+from longstop_lab.version_log import logging_versions
 
 MATCHES = 9
 #: In this one all three football matches are played from the beginning to the end: what comes and goes with a match is
@@ -56,7 +55,7 @@ FRESH_SHARE, FRESH_SECONDS = 0.99, 10.0
 
 async def soak(seconds: float, raw: Path | None = None) -> Report:
     speed = min(1.0, WORLD_SECONDS / seconds)
-    options = StageOptions(
+    options = DeploymentOptions(
         simulate=(*WORLD, "--speed", f"{speed:g}"),
         sites=("crex", "sofascore"),
         browser=BrowserKind.SHELL,
@@ -66,21 +65,21 @@ async def soak(seconds: float, raw: Path | None = None) -> Report:
     )
     say(f"starting {MATCHES} matches at {speed:g} times the real speed")
     load = os.getloadavg()[0]
-    async with staged(options) as stage:
-        await wait_until_synced(stage, since=monotonic(), within=SETTLE_WITHIN)
+    async with deployed(options) as deployment:
+        await wait_until_synced(deployment, since=monotonic(), timeout=SETTLE_WITHIN)
         say("in sync; now it runs and is looked at")
-        async with witnessing(stage) as witness:
-            samples = await _watch(stage, seconds)
-        deaths = len(read_events(stage.log, "process.died", "process.restarted"))
+        async with logging_versions(deployment) as version_log:
+            samples = await _watch(deployment, seconds)
+        deaths = len(read_events(deployment.log, "process.died", "process.restarted"))
         say("the world stands still; a last full sync, and every event is accounted for")
-        verdict = await account(stage, within=SETTLE_WITHIN, witness=witness)
+        verdict = await check_events(deployment, timeout=SETTLE_WITHIN, version_log=version_log)
     if raw is not None:
         await asyncio.to_thread(raw.write_bytes, b"\n".join(map(msgspec.json.encode, samples)))
     told = {"load_before": rounded(load, 1), "load_after": rounded(os.getloadavg()[0], 1), "cores": os.cpu_count()}
     return report(samples, seconds, verdict, {"deaths": deaths, "speed": rounded(speed, 3), **told})
 
 
-def report(samples: Sequence[Sample], seconds: float, verdict: Verdict, more: dict[str, Any]) -> Report:
+def report(samples: Sequence[Sample], seconds: float, verdict: TruthComparison, more: dict[str, Any]) -> Report:
     """Say where each figure goes; it is ok when growth is excluded for all of them, and nothing was lost or forgotten.
 
     A run that was too short to say is not ok either: who looked for too little time has not seen that nothing grows.
@@ -168,14 +167,14 @@ def described(each: Trend) -> dict[str, Any]:
     }
 
 
-async def _watch(stage: Stage, seconds: float) -> list[Sample]:
+async def _watch(deployment: Deployment, seconds: float) -> list[Sample]:
     samples: list[Sample] = []
     began = monotonic()
     async with AsyncSession(timeout=SAMPLE_EVERY, trust_env=False) as session:
-        collector = Collector(stage, session)
+        collector = Collector(deployment, session)
         while (after := monotonic() - began) < seconds:
-            metrics, served = await collector.newest(), await ask(stage)
-            samples.append(await asyncio.to_thread(take, stage.up_pid, stage.data, metrics, served, after))
+            metrics, served = await collector.newest(), await ask(deployment)
+            samples.append(await asyncio.to_thread(take, deployment.up_pid, deployment.data, metrics, served, after))
             if after // TELL_EVERY > (after - SAMPLE_EVERY) // TELL_EVERY:
                 say(f"{samples[-1]}")
             await asyncio.sleep(max(0.0, began + len(samples) * SAMPLE_EVERY - monotonic()))
@@ -185,15 +184,15 @@ async def _watch(stage: Stage, seconds: float) -> list[Sample]:
 class Collector:
     """Reads the scraper's metrics, wherever they are served."""
 
-    def __init__(self, stage: Stage, session: "AsyncSession[Response]") -> None:
-        self._stage = stage
+    def __init__(self, deployment: Deployment, session: "AsyncSession[Response]") -> None:
+        self._deployment = deployment
         self._session = session
         self._port: int | None = None
 
     async def newest(self) -> str:
         """Return a page of metrics; an empty one while the scraper is between two lives."""
         if self._port is None:  # a log of days is long: it is read only after a start
-            served = read_events(self._stage.log, "metrics.served")
+            served = read_events(self._deployment.log, "metrics.served")
             self._port = served[-1]["port"] if served else None
         try:
             return (await self._session.get(f"http://127.0.0.1:{self._port or 0}/metrics")).text

@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from bench.tree import tree
 from longstop.errors import UsageError
 from longstop.process.processes import Process, command_line, measure
-from longstop_lab.sample import list_matches
-from longstop_lab.stage import Stage
+from longstop_lab.client import list_matches
+from longstop_lab.deployment import Deployment
 
 MEGABYTE = 1_000_000
 #: Gauges of the scraper, added up over sources.
@@ -68,14 +68,14 @@ def take(up: int, data: Path, metrics: str, served: Served, seconds: float) -> S
     )
 
 
-async def ask(stage: Stage) -> Served:
+async def ask(deployment: Deployment) -> Served:
     """Ask the API how it is and what it has, as a user would."""
     try:
-        entries = await list_matches(stage)
+        entries = await list_matches(deployment)
     except UsageError:
         return Served(is_up=False)
     ages = (each["data_age_seconds"] for each in entries if each["status"] == "live")
-    return Served(is_up=await stage.api.answers("/health"), ages_s=tuple(age for age in ages if age is not None))
+    return Served(is_up=await deployment.api.responds("/health"), ages_s=tuple(age for age in ages if age is not None))
 
 
 def part_of(arguments: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What all chaos suites share: a stage whose matches are in sync, acts at their times, and the judge at the end."""
+"""Shared by all chaos suites: a deployment in sync, acts at scheduled times, and the check at the end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -16,13 +16,12 @@ from bench.chaos.schedule import Act
 from bench.frame import say
 from longstop.clock import SystemClock, from_iso
 from longstop.fetching.browser.base import LADDER
-from longstop_lab.account import account, events_published
-from longstop_lab.settle import wait_until_synced
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed, survivors
+from longstop_lab.final_check import check_events, events_published, wait_until_synced
 from longstop_lab.simulator.faults import Fault
-from longstop_lab.simulator.judge import Verdict
+from longstop_lab.simulator.judge import TruthComparison
 from longstop_lab.simulator.truth import read_truth
-from longstop_lab.stage import Stage, StageOptions, staged, survivors
-from longstop_lab.witness import witnessing
+from longstop_lab.version_log import logging_versions
 
 ALL_KINDS = "t20,t20-rain,odi,test"
 #: After all that, everything has to be read again: on a busy machine this takes its time.
@@ -53,7 +52,7 @@ MUST_BE_MORE = ("events_truth", "events_during", "events_witnessed")
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What a suite puts on its stage."""
+    """What a suite puts on its deployment."""
 
     seed: int
     seconds: float
@@ -74,8 +73,8 @@ class Plan(Struct, frozen=True, kw_only=True):
             *("--speed", f"{self.speed:g}", "--seed", str(self.seed)),
         )
 
-    def stage(self, data: Path) -> StageOptions:
-        return StageOptions(
+    def deployment(self, data: Path) -> DeploymentOptions:
+        return DeploymentOptions(
             simulate=self.simulate,
             sites=self.sites,
             browser=self.browser,
@@ -87,12 +86,12 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 class Arena(Struct, frozen=True, kw_only=True):
-    """A stage at work."""
+    """A deployment at work."""
 
-    stage: Stage
+    deployment: Deployment
     #: When everything had come up and the first sync began.
     began: datetime
-    #: What a suite opens beside the stage and needs until everything is accounted for.
+    #: What a suite opens beside the deployment and needs until everything is accounted for.
     beside: AsyncExitStack
 
 
@@ -104,25 +103,25 @@ async def in_arena(plan: Plan, trouble: Callable[[Arena], Awaitable[Figures]]) -
     with TemporaryDirectory(prefix="longstop-chaos-") as home:
         data = Path(home) / "data"
         say(f"starting {plan.matches} matches at {plan.speed:g} times the real speed")
-        async with staged(plan.stage(data)) as stage, AsyncExitStack() as beside:
+        async with deployed(plan.deployment(data)) as deployment, AsyncExitStack() as beside:
             began = monotonic()
-            arena = Arena(stage=stage, began=SystemClock().now(), beside=beside)
-            await wait_until_synced(stage, since=began, within=SETTLE_WITHIN)
-            witness = await beside.enter_async_context(witnessing(stage))
+            arena = Arena(deployment=deployment, began=SystemClock().now(), beside=beside)
+            await wait_until_synced(deployment, since=began, timeout=SETTLE_WITHIN)
+            version_log = await beside.enter_async_context(logging_versions(deployment))
             say("in sync; now things go wrong")
             since = SystemClock().now()
             measured = await trouble(arena)
             until = SystemClock().now()
-            await stage.simulator.delete("/_sim/faults")
+            await deployment.simulator.delete("/_sim/faults")
             say("faults off, the world stands still; a last full sync, and every event is accounted for")
-            verdict = await account(stage, within=SETTLE_WITHIN, witness=witness)
-            during = events_published(read_truth(stage.truth), since=since, until=until)
+            verdict = await check_events(deployment, timeout=SETTLE_WITHIN, version_log=version_log)
+            during = events_published(read_truth(deployment.truth), since=since, until=until)
         orphans = survivors(data)
     told = {"seed": plan.seed, "seconds": round(plan.seconds, 1), **_account(verdict), "events_during": during}
     return {**told, "orphans": orphans, **measured}, verdict.details
 
 
-def _account(verdict: Verdict) -> Figures:
+def _account(verdict: TruthComparison) -> Figures:
     return {
         "matches": verdict.matches,
         "events_truth": verdict.events_truth,
@@ -151,8 +150,8 @@ async def perform(acts: Iterable[Act], seconds: float, do: Callable[[Act], Await
     await asyncio.sleep(max(0.0, began + seconds - monotonic()))
 
 
-async def inflict(stage: Stage, fault: Fault) -> datetime | None:
+async def inflict(deployment: Deployment, fault: Fault) -> datetime | None:
     """Begin a fault, and return when it will end by the simulator's own clock."""
-    rules = (await stage.simulator.post("/_sim/faults", msgspec.json.encode(fault))).body
+    rules = (await deployment.simulator.post("/_sim/faults", msgspec.json.encode(fault))).body
     until: str | None = rules[-1]["until"]
     return None if until is None else from_iso(until)

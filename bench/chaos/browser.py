@@ -27,8 +27,8 @@ from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.model.match import IN_PLAY
 from longstop.process.processes import Identity, Process, command_line, is_alive, list_processes
-from longstop_lab.sample import list_matches, percentile
-from longstop_lab.stage import Stage
+from longstop_lab.client import list_matches, percentile
+from longstop_lab.deployment import Deployment
 
 SITES = ("crex", "sofascore")
 MATCHES = 6
@@ -91,13 +91,13 @@ def is_in_time(figures: Figures) -> bool:
 
 
 async def _strike(arena: Arena, plan: Plan, census: "Census") -> Figures:
-    stage = arena.stage
-    census.begin(stage)
-    async with watching(stage) as watch:
+    deployment = arena.deployment
+    census.begin(deployment)
+    async with watching(deployment) as watch:
         began = monotonic()
         for blow in blows(plan.seed, plan.seconds, SITES):
             await asyncio.sleep(max(0.0, began + blow.at - monotonic()))
-            victims = await _victims(stage, blow)
+            victims = await _victims(deployment, blow)
             struck = Struck(blow=blow, at=SystemClock().now(), victims=tuple(each.identity for each in victims))
             watch.struck.append(struck)
             for victim in victims:
@@ -106,14 +106,14 @@ async def _strike(arena: Arena, plan: Plan, census: "Census") -> Figures:
             say(f"{blow.signal.name} to the {blow.role} of {blow.source}: {len(victims)} processes")
         await watch.all_overcome()
     # A scraper that is started again takes every source's browser with it: a disturbance, though no blow of ours.
-    renewed = len(read_events(stage.log, "process.restarted"))
-    return {**told(watch, read_events(stage.log, "browser.failed", "page.discarded")), "renewed": renewed}
+    renewed = len(read_events(deployment.log, "process.restarted"))
+    return {**told(watch, read_events(deployment.log, "browser.failed", "page.discarded")), "renewed": renewed}
 
 
-async def _victims(stage: Stage, blow: Blow) -> list[Process]:
+async def _victims(deployment: Deployment, blow: Blow) -> list[Process]:
     deadline = monotonic() + VICTIM_WITHIN
     while monotonic() < deadline:
-        started = [each for each in read_events(stage.log, "browser.started") if each["source"] == blow.source]
+        started = [each for each in read_events(deployment.log, "browser.started") if each["source"] == blow.source]
         tree = tree_of(started[-1]["pid"], list_processes()) if started else []
         victims = [each for each in tree if role_of(command_line(each.pid)) is blow.role and each.state not in "TtZ"]
         if victims:
@@ -125,16 +125,16 @@ async def _victims(stage: Stage, blow: Blow) -> list[Process]:
 class Watch:
     """Looks at the API all the time: which blow is overcome, and how old the matches of spared sources are."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, deployment: Deployment) -> None:
         self.struck: list[Struck] = []
         self.spared_age: float | None = None
-        self._stage = stage
+        self._deployment = deployment
         self._clock = SystemClock()
 
     async def run(self) -> None:
         while True:
             with suppress(UsageError):  # an API between two lives says nothing
-                self._take(await list_matches(self._stage), self._clock.now())
+                self._take(await list_matches(self._deployment), self._clock.now())
             await asyncio.sleep(LOOK_EVERY)
 
     async def all_overcome(self) -> None:
@@ -163,8 +163,8 @@ def of_source(entries: Sequence[dict[str, Any]], source: str) -> list[dict[str, 
 
 
 @asynccontextmanager
-async def watching(stage: Stage) -> AsyncIterator[Watch]:
-    watch = Watch(stage)
+async def watching(deployment: Deployment) -> AsyncIterator[Watch]:
+    watch = Watch(deployment)
     async with beside(watch.run()):
         yield watch
 
@@ -198,8 +198,8 @@ class Census:
         self.seen: set[Identity] = set()
         self._counting: asyncio.Task[None] | None = None
 
-    def begin(self, stage: Stage) -> None:
-        self._counting = asyncio.create_task(self._count(stage), name="census")
+    def begin(self, deployment: Deployment) -> None:
+        self._counting = asyncio.create_task(self._count(deployment), name="census")
 
     async def aftermath(self) -> Figures:
         """Return how many are left, and how long the last one took to go."""
@@ -213,9 +213,9 @@ class Census:
                 return {"browser_processes": len(self.seen), "browser_orphans": left, "gone_s": rounded(seconds, 1)}
             await asyncio.sleep(LOOK_EVERY)
 
-    async def _count(self, stage: Stage) -> None:
+    async def _count(self, deployment: Deployment) -> None:
         while True:
-            scraper = stage.scraper()
+            scraper = deployment.scraper()
             if scraper is not None:
                 self.seen |= {each.identity for each in tree(scraper.pid)}
             await asyncio.sleep(LOOK_EVERY)

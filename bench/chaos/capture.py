@@ -11,8 +11,8 @@ from bench.chaos.recovery import Recoveries, is_any_fresh
 from bench.chaos.schedule import Act, schedule
 from bench.frame import Report, rounded, say
 from longstop.clock import SystemClock
+from longstop_lab.deployment import Deployment
 from longstop_lab.simulator.truth import read_truth
-from longstop_lab.stage import Stage
 
 MATCHES = 20
 SPEED = 40.0
@@ -36,37 +36,37 @@ async def capture(*, seed: int, minutes: float) -> Report:
 
 
 async def _break_things(arena: Arena, plan: Plan) -> Figures:
-    stage, recoveries = arena.stage, Recoveries(arena.stage, is_any_fresh)
+    deployment, recoveries = arena.deployment, Recoveries(arena.deployment, is_any_fresh)
     peak_rss = 0
 
     async def do(act: Act) -> None:
         nonlocal peak_rss
-        peak_rss = max(peak_rss, stage.rss_bytes())
+        peak_rss = max(peak_rss, deployment.rss_bytes())
         if act.kill is not None:
-            _kill(stage, act.kill, recoveries)
+            _kill(deployment, act.kill, recoveries)
         if act.fault is not None:
-            await inflict(stage, act.fault)
+            await inflict(deployment, act.fault)
 
     await perform(schedule(plan.seed, plan.seconds), plan.seconds, do)
-    await stage.simulator.delete("/_sim/faults")
+    await deployment.simulator.delete("/_sim/faults")
     await recoveries.all_done()
     return {
         "kills": recoveries.count,
         **recoveries.figures(),
-        **await _cost(stage, arena.began),
+        **await _cost(deployment, arena.began),
         "rss_mb": round(peak_rss / MEGABYTE, 1),
     }
 
 
-async def _cost(stage: Stage, began: datetime) -> Figures:
+async def _cost(deployment: Deployment, began: datetime) -> Figures:
     elapsed = (SystemClock().now() - began).total_seconds()
-    sent = sum((await stage.simulator.get("/_sim/status")).body["requests"].values())
-    needed = requests_needed(read_truth(stage.truth), began=began, seconds=elapsed, interval=INTERVAL)
+    sent = sum((await deployment.simulator.get("/_sim/status")).body["requests"].values())
+    needed = requests_needed(read_truth(deployment.truth), began=began, seconds=elapsed, interval=INTERVAL)
     return {"requests": sent, "amplification": rounded(sent / needed, 2)}
 
 
-def _kill(stage: Stage, verb: str, recoveries: Recoveries) -> None:
-    process = stage.process(verb)
+def _kill(deployment: Deployment, verb: str, recoveries: Recoveries) -> None:
+    process = deployment.process(verb)
     if process is None:
         return
     with suppress(psutil.NoSuchProcess):

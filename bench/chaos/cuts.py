@@ -17,7 +17,7 @@ RECOVER_WITHIN = 30.0
 async def cuts(*, seed: int, minutes: float) -> Report:
     plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, settings=COMPRESSED)
     acts = cuts_in_turn(plan.seconds)
-    figures, details = await in_arena(plan, lambda arena: suffer(arena.stage, acts, plan.seconds))
+    figures, details = await in_arena(plan, lambda arena: suffer(arena.deployment, acts, plan.seconds))
     is_back = not figures["never_recovered"] and figures["recover_max_s"] <= RECOVER_WITHIN
     return Report(suite="chaos cuts", is_ok=is_whole(figures) and is_back, figures=figures, details=details)
 

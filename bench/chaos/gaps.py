@@ -10,8 +10,8 @@ from bench.beside import beside
 from bench.frame import rounded
 from longstop.errors import UsageError
 from longstop.model.match import IN_PLAY
-from longstop_lab.sample import list_matches
-from longstop_lab.stage import Stage
+from longstop_lab.client import list_matches
+from longstop_lab.deployment import Deployment
 
 #: More often than twice a second, also when an answer takes its time.
 SAMPLE_EVERY = 0.25
@@ -39,15 +39,15 @@ class Gaps:
 
 
 @asynccontextmanager
-async def sampled_gaps(stage: Stage) -> AsyncIterator[Gaps]:
+async def sampled_gaps(deployment: Deployment) -> AsyncIterator[Gaps]:
     """Sample all the time while the block runs."""
     gaps = Gaps()
-    async with beside(_sample(stage, gaps)):
+    async with beside(_sample(deployment, gaps)):
         yield gaps
 
 
-async def _sample(stage: Stage, gaps: Gaps) -> None:
+async def _sample(deployment: Deployment, gaps: Gaps) -> None:
     while True:
         with suppress(UsageError):  # an API between two lives shows no age
-            gaps.take(await list_matches(stage))
+            gaps.take(await list_matches(deployment))
         await asyncio.sleep(SAMPLE_EVERY)

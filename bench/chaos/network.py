@@ -24,8 +24,8 @@ from bench.chaos.schedule import Act
 from bench.chaos.timeline import Timeline, bans
 from bench.frame import Report, rounded, say
 from longstop.clock import SystemClock
+from longstop_lab.deployment import Deployment
 from longstop_lab.simulator.truth import read_truth
-from longstop_lab.stage import Stage
 
 MATCHES = 20
 SPEED = 40.0
@@ -36,44 +36,44 @@ GAP_LIMIT = 60.0
 async def network(*, seed: int, minutes: float) -> Report:
     plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, settings=COMPRESSED)
     acts = episodes(seed, plan.seconds)
-    figures, details = await in_arena(plan, lambda arena: suffer(arena.stage, acts, plan.seconds))
+    figures, details = await in_arena(plan, lambda arena: suffer(arena.deployment, acts, plan.seconds))
     is_kept = figures["gap_max_s"] <= GAP_LIMIT and not figures["never_recovered"]
     is_ok = is_whole(figures) and is_kept and not figures["requests_during_ban"]
     return Report(suite="chaos network", is_ok=is_ok, figures=figures, details=details)
 
 
-async def suffer(stage: Stage, acts: tuple[Act, ...], seconds: float) -> Figures:
+async def suffer(deployment: Deployment, acts: tuple[Act, ...], seconds: float) -> Figures:
     """Let the acts befall the network, and return what a consumer and the site saw of it."""
-    recoveries, timeline = Recoveries(stage, are_all_fresh), Timeline(stage)
+    recoveries, timeline = Recoveries(deployment, are_all_fresh), Timeline(deployment)
 
     async def do(act: Act) -> None:
         if act.fault is None:
             return
-        until = await inflict(stage, act.fault)
+        until = await inflict(deployment, act.fault)
         say(f"{act.fault.kind} on {act.fault.path} for {act.fault.valid_seconds} s")
         if act.is_cut:
             recoveries.begin(until)
 
     await timeline.begin()
     began = SystemClock().now()
-    async with sampled_gaps(stage) as gaps:
+    async with sampled_gaps(deployment) as gaps:
         await perform(acts, seconds, do)
-        await stage.simulator.delete("/_sim/faults")
+        await deployment.simulator.delete("/_sim/faults")
         await recoveries.all_done()
     await timeline.follow()
     return {
         "cuts": recoveries.count,
         **gaps.figures(),
         **recoveries.figures(),
-        **_cost(stage, timeline, began, acts),
+        **_cost(deployment, timeline, began, acts),
     }
 
 
-def _cost(stage: Stage, timeline: Timeline, began: datetime, acts: tuple[Act, ...]) -> Figures:
+def _cost(deployment: Deployment, timeline: Timeline, began: datetime, acts: tuple[Act, ...]) -> Figures:
     """Return the price; a perfect client waits for the return, so whoever asks during a cut asks too often."""
     elapsed = (SystemClock().now() - began).total_seconds()
     needed = requests_to_follow(
-        read_truth(stage.truth),
+        read_truth(deployment.truth),
         began=began,
         seconds=elapsed,
         pace=lambda _match, after: max(COMPRESSED_INTERVAL, until_return(acts, after)),

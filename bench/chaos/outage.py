@@ -38,11 +38,11 @@ async def outage(*, seed: int, minutes: float) -> Report:
 
 
 async def _fail_and_return(arena: Arena, seconds: float) -> Figures:
-    stage, timeline = arena.stage, Timeline(arena.stage)
-    recoveries = Recoveries(stage, are_all_fresh)
+    deployment, timeline = arena.deployment, Timeline(arena.deployment)
+    recoveries = Recoveries(deployment, are_all_fresh)
     await timeline.begin()
-    async with sampled_gaps(stage) as gaps:
-        returned = await inflict(stage, gone(FaultKind.DROP, seconds))
+    async with sampled_gaps(deployment) as gaps:
+        returned = await inflict(deployment, gone(FaultKind.DROP, seconds))
         assert returned is not None
         say(f"gone until {returned:%H:%M:%S}")
         recoveries.begin(returned)

@@ -29,7 +29,7 @@ from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.process.processes import Identity, command_line, find_process
-from longstop_lab.stage import Stage
+from longstop_lab.deployment import Deployment
 
 MATCHES = 6
 #: The matches have to last: so many seconds of theirs pass at most, whatever the run's length.
@@ -98,9 +98,9 @@ def is_mended(figures: Figures) -> bool:
 
 
 async def _trouble(arena: Arena, seed: int, length: Length, census: Census) -> Figures:
-    service = await arena.beside.enter_async_context(serviced(arena.stage))
-    striking = Striking(arena.stage, service)
-    async with census.taken(arena.stage):
+    service = await arena.beside.enter_async_context(serviced(arena.deployment))
+    striking = Striking(arena.deployment, service)
+    async with census.taken(arena.deployment):
         await striking.run(seed, length)
         zombies = await census.lasting_zombies()
     # Below zero nobody was ever seen to write: then the census is blind, which is as bad.
@@ -111,7 +111,7 @@ async def _trouble(arena: Arena, seed: int, length: Length, census: Census) -> F
 class Striking:
     """Strikes one process after the other, and times each until it is overcome."""
 
-    def __init__(self, stage: Stage, service: Service) -> None:
+    def __init__(self, deployment: Deployment, service: Service) -> None:
         self.kills: Counter[Victim] = Counter()
         self.halts = 0
         #: Those that fell before the one before was overcome.
@@ -122,11 +122,11 @@ class Striking:
         self.loads: list[float] = []
         #: The longest recovery, by who was struck.
         self.worst: dict[str, float] = {}
-        self._stage = stage
+        self._deployment = deployment
         self._service = service
         # Apart: who was only halted goes on at once, and would make the kills look better than they are.
-        self._after_kills = Recoveries(stage, are_all_fresh)
-        self._after_halts = Recoveries(stage, are_all_fresh)
+        self._after_kills = Recoveries(deployment, are_all_fresh)
+        self._after_halts = Recoveries(deployment, are_all_fresh)
         self._clock = SystemClock()
 
     async def run(self, seed: int, length: Length) -> None:
@@ -160,7 +160,7 @@ class Striking:
     async def _strike(self, strike: Strike) -> datetime:
         """Strike as soon as there is somebody to hit; return since when all has to become well again."""
         self.loads.append(os.getloadavg()[0])
-        if strike.is_browser_halted and (scraper := self._stage.scraper()) is not None:
+        if strike.is_browser_halted and (scraper := self._deployment.scraper()) is not None:
             self.browsers_halted += bool(await asyncio.to_thread(halt_all_below, scraper.pid))
         if not await hit(lambda: self._find(strike.victim), halt=strike.halt, within=VICTIM_WITHIN):
             raise UsageError(f"there was no {strike.victim} within {VICTIM_WITHIN:g} s: it did not come back")
@@ -193,11 +193,11 @@ class Striking:
     def _pid_of(self, victim: Victim) -> int | None:
         match victim:
             case Victim.UP:
-                return self._stage.up_pid
+                return self._deployment.up_pid
             case Victim.BROWSER:
-                scraper = self._stage.scraper()
+                scraper = self._deployment.scraper()
                 below = tree(scraper.pid) if scraper is not None else []
                 return next((each.pid for each in below if role_of(command_line(each.pid)) is Role.BROWSER), None)
             case _:
-                child = self._stage.process(victim)
+                child = self._deployment.process(victim)
                 return child.pid if child is not None else None

@@ -1,4 +1,4 @@
-"""Counts the processes of a stage all the time: who was ever there, who writes the store, who belongs to nobody."""
+"""Watches the processes of a deployment: all that ever ran, which write the store, and which are orphans."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
@@ -14,8 +14,8 @@ from bench.chaos.processes_strikes import CHILDREN
 from bench.frame import rounded
 from longstop.errors import UsageError
 from longstop.process.processes import Identity, Process, command_line, find_process, kill
-from longstop_lab.kin import Kin
-from longstop_lab.stage import Stage
+from longstop_lab.deployment import Deployment
+from longstop_lab.processes import DeploymentProcesses
 
 LOOK_EVERY = 0.25
 #: What was ended may take so long to vanish.
@@ -23,25 +23,25 @@ GONE_WITHIN = 10.0
 
 
 class Census:
-    """Looks at all that belongs to a stage, over and over."""
+    """Looks at all that belongs to a deployment, over and over."""
 
     def __init__(self) -> None:
         self.most_writers = 0
         self.abandoned = Abandoned()
-        self._known: Kin | None = None
+        self._known: DeploymentProcesses | None = None
 
     @asynccontextmanager
-    async def taken(self, stage: Stage) -> AsyncIterator[None]:
+    async def taken(self, deployment: Deployment) -> AsyncIterator[None]:
         """Count while the block runs."""
-        self._known = Kin.of(stage.data)
-        async with beside(self._count(stage)):
+        self._known = DeploymentProcesses.of(deployment.data)
+        async with beside(self._count(deployment)):
             yield
 
     async def lasting_zombies(self) -> int:
         """Return how many of them are dead, and nobody waits for them."""
         deadline = monotonic() + GONE_WITHIN
         while True:
-            people = await asyncio.to_thread(self._kin.look)
+            people = await asyncio.to_thread(self._processes.find)
             dead = sum(each.state == "Z" for each in people)
             if not dead or monotonic() > deadline:
                 return dead
@@ -54,28 +54,28 @@ class Census:
         """
         began = monotonic()
         while True:
-            left = await asyncio.to_thread(self._kin.living)
+            left = await asyncio.to_thread(self._processes.running)
             seconds = monotonic() - began
             if not left or seconds > GONE_WITHIN:
                 for each in left:
                     kill(each.identity)
-                return {"processes": len(self._kin.seen), "orphans": len(left), "gone_s": rounded(seconds, 1)}
+                return {"processes": len(self._processes.seen), "orphans": len(left), "gone_s": rounded(seconds, 1)}
             await asyncio.sleep(LOOK_EVERY)
 
     @property
-    def _kin(self) -> Kin:
+    def _processes(self) -> DeploymentProcesses:
         if self._known is None:
             raise UsageError("nobody was counted yet")
         return self._known
 
-    async def _count(self, stage: Stage) -> None:
+    async def _count(self, deployment: Deployment) -> None:
         while True:
-            await asyncio.to_thread(self._look, stage)
+            await asyncio.to_thread(self._look, deployment)
             await asyncio.sleep(LOOK_EVERY)
 
-    def _look(self, stage: Stage) -> None:
-        up, store = stage.up_pid, stage.data / "matches.db"
-        supervisor, people = find_process(up), self._kin.look()
+    def _look(self, deployment: Deployment) -> None:
+        up, store = deployment.up_pid, deployment.data / "matches.db"
+        supervisor, people = find_process(up), self._processes.find()
         writers = [each for each in people if each.name.startswith("python") and writes(each.pid, store)]
         self.most_writers = max(self.most_writers, len(writers))
         owners = {each.pid for each in people if is_owner(each, command_line(each.pid), up)}

@@ -1,4 +1,4 @@
-"""What a service manager does for a stage: it starts another supervisor when one was killed."""
+"""What a service manager does for a deployment: it starts another supervisor when one was killed."""
 
 import asyncio
 import sys
@@ -10,22 +10,22 @@ import psutil
 
 from longstop.settings import PARENT_FD_VARIABLE
 from longstop.supervision.parent import life_line_of_children
-from longstop_lab.stage import STOP_WITHIN, Stage
+from longstop_lab.deployment import STOP_TIMEOUT, Deployment
 
 
 class Service:
-    """Starts supervisors on the data of a stage, one after the other."""
+    """Starts supervisors on the data of a deployment, one after the other."""
 
-    def __init__(self, stage: Stage, life_line: int) -> None:
-        self._stage = stage
+    def __init__(self, deployment: Deployment, life_line: int) -> None:
+        self._deployment = deployment
         self._life_line = life_line
-        first = psutil.Process(stage.up_pid).environ()
+        first = psutil.Process(deployment.up_pid).environ()
         self._environ = {**first, PARENT_FD_VARIABLE: str(life_line)}
         self._started: list[Process] = []
 
     async def start_up(self) -> None:
-        """Start the next one; the stage looks at it from now on."""
-        log = self._stage.log.with_name(f"longstop-{len(self._started) + 2}.log")
+        """Start the next one; the deployment looks at it from now on."""
+        log = self._deployment.log.with_name(f"longstop-{len(self._started) + 2}.log")
         with log.open("wb") as out:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "longstop", "up"),
@@ -37,7 +37,7 @@ class Service:
                 start_new_session=True,
             )
         self._started.append(process)
-        self._stage.follow(process)
+        self._deployment.use_supervisor(process)
 
     async def aclose(self) -> None:
         """End the last one; all others were killed."""
@@ -45,7 +45,7 @@ class Service:
             with suppress(ProcessLookupError):
                 process.terminate()
             try:
-                async with asyncio.timeout(STOP_WITHIN):
+                async with asyncio.timeout(STOP_TIMEOUT):
                     await process.wait()
             except TimeoutError:
                 process.kill()
@@ -53,9 +53,9 @@ class Service:
 
 
 @asynccontextmanager
-async def serviced(stage: Stage) -> AsyncIterator[Service]:
+async def serviced(deployment: Deployment) -> AsyncIterator[Service]:
     with life_line_of_children() as life_line:
-        service = Service(stage, life_line)
+        service = Service(deployment, life_line)
         try:
             yield service
         finally:

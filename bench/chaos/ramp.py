@@ -19,9 +19,9 @@ from bench.chaos.slopes import Slope, acts_of
 from bench.chaos.timeline import Timeline
 from bench.frame import Report, rounded, say
 from longstop.clock import SystemClock
+from longstop_lab.deployment import Deployment
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.truth import read_truth
-from longstop_lab.stage import Stage
 
 MATCHES = 10
 SPEED = 40.0
@@ -69,60 +69,65 @@ async def ramp(*, seed: int, minutes: float) -> Report:
 
 
 async def _climb(arena: Arena, slope: Slope) -> Figures:
-    stage, timeline = arena.stage, Timeline(arena.stage)
+    deployment, timeline = arena.deployment, Timeline(arena.deployment)
     await timeline.begin()
     began = SystemClock().now()
 
     async def do(act: Act) -> None:
         assert act.fault is not None
-        await inflict(stage, act.fault)
+        await inflict(deployment, act.fault)
 
     await perform(acts_of(slope), slope.seconds, do)
-    await inflict(stage, Fault(kind=FaultKind.LATENCY, seconds=slope.foot_seconds))
+    await inflict(deployment, Fault(kind=FaultKind.LATENCY, seconds=slope.foot_seconds))
     await timeline.follow()
     say("down again; waiting for pace and time-outs to come back")
-    back_s = await _until_back(stage)
+    back_s = await _until_back(deployment)
     needed = requests_to_follow(
-        read_truth(stage.truth),
+        read_truth(deployment.truth),
         began=began,
         seconds=slope.seconds,
-        pace=_told_pace(stage, began),
+        pace=_told_pace(deployment, began),
         latency=slope.latency,
     )
     sent = len(timeline.notes)
-    return {**_stepped(stage, began), "back_s": back_s, "requests": sent, "amplification": rounded(sent / needed, 2)}
-
-
-def _ladders(stage: Stage) -> dict[str, tuple[Ladders, float]]:
-    """Return who climbed what, and the foot of each kind."""
     return {
-        "pace": (pace_by_errors(read_events(stage.log, "cadence.changed"), INTERVAL), INTERVAL),
-        "timeouts": (time_outs(read_events(stage.log, "timeouts.changed")), TIME_OUT),
+        **_stepped(deployment, began),
+        "back_s": back_s,
+        "requests": sent,
+        "amplification": rounded(sent / needed, 2),
     }
 
 
-def _not_back(stage: Stage) -> int:
+def _ladders(deployment: Deployment) -> dict[str, tuple[Ladders, float]]:
+    """Return who climbed what, and the foot of each kind."""
+    return {
+        "pace": (pace_by_errors(read_events(deployment.log, "cadence.changed"), INTERVAL), INTERVAL),
+        "timeouts": (time_outs(read_events(deployment.log, "timeouts.changed")), TIME_OUT),
+    }
+
+
+def _not_back(deployment: Deployment) -> int:
     """Return how many matches are still slowed down, and sources given more time."""
-    sources = time_outs(read_events(stage.log, "timeouts.changed")).values()
+    sources = time_outs(read_events(deployment.log, "timeouts.changed")).values()
     patient = sum(rungs[-1].seconds > TIME_OUT for rungs in sources)
-    return patient + len(slowed(read_events(stage.log, "cadence.changed")))
+    return patient + len(slowed(read_events(deployment.log, "cadence.changed")))
 
 
-async def _until_back(stage: Stage) -> float | None:
+async def _until_back(deployment: Deployment) -> float | None:
     """Wait until all are back, and return how long that took; `None` when they are not."""
     began = monotonic()
     while monotonic() - began < BACK_WITHIN:
         # Before the calm is over, a foot may only be one that was not left yet.
-        if not _not_back(stage) and monotonic() - began > CALM_SECONDS:
+        if not _not_back(deployment) and monotonic() - began > CALM_SECONDS:
             return round(monotonic() - began, 1)
         await asyncio.sleep(1)
     return None
 
 
-def _stepped(stage: Stage, began: datetime) -> Figures:
+def _stepped(deployment: Deployment, began: datetime) -> Figures:
     figures: Figures = {}
     restless = 0
-    for kind, (ladders, foot) in _ladders(stage).items():
+    for kind, (ladders, foot) in _ladders(deployment).items():
         taken = {who: steps(rungs, since=began, base=foot) for who, rungs in ladders.items()}
         ups = sum(step.is_up for each in taken.values() for step in each)
         figures |= {f"{kind}_up": ups, f"{kind}_down": sum(map(len, taken.values())) - ups}
@@ -130,12 +135,12 @@ def _stepped(stage: Stage, began: datetime) -> Figures:
             for there, back in swings(each, SWING_SECONDS):
                 restless += 1
                 say(f"{kind} of {who} swung: {'up' if there.is_up else 'down'} {there.at:%T}, back {back.at:%T}")
-    return {**figures, "oscillations": restless, "not_back": _not_back(stage)}
+    return {**figures, "oscillations": restless, "not_back": _not_back(deployment)}
 
 
-def _told_pace(stage: Stage, began: datetime) -> Pace:
+def _told_pace(deployment: Deployment, began: datetime) -> Pace:
     """Return the pace that the product has told; before it told one, and where it tells none, the interval."""
-    ladders = paces(read_events(stage.log, "cadence.changed"))
+    ladders = paces(read_events(deployment.log, "cadence.changed"))
 
     def told(ref: str, after: float) -> float:
         return level(ladders.get(ref, ()), began + timedelta(seconds=after), INTERVAL)

@@ -9,8 +9,8 @@ from bench.frame import rounded, say
 from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
 from longstop.model.match import IN_PLAY
-from longstop_lab.sample import list_matches, percentile
-from longstop_lab.stage import Stage
+from longstop_lab.client import list_matches, percentile
+from longstop_lab.deployment import Deployment
 
 LOOK_EVERY = 0.1
 #: Longer than this is no recovery.
@@ -38,13 +38,13 @@ def _is_fresh(entry: dict[str, Any], since: datetime) -> bool:
 class Recoveries:
     """Times every blow until the API shows that it is overcome."""
 
-    def __init__(self, stage: Stage, is_overcome: Callable[[Entries, datetime], bool]) -> None:
+    def __init__(self, deployment: Deployment, is_overcome: Callable[[Entries, datetime], bool]) -> None:
         self.seconds: list[float] = []
         self.count = 0
         self.never = 0
         #: When the last one was overcome.
         self.last_at: datetime | None = None
-        self._stage = stage
+        self._deployment = deployment
         self._is_overcome = is_overcome
         self._clock = SystemClock()
         self._waiting: set[asyncio.Task[None]] = set()
@@ -83,6 +83,6 @@ class Recoveries:
 
     async def _has_overcome(self, since: datetime) -> bool:
         try:
-            return self._is_overcome(await list_matches(self._stage), since)
+            return self._is_overcome(await list_matches(self._deployment), since)
         except UsageError:  # the API itself is between two lives
             return False

@@ -18,8 +18,8 @@ from bench.chaos.arena import Figures
 from bench.frame import Report, rounded, say
 from longstop.fetching.browser.base import BrowserKind
 from longstop.supervision.exits import Exit
-from longstop_lab.settle import wait_until_synced
-from longstop_lab.stage import Stage, StageOptions, staged, survivors
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed, survivors
+from longstop_lab.final_check import wait_until_synced
 
 MATCHES = 2
 #: What is promised, by default and with everything that belongs to it (FR-005).
@@ -31,16 +31,16 @@ GIVE_UP_AFTER = 60.0
 async def stubborn(*, seed: int, minutes: float) -> Report:
     """Ask once, and see how long it takes; `minutes` says nothing here."""
     with TemporaryDirectory(prefix="longstop-chaos-") as home:
-        options = StageOptions(
+        options = DeploymentOptions(
             simulate=("--matches", str(MATCHES), "--kinds", "t20", "--speed", "1", "--seed", str(seed)),
             browser=BrowserKind.SHELL,
             keep=Path(home) / "data",
             settings={},
         )
-        async with staged(options) as stage:
-            await wait_until_synced(stage, since=monotonic())
-            figures = await _ask_to_stop(stage)
-        orphans = survivors(stage.data)
+        async with deployed(options) as deployment:
+            await wait_until_synced(deployment, since=monotonic())
+            figures = await _ask_to_stop(deployment)
+        orphans = survivors(deployment.data)
     figures |= {"seed": seed, "orphans": orphans}
     return Report(suite="chaos stubborn", is_ok=is_gone_in_time(figures), figures=figures)
 
@@ -52,16 +52,16 @@ def is_gone_in_time(figures: Figures) -> bool:
     return is_in_time and figures["exit_code"] == Exit.FORCED and not (figures["left"] or figures["orphans"])
 
 
-async def _ask_to_stop(stage: Stage) -> Figures:
-    family = psutil.Process(stage.up_pid).children(recursive=True)
+async def _ask_to_stop(deployment: Deployment) -> Figures:
+    family = psutil.Process(deployment.up_pid).children(recursive=True)
     for each in family:
         each.send_signal(signal.SIGSTOP)
     say(f"{len(family)} processes are halted; the supervisor is asked to stop")
     began, seconds, exit_code = monotonic(), None, None
-    os.kill(stage.up_pid, signal.SIGTERM)
+    os.kill(deployment.up_pid, signal.SIGTERM)
     with suppress(TimeoutError):
         async with asyncio.timeout(GIVE_UP_AFTER):
-            exit_code = await stage.ended()
+            exit_code = await deployment.wait()
             seconds = monotonic() - began
     left = sum(each.is_running() for each in family)
     return {"halted": len(family), "gone_s": rounded(seconds, 1), "exit_code": exit_code, "left": left}

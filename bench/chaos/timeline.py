@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from longstop.errors import UsageError
+from longstop_lab.deployment import Deployment
 from longstop_lab.simulator.requests import RequestNote
-from longstop_lab.stage import Stage
 
 #: What arrives so soon after a site asked to be left alone was on its way already.
 IN_FLIGHT_SECONDS = 0.25
@@ -18,9 +18,9 @@ IN_FLIGHT_SECONDS = 0.25
 class Timeline:
     """Follows the simulator's book of requests from a moment on."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, deployment: Deployment) -> None:
         self.notes: list[RequestNote] = []
-        self._stage = stage
+        self._deployment = deployment
         self._last = 0
 
     async def begin(self) -> None:
@@ -37,7 +37,7 @@ class Timeline:
             self._last = found[-1].number
 
     async def _next(self) -> list[RequestNote]:
-        answer = await self._stage.simulator.get(f"/_sim/requests?after={self._last}")
+        answer = await self._deployment.simulator.get(f"/_sim/requests?after={self._last}")
         return msgspec.convert(answer.body["requests"], list[RequestNote])
 
 

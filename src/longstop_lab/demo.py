@@ -1,9 +1,12 @@
-"""The demo: simulated matches, a whole Longstop, and a table that shows how fresh they are."""
+"""The demo: simulated matches, a complete Longstop, and a table that shows how fresh the data are."""
 
 import asyncio
+import os
+import sys
+import termios
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -13,12 +16,11 @@ from rich.console import Console
 from rich.live import Live
 
 from longstop.fetching.browser.base import BrowserKind
-from longstop_lab.account import accounts, total
+from longstop_lab.client import Samples, list_matches, percentile, site_of
+from longstop_lab.deployment import Deployment, DeploymentOptions, check, deployed
+from longstop_lab.final_check import add_up, check_events_by_sport, wait_until_synced
 from longstop_lab.report import DemoReport, SportReport
-from longstop_lab.sample import Samples, list_matches, percentile, site_of
-from longstop_lab.settle import wait_until_synced
-from longstop_lab.simulator.judge import Verdict
-from longstop_lab.stage import Stage, StageOptions, check, staged
+from longstop_lab.simulator.judge import TruthComparison
 from longstop_lab.table import greeting, summary, table
 
 REFRESH_SECONDS = 1.0
@@ -27,28 +29,29 @@ MEGABYTE = 1_000_000
 
 class DemoOptions(Struct, frozen=True, kw_only=True):
     seconds: float | None
+    #: Simulated matches. A match that two sites show is listed twice.
     matches: int
-    #: With commas, as `longstop simulate` takes them; `None` takes what the sites show.
+    #: Comma-separated, as for `longstop simulate`; `None` takes what the sites show.
     kinds: str | None
     speed: float
     seed: int
     sites: tuple[str, ...]
-    #: The kind of browser that reads them; `None` reads them by HTTP.
+    #: The kind of browser that reads the sites; `None` reads them by HTTP.
     browser: BrowserKind | None
     truth: Path | None
     keep: Path | None
-    #: `None` takes the usual one, or another when that is taken.
+    #: `None` takes the default port, or a free one when it is in use.
     api_port: int | None
     is_quiet: bool
 
 
 async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
-    """Run until the time is over or Ctrl-C, then stop the world and account for every event."""
+    """Run for the given time or until Ctrl-C, then freeze the simulator and check every event."""
     simulate = (
         *("--matches", str(options.matches), "--speed", str(options.speed), "--seed", str(options.seed)),
         *(("--kinds", options.kinds) if options.kinds else ()),
     )
-    stage_options = StageOptions(
+    deployment_options = DeploymentOptions(
         simulate=simulate,
         sites=options.sites,
         browser=options.browser or "none",
@@ -57,89 +60,120 @@ async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
         api_port=options.api_port,
         settings={},
     )
-    check(stage_options)
-    if not options.is_quiet:
-        console.print("starting simulator, scraper and API …")
-    async with staged(stage_options) as stage:
-        began = monotonic()
+    check(deployment_options)
+
+    def say(what: Any) -> None:
         if not options.is_quiet:
-            # Long lines are left to the terminal: what it folds by itself can still be copied whole.
-            console.print(greeting(stage), soft_wrap=True)
+            # The terminal wraps long lines, so that they can still be copied as one line.
+            console.print(what, soft_wrap=True)
+
+    say(_opening(options))
+    async with deployed(deployment_options) as deployment:
+        began = monotonic()
+        say(greeting(deployment))
         try:
-            await wait_until_synced(stage, since=began)
+            await wait_until_synced(deployment, since=began)
         except asyncio.CancelledError:
-            console.print("stopped before the first look: there is nothing to account for")
+            console.print("stopped before the first poll: there are no events to check")
             raise
         samples = Samples()
-        await _watch(stage, samples, options, console)
-        if not options.is_quiet:
-            console.print("the world stands still; a last full sync, and every event is accounted for …")
-        report = await _account(stage, samples)
+        await _watch(deployment, samples, options, console)
+        say("simulator frozen; waiting for a last full sync, then checking every event …")
+        report = await _report(deployment, samples)
         if not options.is_quiet:
             console.print(summary(report))
         return report
 
 
-async def _watch(stage: Stage, samples: Samples, options: DemoOptions, console: Console) -> None:
-    """Sample, and show the table, until the time is over or somebody presses Ctrl-C."""
+def _opening(options: DemoOptions) -> str:
+    matches = "1 match" if options.matches == 1 else f"{options.matches} matches"
+    twice = ""
+    if {"crex", "espncricinfo"} <= set(options.sites):
+        twice = " (each cricket match is shown by crex and espncricinfo and listed once for each)"
+    return f"starting simulator, scraper and API with {matches}{twice} …"
+
+
+async def _watch(deployment: Deployment, samples: Samples, options: DemoOptions, console: Console) -> None:
+    """Sample and show the table until the time is over or Ctrl-C is pressed."""
     with suppress(TimeoutError, asyncio.CancelledError):
         async with asyncio.timeout(options.seconds):
             if options.is_quiet:
-                await _sample(stage, samples, None)
+                await _sample(deployment, samples, None)
             else:
-                with Live(console=console, refresh_per_second=4, transient=False) as live:
-                    await _sample(stage, samples, live)
+                with without_echoed_control_keys(), Live(console=console, refresh_per_second=4) as live:
+                    await _sample(deployment, samples, live)
 
 
-async def _sample(stage: Stage, samples: Samples, live: Live | None) -> None:
+@contextmanager
+def without_echoed_control_keys(terminal: int | None = None) -> Iterator[None]:
+    """Keep the terminal from printing `^C` into the table.
+
+    It would wrap to a new line, and the last redraw would start one line too low and leave a second title.
+    """
+    terminal = sys.stdin.fileno() if terminal is None else terminal
+    if not os.isatty(terminal):
+        yield
+        return
+    before = termios.tcgetattr(terminal)
+    quiet = [*before]
+    quiet[3] &= ~termios.ECHOCTL
+    termios.tcsetattr(terminal, termios.TCSADRAIN, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+async def _sample(deployment: Deployment, samples: Samples, live: Live | None) -> None:
     while True:
-        entries = await list_matches(stage, samples)
+        entries = await list_matches(deployment, samples.api_seconds)
         payloads: dict[str, Any] = {}
         for entry in (each for each in entries if each["last_poll_at"]):
-            answer = await stage.api.get(entry["url"])
-            samples.api_seconds.append(answer.seconds)
-            payloads[entry["match_id"]] = answer.body
-        await samples.take(stage, entries)
+            response = await deployment.api.get(entry["url"])
+            samples.api_seconds.append(response.seconds)
+            payloads[entry["match_id"]] = response.body
+        samples.add(entries, deployment.rss_bytes())
         if live is not None:
             live.update(table(entries, payloads))
         await asyncio.sleep(REFRESH_SECONDS)
 
 
-async def _account(stage: Stage, samples: Samples) -> DemoReport:
-    verdicts = await accounts(stage)
-    verdict, ages = total(verdicts.values()), [age for each in samples.ages.values() for age in each]
+async def _report(deployment: Deployment, samples: Samples) -> DemoReport:
+    comparisons = await check_events_by_sport(deployment)
+    total, ages = add_up(comparisons.values()), [age for each in samples.ages.values() for age in each]
     p95 = percentile(samples.api_seconds, 0.95)
-    sites = Counter(site_of(entry) for entry in await list_matches(stage))
+    sites = Counter(site_of(entry) for entry in await list_matches(deployment))
     return DemoReport(
-        matches=verdict.matches,
+        matches=total.matches,
         sites=dict(sorted(sites.items())),
-        events_truth=verdict.events_truth,
-        events_stored=verdict.events_stored,
-        lost=verdict.lost,
-        duplicated=verdict.duplicated,
-        ghost=verdict.ghost,
-        declared=verdict.declared,
-        wrong=verdict.wrong,
+        events_truth=total.events_truth,
+        events_stored=total.events_stored,
+        lost=total.lost,
+        duplicated=total.duplicated,
+        ghost=total.ghost,
+        declared=total.declared,
+        wrong=total.wrong,
         freshness_p50_s=_rounded(percentile(ages, 0.50)),
         freshness_p99_s=_rounded(percentile(ages, 0.99)),
         rss_mb=round(samples.peak_rss_bytes / MEGABYTE, 1),
         api_p95_ms=_rounded(p95 * 1000 if p95 is not None else None),
-        sports=tuple(_of_sport(sport, each, samples.ages[sport]) for sport, each in verdicts.items()),
-        details=verdict.details,
+        sports=tuple(_sport_report(sport, each, samples.ages[sport]) for sport, each in comparisons.items()),
+        details=total.details,
     )
 
 
-def _of_sport(sport: str, verdict: Verdict, ages: Sequence[float]) -> SportReport:
+def _sport_report(sport: str, comparison: TruthComparison, ages: Sequence[float]) -> SportReport:
     return SportReport(
         sport=sport,
-        matches=verdict.matches,
-        events_truth=verdict.events_truth,
-        events_stored=verdict.events_stored,
-        lost=verdict.lost,
-        duplicated=verdict.duplicated,
-        ghost=verdict.ghost,
+        matches=comparison.matches,
+        events_truth=comparison.events_truth,
+        events_stored=comparison.events_stored,
+        lost=comparison.lost,
+        duplicated=comparison.duplicated,
+        ghost=comparison.ghost,
         freshness_p50_s=_rounded(percentile(ages, 0.50)),
         freshness_p99_s=_rounded(percentile(ages, 0.99)),
+        declared=comparison.declared,
     )
 
 

@@ -1,10 +1,10 @@
-"""What a demo reports."""
+"""The report of a demo."""
 
 from msgspec import Struct
 
 
 class SportReport(Struct, frozen=True, kw_only=True):
-    """What was found of one sport."""
+    """The results of one sport."""
 
     sport: str
     matches: int
@@ -15,20 +15,23 @@ class SportReport(Struct, frozen=True, kw_only=True):
     ghost: int
     freshness_p50_s: float | None
     freshness_p99_s: float | None
+    #: Events that the source no longer showed when polling started, and that the product declares as gaps.
+    declared: int = 0
 
 
 class DemoReport(Struct, frozen=True, kw_only=True):
-    """What a demo measured, through the public API and the truth log alone."""
+    """What a demo measured, from the public API and the truth log alone."""
 
+    #: As the API lists them: a match that two sites show counts twice.
     matches: int
-    #: The same by site: what two sites show counts at both.
+    #: The same by site.
     sites: dict[str, int]
     events_truth: int
     events_stored: int
     lost: int
     duplicated: int
     ghost: int
-    #: Deliveries that a source no longer showed when we came, and of which that is on record.
+    #: Events that the source no longer showed when polling started, and that the product declares as gaps.
     declared: int
     #: Innings totals that are served otherwise than they were published.
     wrong: int

@@ -1,40 +1,122 @@
-"""The replay of real matches: file → simulator → scraper → store → API, and back to the file, ball by ball."""
+"""The replay of real matches: file → simulator → scraper → store → API, compared with the file ball by ball.
+
+This module reads the files itself. The simulator has another reader, so that a mistake in one shows in the comparison.
+"""
 
 import asyncio
+import json
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import psutil
 from msgspec import Struct
 
 from longstop.errors import UsageError
-from longstop_lab.ballbyball import Ball, balls_of_events, balls_of_file
-from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 
-#: Real seconds that a replay takes, whatever the match's length.
+#: Real seconds of a replay, independent of the match's length.
 REPLAY_SECONDS = 5.0
-#: With kills it takes longer, so that there is something to be killed in.
+#: Longer, so that the scraper can be killed several times.
 REPLAY_SECONDS_WITH_KILLS = 12.0
 BALL_GAP = 30.0
-FINISH_WITHIN = 90.0
+FINISH_TIMEOUT = 90.0
 
 _SETTINGS = {
     "POLLING_INTERVAL_SECONDS": "0.2",
     "DISCOVERY_INTERVAL_SECONDS": "0.2",
-    # A scraper that is killed every other second has done nothing wrong: it is started again at once.
+    # The scraper is killed every few seconds on purpose: restart it without a delay.
     "LONGSTOP_SETTLED_SECONDS": "0",
 }
 
 
+#: The dismissals of a file, in the nine classes that a source can distinguish.
+_KINDS = {
+    "bowled": "bowled",
+    "caught": "caught",
+    "caught and bowled": "caught",
+    "lbw": "lbw",
+    "run out": "run out",
+    "stumped": "stumped",
+    "hit wicket": "hit wicket",
+    "retired hurt": "retired",
+    "retired out": "retired",
+    "retired not out": "retired",
+    "obstructing the field": "obstructing the field",
+}
+_RUNS = {"wides": "wides", "noballs": "noballs", "byes": "byes", "legbyes": "legbyes", "penalty": "penalty"}
+
+
+class Ball(Struct, frozen=True, kw_only=True):
+    """One delivery in comparable form."""
+
+    innings: int
+    over: int
+    position: int
+    #: (kind, count) pairs of the runs that are not zero, sorted.
+    runs: tuple[tuple[str, int], ...]
+    #: (kind, player out) pairs.
+    wickets: tuple[tuple[str, str], ...]
+
+
+def balls_of_file(path: Path) -> list[Ball]:
+    """Return the deliveries of a Cricsheet file in order of play."""
+    try:
+        match = json.loads(path.read_bytes())
+        return list(_balls_of(match["innings"]))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} is not a Cricsheet JSON file") from error
+
+
+def _balls_of(innings: list[dict[str, Any]]) -> Iterator[Ball]:
+    for number, each in enumerate(innings, start=1):
+        position = 0
+        for over in each.get("overs", ()):
+            for delivery in over["deliveries"]:
+                position += 1
+                runs = {"batter": delivery["runs"]["batter"]}
+                runs |= {_RUNS[kind]: count for kind, count in delivery.get("extras", {}).items()}
+                wickets = [(_KINDS.get(w["kind"], "other"), w["player_out"]) for w in delivery.get("wickets", ())]
+                yield Ball(
+                    innings=number,
+                    over=over["over"],
+                    position=position,
+                    runs=_nonzero(runs),
+                    wickets=tuple(sorted(wickets)),
+                )
+
+
+def balls_of_events(events: list[dict[str, Any]]) -> list[Ball]:
+    """Return the current deliveries that the API serves, in order of play."""
+    return [
+        Ball(
+            innings=event["innings"],
+            over=event["over"],
+            position=event["position"],
+            runs=_nonzero(event["data"]["runs"]),
+            wickets=tuple(sorted((w["kind"], w["player_out"]) for w in event["data"]["wickets"])),
+        )
+        for event in events
+        if event["kind"] == "delivery"
+    ]
+
+
+def _nonzero(runs: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((kind, count) for kind, count in runs.items() if count))
+
+
 class FileReport(Struct, frozen=True, kw_only=True):
-    """How one file came back."""
+    """The result of one file."""
 
     file: str
     deliveries: int
     equal: int
-    #: Deliveries that are there but differ, that are not there, and that the file does not have.
+    #: Deliveries that differ, that are not served, and that the file does not contain.
     wrong: int
     missing: int
     extra: int
@@ -48,44 +130,44 @@ class FileReport(Struct, frozen=True, kw_only=True):
 
 
 async def verify_file(path: Path, *, kill_every: float | None) -> FileReport:
-    """Replay one file through everything and compare what the API serves with it."""
+    """Replay one file and compare it with what the API serves."""
     expected = balls_of_file(path)
     if not expected:
-        raise UsageError(f"{path} has no deliveries to compare")
+        raise UsageError(f"{path} contains no deliveries to compare")
     began = monotonic()
-    async with staged(_options(path, len(expected), kill_every)) as stage:
-        kills = await _play(stage, kill_every)
-        served = await _served(stage)
+    async with deployed(_options(path, len(expected), kill_every)) as deployment:
+        kills = await _play(deployment, kill_every)
+        served = await _served(deployment)
     return _report(path, expected, served, kills, monotonic() - began)
 
 
-def _options(path: Path, deliveries: int, kill_every: float | None) -> StageOptions:
+def _options(path: Path, deliveries: int, kill_every: float | None) -> DeploymentOptions:
     seconds = REPLAY_SECONDS if kill_every is None else REPLAY_SECONDS_WITH_KILLS
     speed = deliveries * BALL_GAP / seconds
     simulate = ("--matches", "0", "--replay", str(path), "--speed", f"{speed:.0f}", "--ball-gap", str(BALL_GAP))
-    return StageOptions(simulate=simulate, settings=_SETTINGS)
+    return DeploymentOptions(simulate=simulate, settings=_SETTINGS)
 
 
-async def _play(stage: Stage, kill_every: float | None) -> int:
-    """Wait for the end of the match, killing the scraper now and then; return how often it was killed."""
+async def _play(deployment: Deployment, kill_every: float | None) -> int:
+    """Wait for the end of the match and kill the scraper meanwhile; return the number of kills."""
     if kill_every is None:
-        await _wait_until_completed(stage)
+        await _wait_until_completed(deployment)
         return 0
-    killer = _Killer(stage, kill_every)
+    killer = _Killer(deployment, kill_every)
     killing = asyncio.create_task(killer.run(), name="killer")
     try:
-        await _wait_until_over(stage)
+        await _wait_until_published(deployment)
     finally:
         killing.cancel()
-    await _wait_until_completed(stage)
+    await _wait_until_completed(deployment)
     return killer.kills
 
 
 class _Killer:
-    """Kills the scraper with SIGKILL, again and again."""
+    """Kills the scraper with SIGKILL at a fixed interval."""
 
-    def __init__(self, stage: Stage, every: float) -> None:
-        self._stage = stage
+    def __init__(self, deployment: Deployment, every: float) -> None:
+        self._stage = deployment
         self._every = every
         self.kills = 0
 
@@ -99,33 +181,33 @@ class _Killer:
                     self.kills += 1
 
 
-async def _wait_until_over(stage: Stage) -> None:
+async def _wait_until_published(deployment: Deployment) -> None:
     """Wait until the simulator has published the result."""
     is_over = False
-    async with asyncio.timeout(FINISH_WITHIN):
+    async with asyncio.timeout(FINISH_TIMEOUT):
         while not is_over:
             await asyncio.sleep(0.1)
-            status = await stage.simulator.get("/_sim/status")
+            status = await deployment.simulator.get("/_sim/status")
             is_over = all(match["phase"] == "completed" for match in status.body["matches"])
 
 
-async def _wait_until_completed(stage: Stage) -> None:
-    """Wait until the API says that the match is over and in sync."""
+async def _wait_until_completed(deployment: Deployment) -> None:
+    """Wait until the API serves the match as completed and in sync."""
     entry: dict[str, object] = {}
     try:
-        async with asyncio.timeout(FINISH_WITHIN):
+        async with asyncio.timeout(FINISH_TIMEOUT):
             while (entry.get("phase"), entry.get("sync")) != ("completed", "in_sync"):
                 await asyncio.sleep(0.1)
-                listed = (await stage.api.get("/cricket-data/matches")).body["matches"]
+                listed = (await deployment.api.get("/cricket-data/matches")).body["matches"]
                 entry = listed[0] if listed else {}
     except TimeoutError as error:
-        raise UsageError(f"the match did not come to its end within {FINISH_WITHIN:g} s: {entry}") from error
+        raise UsageError(f"the match was not completed within {FINISH_TIMEOUT:g} s: {entry}") from error
 
 
-async def _served(stage: Stage) -> list[Ball]:
-    entry = (await stage.api.get("/cricket-data/matches")).body["matches"][0]
-    answer = await stage.api.get(f"{entry['url']}/events?current=true")
-    return balls_of_events(answer.body["events"])
+async def _served(deployment: Deployment) -> list[Ball]:
+    entry = (await deployment.api.get("/cricket-data/matches")).body["matches"][0]
+    response = await deployment.api.get(f"{entry['url']}/events?current=true")
+    return balls_of_events(response.body["events"])
 
 
 def _report(path: Path, expected: list[Ball], served: list[Ball], kills: int, seconds: float) -> FileReport:
@@ -144,5 +226,5 @@ def _report(path: Path, expected: list[Ball], served: list[Ball], kills: int, se
         extra=len(got.keys() - wanted.keys()) + repeated,
         kills=kills,
         seconds=round(seconds, 1),
-        first_difference=None if first is None else f"{wanted[first]} came back as {got.get(first)}",
+        first_difference=None if first is None else f"{wanted[first]} was served as {got.get(first)}",
     )

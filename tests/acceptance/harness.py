@@ -1,6 +1,6 @@
 """A play: real processes, a site that goes wrong by a plot, and everything that a user could see of it.
 
-A play is staged once for several tests; each of them looks at one scene. What the product does is seen from outside:
+A play is deployed once for several tests; each of them looks at one scene. What the product does is seen from outside:
 its API, its log, its files, its verbs and its webhook.
 """
 
@@ -22,12 +22,11 @@ from msgspec import Struct
 from bench.beside import beside
 from longstop.clock import SystemClock, from_iso
 from longstop.settings import OUR_PREFIXES
-from longstop_lab.account import account
-from longstop_lab.sample import list_matches
-from longstop_lab.settle import wait_until_synced
-from longstop_lab.simulator.judge import Verdict
-from longstop_lab.stage import Stage, StageOptions, staged
-from longstop_lab.witness import Witness, witnessing
+from longstop_lab.client import list_matches
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from longstop_lab.final_check import check_events, wait_until_synced
+from longstop_lab.simulator.judge import TruthComparison
+from longstop_lab.version_log import VersionLog, logging_versions
 from tests.acceptance.receiver import Posted, receiving
 
 LIST = "/api/v3/getLiveMatches"
@@ -75,10 +74,10 @@ class Sample(Struct, frozen=True, kw_only=True):
 
 
 class Scene:
-    """The stage while it is played on."""
+    """The deployment while it is played on."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
         self.samples: list[Sample] = []
         #: The matches that the plot is about.
         self.cast: list[str] = []
@@ -94,25 +93,25 @@ class Scene:
     # --- what the site does ----------------------------------------------------------------------------------
 
     async def break_site(self, *faults: Mapping[str, Any]) -> None:
-        await self.stage.simulator.post("/_sim/faults", msgspec.json.encode(faults))
+        await self.deployment.simulator.post("/_sim/faults", msgspec.json.encode(faults))
 
     async def mend_site(self) -> None:
-        await self.stage.simulator.delete("/_sim/faults")
+        await self.deployment.simulator.delete("/_sim/faults")
 
     async def in_play(self) -> list[str]:
         """Return the keys of the matches that are played now."""
-        matches = (await self.stage.simulator.get("/_sim/status")).body["matches"]
+        matches = (await self.deployment.simulator.get("/_sim/status")).body["matches"]
         return [match["key"] for match in matches if match["phase"] == "live"]
 
     async def requests(self) -> list[dict[str, Any]]:
         """Return what has reached the site."""
-        notes: list[dict[str, Any]] = (await self.stage.simulator.get("/_sim/requests")).body["requests"]
+        notes: list[dict[str, Any]] = (await self.deployment.simulator.get("/_sim/requests")).body["requests"]
         return [{**note, "at": from_iso(note["at"])} for note in notes]
 
     # --- what a user sees ------------------------------------------------------------------------------------
 
     def told(self, name: str, **fields: Any) -> list[Event]:
-        return told(read_log(self.stage.log), name, **fields)
+        return told(read_log(self.deployment.log), name, **fields)
 
     async def until_told(self, name: str, *, within: float = PATIENCE_SECONDS, times: int = 1, **fields: Any) -> Event:
         """Wait for an event, for the last of so many; return it."""
@@ -138,7 +137,17 @@ class Scene:
     async def errors(self) -> list[dict[str, Any]]:
         """Return what `longstop errors --json` lists."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "longstop", "errors", "--json", "--limit", "1000", "--data", str(self.stage.data)),
+            *(
+                sys.executable,
+                "-m",
+                "longstop",
+                "errors",
+                "--json",
+                "--limit",
+                "1000",
+                "--data",
+                str(self.deployment.data),
+            ),
             stdout=PIPE,
         )
         answer, _ = await process.communicate()
@@ -146,17 +155,17 @@ class Scene:
         listed: list[dict[str, Any]] = json.loads(answer)
         return listed
 
-    async def verdict(self, witness: Witness) -> Verdict:
+    async def verdict(self, version_log: VersionLog) -> TruthComparison:
         """Stop the world, and account for every event and for all that was ever served."""
-        assert witness.seen()
-        return await account(self.stage, witness=witness)
+        assert version_log.seen()
+        return await check_events(self.deployment, version_log=version_log)
 
     async def sample(self) -> None:
         """Ask the API again and again."""
         while True:
             now = SystemClock().now()
-            entries = await list_matches(self.stage)
-            health = (await self.stage.api.get("/health")).body
+            entries = await list_matches(self.deployment)
+            health = (await self.deployment.api.get("/health")).body
             matches = {entry["match_id"]: entry for entry in entries}
             self.samples.append(Sample(at=now, matches=matches, health=health))
             await asyncio.sleep(SAMPLE_SECONDS)
@@ -178,7 +187,7 @@ class Story(Struct, frozen=True, kw_only=True):
     marks: dict[str, datetime]
     #: What stands below `storage/` in the data directory, by its path from there.
     files: dict[str, bytes]
-    verdict: Verdict
+    verdict: TruthComparison
 
     def told(self, name: str, **fields: Any) -> list[Event]:
         return told(self.events, name, **fields)
@@ -194,7 +203,7 @@ class Story(Struct, frozen=True, kw_only=True):
 
 
 def play(plot: Plot, *, matches: int, speed: float, seed: int, settings: Mapping[str, str]) -> Story:
-    """Stage a play, and return its story."""
+    """Deployment a play, and return its story."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(OUR_PREFIXES)]:
             patch.delenv(name)
@@ -206,19 +215,19 @@ async def _play(plot: Plot, simulate: tuple[str, ...], settings: Mapping[str, st
     async with receiving() as receiver:
         began = monotonic()
         webhook = {"ALERT_WEBHOOK_URL": receiver.url, "ALERT_WEBHOOK_SECRET": receiver.secret}
-        async with staged(StageOptions(simulate=simulate, settings={**settings, **webhook})) as stage:
-            scene = Scene(stage)
-            await wait_until_synced(stage, since=began)
+        async with deployed(DeploymentOptions(simulate=simulate, settings={**settings, **webhook})) as deployment:
+            scene = Scene(deployment)
+            await wait_until_synced(deployment, since=began)
             try:
-                async with witnessing(stage) as witness, beside(scene.sample()):
+                async with logging_versions(deployment) as version_log, beside(scene.sample()):
                     await plot(scene)
             except BaseException:
-                print(stage.log.read_text(errors="replace"))  # what there is to say about a play that failed
+                print(deployment.log.read_text(errors="replace"))  # what there is to say about a play that failed
                 raise
             # The account restarts the scraper; what it says then is no part of the story.
-            events, requests = read_log(stage.log), await scene.requests()
+            events, requests = read_log(deployment.log), await scene.requests()
             await scene.mend_site()
-            verdict = await scene.verdict(witness)
+            verdict = await scene.verdict(version_log)
             return Story(
                 events=events,
                 samples=scene.samples,
@@ -228,7 +237,7 @@ async def _play(plot: Plot, simulate: tuple[str, ...], settings: Mapping[str, st
                 cast=scene.cast,
                 notes=scene.notes,
                 marks=scene.marks,
-                files=dict(_files(stage.data / "storage")),
+                files=dict(_files(deployment.data / "storage")),
                 verdict=verdict,
             )
 
@@ -250,7 +259,7 @@ def ref(key: str) -> str:
     return f"crex_{key}"
 
 
-def assert_nothing_lost(verdict: Verdict) -> None:
+def assert_nothing_lost(verdict: TruthComparison) -> None:
     faults = (verdict.lost, verdict.duplicated, verdict.ghost, verdict.wrong, verdict.forgotten)
     assert faults == (0, 0, 0, 0, 0), verdict.details
     assert verdict.events_truth == verdict.events_stored > 0

@@ -10,11 +10,10 @@ import pytest
 
 from longstop.clock import SystemClock, from_iso
 from longstop.fetching.browser.base import Mode
-from longstop_lab.account import account
-from longstop_lab.sample import list_matches
-from longstop_lab.settle import wait_until_synced
-from longstop_lab.simulator.judge import Verdict
-from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.client import list_matches
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from longstop_lab.final_check import check_events, wait_until_synced
+from longstop_lab.simulator.judge import TruthComparison
 from tests.acceptance.harness import Event, read_log, told
 
 pytestmark = pytest.mark.timeout(180)
@@ -24,28 +23,30 @@ WAYS = [(Mode.NAVIGATE,), (Mode.NAVIGATE, Mode.PASSIVE), (Mode.NAVIGATE, Mode.PA
 PATIENCE_SECONDS = 60.0
 
 
-def options(modes: tuple[Mode, ...], speed: float = 60) -> StageOptions:
+def options(modes: tuple[Mode, ...], speed: float = 60) -> DeploymentOptions:
     simulate = ("--matches", "4", "--kinds", "t20,football", "--speed", f"{speed:g}", "--seed", "5", "--poll", "1")
     settings = {"LOG_LEVEL": "DEBUG", "LONGSTOP_SETTLED_SECONDS": "0"}
-    return StageOptions(simulate=simulate, sites=("crex", "sofascore"), browser="shell", modes=modes, settings=settings)
+    return DeploymentOptions(
+        simulate=simulate, sites=("crex", "sofascore"), browser="shell", modes=modes, settings=settings
+    )
 
 
-def said(stage: Stage, event: str) -> list[Event]:
-    return told(read_log(stage.log), event)
+def said(deployment: Deployment, event: str) -> list[Event]:
+    return told(read_log(deployment.log), event)
 
 
-async def played(stage: Stage, seconds: float) -> Verdict:
-    await wait_until_synced(stage, since=monotonic())
+async def played(deployment: Deployment, seconds: float) -> TruthComparison:
+    await wait_until_synced(deployment, since=monotonic())
     await asyncio.sleep(seconds)
-    return await account(stage)
+    return await check_events(deployment)
 
 
 @pytest.mark.req("CAP-1", "NFR-009")
 @pytest.mark.parametrize("modes", WAYS, ids=lambda modes: str(modes[-1]))
 async def test_both_sports_are_read_whole_in_every_mode(modes: tuple[Mode, ...]) -> None:
-    async with staged(options(modes)) as stage:
-        verdict = await played(stage, seconds=8)
-        used = {(line["source"], line["mode"]) for line in said(stage, "page.measured")}
+    async with deployed(options(modes)) as deployment:
+        verdict = await played(deployment, seconds=8)
+        used = {(line["source"], line["mode"]) for line in said(deployment, "page.measured")}
 
     assert (verdict.lost, verdict.duplicated, verdict.ghost) == (0, 0, 0), verdict.details
     assert verdict.events_stored > 20
@@ -54,26 +55,26 @@ async def test_both_sports_are_read_whole_in_every_mode(modes: tuple[Mode, ...])
 
 @pytest.mark.req("US1.2", "FR-009", "NFR-005")
 async def test_a_browser_that_is_killed_in_play_is_replaced_and_nothing_is_lost() -> None:
-    async with staged(options((Mode.NAVIGATE, Mode.PASSIVE), speed=20)) as stage:  # football is not over before
-        await wait_until_synced(stage, since=monotonic())
+    async with deployed(options((Mode.NAVIGATE, Mode.PASSIVE), speed=20)) as deployment:  # football is not over before
+        await wait_until_synced(deployment, since=monotonic())
         began = SystemClock().now()
-        for line in said(stage, "browser.started"):
+        for line in said(deployment, "browser.started"):
             with suppress(psutil.NoSuchProcess):
                 psutil.Process(line["pid"]).kill()
-        await until_all_are_read_since(stage, began)
+        await until_all_are_read_since(deployment, began)
         recovered = (SystemClock().now() - began).total_seconds()
-        verdict = await account(stage)
-        failed = [line["source"] for line in said(stage, "browser.failed")]
+        verdict = await check_events(deployment)
+        failed = [line["source"] for line in said(deployment, "browser.failed")]
 
     assert (verdict.lost, verdict.duplicated, verdict.ghost) == (0, 0, 0), verdict.details
     assert set(failed) == {"crex", "sofascore"}
     assert recovered < PATIENCE_SECONDS
 
 
-async def until_all_are_read_since(stage: Stage, moment: datetime) -> None:
+async def until_all_are_read_since(deployment: Deployment, moment: datetime) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
-            in_play = [entry for entry in await list_matches(stage) if entry["status"] in ("live", "break")]
+            in_play = [entry for entry in await list_matches(deployment) if entry["status"] in ("live", "break")]
             if in_play and all(from_iso(entry["last_poll_at"]) > moment for entry in in_play):
                 return
             await asyncio.sleep(0.25)

@@ -94,7 +94,7 @@ def test_a_port_that_was_named_and_is_taken_is_refused_with_its_holder(longstop:
     [
         ("starting simulator", 143, False),
         # The foot of the table: from there on there is something to account for.
-        ("Ctrl-C stops and accounts", 0, True),
+        ("Ctrl-C stops and checks", 0, True),
     ],
 )
 def test_sigterm_ends_a_demo_as_ctrl_c_does_and_leaves_nothing(
@@ -111,7 +111,7 @@ def test_sigterm_ends_a_demo_as_ctrl_c_does_and_leaves_nothing(
     ended = demo.wait(timeout=100)
 
     assert ended == code, said.read_text()
-    assert ("nothing lost, nothing doubled, nothing invented" in said.read_text()) is account
+    assert ("no event lost, duplicated or invented" in said.read_text()) is account
     assert list(temporary.iterdir()) == []
 
 

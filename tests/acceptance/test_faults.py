@@ -10,10 +10,9 @@ import msgspec
 import pytest
 from curl_cffi.requests import AsyncSession
 
-from longstop_lab.account import account
-from longstop_lab.sample import list_matches
-from longstop_lab.settle import final_sync, wait_until_synced
-from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.client import list_matches
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from longstop_lab.final_check import check_events, final_sync, wait_until_synced
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -31,19 +30,19 @@ FAULTS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    options = StageOptions(
+async def deployment() -> AsyncIterator[Deployment]:
+    options = DeploymentOptions(
         simulate=("--matches", "10", "--speed", "30", "--seed", "4"), settings={"POLLING_INTERVAL_SECONDS": "0.5"}
     )
     began = monotonic()
-    async with staged(options) as running:
+    async with deployed(options) as running:
         await wait_until_synced(running, since=began)
         yield running
 
 
-async def set_faults(stage: Stage, faults: list[dict[str, Any]]) -> None:
+async def set_faults(deployment: Deployment, faults: list[dict[str, Any]]) -> None:
     async with AsyncSession() as session:
-        url = f"{stage.simulator_url}/_sim/faults"
+        url = f"{deployment.simulator_url}/_sim/faults"
         if faults:
             answer = await session.post(url, data=msgspec.json.encode(faults))
         else:
@@ -51,29 +50,29 @@ async def set_faults(stage: Stage, faults: list[dict[str, Any]]) -> None:
         assert answer.status_code == 200, answer.text
 
 
-async def health_once_mended(stage: Stage) -> dict[str, Any]:
+async def health_once_mended(deployment: Deployment) -> dict[str, Any]:
     """Return `/health` as soon as it is well: what it shows may be a few seconds old."""
     deadline = asyncio.get_running_loop().time() + 20
     while True:
-        health: dict[str, Any] = (await stage.api.get("/health")).body
+        health: dict[str, Any] = (await deployment.api.get("/health")).body
         if health["status"] == "healthy" or asyncio.get_running_loop().time() > deadline:
             return health
         await asyncio.sleep(0.5)
 
 
 @pytest.mark.req("FLD-5", "NFR-009")
-async def test_nothing_is_lost_or_invented_while_every_kind_of_answer_goes_wrong(stage: Stage) -> None:
-    await set_faults(stage, FAULTS)
+async def test_nothing_is_lost_or_invented_while_every_kind_of_answer_goes_wrong(deployment: Deployment) -> None:
+    await set_faults(deployment, FAULTS)
     await asyncio.sleep(12)
-    completed = {entry["match_id"] for entry in await list_matches(stage) if entry["phase"] == "completed"}
-    await set_faults(stage, [])
+    completed = {entry["match_id"] for entry in await list_matches(deployment) if entry["phase"] == "completed"}
+    await set_faults(deployment, [])
     over = {
         f"crex_{match['key']}"
-        for match in (await stage.simulator.get("/_sim/status")).body["matches"]
+        for match in (await deployment.simulator.get("/_sim/status")).body["matches"]
         if match["phase"] == "completed"
     }
-    verdict = await account(stage)
-    health = await health_once_mended(stage)
+    verdict = await check_events(deployment)
+    health = await health_once_mended(deployment)
 
     assert (verdict.lost, verdict.duplicated, verdict.ghost, verdict.wrong) == (0, 0, 0, 0), verdict.details
     assert verdict.events_stored > 500
@@ -81,15 +80,15 @@ async def test_nothing_is_lost_or_invented_while_every_kind_of_answer_goes_wrong
     assert health["status"] == "healthy", health["reasons"]
 
 
-async def test_polls_without_a_change_write_nothing_to_the_store(stage: Stage) -> None:
-    await final_sync(stage)
+async def test_polls_without_a_change_write_nothing_to_the_store(deployment: Deployment) -> None:
+    await final_sync(deployment)
     await asyncio.sleep(4)  # results want a second look
-    watcher = apsw.Connection(str(stage.data / "matches.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    watcher = apsw.Connection(str(deployment.data / "matches.db"), flags=apsw.SQLITE_OPEN_READONLY)
     before = watcher.pragma("data_version")
-    polled = {entry["match_id"]: entry["last_poll_at"] for entry in await list_matches(stage)}
+    polled = {entry["match_id"]: entry["last_poll_at"] for entry in await list_matches(deployment)}
 
     await asyncio.sleep(6)
 
-    after = {entry["match_id"]: entry["last_poll_at"] for entry in await list_matches(stage)}
+    after = {entry["match_id"]: entry["last_poll_at"] for entry in await list_matches(deployment)}
     assert watcher.pragma("data_version") == before
     assert all(after[match] > polled[match] for match in polled)

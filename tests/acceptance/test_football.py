@@ -9,10 +9,9 @@ import psutil
 import pytest
 
 from longstop.sports.football.payload import FootballEventV1
-from longstop_lab.account import account
-from longstop_lab.sample import list_matches
-from longstop_lab.settle import wait_until_synced
-from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.client import list_matches
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from longstop_lab.final_check import check_events, wait_until_synced
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -31,22 +30,22 @@ FAULTS: list[dict[str, Any]] = [
 ENOUGH = 25
 
 
-def options(seed: int) -> StageOptions:
+def options(seed: int) -> DeploymentOptions:
     simulate = ("--matches", "8", "--kinds", "football,football-cup", "--speed", "120", "--seed", str(seed))
     settings = {"POLLING_INTERVAL_SECONDS": "0.3", "DISCOVERY_INTERVAL_SECONDS": "0.3", "LONGSTOP_SETTLED_SECONDS": "0"}
-    return StageOptions(simulate=simulate, sites=("sofascore",), settings=settings)
+    return DeploymentOptions(simulate=simulate, sites=("sofascore",), settings=settings)
 
 
 @pytest.mark.req("NFR-009", "MON-5")
 async def test_no_goal_is_lost_twice_or_invented_while_the_scraper_is_killed() -> None:
     began = monotonic()
-    async with staged(options(seed=3)) as stage:
-        await wait_until_synced(stage, since=began)
+    async with deployed(options(seed=3)) as deployment:
+        await wait_until_synced(deployment, since=began)
         for _ in range(4):
             await asyncio.sleep(3)
-            kill(stage)
-        verdict = await account(stage)
-        payloads = [(await stage.api.get(entry["url"])).body for entry in await list_matches(stage)]
+            kill(deployment)
+        verdict = await check_events(deployment)
+        payloads = [(await deployment.api.get(entry["url"])).body for entry in await list_matches(deployment)]
 
     assert (verdict.lost, verdict.duplicated, verdict.ghost) == (0, 0, 0), verdict.details
     assert verdict.events_stored > ENOUGH
@@ -58,19 +57,19 @@ async def test_no_goal_is_lost_twice_or_invented_while_the_scraper_is_killed() -
 @pytest.mark.req("NFR-009")
 async def test_no_goal_is_lost_twice_or_invented_while_answers_go_wrong() -> None:
     began = monotonic()
-    async with staged(options(seed=3)) as stage:
-        await wait_until_synced(stage, since=began)
-        await stage.simulator.post("/_sim/faults", msgspec.json.encode(FAULTS))
+    async with deployed(options(seed=3)) as deployment:
+        await wait_until_synced(deployment, since=began)
+        await deployment.simulator.post("/_sim/faults", msgspec.json.encode(FAULTS))
         await asyncio.sleep(12)
-        await stage.simulator.delete("/_sim/faults")
-        verdict = await account(stage)
+        await deployment.simulator.delete("/_sim/faults")
+        verdict = await check_events(deployment)
 
     assert (verdict.lost, verdict.duplicated, verdict.ghost) == (0, 0, 0), verdict.details
     assert verdict.events_stored > ENOUGH
 
 
-def kill(stage: Stage) -> None:
-    scraper = stage.scraper()
+def kill(deployment: Deployment) -> None:
+    scraper = deployment.scraper()
     if scraper is not None:
         try:
             scraper.kill()

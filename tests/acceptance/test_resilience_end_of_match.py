@@ -16,7 +16,7 @@ MISSING, GONE, OVER = 0, 1, 2
 
 async def three_ends(scene: Scene) -> None:
     missing, gone, *_ = await scene.in_play()
-    world = (await scene.stage.simulator.get("/_sim/status")).body["matches"]
+    world = (await scene.deployment.simulator.get("/_sim/status")).body["matches"]
     over = world[3]["key"]  # the simulator lets the fourth of ten end soon
     scene.cast = [ref(missing), ref(gone), ref(over)]
     scene.mark("broken")
@@ -34,7 +34,7 @@ async def three_ends(scene: Scene) -> None:
     await scene.until_seen(lambda sample: sample.polled_at(ref(missing)) > mended, "the missing one is back")
     name = ref(over)
     sample = await scene.until_seen(lambda sample: sample.matches[name]["phase"] == "completed", "it is over")
-    scene.notes["over"] = (await scene.stage.api.get(sample.matches[name]["url"])).body
+    scene.notes["over"] = (await scene.deployment.api.get(sample.matches[name]["url"])).body
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ import pytest
 from msgspec import Struct
 
 from longstop.settings import OUR_PREFIXES
-from longstop_lab.stage import held_port
+from longstop_lab.deployment import reserve_port
 from tests.acceptance.harness import Event, read_log, told
 from tests.courtside import AWAY, HOME, Court, Courtside, serving
 
@@ -185,7 +185,7 @@ async def play(home: Path) -> Story:
     tomorrow.status = "upcoming"
     site = Courtside(final, tomorrow)
     async with serving(site):
-        with held_port() as held:
+        with reserve_port() as held:
             longstop = Longstop(home, held.getsockname()[1], PLUGINS)
             (home / "sources.yaml").write_text(site.described())
             async with longstop.running():
@@ -305,7 +305,7 @@ def remains(story: Story) -> Remains:
 
 async def restart_without_plugin(story: Story) -> Remains:
     async with serving(story.site):
-        with held_port() as held:
+        with reserve_port() as held:
             (story.home / "sources.yaml").write_text(story.site.described(adapter="sofascore"))
             longstop = Longstop(story.home, held.getsockname()[1], None)
             async with longstop.running():

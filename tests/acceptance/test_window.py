@@ -5,9 +5,8 @@ from time import monotonic
 
 import pytest
 
-from longstop_lab.account import account
-from longstop_lab.settle import wait_until_synced
-from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from longstop_lab.final_check import check_events, wait_until_synced
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -18,24 +17,24 @@ AWAY_SECONDS = 16
 
 @pytest.mark.req("NFR-009")
 async def test_what_a_window_no_longer_shows_is_declared_and_nothing_is_lost_silently() -> None:
-    options = StageOptions(
+    options = DeploymentOptions(
         simulate=("--matches", "4", "--speed", SPEED, "--seed", "11"),
         sites=("espncricinfo",),
         settings={"POLLING_INTERVAL_SECONDS": "0.5"},
     )
     began = monotonic()
-    async with staged(options) as stage:
-        await wait_until_synced(stage, since=began)
-        before = (await stage.api.get("/cricket-data/match-info/1/findings")).body["findings"]
-        scraper = stage.scraper()
+    async with deployed(options) as deployment:
+        await wait_until_synced(deployment, since=began)
+        before = (await deployment.api.get("/cricket-data/match-info/1/findings")).body["findings"]
+        scraper = deployment.scraper()
         assert scraper is not None
 
         scraper.suspend()
         await asyncio.sleep(AWAY_SECONDS)
         scraper.resume()
-        verdict = await account(stage)
-        after = (await stage.api.get("/cricket-data/match-info/1/findings")).body["findings"]
-        told = [await _is_told(stage, sentence) for sentence in verdict.details]
+        verdict = await check_events(deployment)
+        after = (await deployment.api.get("/cricket-data/match-info/1/findings")).body["findings"]
+        told = [await _is_told(deployment, sentence) for sentence in verdict.details]
 
     assert (verdict.duplicated, verdict.ghost) == (0, 0), verdict.details
     assert len(told) == verdict.lost, verdict.details
@@ -45,8 +44,8 @@ async def test_what_a_window_no_longer_shows_is_declared_and_nothing_is_lost_sil
     assert len(after) > len(before)
 
 
-async def _is_told(stage: Stage, sentence: str) -> bool:
+async def _is_told(deployment: Deployment, sentence: str) -> bool:
     """Return whether a difference is a correction made behind the window, and the totals' disagreement is on record."""
     match = sentence.partition(":")[0]
-    found = (await stage.api.get(f"/cricket-data/match-info/espncricinfo_{match}/findings")).body["findings"]
+    found = (await deployment.api.get(f"/cricket-data/match-info/espncricinfo_{match}/findings")).body["findings"]
     return " reads " in sentence and any(each["kind"] == "mismatch" for each in found)

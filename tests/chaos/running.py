@@ -1,4 +1,4 @@
-"""A stage whose supervisor can be killed and started anew, in other circumstances too, as a service manager would."""
+"""A deployment whose supervisor can be killed and restarted, as a service manager would, also with other settings."""
 
 import asyncio
 import os
@@ -20,13 +20,12 @@ from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.process.processes import command_line
 from longstop.settings import OUR_PREFIXES, PARENT_FD_VARIABLE
-from longstop_lab.account import account
-from longstop_lab.kin import Kin
-from longstop_lab.sample import list_matches, was_read_since
-from longstop_lab.settle import wait_until_synced
-from longstop_lab.simulator.judge import Verdict
-from longstop_lab.stage import Stage, StageOptions, staged
-from longstop_lab.witness import Witness, witnessing
+from longstop_lab.client import list_matches, was_read_since
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from longstop_lab.final_check import check_events, wait_until_synced
+from longstop_lab.processes import DeploymentProcesses
+from longstop_lab.simulator.judge import TruthComparison
+from longstop_lab.version_log import VersionLog, logging_versions
 from tests.acceptance.harness import QUICK, Event, read_log, told
 
 PATIENCE_SECONDS = 40.0
@@ -35,20 +34,20 @@ PATIENCE_SECONDS = 40.0
 class Running:
     """Real processes in play, and what can be done to them."""
 
-    def __init__(self, stage: Stage, witness: Witness) -> None:
-        self.stage = stage
+    def __init__(self, deployment: Deployment, version_log: VersionLog) -> None:
+        self.deployment = deployment
         #: Follows what is served, whoever serves it.
-        self.witness = witness
-        self._first_log = stage.log
-        scraper = stage.scraper()
+        self.version_log = version_log
+        self._first_log = deployment.log
+        scraper = deployment.scraper()
         assert scraper is not None
         first = scraper.parent()
         assert first is not None
         self.up = first
         self.environ = {name: value for name, value in first.environ().items() if name != PARENT_FD_VARIABLE}
-        self._kin = Kin.of(stage.data)
+        self._processes = DeploymentProcesses.of(deployment.data)
         self._later: list[Process] = []
-        self._stages: list[Stage] = []
+        self._deployments: list[Deployment] = []
 
     def pid_of(self, process: str) -> int | None:
         """Return who is the scraper, the API, the supervisor (`up`) or the scraper's browser now."""
@@ -56,15 +55,15 @@ class Running:
             return self.up.pid
         if process == "browser":
             return next((pid for pid in self._below_scraper() if role_of(command_line(pid)) is Role.BROWSER), None)
-        found = self.stage.process(process)
+        found = self.deployment.process(process)
         return found.pid if found is not None else None
 
     def _below_scraper(self) -> list[int]:
-        scraper = self.stage.scraper()
+        scraper = self.deployment.scraper()
         return [each.pid for each in tree(scraper.pid)] if scraper is not None else []
 
     def strays(self) -> list[int]:
-        """Return the living processes of this stage that belong to none of those who should be there."""
+        """Return the living processes of this deployment that belong to none of those who should be there."""
         own = {self.up.pid, self.pid_of("api"), *self._below_scraper()}
         return [pid for pid in self.everybody() if pid not in own]
 
@@ -82,8 +81,8 @@ class Running:
             )
         self._later.append(process)
         self.up = psutil.Process(process.pid)
-        old = self.stage
-        self.stage = Stage(
+        old = self.deployment
+        self.deployment = Deployment(
             data=old.data,
             truth=old.truth,
             api_url=old.api_url,
@@ -93,7 +92,7 @@ class Running:
             log=log,
             sites=old.sites,
         )
-        self._stages.append(self.stage)
+        self._deployments.append(self.deployment)
 
     async def replace_up(self, *before: str, **more: str) -> None:
         """Let the supervisor stop, and start another one in other circumstances; return when it is in play."""
@@ -107,7 +106,7 @@ class Running:
         """Return whether the API answers, and every match in play was read after a monotonic moment."""
         asked = monotonic()
         try:
-            entries = await list_matches(self.stage)
+            entries = await list_matches(self.deployment)
         except UsageError:
             return False
         live = [entry for entry in entries if entry["status"] == "live"] or entries
@@ -115,7 +114,7 @@ class Running:
 
     async def events_shown(self) -> int:
         """Return how much the site has shown of all matches by now."""
-        matches = (await self.stage.simulator.get("/_sim/status")).body["matches"]
+        matches = (await self.deployment.simulator.get("/_sim/status")).body["matches"]
         return sum(match["events"] for match in matches)
 
     async def has_shown_more_than(self, events: int) -> bool:
@@ -123,27 +122,27 @@ class Running:
 
     def told(self, name: str, **fields: Any) -> list[Event]:
         """Return what the newest processes have said."""
-        return told(read_log(self.stage.log), name, **fields)
+        return told(read_log(self.deployment.log), name, **fields)
 
-    async def verdict(self) -> Verdict:
+    async def verdict(self) -> TruthComparison:
         """Stop the world, and account for every event and for all that was ever served."""
-        verdict = await account(self.stage, witness=self.witness)
-        assert self.witness.seen()  # of every match that it could ask, even if there is no event yet
+        verdict = await check_events(self.deployment, version_log=self.version_log)
+        assert self.version_log.seen()  # of every match that it could ask, even if there is no event yet
         assert verdict.forgotten == 0, verdict.details
         return verdict
 
     def writers(self) -> list[int]:
         """Return who has the store open for writing now."""
-        return [pid for pid in self.everybody() if writes(pid, self.stage.data / "matches.db")]
+        return [pid for pid in self.everybody() if writes(pid, self.deployment.data / "matches.db")]
 
     def everybody(self) -> list[int]:
-        """Return every living process of this stage but the simulator; its browsers' are among them."""
-        return [each.pid for each in self._kin.living() if "simulate" not in command_line(each.pid)]
+        """Return every living process of this deployment but the simulator; its browsers' are among them."""
+        return [each.pid for each in self._processes.running() if "simulate" not in command_line(each.pid)]
 
     async def aclose(self) -> None:
-        for stage in self._stages:  # the first one is closed by whoever has made it
-            await stage.api.aclose()
-            await stage.simulator.aclose()
+        for deployment in self._deployments:  # the first one is closed by whoever has made it
+            await deployment.api.aclose()
+            await deployment.simulator.aclose()
         for process in self._later:
             with suppress(ProcessLookupError):
                 process.terminate()
@@ -159,12 +158,12 @@ class Running:
 async def in_play(
     *, matches: int = 4, speed: float = 10.0, seed: int = 7, is_browsed: bool = False, **settings: str
 ) -> AsyncIterator[Running]:
-    """Stage a few matches, wait until they are known, and leave nothing behind.
+    """Deployment a few matches, wait until they are known, and leave nothing behind.
 
     They are cricket, read by HTTP; or football, read by a browser that never goes over to it.
     """
     kinds = ("--kinds", "football") if is_browsed else ()
-    options = StageOptions(
+    options = DeploymentOptions(
         simulate=("--matches", str(matches), "--speed", f"{speed:g}", "--seed", str(seed), *kinds),
         sites=("sofascore",) if is_browsed else ("crex",),
         browser=BrowserKind.SHELL if is_browsed else "none",
@@ -173,14 +172,14 @@ async def in_play(
     )
     with own_environment():
         began = monotonic()
-        async with staged(options) as stage, AsyncExitStack() as beside:
-            await wait_until_synced(stage, since=began)
-            witness = await beside.enter_async_context(witnessing(stage))
-            running = Running(stage, witness)
+        async with deployed(options) as deployment, AsyncExitStack() as beside:
+            await wait_until_synced(deployment, since=began)
+            version_log = await beside.enter_async_context(logging_versions(deployment))
+            running = Running(deployment, version_log)
             try:
                 yield running
             except BaseException:
-                print(running.stage.log.read_text(errors="replace")[-20_000:])
+                print(running.deployment.log.read_text(errors="replace")[-20_000:])
                 raise
             finally:
                 await running.aclose()

@@ -101,7 +101,7 @@ def events(folder: Path) -> dict[str, list[StoredEvent]]:
 @pytest.mark.req("NFR-009")
 async def test_a_backup_under_load_is_a_prefix_of_the_truth_and_play_goes_on_from_it(tmp_path: Path) -> None:
     async with in_play(LONGSTOP_SETTLED_SECONDS="0") as running:
-        scraper = running.stage.scraper()
+        scraper = running.deployment.scraper()
         assert scraper is not None
         async with halted_amid(running, tmp_path, "whole") as (copying, whole):
             scraper.kill()
@@ -115,9 +115,9 @@ async def test_a_backup_under_load_is_a_prefix_of_the_truth_and_play_goes_on_fro
         refused = await run(running, "restore", str(whole), "--force")
         running.up.send_signal(signal.SIGTERM)
         await until(lambda: not is_alive(running.up), "the supervisor stops")
-        copied, known = events(whole), events(running.stage.data)
+        copied, known = events(whole), events(running.deployment.data)
         restored = await run(running, "restore", str(whole), "--force")
-        running.witness.begin_anew()  # what came after the backup is gone, as it was asked for
+        running.version_log.clear()  # what came after the backup is gone, as it was asked for
         began = monotonic()
         await running.start_up()
         await until_true(running.is_fresh_since, began)

@@ -10,9 +10,8 @@ import pytest
 
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.chromium import find_chromium
-from longstop_lab.account import account
-from longstop_lab.settle import wait_until_synced
-from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from longstop_lab.final_check import check_events, wait_until_synced
 from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
 from tests.chaos.running import own_environment
 from tests.needs import lack
@@ -20,22 +19,22 @@ from tests.needs import lack
 pytestmark = pytest.mark.timeout(240)
 
 
-async def costs(stage: Stage) -> list[tuple[float, float]]:
+async def costs(deployment: Deployment) -> list[tuple[float, float]]:
     """Return memory and CPU of each match, as soon as all are known."""
     async with asyncio.timeout(60):
         while True:
-            entries = (await stage.api.get("/health")).body["per_match_status"]
+            entries = (await deployment.api.get("/health")).body["per_match_status"]
             known = [(each["memory_mb"], each["cpu_percent"]) for each in entries]
             if known and all(None not in each for each in known):
                 return known
             await asyncio.sleep(0.5)
 
 
-async def replacement_of(stage: Stage, pid: int) -> dict[str, Any]:
+async def replacement_of(deployment: Deployment, pid: int) -> dict[str, Any]:
     """Return the entry of the browser with this pid, as soon as its outcome is seen."""
     async with asyncio.timeout(90):
         while True:
-            entries = (await stage.api.get("/recoveries")).body["recoveries"]
+            entries = (await deployment.api.get("/recoveries")).body["recoveries"]
             found = [each for each in entries if each["pids_before"] == [pid] and each["outcome"] != "pending"]
             if found:
                 return dict(found[0])
@@ -50,14 +49,16 @@ async def test_matches_have_their_cost_and_a_killed_browser_its_entry() -> None:
     modes = (Mode.NAVIGATE, Mode.PASSIVE)
     with own_environment():
         began = monotonic()
-        async with staged(StageOptions(simulate=simulate, browser="shell", modes=modes, settings=QUICK)) as stage:
-            await wait_until_synced(stage, since=began)
-            known = await costs(stage)
-            first = told(read_log(stage.log), "browser.started")[-1]
+        async with deployed(
+            DeploymentOptions(simulate=simulate, browser="shell", modes=modes, settings=QUICK)
+        ) as deployment:
+            await wait_until_synced(deployment, since=began)
+            known = await costs(deployment)
+            first = told(read_log(deployment.log), "browser.started")[-1]
             os.kill(first["pid"], signal.SIGKILL)
-            entry = await replacement_of(stage, first["pid"])
-            second = told(read_log(stage.log), "browser.started")[-1]
-            verdict = await account(stage)
+            entry = await replacement_of(deployment, first["pid"])
+            second = told(read_log(deployment.log), "browser.started")[-1]
+            verdict = await check_events(deployment)
 
     print(known, entry)
     # A scraper alone is smaller than this, and a page larger.

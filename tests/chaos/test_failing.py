@@ -21,7 +21,7 @@ async def recycle_that_is(running: Running, *outcomes: str) -> dict[str, Any]:
     """Return the newest recycle of the audit, as soon as the API shows it with such an outcome."""
     async with asyncio.timeout(30):
         while True:
-            entries = (await running.stage.api.get("/recoveries")).body["recoveries"]
+            entries = (await running.deployment.api.get("/recoveries")).body["recoveries"]
             found = [entry for entry in entries if entry["kind"] == "recycle" and entry["outcome"] in outcomes]
             if found:
                 return dict(found[0])
@@ -33,12 +33,12 @@ async def test_a_scraper_that_fails_makes_everything_afresh_and_sees_whether_it_
     # A door that is closed is waited for; these connections hang, and nobody has closed anything.
     async with in_play(LONGSTOP_STALL_SECONDS="5", CIRCUIT_BREAKER_THRESHOLD="1000", PAUSE_THRESHOLD="1000") as running:
         scraper = running.pid_of("scraper")
-        await running.stage.simulator.post("/_sim/faults", HANGS)
+        await running.deployment.simulator.post("/_sim/faults", HANGS)
         await until(lambda: running.told("health.failing"), "the scraper fails", within=FAILS_WITHIN)
-        health = (await running.stage.api.get("/health")).body
+        health = (await running.deployment.api.get("/health")).body
         await until(lambda: running.told("recovery.started", kind="recycle"), "it acts", within=5)
         begun = await recycle_that_is(running, "pending")
-        await running.stage.simulator.delete("/_sim/faults")
+        await running.deployment.simulator.delete("/_sim/faults")
         await until(lambda: running.told("recovery.succeeded", kind="recycle"), "it helps", within=60)
         await until(lambda: running.told("health.recovered"), "it is healthy again", within=10)
         ended = await recycle_that_is(running, "recovered", "not_recovered")
@@ -61,11 +61,11 @@ async def test_a_scraper_that_fails_makes_everything_afresh_and_sees_whether_it_
 async def test_with_the_usual_breakers_a_site_that_hangs_is_waited_for_and_nothing_is_made_afresh() -> None:
     async with in_play(LONGSTOP_STALL_SECONDS="15") as running:
         scraper = running.pid_of("scraper")
-        await running.stage.simulator.post("/_sim/faults", HANGS)
+        await running.deployment.simulator.post("/_sim/faults", HANGS)
         await until(lambda: running.told("health.failing"), "the scraper fails", within=FAILS_WITHIN)
         await until_true(is_explained, running, within=30)
         back = monotonic()
-        await running.stage.simulator.delete("/_sim/faults")
+        await running.deployment.simulator.delete("/_sim/faults")
         await until_true(running.is_fresh_since, back)
         recycles = running.told("recovery.started", kind="recycle")
         survivor = running.pid_of("scraper")
@@ -76,7 +76,7 @@ async def test_with_the_usual_breakers_a_site_that_hangs_is_waited_for_and_nothi
 
 async def is_explained(running: Running) -> bool:
     """Return whether `/health` says that the scraper fails, and why nothing is done about it."""
-    health = (await running.stage.api.get("/health")).body
+    health = (await running.deployment.api.get("/health")).body
     is_said = any(
         reason.endswith("; polling is blocked by an open circuit or a rate limit") for reason in health["reasons"]
     )

@@ -17,7 +17,7 @@ import pytest
 from bench.health import P95_SECONDS, RATIO, WORST_SECONDS, Trial, compare, troubles, wait_until_healthy
 from bench.holding import held
 from bench.steady import Load, steady
-from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 
 #: What is promised. What is aimed at is measured by `scripts/bench health`.
 FLOOR_SECONDS = 0.1
@@ -25,19 +25,19 @@ SECONDS = 12.0
 
 
 @asynccontextmanager
-async def a_stage() -> AsyncIterator[Stage]:
-    options = StageOptions(
+async def a_deployment() -> AsyncIterator[Deployment]:
+    options = DeploymentOptions(
         simulate=("--matches", "3", "--speed", "1", "--seed", "5"), browser="shell", settings={"LOG_LEVEL": "INFO"}
     )
-    async with staged(options) as stage:
-        await wait_until_healthy(stage)
-        yield stage
+    async with deployed(options) as deployment:
+        await wait_until_healthy(deployment)
+        yield deployment
 
 
 async def measure() -> Trial:
-    async with a_stage() as stage:
-        trial = await compare(stage, seconds=SECONDS)
-        await wait_until_healthy(stage)  # by itself, when nothing hangs any more
+    async with a_deployment() as deployment:
+        trial = await compare(deployment, seconds=SECONDS)
+        await wait_until_healthy(deployment)  # by itself, when nothing hangs any more
         return trial
 
 
@@ -74,11 +74,11 @@ def test_health_is_fast_and_honest_while_the_store_hangs_and_the_browser_is_halt
 @pytest.mark.timeout(240)
 def test_who_asks_for_data_that_hangs_holds_up_nobody_who_asks_for_health() -> None:
     async def ask_both() -> tuple[Load, Load]:
-        async with a_stage() as stage, held(stage.data / name for name in ("hot.db", "matches.db")):
-            token = f"Authorization: Bearer {stage.token}\r\n"
+        async with a_deployment() as deployment, held(deployment.data / name for name in ("hot.db", "matches.db")):
+            token = f"Authorization: Bearer {deployment.token}\r\n"
             # Long enough for the hanging to be known; whoever asks before is the one who finds out.
             await asyncio.sleep(3)
-            data, health = f"{stage.api_url}/cricket-data/matches", f"{stage.api_url}/health"
+            data, health = f"{deployment.api_url}/cricket-data/matches", f"{deployment.api_url}/health"
             return await asyncio.gather(
                 steady(data, rate=20, seconds=5, headers=token), steady(health, rate=50, seconds=5)
             )

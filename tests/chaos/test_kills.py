@@ -12,7 +12,7 @@ from bench.chaos.processes_strikes import OWNERS
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
 from longstop.process import processes
-from longstop_lab.sample import percentile
+from longstop_lab.client import percentile
 from tests.acceptance.harness import assert_nothing_lost
 from tests.chaos.running import Running, in_play, until, until_true
 from tests.needs import lack

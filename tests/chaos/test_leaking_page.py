@@ -11,9 +11,8 @@ from bench.beside import beside
 from bench.tree import held
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.chromium import find_chromium
-from longstop_lab.account import account
-from longstop_lab.settle import wait_until_synced
-from longstop_lab.stage import Stage, StageOptions, staged
+from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from longstop_lab.final_check import check_events, wait_until_synced
 from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
 from tests.chaos.running import own_environment, until
 from tests.needs import lack
@@ -29,21 +28,21 @@ LIMITS = {
 
 
 @asynccontextmanager
-async def weighing(stage: Stage) -> AsyncIterator[list[int]]:
+async def weighing(deployment: Deployment) -> AsyncIterator[list[int]]:
     """Weigh the scraper with all that it has started, again and again, also while it ends."""
     weights: list[int] = []
 
     async def weigh() -> None:
         while True:
-            weights.append(await asyncio.to_thread(_weight_of_scraper, stage))
+            weights.append(await asyncio.to_thread(_weight_of_scraper, deployment))
             await asyncio.sleep(0.3)
 
     async with beside(weigh()):
         yield weights
 
 
-def _weight_of_scraper(stage: Stage) -> int:
-    scraper = stage.scraper()
+def _weight_of_scraper(deployment: Deployment) -> int:
+    scraper = deployment.scraper()
     return (held(scraper.pid).pss_bytes or 0) if scraper is not None else 0
 
 
@@ -52,23 +51,25 @@ async def test_a_leaking_page_makes_the_scraper_begin_anew_before_the_hard_limit
     if find_chromium(BrowserKind.SHELL) is None:
         lack("there is no Chromium: apt-get install chromium-headless-shell")
     simulate = ("--matches", "2", "--kinds", "t20", "--speed", "20", "--seed", "5", "--poll", "1")
-    options = StageOptions(
+    options = DeploymentOptions(
         simulate=simulate, browser="shell", modes=(Mode.NAVIGATE, Mode.PASSIVE), settings={**QUICK, **LIMITS}
     )
     with own_environment():
         began = monotonic()
-        async with staged(options) as stage:
-            await wait_until_synced(stage, since=began)
-            await stage.simulator.post("/_sim/faults", b'[{"kind": "leak"}]')
-            scraper = stage.scraper()
+        async with deployed(options) as deployment:
+            await wait_until_synced(deployment, since=began)
+            await deployment.simulator.post("/_sim/faults", b'[{"kind": "leak"}]')
+            scraper = deployment.scraper()
             assert scraper is not None
             scraper.kill()  # the next one's pages leak from their first moment on
-            async with weighing(stage) as weights:
-                await until(lambda: told(read_log(stage.log), "memory.exceeded"), "the leak is seen", within=150)
-                await until(lambda: told(read_log(stage.log), "process.restarted"), "the scraper has ended", within=60)
-            await stage.simulator.delete("/_sim/faults")
-            verdict = await account(stage)
-            events = read_log(stage.log)
+            async with weighing(deployment) as weights:
+                await until(lambda: told(read_log(deployment.log), "memory.exceeded"), "the leak is seen", within=150)
+                await until(
+                    lambda: told(read_log(deployment.log), "process.restarted"), "the scraper has ended", within=60
+                )
+            await deployment.simulator.delete("/_sim/faults")
+            verdict = await check_events(deployment)
+            events = read_log(deployment.log)
 
     exceeded = told(events, "memory.exceeded")
     renewed = told(events, "process.restarted")

@@ -20,7 +20,7 @@ class Admin:
 
     def __init__(self, running: Running, token: str) -> None:
         self._http = httpx.AsyncClient(
-            base_url=running.stage.api_url, headers={"Authorization": f"Bearer {token}"}, timeout=30
+            base_url=running.deployment.api_url, headers={"Authorization": f"Bearer {token}"}, timeout=30
         )
 
     async def order(self, method: str, path: str, **body: Any) -> httpx.Response:
@@ -53,13 +53,13 @@ async def kill_scraper(running: Running) -> None:
 
 
 async def requests(running: Running) -> int:
-    counted = (await running.stage.simulator.get("/_sim/status")).body["requests"]
+    counted = (await running.deployment.simulator.get("/_sim/status")).body["requests"]
     return sum(counted.values())
 
 
 async def test_what_is_ordered_holds_across_the_scrapers_death_and_costs_no_event() -> None:
     async with in_play(LONGSTOP_SETTLED_SECONDS="0", MEMORY_MIN_AVAILABLE_MB="0") as running:
-        status = (await running.stage.simulator.get("/_sim/status")).body["matches"]
+        status = (await running.deployment.simulator.get("/_sim/status")).body["matches"]
         refs = [f"crex_{match['key']}" for match in status]
         first, second, *_ = refs
         _, token = await run(running, "token", "--admin")
@@ -72,14 +72,14 @@ async def test_what_is_ordered_holds_across_the_scrapers_death_and_costs_no_even
         source = await admin.order("POST", "/admin/sources/crex/pause")
         await kill_scraper(running)
         # A command that is answered was taken by the new scraper, which obeys from its first moment.
-        conflict = await admin.order("POST", "/admin/watches", url=running.stage.simulator_url + status[0]["page"])
+        conflict = await admin.order("POST", "/admin/watches", url=running.deployment.simulator_url + status[0]["page"])
         before = await requests(running)
         await admin.until_on_hold({*refs} - {first})
         await asyncio.sleep(3)
         after = await requests(running)
         woken = await run(running, "resume", "crex")
         resumed = await run(running, "resume", second)
-        watched = await run(running, "watch", running.stage.simulator_url + status[0]["page"])
+        watched = await run(running, "watch", running.deployment.simulator_url + status[0]["page"])
         recycled = await admin.order("POST", "/admin/recycle")
         await admin.aclose()
 

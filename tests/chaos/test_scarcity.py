@@ -53,7 +53,7 @@ BLAME = ("circuit_opened", "match.stale", "errors.rate_high", "watch.restarted",
 @pytest.mark.req("NFR-009")
 async def test_a_scraper_without_file_descriptors_says_so_blames_nobody_and_goes_on_when_it_has_them() -> None:
     async with in_play() as running:
-        scraper = running.stage.scraper()
+        scraper = running.deployment.scraper()
         assert scraper is not None
         before = resource.prlimit(scraper.pid, resource.RLIMIT_NOFILE)
         # What is open stays open, and it could live on its connections: so it is asked to make new ones.
@@ -100,7 +100,7 @@ async def says_it_lacks(about: tuple[Running, str]) -> bool:
     """Return whether `/health` says what is lacking, in the reason of a grade."""
     running, what = about
     try:
-        health = (await running.stage.api.get("/health")).body
+        health = (await running.deployment.api.get("/health")).body
     except UsageError:
         return False
     return health["status"] == "degraded" and any(f"no {what} left" in reason for reason in health["reasons"])
@@ -143,7 +143,7 @@ async def test_a_scraper_without_processes_says_so_blames_nobody_and_has_its_bro
     pids_group: Path,
 ) -> None:
     async with in_play(matches=2, is_browsed=True) as running:
-        scraper = running.stage.scraper()
+        scraper = running.deployment.scraper()
         assert scraper is not None
         (pids_group / "cgroup.procs").write_text(str(scraper.pid))
         await recycle(running)
@@ -238,7 +238,7 @@ async def test_a_full_directory_for_temporary_files_stops_nobody_who_needs_none(
     async with in_play() as running:
         await running.replace_up(*with_tmp(full, f"head -c 129M /dev/zero > {full}/fill"), TMPDIR=str(full))
         await until_true(running.is_fresh_since, monotonic())
-        scraper = running.stage.scraper()
+        scraper = running.deployment.scraper()
         assert scraper is not None
         mounts = await asyncio.to_thread(Path(f"/proc/{scraper.pid}/mounts").read_text)
         died = running.told("process.died")
@@ -253,7 +253,7 @@ async def test_a_full_directory_for_temporary_files_stops_nobody_who_needs_none(
 async def test_a_real_browser_starts_and_reads_on_when_there_is_no_room_for_temporary_files(full: Path) -> None:
     async with in_play(matches=2, is_browsed=True) as running:
         await running.replace_up(*with_tmp(full), TMPDIR=str(full))
-        scraper = running.stage.scraper()
+        scraper = running.deployment.scraper()
         assert scraper is not None
         folder = Path(f"/proc/{scraper.pid}/root{full}")
         await asyncio.to_thread(fill_up, folder / "fill")

@@ -18,7 +18,7 @@ OTHERS = {"scraper": "api", "api": "scraper"}
 
 def seen_restarts(running: Running) -> list[Recovery]:
     """Return the restarts in the audit whose outcome was seen."""
-    ended = [each for each in audited(running.stage.data) if each.outcome is not RecoveryOutcome.PENDING]
+    ended = [each for each in audited(running.deployment.data) if each.outcome is not RecoveryOutcome.PENDING]
     return [each for each in ended if each.subject in OTHERS]
 
 

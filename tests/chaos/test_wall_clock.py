@@ -62,7 +62,7 @@ class Witness:
     async def ask(self) -> None:
         while True:
             try:
-                self.answers.append((await self._running.stage.api.get("/health")).body)
+                self.answers.append((await self._running.deployment.api.get("/health")).body)
             except UsageError as error:
                 self.unanswered.append(str(error))
             await asyncio.sleep(0.05)
@@ -124,13 +124,13 @@ async def test_an_hour_ahead_and_two_back_move_nothing(libfaketime: Path, tmp_pa
     async with in_play(matches=2) as running:
         await running.replace_up(**faked(libfaketime, shift))
         pids = [running.pid_of(name) for name in ("up", "scraper", "api")]
-        told_before, witness = len(read_log(running.stage.log)), Witness(running)
+        told_before, witness = len(read_log(running.deployment.log)), Witness(running)
         await until_true(is_healthy, running)
 
         async with beside(witness.ask()):
-            await leap_about(shift, running.stage.log)
+            await leap_about(shift, running.deployment.log)
 
-        said = read_log(running.stage.log)[told_before:]
+        said = read_log(running.deployment.log)[told_before:]
         left = [running.pid_of(name) for name in ("up", "scraper", "api")]
         verdict = await running.verdict()
 
@@ -155,7 +155,7 @@ async def test_a_door_that_was_closed_an_hour_ahead_opens_in_its_own_time_and_tr
         pids = [running.pid_of(name) for name in ("up", "scraper", "api")]
         set_clock(shift, "+3600s")
         await until(lambda: running.told("clock.jumped"), "the leap is noticed")
-        await running.stage.simulator.post("/_sim/faults", OUT_OF_ORDER)
+        await running.deployment.simulator.post("/_sim/faults", OUT_OF_ORDER)
         await until(lambda: running.told("circuit_opened"), "the site is left alone")
         set_clock(shift, "-3600s")
         await until(lambda: len(running.told("clock.jumped")) > 1, "the next leap is noticed")
@@ -163,7 +163,7 @@ async def test_a_door_that_was_closed_an_hour_ahead_opens_in_its_own_time_and_tr
 
         await until(lambda: times_graded(running) > before, "it is graded an hour back", within=75)
         mended = monotonic()
-        await running.stage.simulator.delete("/_sim/faults")
+        await running.deployment.simulator.delete("/_sim/faults")
         await until_true(running.is_fresh_since, mended)
         left = [running.pid_of(name) for name in ("up", "scraper", "api")]
         verdict = await running.verdict()
@@ -179,7 +179,7 @@ async def test_the_next_life_of_a_scraper_knows_how_old_its_matches_are_though_t
     shift = tmp_path / "shift"
     async with in_play(matches=2) as running:
         await running.replace_up(**faked(libfaketime, shift))
-        witness, scraper = Witness(running), running.stage.scraper()
+        witness, scraper = Witness(running), running.deployment.scraper()
         assert scraper is not None
         set_clock(shift, "+3600s")
         await until(lambda: running.told("clock.jumped"), "the leap is noticed")
@@ -243,7 +243,7 @@ def assert_it_was_told(witness: Witness) -> None:
 
 async def is_healthy(running: Running) -> bool:
     try:
-        return bool((await running.stage.api.get("/health")).body["status"] == "healthy")
+        return bool((await running.deployment.api.get("/health")).body["status"] == "healthy")
     except UsageError:
         return False
 

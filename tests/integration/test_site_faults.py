@@ -32,7 +32,7 @@ from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.feed_watch import WatchContext
 from longstop.watching.scheduler import Scheduler
 from longstop_lab.simulator.faults import Fault, FaultKind
-from longstop_lab.simulator.judge import Verdict, judge
+from longstop_lab.simulator.judge import TruthComparison, judge
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from longstop_lab.simulator.truth import read_truth
 from tests.memory import MemoryHot, MemorySink, MemoryStore
@@ -257,7 +257,7 @@ class Watching:
         for watcher in list(self.scheduler._watchers.values()):
             await watcher.match.restart(watcher.feed)
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> TruthComparison:
         stored = {
             row.ref.source_id: [event_entry(each, row) for each in self.store.history.get(row.match_id, [])]
             for row in self.store.rows.values()

@@ -19,7 +19,7 @@ from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from longstop_lab.simulator.game import Game
 from longstop_lab.simulator.http import Request
-from longstop_lab.simulator.judge import Verdict, judge
+from longstop_lab.simulator.judge import TruthComparison, judge
 from longstop_lab.simulator.kinds import play, script_for
 from longstop_lab.simulator.sites.crex.site import CrexSite
 from longstop_lab.simulator.truth import TruthLine
@@ -71,7 +71,7 @@ class Watching:
         self._clock.advance(1.0)
         self.state = cast(CricketState, (await self._road.poll(self.state)).state)
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> TruthComparison:
         stored = [event_entry(each, self.state.row) for each in self._store.history[1]]
         return judge(self.lines, {self.game.key: stored})
 

@@ -36,7 +36,7 @@ _CRICKET = ("crex", "espncricinfo")
 
 def demo(
     seconds: Annotated[float | None, typer.Option("--for", metavar="S", min=1, help="Stop after S seconds.")] = None,
-    matches: Annotated[int, typer.Option(min=1, help="Simulated matches.")] = 20,
+    matches: Annotated[int, typer.Option(min=1, help="Simulated matches; two sites list one twice.")] = 20,
     kinds: Kinds = None,
     site: Annotated[
         DemoSite, typer.Option(help="Where to read them: every ball, a window, both, football, or everywhere.")

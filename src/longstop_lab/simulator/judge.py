@@ -28,7 +28,7 @@ _Version = Mapping[str, Any]
 _Spelling = tuple[Any, ...]
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class TruthComparison(Struct, frozen=True, kw_only=True):
     """What the comparison found; `lost`, `duplicated` and `ghost` are 0 when all is well."""
 
     matches: int
@@ -83,7 +83,7 @@ def judge(
     *,
     declared: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     sites: Iterable[str] | None = None,
-) -> Verdict:
+) -> TruthComparison:
     """Compare what was published with what is served.
 
     `events` holds, for every match by its site's id, all event versions in the order of their sequence numbers;
@@ -108,7 +108,7 @@ def judge(
         admitted = (declared or {}).get(match, ())
         findings += _compare(match, published.get(match, _Truth()), events.get(match, ()), admitted)
     counts = Counter(finding.kind for finding in findings)
-    return Verdict(
+    return TruthComparison(
         matches=len(published) + len(football),
         events_truth=sum(len(each.live) for each in published.values())
         + sum(len(each.live) for each in football.values()),

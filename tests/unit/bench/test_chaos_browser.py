@@ -9,7 +9,7 @@ import pytest
 from bench.chaos.blows import Blow, Role
 from bench.chaos.browser import Struck, Watch, is_in_time, told
 from longstop.clock import to_iso
-from longstop_lab.stage import Stage
+from longstop_lab.deployment import Deployment
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 IN_TIME = {
@@ -37,7 +37,7 @@ def struck(sent: signal.Signals, *, ended: float | None = None, overcome: float 
 
 
 def figures(*fallen: Struck, said: float | None = None) -> dict[str, Any]:
-    watch = Watch(cast(Stage, None))
+    watch = Watch(cast(Deployment, None))
     watch.struck += fallen
     return told(watch, [] if said is None else [{"source": "crex", "timestamp": to_iso(later(said))}])
 

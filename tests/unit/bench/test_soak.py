@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from bench.soak import WAL_MB, report, trend_of, trends_by_part
 from bench.soak_sample import Sample, Served
 from bench.soak_trend import Course
-from longstop_lab.simulator.judge import Verdict
+from longstop_lab.simulator.judge import TruthComparison
 
 SECONDS = 3600.0
-WHOLE = Verdict(
+WHOLE = TruthComparison(
     matches=9, events_truth=5, events_stored=5, lost=0, duplicated=0, ghost=0, declared=0, witnessed=6, details=()
 )
 CALM = {"deaths": 0}

@@ -1,4 +1,4 @@
-"""What a person sees of a demo."""
+"""The terminal output of the demo."""
 
 from io import StringIO
 from typing import Any
@@ -64,35 +64,73 @@ REPORT = DemoReport(
 )
 
 
-def test_the_end_of_a_demo_has_a_line_for_each_sport_and_the_matches_by_site() -> None:
+def test_the_summary_has_a_line_for_each_sport_and_the_matches_by_site() -> None:
     lines = printed(summary(REPORT))
 
-    assert lines[0] == "1 lost, 0 doubled, 0 invented"
+    assert lines[0] == "1 lost, 0 duplicated, 0 invented"
     assert "matches by site: crex 1000, sofascore 4" in lines
-    assert "sport matches events lost doubled invented age p50 p99" in lines
-    assert "cricket 1000 12345 of 12345 0 0 0 1.2 s 3.0 s" in lines
-    assert "football 4 34 of 35 1 0 0 - -" in lines
+    assert "sport matches published stored gaps lost duplicated invented age p50 p99" in lines
+    assert "cricket 1000 12345 12345 0 0 0 0 1.2 s 3.0 s" in lines
+    assert "football 4 35 34 0 1 0 0 - -" in lines
+
+
+def test_matches_that_two_sites_show_are_explained() -> None:
+    lines = printed(summary(replace(REPORT, sites={"crex": 3, "espncricinfo": 3, "sofascore": 3})))
+
+    assert (
+        "matches by site: crex 3, espncricinfo 3, sofascore 3 (crex and espncricinfo show the same matches)"
+        in " ".join(lines)
+    )
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"lost": 0}, "nothing lost, nothing doubled, nothing invented"),
+        ({"lost": 0}, "no event lost, duplicated or invented sport"),
         (
             {"lost": 0, "declared": 202},
-            "nothing lost, nothing doubled, nothing invented; 202 no longer shown when we came, and declared as gaps",
+            "no event lost, duplicated or invented (202 declared as gaps)",
         ),
-        ({"lost": 0, "wrong": 2}, "0 lost, 0 doubled, 0 invented, 2 totals wrong"),
+        ({"lost": 0, "wrong": 2}, "0 lost, 0 duplicated, 0 invented, 2 wrong totals"),
     ],
 )
-def test_the_verdict_names_gaps_and_wrong_totals_beside_what_was_lost(changed: dict[str, int], said: str) -> None:
+def test_the_result_names_gaps_and_wrong_totals(changed: dict[str, int], said: str) -> None:
     lines = printed(summary(replace(REPORT, sites={"crex": 1004}, **changed)))
 
     assert " ".join(lines).startswith(said)
     assert "by site" not in " ".join(lines)
 
 
-def test_a_football_match_shows_its_goals_and_what_happened_last() -> None:
+def test_gaps_are_explained_beside_the_smaller_number_of_stored_events() -> None:
+    sport = replace(CRICKET, events_truth=610, events_stored=410, declared=200)
+    lines = printed(summary(replace(REPORT, sports=(sport,), lost=0, declared=200)))
+
+    assert "cricket 1000 610 410 200 0 0 0 1.2 s 3.0 s" in lines
+    assert "gaps: 200 events were no longer on the site when polling started; Longstop" in " ".join(lines)
+
+
+def test_80_columns_show_the_current_innings_completely() -> None:
+    innings = [
+        {"runs": 588, "wickets": 10, "overs": {"over": 148, "ball": 3}},
+        {"runs": 277, "wickets": 7, "overs": {"over": 101, "ball": 5}},
+    ]
+    payload = {"innings": innings, "last_event": {"description": "J Somebody to K Somebody, no run, defended"}}
+    match = entry(title="A long name of a side vs another long name of a side, 3rd Test", status="break")
+
+    (row,) = [line for line in printed(table([match], {"sofascore_7": payload})) if "277" in line]
+
+    assert "277/7 (101.5)" in row
+    assert "break" in row
+    assert "1.5 s" in row
+
+
+def test_matches_in_play_include_breaks() -> None:
+    entries = [entry(), entry(status="break"), entry(status="completed"), entry(match_id="crex_1", status="upcoming")]
+
+    assert "Longstop · 4 matches on 2 sites, 2 in play" in printed(table(entries, {}))[0]
+
+
+def test_a_football_match_shows_its_goals_and_its_last_event() -> None:
     card = {"kind": "card", "minute": 90}
     score = {"home": 2, "away": 1, "penalties": {"home": 4, "away": 5}}
     payload = {"incidents": [card], "score": score}
@@ -104,7 +142,7 @@ def test_a_football_match_shows_its_goals_and_what_happened_last() -> None:
     assert "1.5 s" in shown
 
 
-def test_a_match_before_its_beginning_shows_neither() -> None:
+def test_an_upcoming_match_shows_neither() -> None:
     shown = printed(table([entry(status="upcoming", data_age_seconds=None)], {"sofascore_7": {"incidents": []}}))
 
     assert "│ 1 A vs B upcoming - │" in shown

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from longstop_lab.simulator.football_board import FootballBoard
 from longstop_lab.simulator.football_judge import JUDGED
-from longstop_lab.simulator.judge import Verdict, judge
+from longstop_lab.simulator.judge import TruthComparison, judge
 from longstop_lab.simulator.truth import TruthLine
 from tests.unit.lab.simulator.football_games import reversed_entries, scripts
 from tests.unit.lab.simulator.games import lines_of
@@ -39,11 +39,11 @@ def stored(lines: list[TruthLine]) -> list[dict[str, Any]]:
     return versions
 
 
-def verdict(versions: list[dict[str, Any]]) -> Verdict:
+def verdict(versions: list[dict[str, Any]]) -> TruthComparison:
     return judge(published(), {MATCH.key: versions}, sites=["sofascore"])
 
 
-def counts(found: Verdict) -> tuple[int, int, int]:
+def counts(found: TruthComparison) -> tuple[int, int, int]:
     return found.lost, found.duplicated, found.ghost
 
 

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from longstop_lab.simulator.board import Board
-from longstop_lab.simulator.judge import Verdict, judge
+from longstop_lab.simulator.judge import TruthComparison, judge
 from longstop_lab.simulator.kinds import script_for
 from longstop_lab.simulator.limited import play_t20
 from longstop_lab.simulator.sites.espncricinfo.ids import match_number
@@ -60,11 +60,11 @@ def _with_positions(events: Events) -> Events:
     return events
 
 
-def verdict_of(events: Events) -> Verdict:
+def verdict_of(events: Events) -> TruthComparison:
     return judge(small_lines(), {"11AB": events})
 
 
-def counts(verdict: Verdict) -> tuple[int, int, int]:
+def counts(verdict: TruthComparison) -> tuple[int, int, int]:
     return verdict.lost, verdict.duplicated, verdict.ghost
 
 

@@ -1,4 +1,4 @@
-"""Who is left of a stage, with real processes: what a browser shows of itself is enough, also when its head is dead."""
+"""The processes of a deployment, with real ones: a browser is found by its marks, even if its first process is dead."""
 
 import asyncio
 import os
@@ -12,8 +12,8 @@ import pytest
 
 from longstop.process.processes import MARK_VARIABLE
 from longstop.storage.directory import DataDirectory
-from longstop_lab.kin import Kin
-from longstop_lab.stage import survivors
+from longstop_lab.deployment import survivors
+from longstop_lab.processes import DeploymentProcesses
 
 #: As Chromium does it: a first process that shows its environment, and another one that does not.
 BROWSER = ("sh", "-c", "env -i sleep 60 & wait")
@@ -32,9 +32,9 @@ async def running(*argv: str, **environ: str) -> AsyncIterator[Process]:
         await process.wait()
 
 
-async def until_there_are(count: int, kin: Kin) -> None:
+async def until_there_are(count: int, processes: DeploymentProcesses) -> None:
     async with asyncio.timeout(20):
-        while len(kin.living()) != count:  # noqa: ASYNC110 - it happens in other processes
+        while len(processes.running()) != count:  # noqa: ASYNC110 - it happens in other processes
             await asyncio.sleep(0.02)
 
 
@@ -45,7 +45,7 @@ def node(tmp_path: Path) -> str:
 
 async def test_who_names_the_data_directory_is_left_over(tmp_path: Path, node: str) -> None:
     async with running("sleep", "60", LONGSTOP_DATA=str(tmp_path)):
-        await until_there_are(1, Kin.of(tmp_path))
+        await until_there_are(1, DeploymentProcesses.of(tmp_path))
 
         assert survivors(tmp_path) == 1
     assert survivors(tmp_path) == 0
@@ -55,7 +55,7 @@ async def test_a_browser_is_left_over_with_all_its_processes_though_it_was_never
     tmp_path: Path, node: str
 ) -> None:
     async with running(*BROWSER, **{MARK_VARIABLE: f"{node}:1"}):
-        await until_there_are(2, Kin.of(tmp_path))
+        await until_there_are(2, DeploymentProcesses.of(tmp_path))
 
         assert survivors(tmp_path) == 2
     assert survivors(tmp_path) == 0
@@ -67,17 +67,17 @@ async def test_the_browser_of_another_node_is_not_ours(tmp_path: Path, node: str
         running(*BROWSER, **{MARK_VARIABLE: "another:1"}),
         running(*BROWSER, **{MARK_VARIABLE: ""}),
     ):
-        await until_there_are(1, Kin.of(tmp_path))
+        await until_there_are(1, DeploymentProcesses.of(tmp_path))
 
         assert survivors(tmp_path) == 1
 
 
 async def test_whoever_was_seen_is_known_without_the_head_that_told(tmp_path: Path, node: str) -> None:
-    kin = Kin.of(tmp_path)
+    processes = DeploymentProcesses.of(tmp_path)
 
     async with running(*BROWSER, **{MARK_VARIABLE: f"{node}:1"}) as browser:
-        await until_there_are(2, kin)
+        await until_there_are(2, processes)
         browser.kill()
         await browser.wait()
 
-        assert len(kin.living()) == 1
+        assert len(processes.running()) == 1

@@ -1,4 +1,4 @@
-"""The witness of a trial, over a real store and a real API: what was served once must be served for ever."""
+"""The version_log of a trial, over a real store and a real API: what was served once must be served for ever."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
@@ -12,9 +12,8 @@ from msgspec import Struct
 from longstop.api.auth import Permission, TokenVerifier, issue_token
 from longstop.api.server import Stores, build_app
 from longstop.clock import SystemClock
-from longstop_lab.client import Client
-from longstop_lab.sample import all_events
-from longstop_lab.witness import Witness, forgotten, witnessing
+from longstop_lab.client import Client, all_events
+from longstop_lab.version_log import VersionLog, logging_versions, missing_versions
 from tests.contract.stores import SqliteFiles, delivery_key, event, later, owned_match, update
 from tests.integration.test_api import SECRET, serving
 from tests.readers import MemoryHot, a_health_cache
@@ -23,7 +22,7 @@ URL = "/cricket-data/match-info/1"
 
 
 class Consumer(Struct, frozen=True):
-    """As much of a stage as a witness needs."""
+    """The part of a deployment that a version log needs."""
 
     api: Client
     sites: tuple[str, ...] = ("crex",)
@@ -57,92 +56,92 @@ async def consuming(files: SqliteFiles) -> AsyncIterator[Consumer]:
 
 
 @contextmanager
-def by_hand(files: SqliteFiles) -> Iterator[apsw.Connection]:
-    """Do harm to the file between two scrapers."""
+def edited(files: SqliteFiles) -> Iterator[apsw.Connection]:
+    """Change the file between two scrapers."""
     with closing(apsw.Connection(str(files.path))) as connection, connection:
         yield connection
 
 
-async def complaints(consumer: Consumer, witness: Witness) -> list[str]:
-    """Return what the witness finds at the end."""
-    seen = witness.seen()
-    return forgotten(seen, {URL: await all_events(consumer, URL)})
+async def complaints(consumer: Consumer, version_log: VersionLog) -> list[str]:
+    """Return what the version log finds missing at the end."""
+    seen = version_log.seen()
+    return missing_versions(seen, {URL: await all_events(consumer, URL)})
 
 
-async def test_what_is_still_there_is_not_forgotten_however_much_is_added(files: SqliteFiles) -> None:
+async def test_a_version_that_is_still_served_is_not_missing_when_more_are_added(files: SqliteFiles) -> None:
     async with consuming(files) as consumer:
-        witness = Witness(consumer)
-        await witness.look()
+        version_log = VersionLog(consumer)
+        await version_log.poll()
         async with aclosing(await files.open_store()) as store:
             await store.save_update(update(1, event(delivery_key(0, 4), position=4)))
 
-        found = await complaints(consumer, witness)
-        await witness.look()
+        found = await complaints(consumer, version_log)
+        await version_log.poll()
 
-        assert found == await complaints(consumer, witness) == []
-        assert sorted(witness.seen()[URL]) == [1, 2, 3, 4]
+        assert found == await complaints(consumer, version_log) == []
+        assert sorted(version_log.seen()[URL]) == [1, 2, 3, 4]
 
 
 @pytest.mark.req("NFR-009")
-async def test_an_event_that_is_deleted_and_read_again_by_the_next_scraper_was_forgotten(files: SqliteFiles) -> None:
+async def test_an_event_that_is_deleted_and_read_again_by_the_next_scraper_is_missing(files: SqliteFiles) -> None:
     async with consuming(files) as consumer:
-        witness = Witness(consumer)
-        await witness.look()
-        with by_hand(files) as store_file:
+        version_log = VersionLog(consumer)
+        await version_log.poll()
+        with edited(files) as store_file:
             store_file.execute("DELETE FROM events WHERE key = 'delivery:1:0:3'")
             store_file.execute("DELETE FROM event_versions WHERE seq = 3")
             store_file.execute("UPDATE matches SET seq = 2")
-        gone = await complaints(consumer, witness)
+        gone = await complaints(consumer, version_log)
         async with aclosing(await files.open_store()) as store:
             await store.save_update(update(1, event(delivery_key(0, 3), position=3), captured_at=later(60)))
 
-        again = await complaints(consumer, witness)
+        again = await complaints(consumer, version_log)
 
-    assert gone == [f"{URL}: version 3 was served once, and is gone"]
-    assert again == [f"{URL}: version 3 was served once, and reads otherwise now"]
+    assert gone == [f"{URL}: version 3 was served before and is missing now"]
+    assert again == [f"{URL}: version 3 was served before with other content"]
 
 
 @pytest.mark.req("NFR-009")
-async def test_an_event_that_is_changed_in_its_place_was_forgotten(files: SqliteFiles) -> None:
+async def test_an_event_that_is_changed_in_place_is_missing(files: SqliteFiles) -> None:
     async with consuming(files) as consumer:
-        witness = Witness(consumer)
-        await witness.look()
-        with by_hand(files) as store_file:
+        version_log = VersionLog(consumer)
+        await version_log.poll()
+        with edited(files) as store_file:
             store_file.execute("UPDATE event_versions SET source_event_id = '1002' WHERE seq = 2")
 
-        found = await complaints(consumer, witness)
+        found = await complaints(consumer, version_log)
 
-    assert found == [f"{URL}: version 2 was served once, and reads otherwise now"]
+    assert found == [f"{URL}: version 2 was served before with other content"]
 
 
-async def test_all_of_a_match_that_is_no_longer_listed_was_forgotten(files: SqliteFiles) -> None:
+async def test_every_version_of_a_match_that_is_no_longer_listed_is_missing(files: SqliteFiles) -> None:
     async with consuming(files) as consumer:
-        witness = Witness(consumer)
-        await witness.look()
+        version_log = VersionLog(consumer)
+        await version_log.poll()
 
-    assert len(forgotten(witness.seen(), {})) == 3
+    assert len(missing_versions(version_log.seen(), {})) == 3
 
 
-async def test_after_a_restore_by_hand_a_witness_begins_anew(files: SqliteFiles) -> None:
+async def test_a_cleared_log_misses_nothing(files: SqliteFiles) -> None:
     async with consuming(files) as consumer:
-        witness = Witness(consumer)
-        await witness.look()
+        version_log = VersionLog(consumer)
+        await version_log.poll()
 
-        witness.begin_anew()
+        version_log.clear()
 
-        assert forgotten(witness.seen(), {}) == []
+        assert missing_versions(version_log.seen(), {}) == []
 
 
-async def test_an_api_that_is_down_is_asked_again_and_nothing_that_was_seen_is_dropped(files: SqliteFiles) -> None:
+async def test_a_poll_while_the_api_is_down_drops_nothing(files: SqliteFiles) -> None:
     async with consuming(files) as consumer:
-        witness = Witness(consumer)
-        await witness.look()
+        version_log = VersionLog(consumer)
+        await version_log.poll()
 
-    await witness.look()
+    await version_log.poll()
 
-    assert sorted(witness.seen()[URL]) == [1, 2, 3]
+    assert sorted(version_log.seen()[URL]) == [1, 2, 3]
 
 
-async def test_a_witness_has_looked_before_anything_happens(files: SqliteFiles) -> None:
-    async with consuming(files) as consumer, witnessing(consumer) as witness:
-        assert sorted(witness.seen()[URL]) == [1, 2, 3]
+async def test_the_first_poll_is_complete_before_the_block_starts(files: SqliteFiles) -> None:
+    async with consuming(files) as consumer, logging_versions(consumer) as version_log:
+        assert sorted(version_log.seen()[URL]) == [1, 2, 3]

@@ -1,15 +1,15 @@
-"""The ports of a stage, on real sockets: nobody else is given them between their choice and their use."""
+"""The ports of a deployment, on real sockets: nobody else is given them between their choice and their use."""
 
 import asyncio
 import socket
 
 import pytest
 
-from longstop_lab.stage import held_port
+from longstop_lab.deployment import reserve_port
 
 
 async def test_a_held_port_is_refused_to_others_and_a_server_of_ours_can_listen_there_again_and_again() -> None:
-    with held_port() as held:
+    with reserve_port() as held:
         port = held.getsockname()[1]
 
         with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
@@ -21,7 +21,7 @@ async def test_a_held_port_is_refused_to_others_and_a_server_of_ours_can_listen_
             server.close()
             await server.wait_closed()
 
-        with held_port() as other:
+        with reserve_port() as other:
             assert other.getsockname()[1] != port
 
 
@@ -29,13 +29,13 @@ def test_a_preferred_port_on_which_somebody_listens_is_left_to_them() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
-        with held_port(port) as held:
+        with reserve_port(port) as held:
             assert held.getsockname()[1] != port
 
 
 def test_a_preferred_port_that_is_free_is_taken() -> None:
-    with held_port() as held:
+    with reserve_port() as held:
         port = held.getsockname()[1]
 
-    with held_port(port) as again:
+    with reserve_port(port) as again:
         assert again.getsockname()[1] == port

@@ -1,4 +1,4 @@
-"""The stage: a simulator and a whole Longstop beside it, as child processes, with one data directory."""
+"""A deployment: the simulator and a complete Longstop as child processes with one data directory."""
 
 import asyncio
 import os
@@ -26,14 +26,14 @@ from longstop.settings import PARENT_FD_VARIABLE, read_settings
 from longstop.storage.directory import DataDirectory
 from longstop.supervision.parent import life_line_of_children
 from longstop_lab.client import Client
-from longstop_lab.kin import Kin
+from longstop_lab.processes import DeploymentProcesses
 
-#: Seconds within which everything must have answered once; a cold machine compiles a lot at its first start.
-START_WITHIN = 60.0
-STOP_WITHIN = 40.0
-USUAL_API_PORT = 8700
+#: The first start on a machine compiles every module, which takes long.
+START_TIMEOUT = 60.0
+STOP_TIMEOUT = 40.0
+DEFAULT_API_PORT = 8700
 
-#: What stands in place of a browser's kind where there is none.
+#: The `browser` of a source that is read by HTTP.
 _BY_HTTP = "none"
 _SOURCE = """\
   - domain_id: {name}
@@ -47,7 +47,7 @@ _SOURCE = """\
     modes: [{modes}]
     metadata: {{{urls}}}
 """
-#: The sites that the simulator can show: how much they weigh, and what their addresses are called.
+#: The sites of the simulator: precedence weight, and the names of their address settings.
 _SITES = {
     "crex": (100, ("site_url", "api_url", "content_url", "names_url")),
     "espncricinfo": (80, ("site_url",)),
@@ -55,29 +55,29 @@ _SITES = {
 }
 
 
-class StageOptions(Struct, frozen=True, kw_only=True):
-    """What to put on the stage."""
+class DeploymentOptions(Struct, frozen=True, kw_only=True):
+    """What to deploy."""
 
     #: Arguments of `longstop simulate`, without its ports, sites and truth log.
     simulate: tuple[str, ...]
-    #: Where the matches are shown and read; one match on two sites is two matches until they are joined.
+    #: The sites that show the matches and are read. A match on two sites is two matches of the product.
     sites: tuple[str, ...] = ("crex",)
-    #: The kind of browser that reads them, and the ways it may use; `none` reads them by HTTP.
+    #: The kind of browser that reads the sites, and its fetch modes; `none` reads them by HTTP.
     browser: str = _BY_HTTP
     modes: tuple[str, ...] = LADDER
-    #: Those of the sites that are read by HTTP, whatever reads the others.
+    #: Sites that are read by HTTP even if a browser reads the others.
     by_http: tuple[str, ...] = ()
     truth: Path | None = None
-    #: Where the data stay; `None` uses a directory that goes with the stage.
+    #: Where to keep the data; `None` uses a temporary directory.
     keep: Path | None = None
-    #: Refused when it is taken; 0 takes any, and `None` the usual one when that is free, else any.
+    #: A port that is in use is an error; 0 takes a free one, and `None` the default port or a free one.
     api_port: int | None = 0
     #: Settings of the product, by environment variable.
     settings: Mapping[str, str]
 
 
-class Stage:
-    """Everything that runs, and how to reach it."""
+class Deployment:
+    """A running deployment and its addresses."""
 
     def __init__(
         self,
@@ -91,10 +91,10 @@ class Stage:
         log: Path,
         sites: tuple[str, ...],
     ) -> None:
-        #: When everything answered for the first time.
+        #: When all processes were ready.
         self.ready_at = datetime.max.replace(tzinfo=UTC)
         self.data = data
-        #: What supervisor, scraper and API have said: JSON lines.
+        #: The log of supervisor, scraper and API, as JSON lines.
         self.log = log
         self.sites = sites
         self.truth = truth
@@ -106,28 +106,28 @@ class Stage:
         self._up = up
 
     def scraper(self) -> psutil.Process | None:
-        """Return the scraper's process; `None` while it is between two lives."""
+        """Return the scraper's process; `None` while it restarts."""
         return self.process("scraper")
 
     def process(self, verb: str) -> psutil.Process | None:
-        """Return the child that runs a verb; `None` while it is between two lives."""
+        """Return the child that runs a verb; `None` while it restarts."""
         return next((child for child in self._children() if verb in _cmdline(child)), None)
 
     @property
     def up_pid(self) -> int:
-        """The supervisor's."""
+        """The pid of the supervisor."""
         return self._up.pid
 
-    async def ended(self) -> int:
-        """Wait for the supervisor's end, and return its exit code."""
+    async def wait(self) -> int:
+        """Wait until the supervisor exits, and return its exit code."""
         return await self._up.wait()
 
-    def follow(self, up: Process) -> None:
-        """Look at another supervisor from now on: the one before was killed, and whoever started this one ends it."""
+    def use_supervisor(self, up: Process) -> None:
+        """Switch to another supervisor after the first was killed; the caller has to stop it."""
         self._up = up
 
     def rss_bytes(self) -> int:
-        """Return the memory of supervisor, scraper and API together."""
+        """Return the memory of supervisor, scraper, API and browsers together."""
         return sum(_rss(process) for process in (psutil.Process(self._up.pid), *self._children()))
 
     def _children(self) -> list[psutil.Process]:
@@ -137,8 +137,8 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(options: StageOptions) -> AsyncIterator[Stage]:
-    """Start everything, wait until it answers, and leave nothing behind."""
+async def deployed(options: DeploymentOptions) -> AsyncIterator[Deployment]:
+    """Start all processes, wait until they are ready, and stop them and remove their files at the end."""
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(TemporaryDirectory(prefix="longstop-")))
         check(options)
@@ -146,12 +146,12 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
         stack.callback(_drop_scratch, data)
         truth = options.truth or home / "truth.jsonl"
         api_port = _number(stack.enter_context(_api_port(options.api_port)))
-        ports = {site: _number(stack.enter_context(held_port())) for site in _SITES}
+        ports = {site: _number(stack.enter_context(reserve_port())) for site in _SITES}
         sources = home / "sources.yaml"
-        sources.write_text(_describe(options, ports))
+        sources.write_text(_sources_yaml(options, ports))
         env = {
             **os.environ,
-            "ENABLE_PROMETHEUS_METRICS": "false",  # several stages may stand on one machine, and there is one port
+            "ENABLE_PROMETHEUS_METRICS": "false",  # several deployments may share a machine, and there is one port
             **options.settings,
             "LONGSTOP_DATA": str(data),
             "LONGSTOP_SOURCES": str(sources),
@@ -162,7 +162,7 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
         simulator = await stack.enter_async_context(_process(simulate, env, home / "simulator.log", life_line))
         token = await _token(env)
         up = await stack.enter_async_context(_process(("up",), env, home / "longstop.log", life_line))
-        stage = Stage(
+        deployment = Deployment(
             data=data,
             truth=truth,
             api_url=f"http://127.0.0.1:{api_port}",
@@ -172,20 +172,20 @@ async def staged(options: StageOptions) -> AsyncIterator[Stage]:
             log=home / "longstop.log",
             sites=options.sites,
         )
-        stack.push_async_callback(stage.api.aclose)
-        stack.push_async_callback(stage.simulator.aclose)
-        await _wait_until_ready(stage, {home / "simulator.log": simulator, home / "longstop.log": up})
-        stage.ready_at = SystemClock().now()
-        yield stage
+        stack.push_async_callback(deployment.api.aclose)
+        stack.push_async_callback(deployment.simulator.aclose)
+        await _wait_until_ready(deployment, {home / "simulator.log": simulator, home / "longstop.log": up})
+        deployment.ready_at = SystemClock().now()
+        yield deployment
 
 
-def check(options: StageOptions) -> None:
-    """Raise where something that was asked for is missing, or in use already."""
+def check(options: DeploymentOptions) -> None:
+    """Raise `UsageError` when something that the options need is missing or in use."""
     if options.keep and (options.keep / "matches.db").exists():
-        raise UsageError(f"{options.keep} holds matches already: take a new directory for each run")
+        raise UsageError(f"{options.keep} contains matches already: use a new directory for each run")
     wanted = options.api_port
     if wanted and (holder := listener_on("127.0.0.1", wanted)):
-        raise UsageError(f"port {wanted} is taken by {holder}: name another with --port, or leave it out")
+        raise UsageError(f"port {wanted} is in use by {holder}: choose another with --port, or omit the option")
     if options.browser != _BY_HTTP and not set(options.sites) <= set(options.by_http):
         _need_browser(BrowserKind(options.browser), {**os.environ, **options.settings})
 
@@ -193,15 +193,14 @@ def check(options: StageOptions) -> None:
 def _need_browser(kind: BrowserKind, environ: Mapping[str, str]) -> None:
     if missing := missing_packages():
         raise UsageError(
-            f"packages are missing: {', '.join(missing)}. Without them no browser can be used. Run {INSTALL}, or leave "
-            "out --browser"
+            f"no browser can be used without the packages {', '.join(missing)}: run {INSTALL}, or omit --browser"
         )
     if find_chromium(kind, read_settings(environ).scraper.browser.executable, environ) is None:
-        raise UsageError(f"there is no Chromium for a browser of the kind {kind}: ask longstop doctor")
+        raise UsageError(f"no Chromium was found for browser kind {kind}: run longstop doctor")
 
 
-def _describe(options: StageOptions, ports: Mapping[str, int]) -> str:
-    """Return a file of sources that leads to the simulator."""
+def _sources_yaml(options: DeploymentOptions, ports: Mapping[str, int]) -> str:
+    """Return the configuration of sources that point to the simulator."""
     blocks = []
     for name in options.sites:
         weight, urls = _SITES[name]
@@ -219,7 +218,7 @@ def _describe(options: StageOptions, ports: Mapping[str, int]) -> str:
     return "sources:\n" + "".join(blocks)
 
 
-def _simulate(options: StageOptions, ports: Mapping[str, int], truth: Path) -> tuple[str, ...]:
+def _simulate(options: DeploymentOptions, ports: Mapping[str, int], truth: Path) -> tuple[str, ...]:
     where = ("--port", str(ports["crex"]), "--espn-port", str(ports["espncricinfo"]))
     also = ("--sofascore-port", str(ports["sofascore"]), "--sites", ",".join(options.sites))
     return ("simulate", *where, *also, "--truth", str(truth), *options.simulate)
@@ -235,7 +234,7 @@ async def _process(verb: tuple[str, ...], env: Mapping[str, str], log: Path, lif
             stdin=DEVNULL,
             stdout=out,
             stderr=out,
-            start_new_session=True,  # Ctrl-C reaches us alone; we end the children in order
+            start_new_session=True,  # Ctrl-C reaches only this process, which stops the children in order
         )
     try:
         yield process
@@ -243,7 +242,7 @@ async def _process(verb: tuple[str, ...], env: Mapping[str, str], log: Path, lif
         with suppress(ProcessLookupError):
             process.terminate()
         try:
-            async with asyncio.timeout(STOP_WITHIN):
+            async with asyncio.timeout(STOP_TIMEOUT):
                 await process.wait()
         except TimeoutError:
             process.kill()
@@ -257,43 +256,43 @@ async def _token(env: Mapping[str, str]) -> str:
     try:
         answer, _ = await process.communicate()
     except asyncio.CancelledError:
-        # It would make its data directory again after ours is gone.
+        # It would create the data directory again after its removal.
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
         raise
     if process.returncode:
-        raise UsageError("the data directory gave no token; see the sentence above")
+        raise UsageError("no token could be created; see the message above")
     return answer.decode().strip()
 
 
-async def _wait_until_ready(stage: Stage, processes: Mapping[Path, Process]) -> None:
+async def _wait_until_ready(deployment: Deployment, processes: Mapping[Path, Process]) -> None:
     try:
-        async with asyncio.timeout(START_WITHIN):
-            while not (await stage.simulator.answers("/_sim/status") and await _is_up(stage)):
+        async with asyncio.timeout(START_TIMEOUT):
+            while not (await deployment.simulator.responds("/_sim/status") and await _is_up(deployment)):
                 for log, process in processes.items():
                     if process.returncode is not None:
                         raise UsageError(_last_line(log).removeprefix("longstop: "))
                 await asyncio.sleep(0.05)
     except TimeoutError as error:
-        said = "; ".join(_last_line(log) for log in processes)
-        raise UsageError(f"it did not come up within {START_WITHIN:g} s: {said}") from error
+        lines = "; ".join(_last_line(log) for log in processes)
+        raise UsageError(f"the deployment was not ready within {START_TIMEOUT:g} s: {lines}") from error
 
 
 def _drop_scratch(data: Path) -> None:
-    """Take away the directory for temporary files that a node keeps from one life to the next: this one has no next."""
+    """Remove the node's directory for temporary files, which normally outlives a restart."""
     if (data / "node-id").exists():
         shutil.rmtree(open_scratch(Path(gettempdir()), DataDirectory.open(data).node_id), ignore_errors=True)
 
 
 def survivors(data: Path) -> int:
-    """Return how many processes of a stage are left over, its browsers' included."""
-    return len(Kin.of(data).living())
+    """Return the number of processes that a deployment left behind, browsers included."""
+    return len(DeploymentProcesses.of(data).running())
 
 
-async def _is_up(stage: Stage) -> bool:
-    """Return whether our API is ready; one that refuses our token is another's on the same port."""
-    return await stage.api.answers("/ready") and await stage.api.answers("/cricket-data/matches")
+async def _is_up(deployment: Deployment) -> bool:
+    """Return whether our API is ready; an API that rejects our token is another one on the same port."""
+    return await deployment.api.responds("/ready") and await deployment.api.responds("/cricket-data/matches")
 
 
 def _last_line(log: Path) -> str:
@@ -302,25 +301,25 @@ def _last_line(log: Path) -> str:
 
 
 def _api_port(wanted: int | None) -> socket.socket:
-    return held_port(USUAL_API_PORT if wanted is None else wanted)
+    return reserve_port(DEFAULT_API_PORT if wanted is None else wanted)
 
 
-def held_port(preferred: int = 0) -> socket.socket:
-    """Take a port that nobody listens on, the preferred one when it is free, and keep others from being given it.
+def reserve_port(preferred: int = 0) -> socket.socket:
+    """Reserve a free port, the preferred one if possible.
 
-    It is bound and does not listen: that leaves a child of ours free to listen there, in each of its lives.
+    The socket is bound and does not listen, so that a child process can listen on the port after every restart.
     """
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        held.bind(("127.0.0.1", preferred))
+        reserved.bind(("127.0.0.1", preferred))
     except OSError:
-        held.bind(("127.0.0.1", 0))
-    return held
+        reserved.bind(("127.0.0.1", 0))
+    return reserved
 
 
-def _number(held: socket.socket) -> int:
-    return int(held.getsockname()[1])
+def _number(reserved: socket.socket) -> int:
+    return int(reserved.getsockname()[1])
 
 
 def _cmdline(process: psutil.Process) -> list[str]:
