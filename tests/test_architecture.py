@@ -44,7 +44,6 @@ PURE = (
     "supervision.exits",
     "supervision.memory",
     "telemetry.alerts",
-    "telemetry.conditions",
     "telemetry.episodes",
 )
 #: Decisions that share a module with code that acts on them: they obey the same rules.

@@ -19,8 +19,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchStale
 from longstop.telemetry.events.processes import AlertUndelivered
-from longstop.telemetry.posting import open_post
-from longstop.telemetry.webhook import WebhookSink
+from longstop.telemetry.webhook import WebhookSink, open_post
 
 SECRET = "a toy secret"
 GOOD = b"HTTP/1.1 204 No Content\r\n\r\n"
@@ -132,7 +131,7 @@ async def test_an_alert_arrives_and_its_signature_can_be_verified() -> None:
     [got] = receiver.received
     assert got.line == "POST /services/secret-path?key=secret-key HTTP/1.1"
     assert got.headers["content-type"] == "application/json"
-    assert json.loads(got.body)["title"] == "crex_1 has not been read for 301 s"
+    assert json.loads(got.body)["title"] == "Data of crex_1 is 301 s old"
     # The receiver's side, as docs/alerts.md gives it.
     parts = dict(part.split("=", 1) for part in got.headers["x-longstop-signature"].split(","))
     expected = hmac.new(SECRET.encode(), parts["t"].encode() + b"." + got.body, "sha256").hexdigest()
@@ -180,7 +179,7 @@ async def test_redirects_are_not_followed() -> None:
         await eventually(lambda: bool(recorder.lost))
 
     assert len(receiver.received) == 1
-    assert recorder.lost[0].reason == "127.0.0.1 answered 307, and redirects are not followed"
+    assert recorder.lost[0].reason == "127.0.0.1 responded 307; redirects are not followed"
 
 
 @pytest.mark.usefixtures("_hurry")
@@ -193,7 +192,7 @@ async def test_no_word_about_a_receiver_that_is_not_there_names_more_than_its_ho
         await eventually(lambda: bool(recorder.lost))
 
     [lost] = recorder.lost
-    assert (lost.attempts, lost.reason) == (6, "127.0.0.1 was not reached (curl 7)")
+    assert (lost.attempts, lost.reason) == (6, "127.0.0.1 is unreachable (curl 7)")
 
 
 async def test_an_environments_proxy_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from longstop.telemetry.alerts import MAX_TEXT_CHARACTERS, Alert, alert_of
+from longstop.telemetry import alerts
+from longstop.telemetry.alerts import MAX_TEXT_CHARACTERS, Alert, AlertFilter, Notification, alert_of
 from longstop.telemetry.events import Severity, Telemetry
 from longstop.telemetry.events.matches import (
     ErrorRateHigh,
@@ -106,7 +107,7 @@ def alert(event: Telemetry) -> Alert:
     ],
     ids=lambda value: value.name if isinstance(value, Telemetry) else "",
 )
-def test_trouble_is_an_alert_whose_key_names_the_condition(event: Telemetry, key: str, severity: Severity) -> None:
+def test_a_problem_is_an_alert_whose_key_names_the_condition(event: Telemetry, key: str, severity: Severity) -> None:
     found = alert(event)
 
     assert (found.key, found.severity, found.is_resolved) == (key, severity, False)
@@ -148,14 +149,14 @@ def test_the_end_of_a_condition_carries_its_key(end: Telemetry, beginning: Telem
     ],
     ids=lambda event: event.name,
 )
-def test_what_is_routine_or_about_alerts_themselves_is_none(event: Telemetry) -> None:
+def test_routine_events_and_undelivered_alerts_are_no_alerts(event: Telemetry) -> None:
     assert alert_of(event) is None
 
 
-def test_the_words_say_what_happened_to_whom() -> None:
+def test_title_and_text_say_what_happened() -> None:
     rate = alert(ErrorRateHigh(match_id=1, ref="crex_11HD", errors=12, types={"A": 2, "FetchTimeout": 10}))
 
-    assert alert(STALE).title == "crex_11HD has not been read for 312 s"
+    assert alert(STALE).title == "Data of crex_11HD is 312 s old"
     assert rate.text == "10 FetchTimeout, 2 A."
     assert "storage/error_pages/x.html" in alert(BROKEN).text
 
@@ -167,9 +168,189 @@ def test_an_alert_carries_the_events_fields_but_no_trace() -> None:
     assert alert(STALLED).fields == {"seconds": 5.2}
 
 
-def test_a_sites_words_are_cut_and_cleaned() -> None:
+def test_foreign_text_is_cut_and_cleaned() -> None:
     found = alert(HotViewFailed(error_message="\ud800" + "x" * 10_000))
 
     assert len(found.text) == MAX_TEXT_CHARACTERS
     assert found.text.startswith("?x")
     assert found.fields["error_message"] == found.text
+
+
+def problem(key: str = "circuit_opened crex", title: str = "problem") -> Alert:
+    return Alert(key=key, severity=Severity.WARN, title=title, text="", fields={})
+
+
+def resolved(key: str = "circuit_opened crex") -> Alert:
+    return Alert(key=key, severity=Severity.INFO, title="recovered", text="", fields={}, is_resolved=True)
+
+
+def test_a_condition_is_sent_again_after_ten_minutes_with_the_number_suppressed() -> None:
+    known = AlertFilter()
+
+    assert known.admit(problem(), 0.0) == Notification(alert=problem())
+    assert known.admit(problem(), 1.0) is None
+    assert known.admit(problem(), 599.9) is None
+    assert known.admit(problem(), 600.0) == Notification(alert=problem(), suppressed=2)
+    assert known.admit(problem(), 600.1) is None
+
+
+def test_conditions_do_not_silence_each_other() -> None:
+    known = AlertFilter()
+    known.admit(problem("a"), 0.0)
+
+    assert known.admit(problem("b"), 0.0) == Notification(alert=problem("b"))
+
+
+def test_a_crowd_of_conditions_is_sent_as_one() -> None:
+    known = AlertFilter()
+
+    sent = [known.admit(problem(f"match.stale crex_{number}"), float(number)) for number in range(50)]
+
+    assert [each.alert.key for each in sent if each] == [
+        *(f"match.stale crex_{number}" for number in range(10)),
+        "match.stale (many)",
+    ]
+    assert known.admit(problem("circuit_opened crex"), 50.0) == Notification(alert=problem("circuit_opened crex"))
+
+
+def crowd(known: AlertFilter, size: int = 13) -> None:
+    """Open so many breakers at once: ten are sent, the eleventh stands for all that follow."""
+    for number in range(size):
+        known.admit(problem(f"circuit_opened {number}", f"{number} paused"), float(number))
+
+
+def test_an_alert_for_many_ends_with_the_last_of_them() -> None:
+    known = AlertFilter()
+    crowd(known)
+
+    sent = [known.admit(resolved(f"circuit_opened {number}"), 100.0) for number in range(13)]
+
+    ends = [(each.alert.key, each.alert.title) for each in sent if each]
+    assert ends[:-1] == [(f"circuit_opened {number}", "recovered") for number in range(10)]
+    assert ends[-1] == ("circuit_opened (many)", "recovered, and all like it")
+    assert sent[10:12] == [None, None]
+    assert known.next_due() is None
+    assert known.overdue(610.0) == []
+
+
+def test_an_alert_for_many_is_sent_again_with_one_that_is_still_active() -> None:
+    known = AlertFilter()
+    crowd(known)
+    known.admit(resolved("circuit_opened 12"), 100.0)
+
+    [again] = known.overdue(610.0)
+
+    assert again.alert.title == "11 paused, and more like it"
+
+
+def test_an_alert_for_many_is_not_sent_again_for_the_one_it_was_sent_with() -> None:
+    known = AlertFilter()
+    crowd(known)
+    for number in (11, 12):
+        known.admit(resolved(f"circuit_opened {number}"), 100.0)
+
+    assert known.overdue(610.0) == []
+    end = known.admit(resolved("circuit_opened 10"), 700.0)
+    assert end is not None
+    assert end.alert.key == "circuit_opened (many)"
+
+
+def test_the_end_of_an_undelivered_crowd_is_not_sent() -> None:
+    known = AlertFilter()
+    crowd(known, 11)
+    known.forget("circuit_opened (many)")
+
+    assert known.admit(resolved("circuit_opened 10"), 100.0) is None
+
+
+def test_one_of_many_that_was_later_sent_alone_ends_twice() -> None:
+    known = AlertFilter()
+    crowd(known, 11)
+    known.admit(problem("circuit_opened 10"), 200.0)
+
+    own = known.admit(resolved("circuit_opened 10"), 300.0)
+    ends = known.overdue(300.0)
+
+    assert own == Notification(alert=resolved("circuit_opened 10"))
+    assert [(each.alert.key, each.alert.is_resolved) for each in ends] == [("circuit_opened (many)", True)]
+    assert known.overdue(300.0) == []
+
+
+def test_conditions_behind_one_alert_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alerts, "MAX_CONDITIONS", 12)
+    known = AlertFilter()
+    crowd(known, 24)
+
+    ends = [known.admit(resolved(f"circuit_opened {number}"), 100.0) for number in range(12, 24)]
+
+    assert [each.alert.key for each in ends if each] == ["circuit_opened (many)"]
+
+
+def test_conditions_that_come_one_by_one_are_no_crowd() -> None:
+    known = AlertFilter()
+
+    sent = [known.admit(problem(f"match.stale crex_{number}"), number * 7.0) for number in range(50)]
+
+    assert all(sent)
+
+
+def test_the_end_is_sent_once_and_only_after_the_beginning() -> None:
+    known = AlertFilter()
+
+    assert known.admit(resolved(), 0.0) is None
+    known.admit(problem(), 1.0)
+    assert known.admit(resolved(), 2.0) == Notification(alert=resolved())
+    assert known.admit(resolved(), 3.0) is None
+
+
+def test_a_flapping_condition_is_sent_once_a_minute() -> None:
+    known = AlertFilter()
+    known.admit(problem(), 0.0)
+    known.admit(resolved(), 1.0)
+
+    sent = [known.admit(alert, now) for now in range(10, 310, 20) for alert in (problem(), resolved())]
+
+    assert [each.alert.is_resolved for each in sent if each] == [False, True] * 4
+
+
+def test_a_problem_that_returns_after_its_end_is_sent_again_soon() -> None:
+    known = AlertFilter()
+    known.admit(problem(), 0.0)
+    known.admit(resolved(), 30.0)
+
+    assert known.admit(problem(), 89.9) is None
+    assert [each.alert for each in known.overdue(90.0)] == [problem()]
+
+
+def test_a_delayed_alert_is_sent_after_the_quiet_time() -> None:
+    known = AlertFilter()
+    known.admit(problem(), 0.0)
+    known.admit(problem(title="second"), 100.0)
+    known.admit(problem(title="third"), 200.0)
+
+    assert known.next_due() == 600.0
+    assert known.overdue(599.0) == []
+    assert known.overdue(600.0) == [Notification(alert=problem(title="third"), suppressed=1)]
+    assert known.overdue(601.0) == []
+    assert known.admit(problem(), 700.0) is None  # sent at 600, so quiet until 1,200
+
+
+def test_an_undelivered_problem_is_sent_again_at_once() -> None:
+    known = AlertFilter()
+    known.admit(problem(), 0.0)
+
+    known.forget(problem().key)
+
+    assert known.admit(resolved(), 1.0) is None
+    assert known.admit(problem(), 2.0) == Notification(alert=problem())
+
+
+def test_remembered_conditions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alerts, "MAX_CONDITIONS", 3)
+    known = AlertFilter()
+
+    for name in "abcd":
+        known.admit(problem(name), 0.0)
+
+    assert known.admit(problem("d"), 1.0) is None
+    assert known.admit(problem("a"), 1.0) == Notification(alert=problem("a"))

@@ -15,8 +15,7 @@ from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchStale
 from longstop.telemetry.events.processes import AlertUndelivered
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened
-from longstop.telemetry.posting import Post
-from longstop.telemetry.webhook import FLUSH_WITHIN, WebhookSink, signature
+from longstop.telemetry.webhook import FLUSH_WITHIN, Post, WebhookSink, signature
 from longstop.testing import VirtualClock, run_virtual
 
 URL = "https://hooks.example/services/secret-token?key=secret-key"
@@ -60,7 +59,7 @@ class Receiver:
 
 
 class Stage:
-    """A sink that delivers to a receiver, on a bus that remembers what it was told."""
+    """A sink that delivers to a receiver, on a bus that records events."""
 
     def __init__(self, receiver: Receiver, secret: str = "") -> None:
         self.sink = WebhookSink(URL, secret, node="node-1", clock=VirtualClock(), open_post=receiver.open)
@@ -96,7 +95,7 @@ def emit(*events: Telemetry, wait: float = 0.0) -> Callable[[Stage], Coroutine[A
     return act
 
 
-def test_an_alert_is_sent_with_its_condition_its_words_and_its_moment() -> None:
+def test_an_alert_is_sent_with_its_condition_text_and_time() -> None:
     receiver = Receiver()
 
     play(receiver, emit(OPENED))
@@ -107,7 +106,7 @@ def test_an_alert_is_sent_with_its_condition_its_words_and_its_moment() -> None:
         "key": "circuit_opened source crex",
         "severity": "WARN",
         "resolved": False,
-        "title": "source crex is left alone for 900 s",
+        "title": "Circuit open for source crex (900 s)",
         "text": "refused",
         "at": "2026-01-01T00:00:00.000Z",
         "node": "node-1",
@@ -160,7 +159,7 @@ def test_an_answer_that_will_not_change_ends_the_trying(error: FetchError) -> No
     assert [(lost.attempts, lost.reason) for lost in stage.lost] == [(1, error.reason)]
 
 
-def test_a_condition_is_told_once_and_what_was_held_back_is_counted_ten_minutes_later() -> None:
+def test_a_condition_is_sent_once_and_suppressed_alerts_are_counted_ten_minutes_later() -> None:
     receiver = Receiver()
 
     async def act(stage: Stage) -> None:
@@ -175,7 +174,7 @@ def test_a_condition_is_told_once_and_what_was_held_back_is_counted_ten_minutes_
     assert [body["suppressed"] for body in receiver.bodies] == [0, 3]
 
 
-def test_the_end_is_told_to_those_who_heard_of_the_beginning() -> None:
+def test_the_end_is_sent_after_a_delivered_beginning() -> None:
     receiver = Receiver()
 
     play(receiver, emit(CLOSED, OPENED, CLOSED, OPENED, CLOSED))
@@ -183,7 +182,7 @@ def test_the_end_is_told_to_those_who_heard_of_the_beginning() -> None:
     assert [body["resolved"] for body in receiver.bodies] == [False, True]
 
 
-def test_the_end_of_trouble_that_nobody_heard_of_is_not_told() -> None:
+def test_the_end_of_an_undelivered_problem_is_not_sent() -> None:
     receiver = Receiver(SourceRefused("answered 403"), None)
 
     play(receiver, emit(OPENED, CLOSED, stale(), wait=1))
@@ -197,10 +196,10 @@ def test_a_lost_alert_makes_no_alert_and_does_not_keep_the_next() -> None:
     stage = play(receiver, emit(OPENED, stale(), wait=1))
 
     assert len(stage.lost) == 1
-    assert receiver.titles == ["source crex is left alone for 900 s", "crex_1 has not been read for 301 s"]
+    assert receiver.titles == ["Circuit open for source crex (900 s)", "Data of crex_1 is 301 s old"]
 
 
-def test_when_too_many_wait_the_oldest_is_dropped_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_too_many_are_queued_the_oldest_is_dropped_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook, "MAX_WAITING", 3)
     receiver = Receiver()
 
@@ -208,7 +207,7 @@ def test_when_too_many_wait_the_oldest_is_dropped_and_that_is_told(monkeypatch: 
 
     assert [body["fields"]["ref"] for body in receiver.bodies] == ["crex_2", "crex_3", "crex_4"]
     assert [(lost.alert, lost.reason) for lost in stage.lost] == [
-        ("webhook", "2 alerts were dropped: more than 3 were waiting")
+        ("webhook", "dropped 2 alerts: more than 3 were queued")
     ]
 
 
@@ -221,7 +220,7 @@ def test_the_end_of_a_dropped_alert_is_dropped_with_it(monkeypatch: pytest.Monke
     assert [body["key"] for body in receiver.bodies] == ["match.stale crex_1", "match.stale crex_2"]
 
 
-def test_at_the_end_what_waits_goes_out_for_a_short_while_and_the_rest_is_told() -> None:
+def test_at_shutdown_queued_alerts_are_sent_for_a_short_while_and_the_others_reported() -> None:
     receiver = Receiver(seconds=FLUSH_WITHIN / 2.4)
 
     async def run() -> tuple[Stage, float]:
@@ -249,7 +248,7 @@ def test_alerts_heard_before_the_delivering_begins_are_sent() -> None:
 
     run_virtual(run())
 
-    assert receiver.titles == ["source crex is left alone for 900 s"]
+    assert receiver.titles == ["Circuit open for source crex (900 s)"]
 
 
 def test_a_failing_end_of_the_work_still_sends_what_it_had_to_say() -> None:
