@@ -4,12 +4,12 @@ import os
 from pathlib import Path
 
 from longstop.clock import SystemClock
-from longstop.fetching.browser.base import BrowserKind, Egress
+from longstop.fetching.browser.base import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.proxies import ProxyRing
 from longstop.fetching.browser.session import SessionPlan
+from longstop.fetching.browser.sessions import SourceProxy
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.telemetry.bus import Bus
@@ -33,14 +33,11 @@ def make_fetcher(
         return HttpFetcher(policy, SystemClock())
 
     return BrowserFetcher(
-        name,
-        bulkhead=pool.bulkhead(
-            name, BrowserKind.SHELL, Egress(hosts=(host,), proxy=proxies.account.host if proxies else "")
-        ),
+        pool.browser(name, BrowserKind.SHELL, Egress(hosts=(host,), proxy=proxies.account.host if proxies else "")),
         policy=policy,
         browsing=browsing,
         make_http=make_http,
         clock=SystemClock(),
         bus=Bus(),
-        proxies=proxies,
+        proxy=SourceProxy(ring=proxies) if proxies else None,
     )

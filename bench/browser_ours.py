@@ -15,9 +15,8 @@ from pydantic import SecretStr
 
 from bench.browser_making import make_fetcher, make_pool
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.base import BrowserKind, BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher, new_session_name
-from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
 
 #: Requests of one round that are under way at one time.
@@ -119,8 +118,8 @@ class Ours:
 
     async def _load_all(self) -> dict[str, Any]:
         """Load the same page in the same browser with nothing blocked, through the same proxy."""
-        bulkhead = self._pool.bulkhead("weighed", BrowserKind.SHELL)
-        async with bulkhead.engine() as engine:
+        browser = self._pool.browser("weighed", BrowserKind.SHELL)
+        async with browser.engine() as engine:
             proxy = {"server": f"http://127.0.0.1:{self._proxy_port}", "bypass": "<-loopback>"}
             context = await engine.new_context(proxy={**proxy, "username": "all", "password": "password"})
             page = await context.new_page()

@@ -24,9 +24,8 @@ from bench.browser_making import make_fetcher, make_pool
 from bench.frame import Report, rounded, run, say
 from longstop.errors import FetchError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import Mode
+from longstop.fetching.browser.base import BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from longstop.fetching.browser.policy import BrowserPolicy
 from longstop_lab.client import percentile
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from longstop_lab.simulator.sites.sofascore.page import page_path

@@ -24,14 +24,10 @@ PURE = (
     "matches.reconcile",
     "matches.versions",
     "resilience.*",
-    "fetching.browser.byte_budget",
     "fetching.browser.events",
-    "fetching.browser.hanging",
-    "fetching.browser.modes",
-    "fetching.browser.profile",
     "fetching.browser.proxies",
     "fetching.browser.recycling",
-    "fetching.browser.sizes",
+    "fetching.browser.stealth",
     "watching.cadence",
     "watching.watch_state",
     "supervision.actions",
@@ -48,6 +44,11 @@ PURE = (
 )
 #: Decisions that share a module with code that acts on them: they obey the same rules.
 PURE_PARTS = {
+    "fetching.browser.mode_policy": (
+        *("ModeState", "initial_state", "after_success", "after_refusal", "after_failure", "_in_mode", "_cheaper"),
+        *("ResponseSizes", "without_ids", "_is_far_from"),
+    ),
+    "fetching.browser.proxy_budget": ("Spending", "spent", "may_spend", "step_reached", "stopped_at"),
     "exhaustion": ("MachineResource", "exhausted_resource"),
     "matches.client": ("PollAttempt",),
     "watching.dispatcher": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),

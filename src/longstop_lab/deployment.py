@@ -19,9 +19,8 @@ from longstop.clock import SystemClock
 from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import LADDER, BrowserKind
-from longstop.fetching.browser.chromium import find_chromium
-from longstop.fetching.browser.extra import INSTALL, missing_packages
-from longstop.fetching.browser.scratch import open_scratch
+from longstop.fetching.browser.chromium import INSTALL, find_chromium, missing_packages
+from longstop.process.registry import open_scratch
 from longstop.settings import PARENT_FD_VARIABLE, read_settings
 from longstop.storage.directory import DataDirectory
 from longstop.supervision.parent import life_line_of_children

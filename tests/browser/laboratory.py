@@ -12,17 +12,16 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.clock import SystemClock
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import BrowserKind, Egress
-from longstop.fetching.browser.bulkhead import BulkheadPolicy
+from longstop.fetching.browser.base import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from longstop.fetching.browser.hanging import HangPolicy
-from longstop.fetching.browser.meter import ProxyMeter
-from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.proxies import ProxyRing
-from longstop.fetching.browser.recycling import RecyclePolicy
+from longstop.fetching.browser.proxy_budget import ProxyMeter
+from longstop.fetching.browser.recycling import HangPolicy, RecyclePolicy
 from longstop.fetching.browser.session import SessionPlan
+from longstop.fetching.browser.sessions import SourceProxy
+from longstop.fetching.browser.source_browser import SourceBrowserPolicy
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher, HttpProxy
 from longstop.process.processes import Process, command_line, list_processes
@@ -78,28 +77,24 @@ class Laboratory:
             return HttpFetcher(policy, SystemClock(), proxy=proxy)
 
         fetcher = BrowserFetcher(
-            source,
-            bulkhead=self.pool.bulkhead(
-                source, kind, Egress(hosts=hosts, proxy=proxies.account.host if proxies else "")
-            ),
+            self.pool.browser(source, kind, Egress(hosts=hosts, proxy=proxies.account.host if proxies else "")),
             policy=policy,
             browsing=browsing or BrowserPolicy(page_seconds=20, passive_seconds=2),
             make_http=make_http,
             clock=SystemClock(),
             bus=self.bus,
-            proxies=proxies,
-            meter=meter,
+            proxy=SourceProxy(ring=proxies, meter=meter) if proxies else None,
         )
         self._fetchers.append(fetcher)
         return fetcher
 
     async def start(self, source: str = "crex") -> None:
         """Start a source's browser: on a busy machine that takes longer than a hasty test gives to a page."""
-        async with self.pool.bulkhead(source, BrowserKind.SHELL).engine():
+        async with self.pool.browser(source, BrowserKind.SHELL).engine():
             pass
 
     def engine(self, source: str = "crex") -> Engine:
-        return self.pool.bulkhead(source, BrowserKind.SHELL).engines[0]
+        return self.pool.browser(source, BrowserKind.SHELL).engines[0]
 
     def state(self, page: str = "polling", match: str = "1", source: str = "crex") -> FetchRequest:
         return FetchRequest(
@@ -130,7 +125,7 @@ async def laboratory(
     plan = PoolPlan(
         registry=tmp_path / "browsers.json",
         node=f"node-{uuid4().hex[:12]}",
-        bulkhead=BulkheadPolicy(
+        browser=SourceBrowserPolicy(
             recycle=recycle or RecyclePolicy(),
             hanging=HangPolicy(check_seconds=check_seconds, hung_seconds=hung_seconds),
         ),

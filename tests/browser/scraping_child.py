@@ -14,7 +14,7 @@ from longstop.telemetry.bus import Bus
 async def main(registry: str, node: str, kind: str, is_cdp: bool) -> None:
     plan = PoolPlan(registry=Path(registry), node=node, is_cdp=is_cdp, environment=dict(os.environ))
     pool = BrowserPool(plan, Bus())
-    async with pool.bulkhead("crex", BrowserKind(kind)).engine() as engine:
+    async with pool.browser("crex", BrowserKind(kind)).engine() as engine:
         context = await engine.new_context()
         await context.new_page()
         print(json.dumps([each.pid for each in engine.processes()]), flush=True)

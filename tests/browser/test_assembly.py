@@ -67,7 +67,7 @@ async def test_a_fetcher_made_from_the_settings_brings_a_page(
             foreign = tempfile.mkdtemp(prefix="playwright-artifacts-")
             page = await fetcher.fetch(Laboratory(pool, site, heard).state())
             names = {name.partition("-")[0] for name in _within(scratch)}
-            driver = pool.bulkhead("crex", BrowserKind.SHELL).engines[0].driver
+            driver = pool.browser("crex", BrowserKind.SHELL).engines[0].driver
             options = _environment_of(driver.pid if driver else 0)
             await fetcher.aclose()
             await pool.aclose()

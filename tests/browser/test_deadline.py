@@ -10,10 +10,9 @@ from time import monotonic
 import pytest
 
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.base import BrowserKind, BrowserPolicy, Mode
 from longstop.fetching.browser.chromium import find_chromium
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from longstop.fetching.browser.policy import BrowserPolicy
 from tests.browser.laboratory import Laboratory, laboratory, of_type
 from tests.browser.site import Site
 

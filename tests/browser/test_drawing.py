@@ -8,8 +8,7 @@ import pytest
 
 from longstop.errors import BodyTooLarge, FetchError, FetchTimeout, PageNotFound, SourceChallenged
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import Mode
-from longstop.fetching.browser.policy import BrowserPolicy
+from longstop.fetching.browser.base import BrowserPolicy, Mode
 from tests.browser.laboratory import Laboratory, until
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -31,7 +30,7 @@ async def test_what_a_pages_script_has_drawn_is_brought_once_it_is_drawn(lab: La
 
 
 async def test_an_open_page_that_goes_on_drawing_is_not_loaded_again(lab: Laboratory) -> None:
-    fetcher = lab.fetcher(browsing=msgspec.structs.replace(PATIENT, living_seconds=5))
+    fetcher = lab.fetcher(browsing=msgspec.structs.replace(PATIENT, active_seconds=5))
     await fetcher.fetch(lab.state("drawing"))
     await until(lambda: lab.site.asked["/api/state"] >= 3, 5)
 
@@ -42,7 +41,7 @@ async def test_an_open_page_that_goes_on_drawing_is_not_loaded_again(lab: Labora
 
 
 async def test_an_open_page_that_has_stopped_is_loaded_again(lab: Laboratory) -> None:
-    fetcher = lab.fetcher(browsing=msgspec.structs.replace(PATIENT, living_seconds=0))
+    fetcher = lab.fetcher(browsing=msgspec.structs.replace(PATIENT, active_seconds=0))
 
     for _ in range(2):
         await fetcher.fetch(drawn(lab, "never"))
@@ -107,7 +106,7 @@ async def test_an_open_page_gives_its_picture_and_a_closed_one_gives_none(lab: L
 
 
 async def test_a_page_that_spins_gives_no_picture_and_holds_nobody_up(lab: Laboratory) -> None:
-    fetcher = lab.fetcher(browsing=BrowserPolicy(page_seconds=20, picture_seconds=0.5))
+    fetcher = lab.fetcher(browsing=BrowserPolicy(page_seconds=20, screenshot_seconds=0.5))
     await fetcher.fetch(lab.state("spin-later"))
     await until(lambda: lab.site.asked["/spins"] == 1, 5)
 

@@ -10,8 +10,7 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.errors import LayoutChanged
-from longstop.fetching.browser.base import Mode
-from longstop.fetching.browser.policy import BrowserPolicy
+from longstop.fetching.browser.base import BrowserPolicy, Mode
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.matches.client import PollClient, SourceClient

@@ -16,11 +16,10 @@ from pydantic import SecretStr
 from longstop.clock import SystemClock
 from longstop.errors import BodyTooLarge, BudgetSpent, FetchError, ForbiddenTarget, ProxyFailed, SourceRefused
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import Mode
+from longstop.fetching.browser.base import BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from longstop.fetching.browser.meter import ProxyMeter
-from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
+from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.session import Session, SessionPlan
 from longstop.model.match import Priority
 from longstop.process.processes import list_processes
@@ -296,7 +295,7 @@ async def test_an_answer_without_an_end_is_ended_at_the_cap_and_metered(
     await until(lambda: not lab.site.pouring, 10)
     assert meter.used_bytes > 5_000_000
     assert meter.used_bytes == pytest.approx(_carried(proxy), rel=0.5)
-    assert all(tab.heard.is_quiet for tab in fetcher.sessions[0].tabs)
+    assert all(tab.interception.is_quiet for tab in fetcher.sessions[0].tabs)
 
 
 @pytest.mark.req("CAP-4")

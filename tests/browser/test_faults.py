@@ -15,10 +15,9 @@ import pytest
 from longstop.errors import BrowserLost, FetchError
 from longstop.fetching.browser import closing
 from longstop.fetching.browser import engine as engine_module
-from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.base import BrowserKind, BrowserPolicy, Mode
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.process import processes
 from longstop.process.processes import is_alive
 from tests.browser.laboratory import Laboratory, crash, laboratory, of_type, until
@@ -140,14 +139,14 @@ async def test_generations_that_are_silent_are_asked_at_the_same_time(
     tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with laboratory(tmp_path, site, check_seconds=600, hung_seconds=9) as lab:
-        bulkhead, mute = lab.pool.bulkhead("crex", BrowserKind.SHELL), Mute()
-        async with bulkhead.engine():
-            bulkhead.recycle()
-            async with bulkhead.engine():
-                for engine in bulkhead.engines:
+        browser, mute = lab.pool.browser("crex", BrowserKind.SHELL), Mute()
+        async with browser.engine():
+            browser.recycle()
+            async with browser.engine():
+                for engine in browser.engines:
                     monkeypatch.setattr(engine, "_cdp", mute)
 
-                is_well = await bulkhead.check()
+                is_well = await browser.check()
 
         assert not is_well
         assert mute.most_waiting == 2
@@ -158,7 +157,7 @@ async def test_many_who_wait_in_vain_let_their_session_be_looked_into_once(
 ) -> None:
     release, looks = asyncio.Event(), 0
 
-    async def suspect(engine: Engine) -> bool:
+    async def verify(engine: Engine) -> bool:
         nonlocal looks
         looks += 1
         await release.wait()
@@ -168,7 +167,7 @@ async def test_many_who_wait_in_vain_let_their_session_be_looked_into_once(
     async with laboratory(tmp_path, site, check_seconds=600) as lab:
         fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=3))
         await lab.start()
-        monkeypatch.setattr(lab.pool.bulkhead("crex", BrowserKind.SHELL), "suspect", suspect)
+        monkeypatch.setattr(lab.pool.browser("crex", BrowserKind.SHELL), "verify", verify)
 
         for _ in range(2):
             await asyncio.gather(*(fetcher.fetch(lab.state("never")) for _ in range(4)), return_exceptions=True)

@@ -21,11 +21,10 @@ from longstop.errors import (
     SourceUnreachable,
 )
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.base import BrowserKind, BrowserPolicy, Mode
 from longstop.fetching.browser.chromium import find_chromium
 from longstop.fetching.browser.events import PageMeasured
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from longstop.fetching.browser.policy import BrowserPolicy
 from tests.browser.laboratory import Laboratory, laboratory, until
 from tests.browser.site import Site
 from tests.needs import lack
@@ -158,7 +157,7 @@ async def test_webrtc_finds_no_way_out_even_where_no_script_of_ours_runs(lab: La
         stun.bind(("127.0.0.1", 0))
         stun.settimeout(0.5)
         lab.site.udp_port = stun.getsockname()[1]
-        async with lab.pool.bulkhead("plain", kind).engine() as engine:
+        async with lab.pool.browser("plain", kind).engine() as engine:
             context = await engine.new_context()
             page = await context.new_page()
             await page.goto(lab.site.url("/page/rtc"))
@@ -305,7 +304,7 @@ async def test_a_cancelled_fetch_leaves_a_fetcher_that_works(lab: Laboratory) ->
 
 @pytest.mark.req("FR-007")
 async def test_a_fetch_cancelled_while_its_session_opens_leaves_no_context(lab: Laboratory) -> None:
-    async with lab.pool.bulkhead("crex", BrowserKind.SHELL).engine():
+    async with lab.pool.browser("crex", BrowserKind.SHELL).engine():
         pass
     fetcher = lab.fetcher()
     for milliseconds in range(1, 40, 4):

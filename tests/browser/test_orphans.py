@@ -17,7 +17,6 @@ from msgspec import structs
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.registry import Registry
 from longstop.process.orphans import profile_of, remove_profile, sweep_browsers
 from longstop.process.processes import (
     MARK_VARIABLE,
@@ -31,6 +30,7 @@ from longstop.process.processes import (
     reap,
     reap_session,
 )
+from longstop.process.registry import Registry
 from longstop.telemetry.bus import Bus
 from tests.browser.laboratory import until
 

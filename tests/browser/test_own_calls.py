@@ -7,9 +7,8 @@ from time import monotonic
 import pytest
 
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import Mode
+from longstop.fetching.browser.base import BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from longstop.fetching.browser.policy import BrowserPolicy
 from tests.browser.laboratory import Laboratory, until
 
 #: Who has to wait for a page that asks nothing waits longer than any of these tests takes.
@@ -99,14 +98,16 @@ async def test_a_second_look_right_after_a_load_is_answered_and_does_not_wait_fo
     assert monotonic() - began < SILENCE_SECONDS / 2
 
 
-async def test_questions_that_were_given_up_hold_nobody_up(lab: Laboratory) -> None:
+async def test_questions_that_were_cancelled_hold_nobody_up(lab: Laboratory) -> None:
     fetcher = await listening(lab, "plain")
     tab = fetcher.sessions[0].tabs[0]
     hanging = FetchRequest(source="crex", url=lab.site.url("/hang"))
 
-    given_up = await asyncio.gather(*(asyncio.wait_for(tab.ask(hanging), 1) for _ in range(8)), return_exceptions=True)
+    cancelled = await asyncio.gather(
+        *(asyncio.wait_for(tab.fetch(hanging), 1) for _ in range(8)), return_exceptions=True
+    )
     async with asyncio.timeout(5):
-        answer = await tab.ask(lab.state())
+        answer = await tab.fetch(lab.state())
 
-    assert [type(each) for each in given_up] == [TimeoutError] * 8
+    assert [type(each) for each in cancelled] == [TimeoutError] * 8
     assert json.loads(answer.body)["match"] == "1"

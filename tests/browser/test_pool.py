@@ -10,10 +10,9 @@ import pytest
 from longstop.errors import BrowserLost, FetchError, FetchTimeout, ResourcesExhausted
 from longstop.exhaustion import MachineResource
 from longstop.fetching.browser import engine as engine_module
-from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.base import BrowserKind, BrowserPolicy, Mode
 from longstop.fetching.browser.events import BrowserRecycled
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.recycling import RecyclePolicy
 from longstop.process.processes import browser_mark
@@ -110,7 +109,7 @@ async def test_a_page_that_is_taken_into_use_while_room_is_made_stays(lab: Labor
     opening = asyncio.ensure_future(session.tab(lab.site.url("/page/plain?match=e")))
     while oldest in session.tabs:  # noqa: ASYNC110 - it is taken out a few turns of the loop from now
         await asyncio.sleep(0)
-    async with next_one.held():
+    async with next_one.in_use():
         await opening
 
         assert next_one in session.tabs
@@ -212,7 +211,7 @@ async def test_cookies_outlive_the_browser_that_got_them(lab: Laboratory) -> Non
     fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20))
     await fetcher.fetch(lab.state())
 
-    lab.pool.bulkhead("crex", BrowserKind.SHELL).recycle()
+    lab.pool.browser("crex", BrowserKind.SHELL).recycle()
     await fetcher.fetch(lab.state("late"))
 
     assert lab.site.headers["/page/late"]["cookie"] == "visited=yes"

@@ -72,16 +72,16 @@ async def lab(tmp_path: Path, site: Site, scarcity: Scarcity) -> AsyncIterator[L
 async def test_a_start_without_descriptors_is_a_lack_of_ours_and_its_driver_is_ended_when_they_are_back(
     lab: Laboratory, scarcity: Scarcity, halts_drivers: bool
 ) -> None:
-    bulkhead = lab.pool.bulkhead("crex", BrowserKind.SHELL)
+    browser = lab.pool.browser("crex", BrowserKind.SHELL)
     scarcity.halts_drivers, scarcity.looks_left = halts_drivers, 1
 
     with pytest.raises(ResourcesExhausted):
         await lab.start()
-    unclosed, left = bulkhead.engines, drivers()
+    unclosed, left = browser.engines, drivers()
     scarcity.looks_left = None
     await lab.pool.check()
 
-    await until(lambda: not bulkhead.engines, 10)
+    await until(lambda: not browser.engines, 10)
     assert len(unclosed) == 1
     assert len(left) == halts_drivers
     assert not any(is_alive(each.identity) for each in left)
@@ -93,18 +93,18 @@ async def test_a_browser_that_could_not_be_closed_is_closed_when_descriptors_are
 ) -> None:
     before = descendants()
     await lab.start()
-    engine, bulkhead = lab.engine(), lab.pool.bulkhead("crex", BrowserKind.SHELL)
+    engine, browser = lab.engine(), lab.pool.browser("crex", BrowserKind.SHELL)
     scarcity.halts_drivers, scarcity.looks_left = True, 0
 
     lab.pool.recycle("asked")
     await until(lambda: "poll.postponed" in lab.heard.names(), 15)
-    unclosed = bulkhead.engines
+    unclosed = browser.engines
     scarcity.looks_left = None
     await lab.pool.check()
     await until(lambda: "browser.closed" in lab.heard.names(), 10)
 
     assert unclosed == (engine,)
-    assert bulkhead.engines == ()
+    assert browser.engines == ()
     await nobody_left_since(before)
 
 

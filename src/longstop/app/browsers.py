@@ -1,4 +1,4 @@
-"""Makes the browsers that the settings describe: the pool of a node, and a source's fetcher in it."""
+"""Builds browsers from the settings: the pool of a node, and the browser fetcher of a source."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING
 
 from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
-from longstop.fetching.browser.base import LADDER, BrowserKind, Egress, Mode
-from longstop.fetching.browser.bulkhead import BulkheadPolicy
-from longstop.fetching.browser.hanging import HangPolicy
-from longstop.fetching.browser.meter import ProxyMeter
-from longstop.fetching.browser.policy import BrowserPolicy
+from longstop.fetching.browser.base import LADDER, BrowserKind, BrowserPolicy, Egress, Mode
 from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
-from longstop.fetching.browser.recycling import RecyclePolicy
-from longstop.fetching.browser.scratch import open_scratch
+from longstop.fetching.browser.proxy_budget import ProxyMeter
+from longstop.fetching.browser.recycling import HangPolicy, RecyclePolicy
+from longstop.fetching.browser.source_browser import SourceBrowserPolicy
 from longstop.fetching.guards import FetchPolicy
 from longstop.fetching.http import HttpFetcher, HttpProxy
+from longstop.process.registry import open_scratch
 from longstop.settings import Browser, Proxy
 from longstop.storage.directory import DataDirectory
 from longstop.telemetry.bus import Bus
@@ -32,15 +30,15 @@ if TYPE_CHECKING:
     from longstop.fetching.browser.fetcher import BrowserFetcher
     from longstop.fetching.browser.session import SessionPlan
 
-#: Nearly all that the driver makes dies young: it is cleared away after 2 MB instead of 16, of which Node holds three.
+#: The driver's objects are short-lived: Node collects its young generation at 2 MB instead of 16.
 DRIVER_OPTIONS = "--max-semi-space-size=2"
 
 
 @contextmanager
 def scratch_of(directory: DataDirectory) -> Iterator[Path]:
-    """Give a node's directory for temporary files, and take it away in the end; after a kill its next life does.
+    """Provide the node's directory for temporary files, and remove it at the end; after a kill the next start does.
 
-    The driver is given our environment whole, and puts its files where that says.
+    The driver gets our whole environment, and puts its files where `TMPDIR` says.
     """
     scratch = open_scratch(Path(tempfile.gettempdir()), directory.node_id)
     options = f"{os.environ.get('NODE_OPTIONS', '')} {DRIVER_OPTIONS}".strip()
@@ -52,7 +50,7 @@ def scratch_of(directory: DataDirectory) -> Iterator[Path]:
 
 
 def browser_pool(settings: Browser, directory: DataDirectory, scratch: Path, bus: Bus) -> BrowserPool:
-    """Return the pool of a node; its `run` sweeps at once, and looks after what is started."""
+    """Return the pool of a node; its `run` sweeps and checks the browsers."""
     life, timeouts = settings.life, settings.timeouts
     recycle = RecyclePolicy(
         max_pages=life.max_pages,
@@ -66,7 +64,7 @@ def browser_pool(settings: Browser, directory: DataDirectory, scratch: Path, bus
         executable=settings.executable,
         is_cdp=settings.use_cdp,
         is_process_per_site=settings.process_per_site,
-        bulkhead=BulkheadPolicy(recycle=recycle, hanging=HangPolicy(hung_seconds=timeouts.hung)),
+        browser=SourceBrowserPolicy(recycle=recycle, hanging=HangPolicy(hung_seconds=timeouts.hung)),
         sweep_seconds=life.sweep_interval,
         scratch=scratch,
         environment=dict(os.environ),
@@ -87,15 +85,14 @@ def browser_fetcher(
     calls: tuple[str, ...] = (),
     on_signal: Callable[[str], None] | None = None,
 ) -> BrowserFetcher:
-    """Return what brings a source's pages by its browser, through the proxy if there is one."""
+    """Return the browser fetcher of a source, through the proxy if one is configured."""
     from longstop.fetching.browser.fetcher import BrowserFetcher, new_session_name
+    from longstop.fetching.browser.sessions import SourceProxy
 
-    account = proxy_account(settings.proxy)
-    ring = (
-        ProxyRing(account, sessions=settings.proxy.sessions, new_name=new_session_name, now=monotonic())
-        if account
-        else None
-    )
+    account, proxy = proxy_account(settings.proxy), None
+    if account is not None:
+        ring = ProxyRing(account, sessions=settings.proxy.sessions, new_name=new_session_name, now=monotonic())
+        proxy = SourceProxy(ring=ring, meter=pool.meter)
     if kind is BrowserKind.HEADLESS and not settings.headless:
         kind = BrowserKind.HEADED
 
@@ -103,28 +100,26 @@ def browser_fetcher(
         return HttpFetcher(policy, clock, proxy=_proxy_of(plan))
 
     fetcher = BrowserFetcher(
-        source,
-        bulkhead=pool.bulkhead(source, kind, Egress(hosts=policy.hosts, proxy=account.host if account else "")),
+        pool.browser(source, kind, Egress(hosts=policy.hosts, proxy=account.host if account else "")),
         policy=policy,
         browsing=BrowserPolicy(
             modes=modes,
             calls=calls,
             page_seconds=settings.timeouts.page,
             navigation_seconds=settings.timeouts.navigation,
+            profile_seed=sum(source.encode()),
         ),
         make_http=make_http,
         clock=clock,
         bus=bus,
-        proxies=ring,
-        dice=sum(source.encode()),
-        meter=pool.meter,
+        proxy=proxy,
     )
     fetcher.on_signal = on_signal
     return fetcher
 
 
 def proxy_account(settings: Proxy) -> ProxyAccount | None:
-    """Return the account at the proxy; `None` for none. Half an account is a mistake: nobody goes without for it."""
+    """Return the account at the proxy; `None` for none. An incomplete account is an error: the proxy is not skipped."""
     given = {
         "IPROYAL_HOST": settings.host,
         "IPROYAL_USERNAME": settings.username,
@@ -134,7 +129,7 @@ def proxy_account(settings: Proxy) -> ProxyAccount | None:
         return None
     missing = [name for name, value in given.items() if not value]
     if missing:
-        raise SettingsError(f"{missing[0]} is missing: a proxy needs {', '.join(given)}, or none of them")
+        raise SettingsError(f"{missing[0]} is missing: set all of {', '.join(given)} to use a proxy, or none of them")
     return ProxyAccount(
         host=settings.host,
         port=settings.port,
@@ -148,7 +143,7 @@ def proxy_account(settings: Proxy) -> ProxyAccount | None:
 
 @contextmanager
 def _environment(**values: str) -> Iterator[None]:
-    """Set variables for a while, and leave them as they were."""
+    """Set environment variables, and restore them at the end."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -12,8 +12,7 @@ from longstop.doctor import holders, machine, measure, place
 from longstop.doctor.base import NO_SITE, Check, skipped
 from longstop.doctor.machine import Remedy
 from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.browser.chromium import find_chromium
-from longstop.fetching.browser.extra import missing_packages
+from longstop.fetching.browser.chromium import find_chromium, missing_packages
 from longstop.settings import Settings
 
 #: What nobody can look at who does not know the settings.

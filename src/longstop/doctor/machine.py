@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from longstop.doctor.base import Check, Verdict, judged
 from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.browser.extra import INSTALL, PACKAGES
+from longstop.fetching.browser.chromium import INSTALL, PACKAGES
 
 OLDEST_PYTHON = (3, 11)
 #: The wall clock cannot be before the day on which this was written.

@@ -1,4 +1,4 @@
-"""The fetch seam: a request goes in, a page comes out, or one typed error says why not."""
+"""The interface of fetchers: a request in, a page or a typed error out."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,7 +12,7 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class FetchRequest(Struct, frozen=True, kw_only=True):
-    """One question to one site."""
+    """One request to one site."""
 
     source: str
     url: str
@@ -20,34 +20,44 @@ class FetchRequest(Struct, frozen=True, kw_only=True):
     #: JSON to post; `None` for a GET.
     body: bytes | None = None
     headers: Mapping[str, str] = _NO_HEADERS
-    #: For a browser: the page whose script asks for this; empty when the URL is a page itself. HTTP ignores it.
+    #: For a browser: the page whose script sends this request; empty if the URL is a page itself. HTTP ignores it.
     page: str = ""
-    #: The page as its script has drawn it, not as the server sent it. HTTP ignores it, and brings what was sent.
+    #: Whether to return the page as rendered by its script. HTTP ignores it and returns what the server sent.
     is_rendered: bool = False
-    #: Who goes on when not all may: the last of a month's bytes through a proxy are for live matches.
+    #: Decides which requests stop first when a month's bytes through the proxy run out.
     priority: Priority = Priority.LIVE
 
     def __str__(self) -> str:
-        """Name the request in logs and errors: without the query, which may carry a secret."""
+        """Name the request in logs and errors, without the query, which may contain a secret."""
         return f"{self.method} {self.url.partition('?')[0]}"
 
 
+class RawResponse(Struct, frozen=True, kw_only=True):
+    """A response before it is checked."""
+
+    status: int
+    #: Names in lower case.
+    headers: Mapping[str, str]
+    body: bytes
+    wire_bytes: int
+
+
 class Page(Struct, frozen=True, kw_only=True):
-    """A good answer (2xx), whole, within the size cap."""
+    """A good response (2xx), complete and within the size limit."""
 
     request: FetchRequest
     status: int
     headers: Mapping[str, str]
     body: bytes
     elapsed_seconds: float
-    #: Bytes that came over the wire, still compressed.
+    #: Bytes on the wire, still compressed.
     wire_bytes: int
-    #: How often it was asked for before, in vain.
+    #: How many attempts failed before.
     retries: int = 0
 
 
 class Fetcher(Protocol):
-    """Whoever can bring a page."""
+    """Fetches pages."""
 
     async def fetch(self, request: FetchRequest) -> Page:
         """Return the page, or raise a `FetchError`."""

@@ -1,6 +1,5 @@
 """Fetching over HTTP by curl, with the TLS and header habits of a browser."""
 
-from collections.abc import Mapping
 from io import BytesIO
 from types import MappingProxyType
 from typing import Any, cast
@@ -24,20 +23,10 @@ from longstop.errors import (
 from longstop.exhaustion import exhausted
 from longstop.fetching.addresses import Resolve, Target, allowed_target, checked_addresses, resolve_by_system
 from longstop.fetching.answers import REDIRECTS, error_of, redirected, translated
-from longstop.fetching.base import FetchRequest, Page
+from longstop.fetching.base import FetchRequest, Page, RawResponse
 from longstop.fetching.guards import FetchPolicy
 
 _BLANKS = " \t\r\n\v\f"
-
-
-class Answer(Struct, frozen=True, kw_only=True):
-    """What came back for one hop."""
-
-    status: int
-    #: Names in lower case.
-    headers: Mapping[str, str]
-    body: bytes
-    wire_bytes: int
 
 
 class HttpProxy(Struct, frozen=True, kw_only=True):
@@ -97,7 +86,7 @@ class HttpFetcher:
             self._is_closed = True
             await self._session.close()
 
-    async def _follow(self, request: FetchRequest) -> tuple[Answer, int]:
+    async def _follow(self, request: FetchRequest) -> tuple[RawResponse, int]:
         wire_bytes = 0
         for _ in range(self._policy.max_redirects + 1):
             answer = await self._ask(request)
@@ -107,7 +96,7 @@ class HttpFetcher:
             request = redirected(request, answer.status, answer.headers)
         raise ForbiddenTarget(f"redirected more than {self._policy.max_redirects} times")
 
-    async def _ask(self, request: FetchRequest) -> Answer:
+    async def _ask(self, request: FetchRequest) -> RawResponse:
         target = allowed_target(request.url, self._policy.hosts, self._policy.allow_private_addresses)
         await self._pin(target)
         session = await self._sound_session()
@@ -123,7 +112,7 @@ class HttpFetcher:
             raise ResourcesExhausted(self._lacked)
         return answer
 
-    async def _send(self, session: AsyncSession[Response], request: FetchRequest, url: str) -> Answer:
+    async def _send(self, session: AsyncSession[Response], request: FetchRequest, url: str) -> RawResponse:
         """Send one request by a handle of the session, which takes it back without any of its settings.
 
         `AsyncSession.request` does the same for half as much again: it sets and reads much that we do not use.
@@ -137,7 +126,7 @@ class HttpFetcher:
             curl.setopt(CurlOpt.WRITEFUNCTION, body.take)
             curl.setopt(CurlOpt.HEADERDATA, head)
             await session.acurl.add_handle(curl)
-            return Answer(
+            return RawResponse(
                 status=_number(curl, CurlInfo.RESPONSE_CODE),
                 headers=MappingProxyType(read_headers(head.getvalue())),
                 body=body.whole(),

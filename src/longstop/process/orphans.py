@@ -18,10 +18,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from longstop.fetching.browser.events import OrphanKilled
-from longstop.fetching.browser.registry import Entry, Registry
-from longstop.fetching.browser.scratch import PREFIX as SCRATCH_PREFIX
 from longstop.process import processes
 from longstop.process.processes import ZOMBIE, Identity, Process
+from longstop.process.registry import SCRATCH_PREFIX, Registry, RegistryEntry
 from longstop.settings import BEAT_FD_VARIABLE
 from longstop.telemetry.bus import Bus
 
@@ -137,7 +136,7 @@ def remove_profile(profile: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _remains_of(entry: Entry, registry: Registry, everything: list[Process]) -> list[Process]:
+def _remains_of(entry: RegistryEntry, registry: Registry, everything: list[Process]) -> list[Process]:
     if entry.boot != registry.boot:
         return []
     members = processes.process_tree(entry.identity, everything)

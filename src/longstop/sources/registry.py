@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, Validat
 from longstop.config_file import Group, Wanted, Whole, parse_yaml, read_text, say_problems, suggest
 from longstop.errors import LongstopError, SettingsError
 from longstop.fetching.browser.base import LADDER, BrowserKind, Mode
-from longstop.fetching.browser.extra import INSTALL, missing_packages
+from longstop.fetching.browser.chromium import INSTALL, missing_packages
 from longstop.sources.base import Source, SourceConfig
 from longstop.sources.parsing import location_of
 from longstop.sports.registry import sports

@@ -9,6 +9,7 @@ from longstop.app.listeners import Listeners
 from longstop.app.runtime import Runtime
 from longstop.app.self_monitoring import SelfMonitoring
 from longstop.fetching.browser.pool import BrowserPool
+from longstop.fetching.browser.source_browser import SourceBrowser
 from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatches
 from longstop.model.match import MonitoringRecord, Phase
@@ -27,7 +28,7 @@ from tests.readers import a_record
 
 class NoBrowsers(BrowserPool):
     def __init__(self) -> None:
-        self._bulkheads = {}
+        self._browsers: dict[str, SourceBrowser] = {}
 
 
 class Site(Scheduler):

@@ -387,7 +387,7 @@ class Net:
 
 
 def _breaker_events(site: Site) -> list[Telemetry]:
-    return [event for event in site.sink.events if event.name.startswith("breaker.")]
+    return [event for event in site.sink.events if event.name.startswith("circuit_")]
 
 
 @pytest.mark.req("FR-003")

@@ -1,4 +1,4 @@
-"""What the parts of the browser engine tell each other."""
+"""Values that the parts of the browser fetcher share."""
 
 from enum import StrEnum
 
@@ -6,73 +6,73 @@ from msgspec import Struct
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """What a family of processes holds. `None` where the kernel would not say: never a zero in its place."""
+    """What a process tree uses. `None` stands for unknown and is never replaced by zero."""
 
     processes: int
     #: Shared pages count once for each process.
     rss_bytes: int | None
-    #: Shared pages count once in all: what would be free without the family.
+    #: Shared pages count once in all: what would be free without the tree.
     pss_bytes: int | None
     cpu_seconds: float
 
 
 def held_bytes(usage: Usage) -> int:
-    """Return what would be free without the family, as closely as is known."""
+    """Return how much memory would be free without the process tree, as closely as is known."""
     return usage.rss_bytes or 0 if usage.pss_bytes is None else usage.pss_bytes
 
 
 class BrowserCensus(Struct, frozen=True, kw_only=True):
-    """Who lives in one browser, and what they hold between them."""
+    """The pages and resources of one browser."""
 
     source: str
     generation: int
-    #: Of the browser's first process; `None` until it is known.
+    #: Of the browser's root process; `None` until it is known.
     pid: int | None
     age_seconds: float
     #: Requests that use it now.
     users: int
-    #: Pages that it has opened since its start, and those that are open: their addresses, without the query.
+    #: How many pages it has opened since its start, and the URLs of those still open, without the query.
     pages_served: int
     addresses: tuple[str, ...]
     contexts: int
-    #: What the whole tree holds, driver and display included; `None` when it was not measured yet.
+    #: Of the whole process tree, driver and display included; `None` if it was not measured yet.
     usage: Usage | None
 
     @property
     def pages(self) -> int:
-        """How many pages are open."""
+        """The number of open pages."""
         return len(self.addresses)
 
     @property
     def pss_per_page(self) -> int | None:
-        """What one open page costs, the browser's own share included: what a match costs where each has its page."""
+        """The memory per open page, the browser's own included; the cost of a match where each has its own page."""
         if self.usage is None or self.usage.pss_bytes is None or not self.addresses:
             return None
         return self.usage.pss_bytes // len(self.addresses)
 
 
 class BrowserKind(StrEnum):
-    """How much of a browser a site needs to see; some sites tell them apart."""
+    """How complete a browser a site needs; some sites detect the difference."""
 
     #: The old headless browser without a user interface: the lightest.
     SHELL = "shell"
-    #: The whole browser, without a window.
+    #: The complete browser, without a window.
     HEADLESS = "headless"
-    #: The whole browser with its window, on a display of its own where there is none.
+    #: The complete browser with its window, on a virtual display where there is no other.
     HEADED = "headed"
 
 
 class Egress(Struct, frozen=True, kw_only=True):
-    """The ways out of a browser: to a site's hosts, or to a proxy and nowhere else."""
+    """Where a browser may connect to: a site's hosts, or a proxy and nothing else."""
 
-    #: The site's hosts, with or without a port; without any, every host is found.
+    #: The site's hosts, with or without a port; if empty, every host name is resolved.
     hosts: tuple[str, ...] = ()
-    #: The proxy's host; empty without one. Names are looked up there, so that no other host has to be found here.
+    #: The proxy's host; empty without one. The proxy resolves host names, so no other host is resolved here.
     proxy: str = ""
 
     @property
     def is_proxied(self) -> bool:
-        """Whether nothing may leave without the proxy."""
+        """Whether nothing may be sent without the proxy."""
         return bool(self.proxy)
 
     @property
@@ -84,16 +84,56 @@ ANYWHERE = Egress()
 
 
 class Mode(StrEnum):
-    """A way to read a source, the dearest first."""
+    """A fetch mode, the most expensive first."""
 
-    #: Load the page afresh and take what its script asks for.
+    #: Load the page and capture what its script requests.
     NAVIGATE = "navigate"
-    #: Leave the page open and listen to what it asks for by itself.
+    #: Keep the page open and capture what it requests by itself.
     PASSIVE = "passive"
-    #: Query from inside the open page.
+    #: Send the request from inside the open page.
     PAGE = "page"
-    #: Query by HTTP, with the session's cookies.
+    #: Send the request by HTTP, with the session's cookies.
     HTTP = "http"
 
 
 LADDER = tuple(Mode)
+
+
+class BrowserPolicy(Struct, frozen=True, kw_only=True):
+    """How one source is read with a browser."""
+
+    #: The modes that may be used; navigation always may.
+    modes: tuple[Mode, ...] = LADDER
+    #: Paths of JSON that the site's pages request by themselves. It is captured; everything else is requested from
+    #: inside a page. If empty, every GET counts as requested by the page.
+    calls: tuple[str, ...] = ()
+    is_style_blocked: bool = True
+    #: From the request to the response, in any mode.
+    page_seconds: float = 30.0
+    #: Until a page that is loading gets its first response.
+    navigation_seconds: float = 30.0
+    #: How long to wait for an open page to request something by itself.
+    passive_seconds: float = 10.0
+    #: A response that an open page received longer ago is not returned as new.
+    max_capture_age_seconds: float = 1.0
+    #: A page loaded this recently is not loaded again for another response of the same load.
+    fresh_seconds: float = 2.0
+    idle_seconds: float = 60.0
+    #: A page that received this much since it was loaded is replaced by a new one: the browser keeps all of it.
+    max_responses: int = 1000
+    max_response_bytes: int = 10_000_000
+    #: Between two such replacements.
+    rotation_seconds: float = 5.0
+    max_tabs: int = 64
+    #: Pages that load at the same time.
+    max_loads: int = 4
+    #: How long a page waits for its turn to load.
+    queue_seconds: float = 10.0
+    probe_seconds: float = 2.0
+    #: How long a page may take to render what it received; after that it is read as it is.
+    settle_seconds: float = 3.0
+    #: An open page that received nothing for this long is loaded again before it is read.
+    active_seconds: float = 10.0
+    screenshot_seconds: float = 5.0
+    #: Selects the profile (operating system, screen) that the source's sessions show.
+    profile_seed: int = 0

@@ -1,4 +1,4 @@
-"""Which Chromium is started, and with which arguments."""
+"""What a browser needs on this machine: Python packages and a Chromium; and the arguments that Chromium gets."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
@@ -7,22 +7,26 @@ from shutil import which
 
 from longstop.fetching.browser.base import BrowserKind
 
-_WHOLE = ("chromium", "chromium-browser", "google-chrome")
+#: Packages of the extra `browser`.
+PACKAGES = ("playwright", "playwright_stealth")
+INSTALL = "pip install 'longstop[browser]'"
+
+_COMPLETE = ("chromium", "chromium-browser", "google-chrome")
 PROGRAMS = {
     BrowserKind.SHELL: ("chromium-headless-shell", "chrome-headless-shell", "headless_shell"),
-    BrowserKind.HEADLESS: _WHOLE,
-    BrowserKind.HEADED: _WHOLE,
+    BrowserKind.HEADLESS: _COMPLETE,
+    BrowserKind.HEADED: _COMPLETE,
 }
-#: The program itself, where a distribution puts a script of the same name in front of it.
-_BEHIND_SCRIPTS = Path("/usr/lib/chromium")
-#: What `playwright install` puts into its own directory; the number is the version's.
+#: The program itself, where a distribution wraps it in a script of the same name.
+_WRAPPED_PROGRAMS = Path("/usr/lib/chromium")
+#: Where `playwright install` puts its browsers; the number is the revision.
 _DOWNLOADED = {
     BrowserKind.SHELL: "chromium_headless_shell-*/*/*headless*shell",
     BrowserKind.HEADLESS: "chromium-*/chrome-linux*/chrome",
     BrowserKind.HEADED: "chromium-*/chrome-linux*/chrome",
 }
-#: The value of its variable with which Playwright keeps them inside its own package.
-_INSIDE = "0"
+#: The value of `PLAYWRIGHT_BROWSERS_PATH` for browsers inside the Playwright package.
+_INSIDE_PACKAGE = "0"
 
 _ALWAYS = (
     "--disable-background-networking",
@@ -32,13 +36,13 @@ _ALWAYS = (
     "--disable-breakpad",
     "--block-new-web-contents",
     "--disable-blink-features=AutomationControlled",
-    # Without a proxy for it, WebRTC would show our own address.
+    # WebRTC would bypass the proxy and show our own address.
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
-#: What Playwright switches off, repeated since only the last list counts, what costs the whole browser a renderer per
-#: context, and what makes a page that is loaded again a new frame of a new view.
-_WITHOUT = (
+#: Chromium reads only the last `--disable-features`, so this repeats Playwright's list. It also has
+#: features that cost the complete browser a renderer per context, or a new frame for each reload of a page.
+_DISABLED_FEATURES = (
     "AvoidUnnecessaryBeforeUnloadCheckSync",
     "DestroyProfileOnBrowserClose",
     "HttpsUpgrades",
@@ -58,8 +62,13 @@ _WITHOUT = (
 )
 
 
+def missing_packages() -> list[str]:
+    """Return the packages of the extra that are not installed."""
+    return [name for name in PACKAGES if find_spec(name) is None]
+
+
 def find_chromium(kind: BrowserKind, configured: str = "", environment: Mapping[str, str] | None = None) -> Path | None:
-    """Return the program to start; `None` when there is none. A configured one that is missing is none."""
+    """Return the program to start; `None` if there is none. A configured path is the only candidate."""
     if configured:
         path = Path(configured)
         return path if path.is_file() else None
@@ -69,9 +78,9 @@ def find_chromium(kind: BrowserKind, configured: str = "", environment: Mapping[
 def launch_arguments(
     *, is_root: bool, is_process_per_site: bool = False, reachable: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """Return the arguments that every start needs; as root Chromium runs without its sandbox or not at all.
+    """Return the arguments of every start. As root, Chromium runs only without its sandbox.
 
-    With hosts that are reachable, no other one is found: not for a page, and not for what Chromium does ahead of it.
+    With a list of reachable hosts no other host name is resolved, neither for a page nor for Chromium's own requests.
     """
     arguments = list(_ALWAYS)
     if is_root:
@@ -83,31 +92,31 @@ def launch_arguments(
         arguments.append(
             f"--host-resolver-rules={', '.join(['MAP * ~NOTFOUND', *(f'EXCLUDE {each}' for each in names)])}"
         )
-    arguments.append(f"--disable-features={','.join(_WITHOUT)}")
+    arguments.append(f"--disable-features={','.join(_DISABLED_FEATURES)}")
     return tuple(arguments)
 
 
 def _installed(kind: BrowserKind, environment: Mapping[str, str]) -> Iterator[Path]:
     for name in PROGRAMS[kind]:
-        behind = _BEHIND_SCRIPTS / name
-        if behind.is_file():
-            yield behind
+        wrapped = _WRAPPED_PROGRAMS / name
+        if wrapped.is_file():
+            yield wrapped
     for name in PROGRAMS[kind]:
         found = which(name, path=environment.get("PATH"))
         if found:
             yield Path(found)
-    place = _downloads(environment)
-    if place is None:
+    downloads = _downloads(environment)
+    if downloads is None:
         return
-    programs = (path for path in place.glob(_DOWNLOADED[kind]) if path.is_file())
-    yield from sorted(programs, key=lambda path: _revision(path.relative_to(place)), reverse=True)
+    programs = (path for path in downloads.glob(_DOWNLOADED[kind]) if path.is_file())
+    yield from sorted(programs, key=lambda path: _revision(path.relative_to(downloads)), reverse=True)
 
 
 def _downloads(environment: Mapping[str, str]) -> Path | None:
-    """Return where `playwright install` puts its browsers, by the variables that it goes by; `None` for nowhere."""
+    """Return where `playwright install` puts its browsers, by the same variables; `None` if nowhere."""
     named = environment.get("PLAYWRIGHT_BROWSERS_PATH")
     if named:
-        return _inside_playwright() if named == _INSIDE else Path(named)
+        return _inside_playwright() if named == _INSIDE_PACKAGE else Path(named)
     home = Path(environment.get("HOME") or Path.home())
     return Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "ms-playwright"
 
@@ -118,6 +127,6 @@ def _inside_playwright() -> Path | None:
 
 
 def _revision(path: Path) -> int:
-    """Return the number at the end of the first folder's name; 0 for a name without one."""
+    """Return the number at the end of the first folder's name; 0 if there is none."""
     number = path.parts[0].rpartition("-")[2]
     return int(number) if number.isdecimal() else 0

@@ -1,6 +1,6 @@
-"""The close ladder: what does not go when asked is ended. Each rung has its own time, and none waits for ever.
+"""The close ladder: page, context, browser, kill. Each step has its own time limit.
 
-To look at all processes of a machine takes milliseconds for every hundred of them, so that is done in a thread.
+Listing all processes takes milliseconds per hundred of them, so it is done in a thread.
 """
 
 import asyncio
@@ -11,73 +11,73 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.process.processes import Identity, kill, list_processes, process_tree
 
-#: Together with what else is done, they stay within the ten seconds after which everything is gone.
+#: Together they stay within the ten seconds after which everything is gone.
 PAGE_SECONDS = 2.0
 CONTEXT_SECONDS = 2.0
 BROWSER_SECONDS = 3.0
 DRIVER_SECONDS = 1.5
 KILL_SECONDS = 2.0
-_LOOK_EVERY = 0.02
-#: What is raised for want of a file, of memory, or of a thread.
-LACKING = (OSError, MemoryError, RuntimeError)
+_POLL_SECONDS = 0.02
+#: Raised when the machine is out of files, memory or threads.
+EXHAUSTION_ERRORS = (OSError, MemoryError, RuntimeError)
 T = TypeVar("T")
 
 
-class Ladder:
-    """Climbs rung by rung: one that this machine has nothing left for does not keep from the next."""
+class CloseSteps:
+    """Runs all steps of a close: one that fails because the machine is exhausted does not prevent the next."""
 
     def __init__(self) -> None:
-        #: What the first rung failed of; `None` when all held.
-        self.broke: Exception | None = None
+        #: The error of the first step that failed; `None` if none did.
+        self.error: Exception | None = None
 
-    async def climb(self, rung: Awaitable[T], otherwise: T) -> T:
-        """Return what a rung gives, or the other where it breaks."""
+    async def run(self, step: Awaitable[T], otherwise: T) -> T:
+        """Return the result of a step, or the other value if it fails."""
         try:
-            return await rung
-        except LACKING as error:
-            self.broke = self.broke or error
+            return await step
+        except EXHAUSTION_ERRORS as error:
+            self.error = self.error or error
             return otherwise
 
 
-async def went(asked: Awaitable[object], seconds: float) -> bool:
-    """Return whether something went when asked to, in time; one that was gone already went."""
+async def closes_within(closing: Awaitable[object], seconds: float) -> bool:
+    """Return whether something closes in time; what is closed already does."""
     try:
         async with asyncio.timeout(seconds):
-            await asked
+            await closing
     except TimeoutError:
         return False
     except PlaywrightError:
         return True
-    except Exception:  # a driver that is dead raises whatever its pipe raised
+    except Exception:  # a dead driver raises whatever its pipe raised
         return False
     return True
 
 
-async def end_family(heads: Iterable[Identity], seconds: float = KILL_SECONDS) -> int:
-    """Kill processes with all that they started; return how many are left after that time."""
-    heads = tuple(heads)
+async def kill_trees(roots: Iterable[Identity], seconds: float = KILL_SECONDS) -> int:
+    """Kill processes with all descendants; return how many are left after the time limit."""
+    roots = tuple(roots)
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
-        left = await asyncio.to_thread(_killed, heads)
+        left = await asyncio.to_thread(_kill_once, roots)
         if not left or asyncio.get_running_loop().time() > deadline:
             return left
-        await asyncio.sleep(_LOOK_EVERY)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
-async def gone(head: Identity, seconds: float) -> bool:
-    """Wait for a family to end by itself; return whether it did."""
+async def exits_within(root: Identity, seconds: float) -> bool:
+    """Wait for a process tree to exit by itself; return whether it did."""
     deadline = asyncio.get_running_loop().time() + seconds
-    while await asyncio.to_thread(process_tree, head):
+    while await asyncio.to_thread(process_tree, root):
         if asyncio.get_running_loop().time() > deadline:
             return False
-        await asyncio.sleep(_LOOK_EVERY)
+        await asyncio.sleep(_POLL_SECONDS)
     return True
 
 
-def _killed(heads: Iterable[Identity]) -> int:
-    """Kill families as they are now; return how many processes that were."""
-    people = list_processes()
-    left = {each.identity for head in heads for each in process_tree(head, people)}
-    for each in left:
+def _kill_once(roots: Iterable[Identity]) -> int:
+    """Kill process trees as they are now; return how many processes there were."""
+    processes = list_processes()
+    found = {each.identity for root in roots for each in process_tree(root, processes)}
+    for each in found:
         kill(each)
-    return len(left)
+    return len(found)

@@ -1,4 +1,4 @@
-"""A display of our own, for a browser with a window on a machine without a screen."""
+"""A virtual display for a browser with a window, on a machine without a screen."""
 
 import asyncio
 import os
@@ -6,7 +6,7 @@ import tempfile
 from shutil import which
 
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.closing import KILL_SECONDS, end_family
+from longstop.fetching.browser.closing import KILL_SECONDS, kill_trees
 from longstop.process.processes import MARK_VARIABLE, Identity, find_process
 
 START_SECONDS = 10.0
@@ -24,7 +24,7 @@ class Display:
 
     @classmethod
     async def start(cls, mark: str) -> "Display":
-        """Start one, which looks for a free number itself and says which."""
+        """Start Xvfb, which picks a free display number and reports it."""
         program = which(PROGRAM)
         if program is None:
             raise BrowserLost("a browser with a window needs a display: run sudo apt-get install xvfb")
@@ -42,8 +42,8 @@ class Display:
             )
         finally:
             os.close(writer)
-        seen = find_process(process.pid)
-        display = cls(process, seen.identity if seen else Identity(process.pid, 0), "")
+        process_seen = find_process(process.pid)
+        display = cls(process, process_seen.identity if process_seen else Identity(process.pid, 0), "")
         try:
             display.name = f":{await _number(reader)}"
         except BaseException:
@@ -52,13 +52,13 @@ class Display:
         return display
 
     async def aclose(self) -> None:
-        await end_family((self.identity,))
+        await kill_trees((self.identity,))
         async with asyncio.timeout(KILL_SECONDS):
             await self._process.wait()
 
 
 async def _number(reader: int) -> int:
-    """Read the number that the display chose; an empty answer means that it died."""
+    """Read the display number; an empty line means that Xvfb has exited."""
     loop = asyncio.get_running_loop()
     stream = asyncio.StreamReader()
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reader, "rb"))
@@ -66,6 +66,6 @@ async def _number(reader: int) -> int:
         async with asyncio.timeout(START_SECONDS):
             return int(await stream.readline())
     except (TimeoutError, ValueError):
-        raise BrowserLost(f"{PROGRAM} does not start") from None
+        raise BrowserLost(f"{PROGRAM} did not start within {START_SECONDS:g} s, or exited") from None
     finally:
         transport.close()

@@ -1,4 +1,4 @@
-"""The browser behind the fetch seam: the cheapest way that works brings the page."""
+"""Fetches pages with a browser, in the cheapest mode that works."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,67 +17,60 @@ from longstop.errors import (
     belonging_to,
 )
 from longstop.fetching.addresses import allowed_target
-from longstop.fetching.base import FetchRequest, Page
-from longstop.fetching.browser.base import Mode
-from longstop.fetching.browser.bulkhead import Bulkhead
-from longstop.fetching.browser.foreign import translated
-from longstop.fetching.browser.judging import wrong_with
-from longstop.fetching.browser.learning import Learning
-from longstop.fetching.browser.meter import ProxyMeter
-from longstop.fetching.browser.policy import BrowserPolicy
-from longstop.fetching.browser.proxies import ProxyRing
+from longstop.fetching.base import FetchRequest, Page, RawResponse
+from longstop.fetching.browser.base import BrowserPolicy, Mode
+from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
+from longstop.fetching.browser.mode_policy import ModePolicy
+from longstop.fetching.browser.modes import ModeReader
 from longstop.fetching.browser.session import Session
-from longstop.fetching.browser.sessions import MakeHttp, Sessions
-from longstop.fetching.browser.tab import Answer
-from longstop.fetching.browser.ways import Ways
+from longstop.fetching.browser.sessions import MakeHttp, Sessions, SourceProxy
+from longstop.fetching.browser.source_browser import SourceBrowser
 from longstop.fetching.guards import FetchPolicy
 from longstop.model.match import Priority
 from longstop.telemetry.bus import Bus
 
-#: Who gives up after this share of the time that an answer may take has waited long enough to call it a time-out.
-GIVEN_UP_SHARE = 0.5
+#: A request that waited for this share of its time counts as timed out when it is cancelled.
+TIMEOUT_SHARE = 0.5
 
 
 class BrowserFetcher:
-    """Brings pages of one source by its bulkhead."""
+    """Fetches pages of one source with its browser."""
 
     def __init__(
         self,
-        source: str,
+        browser: SourceBrowser,
         *,
-        bulkhead: Bulkhead,
         policy: FetchPolicy,
         browsing: BrowserPolicy,
         make_http: MakeHttp,
         clock: Clock,
         bus: Bus,
-        proxies: ProxyRing | None = None,
-        dice: int = 0,
-        meter: ProxyMeter | None = None,
+        proxy: SourceProxy | None = None,
     ) -> None:
         self._policy = policy
         self._browsing = browsing
         self._clock = clock
-        self._meter = meter
+        self._meter = proxy.meter if proxy else None
         self._sessions = Sessions(
-            bulkhead=bulkhead,
+            browser=browser,
             policy=policy,
             browsing=browsing,
             make_http=make_http,
             clock=clock,
             bus=bus,
-            proxies=proxies,
-            dice=dice,
-            meter=meter.count if meter is not None else None,
+            proxy=proxy,
         )
-        self._ways = Ways(source, browsing=browsing, http_of=self._sessions.http_of, on_refusal=self._failed, bus=bus)
-        self._learning = Learning(source, browsing.modes, proxies, bus)
+        source = browser.source
+        self._reader = ModeReader(
+            source, browsing=browsing, http_for=self._sessions.http_for, on_refusal=self._failed, bus=bus
+        )
+        self._mode_policy = ModePolicy(source, browsing.modes, proxy.ring if proxy else None, bus)
         self._is_closed = False
 
     @property
     def mode(self) -> Mode:
-        """The way in which the next page is read."""
-        return self._learning.mode
+        """The mode of the next request."""
+        return self._mode_policy.mode
 
     @property
     def sessions(self) -> tuple[Session, ...]:
@@ -85,126 +78,127 @@ class BrowserFetcher:
 
     @property
     def on_signal(self) -> Callable[[str], None] | None:
-        """Called with the address of an open page that is told by its site that something has changed."""
-        return self._ways.on_signal
+        """Called with the URL of an open page when its site signals a change."""
+        return self._reader.on_signal
 
     @on_signal.setter
     def on_signal(self, call: Callable[[str], None] | None) -> None:
-        self._ways.on_signal = call
+        self._reader.on_signal = call
 
     async def fetch(self, request: FetchRequest) -> Page:
         with belonging_to(request.source, str(request)):
             if self._is_closed:
                 raise BrowserLost("the fetcher was closed")
-            self._afford(request)
+            self._check_budget(request)
             for url in (request.url, request.page or request.url):
                 allowed_target(url, self._policy.hosts, self._policy.allow_private_addresses)
             started = self._clock.monotonic()
             deadline = asyncio.get_running_loop().time() + self._browsing.page_seconds
-            async with self._sessions.lent(deadline) as session:
-                answer = await self._judged(request, session, deadline)
+            async with self._sessions.lease(deadline) as session:
+                response = await self._read(request, session, deadline)
                 seconds = self._clock.monotonic() - started
             return Page(
                 request=request,
-                status=answer.status,
-                headers=answer.headers,
-                body=answer.body,
+                status=response.status,
+                headers=response.headers,
+                body=response.body,
                 elapsed_seconds=seconds,
-                wire_bytes=answer.wire_bytes,
+                wire_bytes=response.wire_bytes,
             )
 
     async def picture(self, address: str) -> bytes | None:
-        """Return a PNG of the page that is open at an address; `None` when there is none, or it does not answer."""
+        """Return a screenshot of an open page as PNG; `None` if it is not open, or does not respond."""
         open_tabs = (session.open_tab(address) for session in self.sessions)
         tab = next((tab for tab in open_tabs if tab is not None), None)
-        return await tab.picture(self._browsing.picture_seconds) if tab is not None else None
+        return await tab.picture(self._browsing.screenshot_seconds) if tab is not None else None
 
     async def aclose(self) -> None:
-        """Close the sessions; the browser belongs to the bulkhead."""
+        """Close the sessions; the browser belongs to the pool."""
         if not self._is_closed:
             self._is_closed = True
-            await self._ways.aclose()
+            await self._reader.aclose()
             await self._sessions.aclose()
 
-    async def _judged(self, request: FetchRequest, session: Session, deadline: float) -> Answer:
-        """Bring an answer the way that is due, and learn from how it went."""
+    async def _read(self, request: FetchRequest, session: Session, deadline: float) -> RawResponse:
+        """Read a response in the current mode, and learn from the outcome."""
         started = self._clock.monotonic()
         try:
-            answer = await self._within(request, session, deadline)
+            response = await self._read_in_time(request, session, deadline)
         except FetchError as error:
             self._failed(error, session)
             raise
         except asyncio.CancelledError:
-            # The guards' own deadline, which a fast site is given less of, ends an attempt in this way.
+            # The guards' own deadline, which is shorter for a fast site, cancels a request.
             waited = self._clock.monotonic() - started
             if self._is_long(waited):
-                self._failed(FetchTimeout(f"given up after {waited:.1f} s"), session)
+                self._failed(FetchTimeout(f"cancelled after {waited:.1f} s"), session)
             raise
-        self._succeeded(request, session, len(answer.body))
-        return answer
+        self._succeeded(request, session, len(response.body))
+        return response
 
-    async def _within(self, request: FetchRequest, session: Session, deadline: float) -> Answer:
-        """Bring an answer by its deadline; what did not answer is looked into by itself, nobody waits for that."""
+    async def _read_in_time(self, request: FetchRequest, session: Session, deadline: float) -> RawResponse:
+        """Read a response by the deadline. After a time-out the cause is diagnosed in the background."""
         left = deadline - asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout_at(deadline):
-                answer = await self._ways.bring(self.mode, request, session)
+                response = await self._reader.read(self.mode, request, session)
         except TimeoutError:
-            self._sessions.look_into(session)
-            raise self._too_late(left) from None
+            self._sessions.diagnose(session)
+            raise self._timeout_error(left) from None
         except PlaywrightError as error:
-            self._sessions.look_into(session)
-            raise translated(error) from None
+            self._sessions.diagnose(session)
+            raise map_playwright_error(error) from None
         except (asyncio.CancelledError, BrowserLost):
-            self._sessions.look_into(session)
+            self._sessions.diagnose(session)
             raise
-        wrong = wrong_with(answer.status, answer.headers, answer.body, self._clock.now())
-        if wrong is not None:
-            raise wrong
-        return answer
+        refusal = response_error(response.status, response.headers, response.body, self._clock.now())
+        if refusal is not None:
+            raise refusal
+        return response
 
-    def _too_late(self, left: float) -> FetchError:
-        """Return whose fault it is that nothing came by the deadline: the page had only what was left of the time."""
+    def _timeout_error(self, left: float) -> FetchError:
+        """Return the error of a missed deadline: if the browser used up most of the time, the site is not at fault."""
         if self._is_long(left):
-            return FetchTimeout(f"no whole answer within {self._browsing.page_seconds:g} s")
-        return BrowserLost(f"the browser was ready too late: {left:.1f} s were left for the page")
+            return FetchTimeout(f"no complete response within {self._browsing.page_seconds:g} s")
+        return BrowserLost(f"the browser was ready too late: only {left:.1f} s were left for the page")
 
     def _is_long(self, seconds: float) -> bool:
-        return seconds >= GIVEN_UP_SHARE * self._browsing.page_seconds
+        return seconds >= TIMEOUT_SHARE * self._browsing.page_seconds
 
-    def _afford(self, request: FetchRequest) -> None:
-        """Raise when the month's bytes are not for this request; once they are spent, open pages stop as well."""
+    def _check_budget(self, request: FetchRequest) -> None:
+        """Raise if the month's bytes are not available for this request; once all are used, close open pages too."""
         if self._meter is None or self._meter.may_spend(request.priority):
             return
         if not self._meter.may_spend(Priority.LIVE):
             for session in self.sessions:
-                self._sessions.forget(session)
+                self._sessions.discard(session)
         raise BudgetSpent(
-            f"the month's bytes through the proxy are not for {request.priority.name.lower()} matches now"
+            f"the month's bytes through the proxy are used up or reserved: none for "
+            f"{request.priority.name.lower()} matches"
         )
 
     def _succeeded(self, request: FetchRequest, session: Session, size: int) -> None:
         name, now = session.plan.name, self._clock.monotonic()
         session.engine.timeouts = 0
         if request.is_rendered:
-            self._learning.answered(name)
-            self._sessions.tidy(session)
+            self._mode_policy.session_succeeded(name)
+            self._sessions.close_idle_pages(session)
             return
-        self._learning.succeeded(name, now)
-        if self._learning.is_distrusted(name, request.url, size, now):
-            self._sessions.forget(session)
+        self._mode_policy.succeeded(name, now)
+        if self._mode_policy.is_suspicious(name, request.url, size, now):
+            self._sessions.discard(session)
         else:
-            self._sessions.tidy(session)
+            self._sessions.close_idle_pages(session)
 
     def _failed(self, error: FetchError, session: Session) -> None:
         if isinstance(error, FetchTimeout):
             session.engine.timeouts += 1
         elif not isinstance(error, BrowserLost):
-            session.engine.timeouts = 0  # it was answered, if not well
-        self._learning.failed(error, session.plan.name, self._clock.monotonic())
-        # A credential that was refused once is not shown again by the same context, though the proxy may know it now.
+            session.engine.timeouts = 0  # the browser did respond
+        self._mode_policy.failed(error, session.plan.name, self._clock.monotonic())
+        # A context does not send a refused credential again, although the proxy may accept it later.
         if isinstance(error, SourceRefused | ProxyRefused):
-            self._sessions.forget(session)
+            self._sessions.discard(session)
 
 
 def new_session_name() -> str:

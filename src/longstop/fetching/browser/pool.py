@@ -1,4 +1,4 @@
-"""The pool: a bulkhead for each source, care for all of them, and the sweep for what others left."""
+"""The browsers of a node: one per source, their periodic checks, and the sweep for orphaned processes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from msgspec import Struct
 
 from longstop.errors import BrowserLost
 from longstop.fetching.browser.base import ANYWHERE, BrowserCensus, BrowserKind, Egress
-from longstop.fetching.browser.bulkhead import Bulkhead, BulkheadPolicy
 from longstop.fetching.browser.chromium import PROGRAMS, find_chromium
 from longstop.fetching.browser.events import BrowserUnsandboxed, OrphanKilled
-from longstop.fetching.browser.meter import ProxyMeter
-from longstop.fetching.browser.registry import Registry
-from longstop.fetching.browser.scratch import clear_scratch
+from longstop.fetching.browser.proxy_budget import ProxyMeter
+from longstop.fetching.browser.source_browser import SourceBrowser, SourceBrowserPolicy
 from longstop.process.orphans import Orphan, sweep_browsers
 from longstop.process.processes import become_subreaper, reap
+from longstop.process.registry import Registry, clear_scratch
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.exhaustion import failure_of
 
@@ -28,27 +27,27 @@ if TYPE_CHECKING:
     from longstop.fetching.browser.engine import Engine
 
 SWEEP_SECONDS = 1800.0
-#: A browser that is being started is in no list yet, and has files.
+#: A browser that is starting has files, but is not registered yet.
 STARTING_SECONDS = 60.0
-#: What a browser is given of our environment: nothing that could be a secret.
+#: The variables of our environment that a browser gets: none of them can be a secret.
 _PASSED_ON = ("HOME", "LANG", "PATH", "TMPDIR", "XDG_RUNTIME_DIR")
 
 
 class PoolPlan(Struct, frozen=True, kw_only=True):
     """What all browsers of a node share."""
 
-    #: The list of our processes, in the data directory.
+    #: The file that lists our processes, in the data directory.
     registry: Path
     node: str
-    #: A Chromium to use in place of those that are found; empty for none.
+    #: The Chromium to use; if empty, an installed one is searched for.
     executable: str = ""
     is_cdp: bool = False
     is_process_per_site: bool = False
-    bulkhead: BulkheadPolicy = BulkheadPolicy()
+    browser: SourceBrowserPolicy = SourceBrowserPolicy()
     sweep_seconds: float = SWEEP_SECONDS
-    #: Where browsers put their temporary files, and nobody else; `None` leaves them where the machine puts them.
+    #: The directory that only browsers use for temporary files; `None` for the system's default.
     scratch: Path | None = None
-    #: Our environment, as it was read at the edge.
+    #: Our environment.
     environment: Mapping[str, str] = {}
 
 
@@ -57,39 +56,39 @@ class BrowserPool:
 
     def __init__(self, plan: PoolPlan, bus: Bus, meter: ProxyMeter | None = None) -> None:
         self._plan = plan
-        #: Counts what all sources send through the proxy; `None` where there is none.
+        #: Counts the bytes of all sources through the proxy; `None` without a proxy.
         self.meter = meter
         self._bus = bus
         self._registry = Registry(plan.registry, plan.node)
-        self._bulkheads: dict[str, Bulkhead] = {}
+        self._browsers: dict[str, SourceBrowser] = {}
         self._kinds: dict[str, BrowserKind] = {}
         self._starting = asyncio.Lock()
-        #: Whether there may be a browser of ours.
+        #: Whether a browser may be running.
         self._has_started = False
         self._programs = {name for names in PROGRAMS.values() for name in names} | {"chrome", "chrome_crashpad_handler"}
         become_subreaper()
 
-    def bulkhead(self, source: str, kind: BrowserKind, egress: Egress = ANYWHERE) -> Bulkhead:
-        """Return the bulkhead of a source; its browser is started by the first who needs it."""
+    def browser(self, source: str, kind: BrowserKind, egress: Egress = ANYWHERE) -> SourceBrowser:
+        """Return the browser of a source; the first request starts it."""
         before, self._kinds[source] = self._kinds.get(source, kind), kind
-        if source not in self._bulkheads:
+        if source not in self._browsers:
 
             async def start(generation: int) -> Engine:
-                return await self._engine(source, self._kinds[source], egress, generation)
+                return await self._start_engine(source, self._kinds[source], egress, generation)
 
-            self._bulkheads[source] = Bulkhead(source, start=start, policy=self._plan.bulkhead, bus=self._bus)
+            self._browsers[source] = SourceBrowser(source, start=start, policy=self._plan.browser, bus=self._bus)
         elif before is not kind:
-            self._bulkheads[source].recycle("kind")
-        return self._bulkheads[source]
+            self._browsers[source].recycle("kind")
+        return self._browsers[source]
 
     async def run(self) -> None:
-        """Sweep, and look after the browsers until cancelled."""
+        """Sweep and check until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._sweeping())
-            group.create_task(self._checking())
+            group.create_task(self._sweep_periodically())
+            group.create_task(self._check_periodically())
 
     async def sweep(self) -> list[Orphan]:
-        """End what scrapers of this node have left behind, and wait for the dead."""
+        """Kill what killed scrapers of this node have left behind, and reap dead processes."""
         orphans = await asyncio.to_thread(sweep_browsers, self._registry)
         for orphan in orphans:
             self._bus.emit(OrphanKilled(pid=orphan.pid, program=orphan.program, rss_bytes=orphan.rss_bytes))
@@ -98,51 +97,51 @@ class BrowserPool:
         return orphans
 
     async def check(self) -> bool:
-        """Look after every browser once; return whether all of them answer."""
-        answers = await asyncio.gather(*(self._check(bulkhead) for bulkhead in self._bulkheads.values()))
+        """Check every browser once; return whether all respond."""
+        responses = await asyncio.gather(*(self._check(browser) for browser in self._browsers.values()))
         await self.reap()
-        return all(answers)
+        return all(responses)
 
     async def reap(self) -> int:
-        """Wait for browser processes that we adopted and that are dead; return how many there were."""
-        engines = [engine for bulkhead in self._bulkheads.values() for engine in bulkhead.engines]
-        own = [engine.own_child for engine in engines if engine.own_child is not None]
+        """Reap dead browser processes that we adopted; return how many there were."""
+        engines = [engine for browser in self._browsers.values() for engine in browser.engines]
+        own = [engine.child_pid for engine in engines if engine.child_pid is not None]
         return await asyncio.to_thread(reap, self._programs, own)
 
     def recycle(self, reason: str, source: str | None = None) -> None:
-        """Replace the browser of a source, or of all; each old one ends with its last user."""
-        for bulkhead in self._bulkheads.values():
-            if source in (None, bulkhead.source):
-                bulkhead.recycle(reason)
+        """Replace the browser of a source, or of all; each old one closes after its last request."""
+        for browser in self._browsers.values():
+            if source in (None, browser.source):
+                browser.recycle(reason)
 
     def census(self) -> tuple[BrowserCensus, ...]:
-        """Tell who lives in each browser and what it held when it was last looked after, which costs nothing."""
-        return tuple(each for bulkhead in self._bulkheads.values() for each in bulkhead.census())
+        """Return the pages and resources of each browser as last measured, which costs nothing."""
+        return tuple(each for browser in self._browsers.values() for each in browser.census())
 
     def report(self) -> list[BrowserCensus]:
-        """Measure every browser now. This takes some milliseconds for each, and belongs off the loop."""
-        return [report for bulkhead in self._bulkheads.values() for report in bulkhead.report()]
+        """Measure every browser now. This takes milliseconds for each: call it off the event loop."""
+        return [each for browser in self._browsers.values() for each in browser.report()]
 
     async def aclose(self) -> None:
-        await asyncio.gather(*(bulkhead.aclose() for bulkhead in self._bulkheads.values()))
-        self._bulkheads.clear()
+        await asyncio.gather(*(browser.aclose() for browser in self._browsers.values()))
+        self._browsers.clear()
         try:
             await self.reap()
             self._has_started = False
             await self._clear_scratch()
-        except (OSError, RuntimeError) as error:  # the next life sweeps
-            self._bus.emit(failure_of(error, "end of the browsers"))
+        except (OSError, RuntimeError) as error:  # the next start sweeps
+            self._bus.emit(failure_of(error, "closing the browsers"))
         if self.meter is not None:
             self.meter.flush()
 
-    async def _engine(self, source: str, kind: BrowserKind, egress: Egress, generation: int) -> Engine:
-        # Loaded by the first who needs a browser: a scraper must be back within a second after a crash.
+    async def _start_engine(self, source: str, kind: BrowserKind, egress: Egress, generation: int) -> Engine:
+        # Imported by the first start of a browser: a scraper must be back within a second after a crash.
         from longstop.fetching.browser.engine import Engine, EnginePlan
 
         self._has_started = True
         program = await asyncio.to_thread(find_chromium, kind, self._plan.executable, self._plan.environment)
         if program is None:
-            raise BrowserLost(f"there is no Chromium for {kind}: longstop doctor says how to get one")
+            raise BrowserLost(f"no Chromium of kind {kind} is installed; run longstop doctor for instructions")
         is_root = os.geteuid() == 0
         if is_root:
             self._bus.emit(BrowserUnsandboxed(source=source))
@@ -157,26 +156,26 @@ class BrowserPool:
             display=environment.get("DISPLAY", ""),
             environment={name: environment[name] for name in _PASSED_ON if name in environment},
         )
-        on_unclosed = self._bulkheads[source].take_over
+        on_unclosed = self._browsers[source].adopt_unclosed
         return await Engine.start(plan, self._registry, generation, self._starting, on_unclosed)
 
     async def _clear_scratch(self) -> None:
-        """Take away the temporary files that are older than every browser; without browsers, all."""
+        """Remove temporary files that are older than every browser; without browsers, all."""
         if self._plan.scratch is None:
             return
-        ages = [engine.age_seconds for bulkhead in self._bulkheads.values() for engine in bulkhead.engines]
+        ages = [engine.age_seconds for browser in self._browsers.values() for engine in browser.engines]
         older_than = max(ages, default=0.0) + STARTING_SECONDS if self._has_started else 0.0
         await asyncio.to_thread(clear_scratch, self._plan.scratch, time(), older_than)
 
-    async def _check(self, bulkhead: Bulkhead) -> bool:
+    async def _check(self, browser: SourceBrowser) -> bool:
         try:
-            return await bulkhead.check()
+            return await browser.check()
         except Exception as error:
-            self._bus.emit(failure_of(error, f"care for the browser of {bulkhead.source}"))
+            self._bus.emit(failure_of(error, f"check of the browser of {browser.source}"))
             return True
 
-    async def _checking(self) -> None:
-        hanging = self._plan.bulkhead.hanging
+    async def _check_periodically(self) -> None:
+        hanging = self._plan.browser.hanging
         seconds = hanging.check_seconds
         while True:
             await asyncio.sleep(seconds)
@@ -185,7 +184,7 @@ class BrowserPool:
             except (OSError, RuntimeError) as error:
                 self._bus.emit(failure_of(error, "check of the browsers"))
 
-    async def _sweeping(self) -> None:
+    async def _sweep_periodically(self) -> None:
         while True:
             try:
                 await self.sweep()

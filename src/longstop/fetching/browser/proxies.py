@@ -1,7 +1,7 @@
-"""Sessions with a proxy: which one is used next, and which ones are left alone. Time comes as an argument.
+"""Sessions with a proxy: which one is used next, and which ones are in quarantine. Pure: time is an argument.
 
-A sticky session is a name in the credential; the provider keeps one address for it. Credentials are handed to the
-browser and to curl as values, never on a command line, and show in no text.
+A sticky session is a name in the credential, for which the provider keeps one IP address. Credentials are passed to
+browser and curl as values, never on a command line, and appear in no log or error.
 """
 
 import re
@@ -11,23 +11,23 @@ from enum import StrEnum
 from msgspec import Struct
 from pydantic import SecretStr
 
-#: Failures in a row after which a session is left alone.
+#: Consecutive failures after which a session is put in quarantine.
 QUARANTINE_AFTER = 3
 QUARANTINE_SECONDS = 300.0
-#: More time-outs in a row than this, and the session is given up for a new one.
+#: After more consecutive time-outs than this a session is replaced.
 MAX_TIMEOUTS = 2
 _HEX = re.compile(r"[0-9a-z]{4,32}")
 
 
 class ProxyMode(StrEnum):
-    #: One address for as long as it is good.
+    #: One IP address for as long as it works.
     STICKY = "sticky"
-    #: Another address for each connection.
+    #: Another IP address for each connection.
     ROTATING = "rotating"
 
 
 class ProxyAccount(Struct, frozen=True, kw_only=True):
-    """What the provider gave us."""
+    """The account at the proxy provider."""
 
     host: str
     port: int
@@ -44,16 +44,16 @@ class ProxyAccount(Struct, frozen=True, kw_only=True):
 
 
 class Credential(Struct, frozen=True):
-    """What one session shows to the proxy."""
+    """User name and password of one session."""
 
     username: str
     password: SecretStr
 
 
 def credential(account: ProxyAccount, session: str) -> Credential:
-    """Return the account's credential with country and session behind the password, as the provider reads it."""
+    """Return the credential of a session: the provider expects country and session after the password."""
     if not _HEX.fullmatch(session):
-        raise ValueError("a session's name is 4 to 32 small letters and digits")
+        raise ValueError("a session name must be 4 to 32 lower-case letters and digits")
     parts = [account.password.get_secret_value()]
     if account.country:
         parts.append(f"country-{account.country.lower()}")
@@ -63,11 +63,11 @@ def credential(account: ProxyAccount, session: str) -> Credential:
 
 
 class ProxySession:
-    """One session: how it goes, and when it was used."""
+    """One session: when it was used, and how often it failed."""
 
-    def __init__(self, name: str, began_at: float) -> None:
+    def __init__(self, name: str, started_at: float) -> None:
         self.name = name
-        self.began_at = began_at
+        self.started_at = started_at
         self.used_at = float("-inf")
         self.failures = 0
         self.timeouts = 0
@@ -78,7 +78,7 @@ class ProxySession:
 
 
 class ProxyRing:
-    """The sessions of one source with the proxy."""
+    """The proxy sessions of one source."""
 
     def __init__(self, account: ProxyAccount, *, sessions: int, new_name: Callable[[], str], now: float) -> None:
         self.account = account
@@ -90,9 +90,9 @@ class ProxyRing:
         return tuple(self._sessions)
 
     def pick(self, now: float) -> ProxySession:
-        """Return the good session that was not used for the longest time; there is always one."""
+        """Return the least recently used good session, or the least recently used one if none is good."""
         for session in self._sessions:
-            if self._is_over(session, now):
+            if self._is_expired(session, now):
                 self._replace(session, now)
         good = [session for session in self._sessions if session.is_good(now)]
         chosen = min(good or self._sessions, key=lambda session: session.used_at)
@@ -100,8 +100,10 @@ class ProxyRing:
         return chosen
 
     def has(self, name: str, now: float) -> bool:
-        """Return whether a session is still to be used."""
-        return any(each.name == name and each.is_good(now) and not self._is_over(each, now) for each in self._sessions)
+        """Return whether a session may still be used."""
+        return any(
+            each.name == name and each.is_good(now) and not self._is_expired(each, now) for each in self._sessions
+        )
 
     def succeeded(self, name: str) -> None:
         session = self._named(name)
@@ -109,14 +111,14 @@ class ProxyRing:
             session.failures = session.timeouts = 0
 
     def refused(self, name: str, now: float) -> bool:
-        """Give a session up since the site refused it; return whether it was there to be given up."""
+        """Replace a session that the site refused; return whether it was still in use."""
         session = self._named(name)
         if session is not None:
             self._replace(session, now)
         return session is not None
 
     def timed_out(self, name: str, now: float) -> bool:
-        """Note a time-out; return whether the session was given up. The first ones are forgiven."""
+        """Count a time-out; return whether the session was replaced. The first ones are tolerated."""
         session = self._named(name)
         if session is None:
             return False
@@ -125,33 +127,33 @@ class ProxyRing:
             self._replace(session, now)
             return True
         if session.timeouts == 1:
-            session.used_at = float("-inf")  # it may have been the site: the next request tries the same address
+            session.used_at = float("-inf")  # the site may be the cause: retry with the same IP address
         return False
 
     def failed(self, name: str, now: float) -> float | None:
-        """Note that the way through a session is broken; return for how long it is left alone, if it is.
+        """Count a failure of the proxy; return for how long the session is in quarantine, if it is.
 
-        At most half of the sessions are: whatever breaks, somebody must go on.
+        At most half of the sessions are at one time, so that requests can always be sent.
         """
         session = self._named(name)
         if session is None:
             return None
         session.failures += 1
-        resting = sum(not each.is_good(now) for each in self._sessions)
-        if session.failures < QUARANTINE_AFTER or resting + 1 > len(self._sessions) // 2:
+        in_quarantine = sum(not each.is_good(now) for each in self._sessions)
+        if session.failures < QUARANTINE_AFTER or in_quarantine + 1 > len(self._sessions) // 2:
             return None
         session.failures = 0
         session.quarantined_until = now + QUARANTINE_SECONDS
         return QUARANTINE_SECONDS
 
-    def _is_over(self, session: ProxySession, now: float) -> bool:
-        return self.account.mode is ProxyMode.STICKY and now - session.began_at >= self.account.sticky_seconds
+    def _is_expired(self, session: ProxySession, now: float) -> bool:
+        return self.account.mode is ProxyMode.STICKY and now - session.started_at >= self.account.sticky_seconds
 
     def _named(self, name: str) -> ProxySession | None:
         return next((session for session in self._sessions if session.name == name), None)
 
     def _replace(self, session: ProxySession, now: float) -> None:
-        fresh = ProxySession(self._new_name(), now)
-        fresh.used_at = session.used_at
-        fresh.quarantined_until = session.quarantined_until
-        self._sessions[self._sessions.index(session)] = fresh
+        new = ProxySession(self._new_name(), now)
+        new.used_at = session.used_at
+        new.quarantined_until = session.quarantined_until
+        self._sessions[self._sessions.index(session)] = new

@@ -1,69 +1,90 @@
-"""When a browser has served enough. Pure."""
+"""When a browser is replaced: it does not respond any more, or it has served long enough. Pure."""
 
 from msgspec import Struct
 
 from longstop.fetching.browser.base import Usage, held_bytes
 
-#: Latency is compared once so many answers to our own small question have been timed: the first ones set the measure.
-#: Pages say nothing about the browser: their site may be slow, and an open one speaks when it likes.
+#: How long a browser may take to return its version, on a machine that is not overloaded.
+PROBE_SECONDS = 5.0
+#: Latency is compared only after this many probes; the first ones set the baseline.
+#: Page loads are no measure: the site may be slow, and an open page receives data whenever it likes.
 LATENCY_SAMPLE = 12
-#: Reasons that may hold for the next browser too.
+#: Reasons that may apply to the next browser as well.
 _RECURRING = frozenset({"memory", "processes", "latency", "timeouts"})
 FIRST_PATIENCE_SECONDS = 30.0
 LAST_PATIENCE_SECONDS = 120.0
 
 
+class HangPolicy(Struct, frozen=True, kw_only=True):
+    """How often a browser is probed, and when it counts as hung."""
+
+    #: Between two probes, and after a failed one.
+    check_seconds: float = 5.0
+    recheck_seconds: float = 1.0
+    #: A browser that has not responded for this long is hung, including the time until that is noticed.
+    hung_seconds: float = 30.0
+
+    @property
+    def probe_seconds(self) -> float:
+        """The time-out of one probe."""
+        return min(PROBE_SECONDS, self.hung_seconds / 3)
+
+    def is_hung(self, silent_seconds: float) -> bool:
+        """Return whether a browser is hung: the result of another probe would come too late."""
+        return silent_seconds + self.recheck_seconds + self.probe_seconds > self.hung_seconds
+
+
 class RecyclePolicy(Struct, frozen=True, kw_only=True):
-    """The bounds of one browser's life."""
+    """The limits of one browser."""
 
     max_pages: int = 1000
     max_age_seconds: float = 6 * 3600.0
     max_memory_bytes: int = 1_500_000_000
     max_processes: int = 200
-    #: Answers in a row that did not come in time: a part of the browser may hang though it answers when asked.
+    #: Consecutive time-outs of pages: a part of the browser may hang although it responds to probes.
     max_timeouts: int = 3
-    #: How many times slower than at its beginning a browser may become, once it is slow at all.
+    #: How many times slower than at first a browser may become, once it is slow at all.
     max_drift: float = 4.0
     slow_seconds: float = 0.5
 
 
-class Wear(Struct, frozen=True, kw_only=True):
-    """How much a browser has served."""
+class EngineStats(Struct, frozen=True, kw_only=True):
+    """What a browser has served, and what it uses."""
 
     pages: int
     age_seconds: float
-    #: `None` when it was not measured yet.
+    #: `None` if it was not measured yet.
     usage: Usage | None
-    #: How long a small question took, by the mean of the first and of the last ones; `None` while there are too few.
+    #: Mean latency of the first and of the latest probes; `None` until there are enough.
     first_latency: float | None = None
     last_latency: float | None = None
-    #: Answers in a row that did not come in time.
+    #: Consecutive time-outs of pages.
     timeouts: int = 0
 
 
-def reason_to_recycle(policy: RecyclePolicy, wear: Wear) -> str | None:
-    """Return why another browser should take over; `None` when this one may go on."""
-    usage = wear.usage
+def reason_to_recycle(policy: RecyclePolicy, stats: EngineStats) -> str | None:
+    """Return why a browser should be replaced; `None` if it may go on."""
+    usage = stats.usage
     if usage is not None and held_bytes(usage) > policy.max_memory_bytes:
         return "memory"
     if usage is not None and usage.processes > policy.max_processes:
         return "processes"
-    if wear.timeouts >= policy.max_timeouts:
+    if stats.timeouts >= policy.max_timeouts:
         return "timeouts"
-    if wear.pages >= policy.max_pages:
+    if stats.pages >= policy.max_pages:
         return "pages"
-    if wear.age_seconds >= policy.max_age_seconds:
+    if stats.age_seconds >= policy.max_age_seconds:
         return "age"
-    if wear.first_latency is not None and wear.last_latency is not None:
-        bound = max(policy.max_drift * wear.first_latency, policy.slow_seconds)
-        return "latency" if wear.last_latency > bound else None
+    if stats.first_latency is not None and stats.last_latency is not None:
+        bound = max(policy.max_drift * stats.first_latency, policy.slow_seconds)
+        return "latency" if stats.last_latency > bound else None
     return None
 
 
 def patience_seconds(reason: str, repeats: int) -> float:
-    """Return how old a browser must be before it is replaced for the same reason as those before it.
+    """Return the least age of a browser that is replaced for the same reason as its predecessors.
 
-    What its pages need in all may be more than it is allowed; to begin anew every few seconds helps nobody then.
+    If its pages need more than the limits allow, a restart every few seconds does not help.
     """
     if reason not in _RECURRING or not repeats:
         return 0.0
@@ -71,7 +92,7 @@ def patience_seconds(reason: str, repeats: int) -> float:
 
 
 class Latencies:
-    """The mean of a browser's first answers, and of its latest."""
+    """The mean latency of a browser's first probes, and of its latest."""
 
     def __init__(self, sample: int = LATENCY_SAMPLE) -> None:
         self._sample = sample

@@ -1,66 +1,54 @@
-"""One open page: loading it, hearing what its script gets, asking from inside it, and closing it."""
+"""One open page: loading it, capturing what its script receives, sending requests from inside it, and closing it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from math import inf
 from time import monotonic
 from typing import Any
 
-from msgspec import Struct
 from playwright.async_api import BrowserContext, CDPSession, JSHandle, Page
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.clock import Clock
 from longstop.errors import BodyTooLarge, BrowserLost, FetchError, ForbiddenTarget
-from longstop.fetching.base import FetchRequest
+from longstop.fetching.base import FetchRequest, RawResponse
 from longstop.fetching.browser.blocking import blocked_patterns, paused_patterns
-from longstop.fetching.browser.closing import PAGE_SECONDS, went
-from longstop.fetching.browser.errands import Errands
-from longstop.fetching.browser.foreign import translated
-from longstop.fetching.browser.intercept import Capture, Interception, Wanted, WhiteList, wanted_by
-from longstop.fetching.browser.judging import wrong_with
-from longstop.fetching.browser.profile import Profile
+from longstop.fetching.browser.closing import PAGE_SECONDS, closes_within
+from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
+from longstop.fetching.browser.intercept import Capture, CaptureList, Interception, ResponsePattern, pattern_of
+from longstop.fetching.browser.lifecycle import TaskSet
+from longstop.fetching.browser.stealth import Profile
 from longstop.fetching.guards import FetchPolicy
 
-#: Reads no more than the cap, whatever the site sends.
-_ASK = """async ([url, method, body, headers, cap, stop]) => {
+#: Reads no more than the limit, whatever the site sends.
+_FETCH = """async ([url, method, body, headers, limit, stop]) => {
   const sent = body === null ? undefined : body;
-  const answer = await fetch(url, {method, body: sent, headers, cache: 'no-store', signal: stop.signal});
-  const reader = answer.body ? answer.body.getReader() : null;
+  const response = await fetch(url, {method, body: sent, headers, cache: 'no-store', signal: stop.signal});
+  const reader = response.body ? response.body.getReader() : null;
   const parts = [];
   let size = 0;
   while (reader) {
     const {done, value} = await reader.read();
     if (done) break;
     size += value.length;
-    if (size > cap) { await reader.cancel(); return {tooLarge: true}; }
+    if (size > limit) { await reader.cancel(); return {tooLarge: true}; }
     parts.push(value);
   }
   const text = await new Blob(parts).text();
-  return {url: answer.url, status: answer.status, headers: Object.fromEntries(answer.headers), text};
+  return {url: response.url, status: response.status, headers: Object.fromEntries(response.headers), text};
 }"""
-#: Lets the page's script draw what has come: until something is drawn, or a moment in which nothing is.
-_A_TURN = """() => new Promise((done) => {
-  const drawing = new MutationObserver(() => { drawing.disconnect(); setTimeout(done); });
-  drawing.observe(document, {subtree: true, childList: true, characterData: true});
+#: Lets the page's script render what it received: returns after the next change, or if there is none for a moment.
+_AFTER_RENDERING = """() => new Promise((done) => {
+  const rendering = new MutationObserver(() => { rendering.disconnect(); setTimeout(done); });
+  rendering.observe(document, {subtree: true, childList: true, characterData: true});
   setTimeout(done, 250);
 })"""
-#: Measures what is drawn where it is: what is far too large would not come through to us at all.
-_IS_LARGER = "(cap) => (document.documentElement?.outerHTML.length ?? 0) > cap"
+#: Measures the document inside the browser: one that is far too large could not be transferred at all.
+_IS_LARGER = "(limit) => (document.documentElement?.outerHTML.length ?? 0) > limit"
 
-#: Nobody looks at a page: it has all of its measures, and is drawn as a speck, which costs next to nothing.
-_UNSEEN = 0.02
-
-
-class Answer(Struct, frozen=True, kw_only=True):
-    """What came back, whichever way it was asked."""
-
-    status: int
-    #: Names in lower case.
-    headers: Mapping[str, str]
-    body: bytes
-    wire_bytes: int
+#: The layout has the size of the screen, but is painted at this scale, which costs next to nothing.
+_MINIMAL_SCALE = 0.02
 
 
 class Tab:
@@ -70,7 +58,7 @@ class Tab:
         self,
         page: Page,
         cdp: CDPSession,
-        heard: Interception,
+        interception: Interception,
         profile: Profile,
         policy: FetchPolicy,
         clock: Clock,
@@ -80,31 +68,30 @@ class Tab:
         self._profile = profile
         self._policy = policy
         self._clock = clock
-        self.heard = heard
-        #: Held while the page is being loaded.
+        self.interception = interception
+        #: Held while the page is loading.
         self.lock = asyncio.Lock()
         #: Why it can no longer be used; empty while it can.
         self.lost = ""
         self.used_at = monotonic()
-        #: When it was last loaded, by the loop's clock.
+        #: When it was last loaded, by the event loop's clock.
         self.loaded_at = float("-inf")
-        #: The number of the newest answer when it was.
+        #: The number of the latest response at that time.
         self.loaded_after = 0
         self.is_ready = False
-        #: Whether it was closed since more came than the cap allows.
-        self._is_cut_off = False
-        #: Whether somebody has waited for it in vain.
+        #: Whether it was closed because a response exceeded the limit.
+        self._is_oversized = False
+        #: Whether a request that used it has timed out.
         self.is_suspect = False
-        #: How many use it now.
         self.users = 0
-        #: Called when somebody has left it.
-        self.on_left: Callable[[], None] | None = None
-        #: The newest answer that was handed out, for each that is waited for.
-        self._handed: dict[Wanted, int] = {}
-        #: What the page does not ask for by itself.
-        self.silent: set[Wanted] = set()
-        self._errands = Errands()
-        heard.on_excess = self._cut_off
+        #: Called when a user has released it.
+        self.on_released: Callable[[], None] | None = None
+        #: The number of the latest response that was returned, by pattern.
+        self._returned: dict[ResponsePattern, int] = {}
+        #: What the page does not request by itself.
+        self.never_requested: set[ResponsePattern] = set()
+        self._tasks = TaskSet()
+        interception.on_oversize = self._close_oversized
         page.on("crash", lambda _: self.lose("the page crashed"))
         page.on("close", lambda _: self.lose("the page was closed"))
 
@@ -114,22 +101,22 @@ class Tab:
         page: Page,
         context: BrowserContext,
         policy: FetchPolicy,
-        white_list: WhiteList,
+        capture_list: CaptureList,
         *,
         is_style_blocked: bool,
         profile: Profile,
         clock: Clock,
     ) -> "Tab":
-        """Make a page ready: it listens and blocks before it is sent anywhere."""
+        """Set up a page: it captures and blocks before its first navigation."""
         cdp = await context.new_cdp_session(page)
         await cdp.send("Emulation.setUserAgentOverride", profile.user_agent_override)
-        heard = Interception(cdp, policy, white_list)
-        tab = cls(page, cdp, heard, profile, policy, clock)
-        await tab._draw(_UNSEEN)
+        interception = Interception(cdp, policy, capture_list)
+        tab = cls(page, cdp, interception, profile, policy, clock)
+        await tab._set_scale(_MINIMAL_SCALE)
         blocked = blocked_patterns(
             policy.hosts, allow_private_addresses=policy.allow_private_addresses, is_style_blocked=is_style_blocked
         )
-        await heard.begin(blocked=blocked, paused=paused_patterns(is_style_blocked=is_style_blocked))
+        await interception.start(blocked=blocked, paused=paused_patterns(is_style_blocked=is_style_blocked))
         return tab
 
     @property
@@ -137,8 +124,8 @@ class Tab:
         return not self.users
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        """Use it: it is not closed meanwhile, and who waits for it in vain makes it suspect."""
+    async def in_use(self) -> AsyncIterator[None]:
+        """Use the page: it is not closed meanwhile. A time-out makes it suspect."""
         self.users += 1
         try:
             yield
@@ -148,135 +135,135 @@ class Tab:
         finally:
             self.users -= 1
             self.used_at = monotonic()
-            if self.on_left is not None:
-                self.on_left()
+            if self.on_released is not None:
+                self.on_released()
 
-    def take_over(self, other: "Tab") -> None:
-        """Learn what another page of the same address knows, to be used in its place."""
-        self.heard.take_over(other.heard)
-        self.silent |= other.silent
+    def inherit(self, other: "Tab") -> None:
+        """Take over what another page of the same URL has learned, to replace it."""
+        self.interception.inherit(other.interception)
+        self.never_requested |= other.never_requested
 
     def lose(self, reason: str) -> None:
-        """Give the page up; whoever waits for it hears why."""
+        """Give the page up, and wake all waiting requests with the reason."""
         self.lost = self.lost or reason
         self.is_ready = False
-        self.heard.flows.settle()
-        self.heard.wake()
+        self.interception.traffic.settle()
+        self.interception.notify()
 
     async def load(self, url: str, seconds: float) -> None:
-        """Load an address, and return once its first answer has come. A page that failed to is not used again."""
+        """Load a URL, and return after its first response. A page that fails to load is not used again."""
         self.is_ready = False
-        self.heard.start_navigation()
+        self.interception.start_navigation()
         self.loaded_at = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(seconds):
                 await self._page.goto(url, wait_until="commit", timeout=0)
             self.is_ready = not self.lost
         except PlaywrightError as error:
-            raise self._meaning_of(error) from None
+            raise self._map_error(error) from None
         finally:
             if not self.is_ready:
-                # What is still under way in it would interrupt the next load.
-                self.lose("its page could not be loaded")
+                # A navigation that is still under way would interrupt the next one.
+                self.lose("the page could not be loaded")
 
     async def document(self) -> Capture:
-        """Return the page's own answer."""
-        while (document := self.heard.document) is None:
-            self._still_here()
-            await self.heard.news()
+        """Return the response to the navigation."""
+        while (document := self.interception.document) is None:
+            self._check_usable()
+            await self.interception.changed()
         return document
 
-    async def answer(self, wanted: Wanted, after: int) -> Capture:
-        """Return the first answer that fits and came after that one; the page's own refusal ends the wait."""
-        capture = await self.heard_after(wanted, after)
-        self._handed[wanted] = max(capture.number, self._handed.get(wanted, 0))
+    async def response(self, pattern: ResponsePattern, after: int) -> Capture:
+        """Return the first matching response with a higher number, and remember that it was returned."""
+        capture = await self.wait_for(pattern, after)
+        self._returned[pattern] = max(capture.number, self._returned.get(pattern, 0))
         return capture
 
-    async def heard_after(self, wanted: Wanted, after: int) -> Capture:
-        """Wait for the first answer that fits and came after that one, and leave it to be handed out."""
-        while (capture := self.heard.newest(wanted, after)) is None:
-            self._still_here()
-            self._not_refused()
-            await self.heard.news()
+    async def wait_for(self, pattern: ResponsePattern, after: int) -> Capture:
+        """Wait for a matching response with a higher number; raise if the document itself is an error."""
+        while (capture := self.interception.latest(pattern, after)) is None:
+            self._check_usable()
+            self._check_document()
+            await self.interception.changed()
         return capture
 
-    def handed(self, wanted: Wanted, max_age_seconds: float = inf) -> int:
-        """Return the number of the newest answer that somebody has got, or that is too old to be given to anybody."""
-        newest, oldest = self.heard.newest(wanted), asyncio.get_running_loop().time() - max_age_seconds
-        handed = self._handed.get(wanted, 0)
-        return max(handed, newest.number) if newest is not None and newest.at < oldest else handed
+    def last_returned(self, pattern: ResponsePattern, max_age_seconds: float = inf) -> int:
+        """Return the number of the latest response that was returned already, or is too old to be returned."""
+        latest, oldest = self.interception.latest(pattern), asyncio.get_running_loop().time() - max_age_seconds
+        returned = self._returned.get(pattern, 0)
+        return max(returned, latest.number) if latest is not None and latest.at < oldest else returned
 
-    def is_told(self, wanted: Wanted) -> bool:
-        """Return whether the site has pushed a sign of change since the page got its newest answer."""
-        newest = self.heard.newest(wanted)
-        return newest is not None and newest.at < self.heard.signalled_at
+    def is_outdated(self, pattern: ResponsePattern) -> bool:
+        """Return whether the site has signalled a change since the page received its latest response."""
+        latest = self.interception.latest(pattern)
+        return latest is not None and latest.at < self.interception.signalled_at
 
-    async def arrived(self) -> None:
-        """Wait for the page's own answer, and raise when it is a refusal."""
+    async def check_loaded(self) -> None:
+        """Wait for the document, and raise if it is an error."""
         await self.document()
-        self._not_refused()
+        self._check_document()
 
-    async def ask(self, request: FetchRequest) -> Answer:
-        """Ask from inside the page, as its own script would."""
+    async def fetch(self, request: FetchRequest) -> RawResponse:
+        """Send a request from inside the page, as its own script would."""
         body = None if request.body is None else request.body.decode("utf-8")
         headers = dict(request.headers)
         if body is not None and "content-type" not in map(str.lower, headers):
             headers["Content-Type"] = "application/json"
-        cap, after = self._policy.max_body_bytes, self.heard.number
+        limit, after = self._policy.max_body_bytes, self.interception.number
         try:
-            said = await self._said([request.url, request.method, body, headers, cap])
+            received = await self._run_fetch([request.url, request.method, body, headers, limit])
         except PlaywrightError as error:
-            heard = self.heard.newest(wanted_by(request), after)
-            if heard is None or heard.body is not None or heard.failure:
-                raise self._meaning_of(error) from None
-            said = {"tooLarge": True}
-        if said.get("tooLarge"):
-            raise BodyTooLarge(f"more than {cap} bytes after decompression")
-        text = str(said["text"]).encode("utf-8", "surrogatepass")
-        return Answer(status=int(said["status"]), headers=said["headers"], body=text, wire_bytes=len(text))
+            capture = self.interception.latest(pattern_of(request), after)
+            if capture is None or capture.body is not None or capture.failure:
+                raise self._map_error(error) from None
+            received = {"tooLarge": True}
+        if received.get("tooLarge"):
+            raise BodyTooLarge(f"more than {limit} bytes after decompression")
+        text = str(received["text"]).encode("utf-8", "surrogatepass")
+        return RawResponse(status=int(received["status"]), headers=received["headers"], body=text, wire_bytes=len(text))
 
-    def is_living(self, seconds: float) -> bool:
-        """Return whether the page was loaded, or has got something, so recently that what it shows is worth taking."""
-        return (
-            self.is_ready and asyncio.get_running_loop().time() - max(self.loaded_at, self.heard.stirred_at) < seconds
-        )
+    def is_active(self, seconds: float) -> bool:
+        """Return whether the page was loaded, or received something, within this time."""
+        active_at = max(self.loaded_at, self.interception.active_at)
+        return self.is_ready and asyncio.get_running_loop().time() - active_at < seconds
 
-    async def drawn(self, seconds: float) -> Answer:
-        """Return what the page's script has drawn, once it has what it asked for, or after that time."""
+    async def rendered(self, seconds: float) -> RawResponse:
+        """Return the rendered HTML once the page's script has its responses, or after this time."""
         try:
-            return await self._drawn(seconds)
+            return await self._rendered(seconds)
         except BrowserLost:
-            if self._is_cut_off:
-                raise BodyTooLarge(f"more than {self._policy.max_body_bytes} bytes came for what is drawn") from None
+            if self._is_oversized:
+                limit = self._policy.max_body_bytes
+                raise BodyTooLarge(f"the page received a response of more than {limit} bytes") from None
             raise
 
-    async def _drawn(self, seconds: float) -> Answer:
-        cap, document = self._policy.max_body_bytes, await self.document()
-        self._not_refused()
+    async def _rendered(self, seconds: float) -> RawResponse:
+        limit, document = self._policy.max_body_bytes, await self.document()
+        self._check_document()
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    await self._settled()
-            is_larger = await self._page.evaluate(_IS_LARGER, cap)
+                    await self._settle()
+            is_larger = await self._page.evaluate(_IS_LARGER, limit)
             text = b"" if is_larger else (await self._page.content()).encode("utf-8", "surrogatepass")
         except PlaywrightError as error:
-            raise self._meaning_of(error) from None
-        if is_larger or len(text) > cap:
-            raise BodyTooLarge(f"more than {cap} bytes were drawn")
-        return Answer(status=document.status, headers=document.headers, body=text, wire_bytes=document.wire_bytes)
+            raise self._map_error(error) from None
+        if is_larger or len(text) > limit:
+            raise BodyTooLarge(f"the rendered page has more than {limit} bytes")
+        return RawResponse(status=document.status, headers=document.headers, body=text, wire_bytes=document.wire_bytes)
 
     async def picture(self, seconds: float) -> bytes | None:
-        """Return a PNG of what the page shows; `None` when it does not answer in time."""
+        """Return a screenshot as PNG; `None` if the page does not respond in time."""
         with suppress(PlaywrightError, TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._draw(1)
-                picture = await self._page.screenshot(timeout=0)
-                await self._draw(_UNSEEN)
-                return picture
+                await self._set_scale(1)
+                image = await self._page.screenshot(timeout=0)
+                await self._set_scale(_MINIMAL_SCALE)
+                return image
         return None
 
     async def probe(self, seconds: float) -> bool:
-        """Return whether the page's script still answers."""
+        """Return whether the page's script still responds."""
         if self.lost:
             return False
         try:
@@ -285,67 +272,67 @@ class Tab:
         except TimeoutError:
             return False
         except PlaywrightError:
-            pass  # an answer too: it is on its way to another address, or lost, and then that is known
+            pass  # a response as well: it is navigating, or it is lost, which is checked below
         return not self.lost
 
     async def aclose(self) -> bool:
-        """Close it; return whether it went when asked to."""
+        """Close the page; return whether it closed in time."""
         self.lose("the page was closed")
-        await self.heard.aclose()
-        await self._errands.aclose()
-        return await went(self._page.close(), PAGE_SECONDS)
+        await self.interception.aclose()
+        await self._tasks.aclose()
+        return await closes_within(self._page.close(), PAGE_SECONDS)
 
-    def _cut_off(self) -> None:
-        """Close the page at once: nothing else ends what comes without an end."""
-        self._is_cut_off = True
-        self.lose("an answer was larger than the cap")
-        self._errands.run(went(self._page.close(), PAGE_SECONDS))
+    def _close_oversized(self) -> None:
+        """Close the page at once: nothing else stops a response without an end."""
+        self._is_oversized = True
+        self.lose("a response was larger than the limit")
+        self._tasks.start(closes_within(self._page.close(), PAGE_SECONDS))
 
-    async def _said(self, question: list[Any]) -> dict[str, Any]:
-        """Return what the page was answered; a question that is given up must not hold one of its few connections."""
-        stop = await self._page.evaluate_handle("new AbortController()")
+    async def _run_fetch(self, arguments: list[Any]) -> dict[str, Any]:
+        """Run `fetch` in the page. A request that is given up is aborted: a page has only a few connections."""
+        controller = await self._page.evaluate_handle("new AbortController()")
         try:
-            said: dict[str, Any] = await self._page.evaluate(_ASK, [*question, stop])
-            return said
+            received: dict[str, Any] = await self._page.evaluate(_FETCH, [*arguments, controller])
+            return received
         finally:
-            self._errands.run(went(_ended(stop), PAGE_SECONDS))
+            self._tasks.start(closes_within(_abort(controller), PAGE_SECONDS))
 
-    async def _settled(self) -> None:
-        """Wait until the page is read, its script has been answered, and has had a turn to draw that."""
+    async def _settle(self) -> None:
+        """Wait until the document is parsed, and its script has its responses and has rendered them."""
         await self._page.wait_for_load_state("domcontentloaded", timeout=0)
         while True:
-            while not self.heard.is_quiet:
-                self._still_here()
-                await self.heard.news()
-            await self._page.evaluate(_A_TURN)
-            if self.heard.is_quiet:
+            while not self.interception.is_quiet:
+                self._check_usable()
+                await self.interception.changed()
+            await self._page.evaluate(_AFTER_RENDERING)
+            if self.interception.is_quiet:
                 return
 
-    async def _draw(self, scale: float) -> None:
+    async def _set_scale(self, scale: float) -> None:
         await self.cdp.send("Emulation.setDeviceMetricsOverride", self._profile.metrics_override(scale))
 
-    def _meaning_of(self, error: PlaywrightError) -> FetchError:
+    def _map_error(self, error: PlaywrightError) -> FetchError:
         if self.lost:
             return BrowserLost(self.lost)
-        if self.heard.forbidden:
-            return ForbiddenTarget(f"{self.heard.forbidden} is not in the source's host list")
-        return translated(error)
+        if self.interception.forbidden:
+            return ForbiddenTarget(f"{self.interception.forbidden} is not in the source's host list")
+        return map_playwright_error(error)
 
-    def _still_here(self) -> None:
+    def _check_usable(self) -> None:
         if self.lost:
             raise BrowserLost(self.lost)
 
-    def _not_refused(self) -> None:
-        """Raise when the page itself is a refusal: what is waited for will not come."""
-        document = self.heard.document
+    def _check_document(self) -> None:
+        """Raise if the document is an error: what its script would request will not come."""
+        document = self.interception.document
         if document is None:
             return
-        error = wrong_with(document.status, document.headers, document.body, self._clock.now())
+        error = response_error(document.status, document.headers, document.body, self._clock.now())
         if error is not None:
             raise error
 
 
-async def _ended(stop: JSHandle) -> None:
-    """End a question that may be under way still, and let go of what ends it."""
-    await stop.evaluate("(stop) => stop.abort()")
-    await stop.dispose()
+async def _abort(controller: JSHandle) -> None:
+    """Abort a request that may still be under way, and release the controller."""
+    await controller.evaluate("(controller) => controller.abort()")
+    await controller.dispose()

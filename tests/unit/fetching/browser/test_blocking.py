@@ -10,7 +10,7 @@ from longstop.fetching.browser.blocking import (
     paused_patterns,
     security_policy,
     security_script,
-    without_foretelling,
+    without_speculation,
 )
 
 HOSTS = ("site.example", "127.0.0.1:8000")
@@ -67,5 +67,5 @@ def test_a_document_is_let_in_without_what_it_foretells() -> None:
     plain = [{"name": "Content-Type", "value": "text/html"}, {"name": "Set-Cookie", "value": "a=b"}]
     foretold = [{"name": "link", "value": "</ahead>; rel=prefetch"}, {"name": "Speculation-Rules", "value": '"/rules"'}]
 
-    assert without_foretelling([*foretold, *plain]) == plain
-    assert without_foretelling(plain) is None
+    assert without_speculation([*foretold, *plain]) == plain
+    assert without_speculation(plain) is None

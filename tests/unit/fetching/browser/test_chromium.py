@@ -48,7 +48,7 @@ def test_only_hosts_that_are_reachable_are_found() -> None:
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without any Chromium; its home."""
-    monkeypatch.setattr(chromium, "_BEHIND_SCRIPTS", tmp_path / "lib")
+    monkeypatch.setattr(chromium, "_WRAPPED_PROGRAMS", tmp_path / "lib")
     return tmp_path
 
 

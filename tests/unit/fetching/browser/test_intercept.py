@@ -3,7 +3,7 @@
 import pytest
 
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.intercept import WhiteList, is_json, wanted_by
+from longstop.fetching.browser.intercept import CaptureList, is_json, pattern_of
 
 ASKED = FetchRequest(source="crex", url="https://api.example/v3/state?key=11HD&x=")
 
@@ -23,7 +23,7 @@ ASKED = FetchRequest(source="crex", url="https://api.example/v3/state?key=11HD&x
     ],
 )
 def test_only_the_answer_to_the_same_question_fits(method: str, url: str, expected: bool) -> None:
-    assert wanted_by(ASKED).fits(method, url) is expected
+    assert pattern_of(ASKED).matches(method, url) is expected
 
 
 @pytest.mark.req("CAP-1")
@@ -37,13 +37,13 @@ def test_only_the_answer_to_the_same_question_fits(method: str, url: str, expect
     ],
 )
 def test_the_white_list_takes_json_of_listed_hosts_and_paths(url: str, content_type: str, expected: bool) -> None:
-    white_list = WhiteList(hosts=("api.example",), paths=("/v1/event/*",))
+    white_list = CaptureList(hosts=("api.example",), paths=("/v1/event/*",))
 
     assert white_list.admits(url, content_type) is expected
 
 
 def test_without_paths_nothing_is_taken_that_nobody_asked_for() -> None:
-    assert not WhiteList(hosts=("api.example",)).admits("https://api.example/v1/event/7", "application/json")
+    assert not CaptureList(hosts=("api.example",)).admits("https://api.example/v1/event/7", "application/json")
 
 
 @pytest.mark.parametrize(

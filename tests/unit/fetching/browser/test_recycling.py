@@ -1,20 +1,25 @@
-"""When a browser has served enough."""
+"""When a browser counts as hung, and when it has served long enough."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
 from longstop.fetching.browser.base import Usage
 from longstop.fetching.browser.recycling import (
+    EngineStats,
+    HangPolicy,
     Latencies,
     RecyclePolicy,
-    Wear,
     patience_seconds,
     reason_to_recycle,
 )
+from longstop.fetching.browser.source_browser import SourceBrowserPolicy
+from longstop.settings import Browser
 
 POLICY = RecyclePolicy(max_pages=10, max_age_seconds=100, max_memory_bytes=1000, max_processes=5, max_drift=3)
 USAGE = Usage(processes=5, rss_bytes=3000, pss_bytes=1000, cpu_seconds=1)
-FRESH = Wear(pages=9, age_seconds=99, usage=USAGE, first_latency=0.2, last_latency=0.6)
+FRESH = EngineStats(pages=9, age_seconds=99, usage=USAGE, first_latency=0.2, last_latency=0.6)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +40,7 @@ FRESH = Wear(pages=9, age_seconds=99, usage=USAGE, first_latency=0.2, last_laten
         (structs.replace(FRESH, usage=structs.replace(USAGE, rss_bytes=None, pss_bytes=None)), None),
     ],
 )
-def test_each_bound_is_a_reason_and_within_all_there_is_none(wear: Wear, reason: str | None) -> None:
+def test_each_bound_is_a_reason_and_within_all_there_is_none(wear: EngineStats, reason: str | None) -> None:
     assert reason_to_recycle(POLICY, wear) == reason
 
 
@@ -56,3 +61,37 @@ def test_a_reason_that_comes_back_is_given_ever_more_time_up_to_two_minutes() ->
 
 def test_age_and_pages_are_no_sign_that_the_bounds_are_too_narrow() -> None:
     assert [patience_seconds(reason, 9) for reason in ("age", "pages", "asked")] == [0, 0, 0]
+
+
+def seconds_until_hung(policy: HangPolicy) -> float:
+    """Return how long after its last response a browser that has stopped counts as hung, at the latest."""
+    silent = policy.check_seconds + policy.probe_seconds
+    while not policy.is_hung(silent):
+        silent += policy.recheck_seconds + policy.probe_seconds
+    return silent
+
+
+@pytest.mark.req("FR-004")
+def test_by_default_a_hung_browser_is_given_up_within_thirty_seconds_of_its_last_answer() -> None:
+    policy = SourceBrowserPolicy().hanging
+
+    # Two seconds are left for a machine that has other things to do.
+    assert seconds_until_hung(policy) <= 28
+    assert policy.hung_seconds == Browser().timeouts.hung == 30
+
+
+@pytest.mark.req("FR-004")
+@given(hung=st.floats(10, 300))
+def test_whatever_is_set_the_verdict_is_neither_late_nor_hasty(hung: float) -> None:
+    policy = HangPolicy(hung_seconds=hung)
+
+    late = seconds_until_hung(policy)
+
+    assert late <= max(hung, policy.check_seconds + policy.probe_seconds)
+    assert late > hung - policy.recheck_seconds - policy.probe_seconds
+
+
+def test_one_answer_that_is_late_is_no_verdict() -> None:
+    policy = HangPolicy()
+
+    assert not policy.is_hung(policy.check_seconds + policy.probe_seconds)

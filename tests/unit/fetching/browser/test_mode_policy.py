@@ -1,19 +1,23 @@
-"""Which way a source is read: towards the cheap by success, back by refusal, and never stuck."""
+"""Which mode a source is read in, and which response sizes are suspicious."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from longstop.fetching.browser.base import LADDER, Mode
-from longstop.fetching.browser.modes import (
+from longstop.fetching.browser.mode_policy import (
     BAR_SECONDS,
+    KEPT,
     MAX_BAR_SECONDS,
+    NEEDED,
     PROMOTE_AFTER,
     ModeState,
+    ResponseSizes,
     after_failure,
     after_refusal,
     after_success,
-    allowing,
+    initial_state,
+    without_ids,
 )
 
 
@@ -75,7 +79,7 @@ def test_a_refusal_of_a_navigation_stays_there() -> None:
 
 
 def test_ways_that_are_not_allowed_are_left_out() -> None:
-    state = allowing((Mode.HTTP,))
+    state = initial_state((Mode.HTTP,))
 
     assert state.allowed == (Mode.NAVIGATE, Mode.HTTP)
     assert many(state, PROMOTE_AFTER).mode is Mode.HTTP
@@ -90,7 +94,7 @@ _STEPS = st.lists(
 def test_whatever_happens_the_way_is_allowed_not_barred_when_entered_and_changes_by_one_step(
     modes: set[Mode], steps: list[tuple[object, float]]
 ) -> None:
-    state, now = allowing(tuple(modes)), 0.0
+    state, now = initial_state(tuple(modes)), 0.0
     for step, seconds in steps:
         now += seconds
         before, state = state, step(state, now)  # type: ignore[operator]
@@ -108,7 +112,7 @@ def test_whatever_happens_the_way_is_allowed_not_barred_when_entered_and_changes
 def test_a_site_that_is_well_again_is_soon_read_in_the_cheapest_way(
     modes: set[Mode], steps: list[tuple[object, float]]
 ) -> None:
-    state, now = allowing(tuple(modes)), 0.0
+    state, now = initial_state(tuple(modes)), 0.0
     for step, seconds in steps:
         now += seconds
         state = step(state, now)  # type: ignore[operator]
@@ -126,3 +130,61 @@ def test_a_state_is_never_changed_in_place(step: object) -> None:
     step(state, 5.0)  # type: ignore[operator]
 
     assert (state.mode, state.successes, dict(state.barred_until)) == before
+
+
+EVENT = "https://site.example/api/v1/event/{}"
+
+
+def usual(size: int = 50_000, answers: int = NEEDED) -> ResponseSizes:
+    """Return sizes that know what is usual."""
+    sizes = ResponseSizes()
+    for number in range(answers):
+        assert not sizes.is_odd(EVENT.format(number), size)
+    return sizes
+
+
+@pytest.mark.req("CAP-4")
+@pytest.mark.parametrize(("size", "expected"), [(4_999, True), (5_000, False), (500_000, False), (500_001, True)])
+def test_ten_times_smaller_or_larger_than_usual_is_odd(size: int, expected: bool) -> None:
+    assert usual().is_odd(EVENT.format("99"), size) is expected
+
+
+def test_with_too_few_answers_nothing_is_odd() -> None:
+    assert not usual(answers=NEEDED - 1).is_odd(EVENT.format("99"), 10)
+
+
+def test_where_small_answers_are_usual_none_is_odd() -> None:
+    assert not usual(size=1_999).is_odd(EVENT.format("99"), 10)
+
+
+def test_another_address_has_its_own_usual() -> None:
+    assert not usual().is_odd("https://site.example/api/v1/event/1/incidents", 10)
+
+
+def test_only_the_first_odd_answer_in_a_row_counts_and_what_lasts_becomes_usual() -> None:
+    sizes = usual()
+
+    odd = [sizes.is_odd(EVENT.format("1"), 100) for _ in range(KEPT)]
+    back = sizes.is_odd(EVENT.format("1"), 50_000)
+
+    assert odd == [True, *[False] * (KEPT - 1)]
+    assert not back
+
+
+def test_after_a_usual_answer_the_next_odd_one_counts_again() -> None:
+    sizes = usual()
+
+    assert [sizes.is_odd(EVENT.format("1"), size) for size in (100, 50_000, 100)] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://site.example/api/v1/event/11352/lineups?x=1", "site.example/api/v1/event/*/lineups"),
+        ("https://site.example/api/v3/getSV3?key=11HD", "site.example/api/v3/getSV3"),
+        ("https://site.example/match/11HD/live", "site.example/match/*/live"),
+        ("https://site.example", "site.example"),
+    ],
+)
+def test_ids_are_left_out_of_an_address(url: str, expected: str) -> None:
+    assert without_ids(url) == expected

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from longstop.fetching.browser.departures import Departures
+from longstop.fetching.browser.lifecycle import Draining
 from longstop.testing import run_virtual
 
 SECONDS = 30.0
@@ -23,26 +23,26 @@ class Room:
 
 def test_what_nobody_uses_is_ended_at_once() -> None:
     async def scene() -> None:
-        departures, room = Departures(Room.end, SECONDS), Room(users=0)
+        draining, room = Draining(Room.end, SECONDS), Room(users=0)
 
-        departures.see_off(room)
+        draining.add(room)
         await asyncio.sleep(0)
 
-        assert (room.ends, departures.all) == (1, ())
+        assert (room.ends, draining.all) == (1, ())
 
     run_virtual(scene())
 
 
 def test_what_is_used_is_ended_with_its_last_user_and_once() -> None:
     async def scene() -> None:
-        departures, room = Departures(Room.end, SECONDS), Room(users=2)
-        departures.see_off(room)
-        departures.see_off(room)
+        draining, room = Draining(Room.end, SECONDS), Room(users=2)
+        draining.add(room)
+        draining.add(room)
         seen = []
 
         for _ in range(2):
             room.users -= 1
-            departures.left(room)
+            draining.released(room)
             await asyncio.sleep(1)
             seen.append(room.ends)
         await asyncio.sleep(2 * SECONDS)
@@ -56,22 +56,22 @@ def test_what_is_used_is_ended_with_its_last_user_and_once() -> None:
 @pytest.mark.parametrize(("seconds", "ends"), [(SECONDS - 1, 0), (SECONDS + 1, 1)])
 def test_who_does_not_leave_has_only_so_long(seconds: float, ends: int) -> None:
     async def scene() -> None:
-        departures, room = Departures(Room.end, SECONDS), Room(users=1)
+        draining, room = Draining(Room.end, SECONDS), Room(users=1)
 
-        departures.see_off(room)
+        draining.add(room)
         await asyncio.sleep(seconds)
 
         assert room.ends == ends
-        await departures.aclose()
+        await draining.aclose()
 
     run_virtual(scene())
 
 
 def test_who_leaves_what_stays_ends_nothing() -> None:
     async def scene() -> None:
-        departures, room = Departures(Room.end, SECONDS), Room(users=0)
+        draining, room = Draining(Room.end, SECONDS), Room(users=0)
 
-        departures.left(room)
+        draining.released(room)
         await asyncio.sleep(2 * SECONDS)
 
         assert room.ends == 0
@@ -81,11 +81,11 @@ def test_who_leaves_what_stays_ends_nothing() -> None:
 
 def test_closing_ends_all_that_leave() -> None:
     async def scene() -> None:
-        departures, rooms = Departures(Room.end, SECONDS), [Room(users=1), Room(users=3)]
+        draining, rooms = Draining(Room.end, SECONDS), [Room(users=1), Room(users=3)]
         for room in rooms:
-            departures.see_off(room)
+            draining.add(room)
 
-        await departures.aclose()
+        await draining.aclose()
 
         assert [room.ends for room in rooms] == [1, 1]
 

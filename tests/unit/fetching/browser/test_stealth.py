@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longstop.fetching.browser.profile import choose_profile, countries
+from longstop.fetching.browser.stealth import choose_profile, countries
 
 VERSION = "156.0.8078.79"
 

@@ -1,16 +1,25 @@
-"""How a session looks: a desktop browser of the real version, at home in the country that its proxy is in. Pure."""
+"""How a session presents itself: a desktop browser of the real version, in the country of its proxy. Pure.
+
+The profile sets user agent, language, time zone and screen; Chromium itself is started without its automation marks.
+What is left is covered by scripts of playwright-stealth. They run in every frame of every page and cost more than most
+pages' own, so only those that are needed are used.
+"""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
+from playwright_stealth import ALL_EVASIONS_DISABLED_KWARGS, Stealth
+
+from longstop.fetching.browser.base import BrowserKind
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """What a context tells about itself; all parts agree with each other."""
+    """What a browser context shows; all parts are consistent."""
 
     user_agent: str
-    #: As `navigator.platform` says it.
+    #: As in `navigator.platform`.
     platform: str
     locale: str
     languages: tuple[str, ...]
@@ -19,15 +28,15 @@ class Profile(Struct, frozen=True, kw_only=True):
     longitude: float
     width: int
     height: int
-    #: The version of the browser, all of it.
+    #: The full version of the browser.
     version: str
 
     @property
     def user_agent_override(self) -> dict[str, Any]:
-        """What `Emulation.setUserAgentOverride` is told: the client hints agree with the user agent."""
+        """Parameters of `Emulation.setUserAgentOverride`: the client hints agree with the user agent."""
         major = self.version.partition(".")[0]
         brands = (("Chromium", major, self.version), ("Google Chrome", major, self.version), _GREASE)
-        system, system_version = _HINTED[self.platform]
+        system, system_version = _CLIENT_HINTS[self.platform]
         return {
             "userAgent": self.user_agent,
             "acceptLanguage": ",".join(self.languages),
@@ -45,7 +54,7 @@ class Profile(Struct, frozen=True, kw_only=True):
         }
 
     def metrics_override(self, scale: float) -> dict[str, Any]:
-        """Return what `Emulation.setDeviceMetricsOverride` is told: the page's own measures, drawn at this scale."""
+        """Return the parameters of `Emulation.setDeviceMetricsOverride`: the screen, painted at this scale."""
         return {
             "width": self.width,
             "height": self.height,
@@ -84,18 +93,18 @@ _COUNTRIES: Mapping[str, _Country] = {
     "nl": _Country("nl-NL", ("nl-NL", "nl", "en"), "Europe/Amsterdam", 52.37, 4.9),
     "br": _Country("pt-BR", ("pt-BR", "pt", "en"), "America/Sao_Paulo", -23.55, -46.63),
 }
-#: Without a proxy, or with one in a country that is not in the table.
-_ANYWHERE = "us"
+#: Used without a proxy, or with one in a country that is not in the table.
+_DEFAULT_COUNTRY = "us"
 
-#: Desktop systems: what stands in the user agent, and the platform that goes with it.
+#: Desktop systems: the text in the user agent, and the matching platform.
 _SYSTEMS = (
     ("Windows NT 10.0; Win64; x64", "Win32"),
     ("Macintosh; Intel Mac OS X 10_15_7", "MacIntel"),
     ("X11; Linux x86_64", "Linux x86_64"),
 )
-#: How client hints call the same systems, and their versions.
-_HINTED = {"Win32": ("Windows", "15.0.0"), "MacIntel": ("macOS", "14.6.0"), "Linux x86_64": ("Linux", "6.8.0")}
-#: A brand that is none, as every Chromium lists one.
+#: The names and versions of the same systems in client hints.
+_CLIENT_HINTS = {"Win32": ("Windows", "15.0.0"), "MacIntel": ("macOS", "14.6.0"), "Linux x86_64": ("Linux", "6.8.0")}
+#: A made-up brand, as every Chromium lists one.
 _GREASE = ("Not:A-Brand", "8", "8.0.0.0")
 _VIEWPORTS = ((1920, 1080), (1536, 864), (1440, 900), (1366, 768))
 
@@ -104,14 +113,14 @@ def countries() -> tuple[str, ...]:
     return tuple(_COUNTRIES)
 
 
-def choose_profile(version: str, country: str = "", dice: int = 0) -> Profile:
-    """Return the look of a session; the same dice give the same look.
+def choose_profile(version: str, country: str = "", seed: int = 0) -> Profile:
+    """Return the profile of a session; the same seed gives the same profile.
 
-    The version is that of the Chromium that runs: a browser that says another one is found out by what it can do.
+    The version is that of the running Chromium: sites detect a wrong version by the features that it has.
     """
-    home = _COUNTRIES.get(country.lower(), _COUNTRIES[_ANYWHERE])
-    system, platform = _SYSTEMS[dice % len(_SYSTEMS)]
-    width, height = _VIEWPORTS[dice // len(_SYSTEMS) % len(_VIEWPORTS)]
+    home = _COUNTRIES.get(country.lower(), _COUNTRIES[_DEFAULT_COUNTRY])
+    system, platform = _SYSTEMS[seed % len(_SYSTEMS)]
+    width, height = _VIEWPORTS[seed // len(_SYSTEMS) % len(_VIEWPORTS)]
     return Profile(
         user_agent=(
             f"Mozilla/5.0 ({system}) AppleWebKit/537.36 (KHTML, like Gecko) "
@@ -127,3 +136,33 @@ def choose_profile(version: str, country: str = "", dice: int = 0) -> Profile:
         height=height,
         version=version,
     )
+
+
+#: SwiftShader as WebGL renderer shows that there is no screen.
+_ALWAYS_NEEDED = ("webgl_vendor",)
+#: What the headless shell is missing compared to the complete browser.
+_SHELL_NEEDS = (
+    "chrome_app",
+    "chrome_csi",
+    "chrome_load_times",
+    "navigator_permissions",
+    "navigator_plugins",
+)
+#: Frames with a URL stay empty here, so no script inspects them. Frames without one are used for inspection.
+_RUN_WHERE_INSPECTED = """(() => {
+  try { if (frameElement && frameElement.src && !frameElement.src.startsWith('about:')) return; } catch { return; }
+SCRIPT
+})();"""
+
+
+@cache
+def stealth_script(kind: BrowserKind) -> str:
+    """Return the script that runs in a document before its own."""
+    needed = (*_ALWAYS_NEEDED, *_SHELL_NEEDS) if kind is BrowserKind.SHELL else _ALWAYS_NEEDED
+    return _RUN_WHERE_INSPECTED.replace("SCRIPT", Stealth(**_options(needed)).script_payload)
+
+
+def _options(needed: tuple[str, ...]) -> dict[str, object]:
+    """Return options that enable only these scripts; defaults of disabled scripts are removed as well."""
+    unused = {"navigator_languages_override": None, "navigator_platform_override": None}
+    return {**ALL_EVASIONS_DISABLED_KWARGS, **unused, **dict.fromkeys(needed, True)}

@@ -8,19 +8,20 @@ import signal
 import pytest
 from msgspec import structs
 
-from longstop.fetching.browser.base import Mode
+from longstop.fetching.browser.base import BrowserPolicy, Mode
 from longstop.fetching.browser.events import PageRotationFailed
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from longstop.fetching.browser.policy import BrowserPolicy
 from longstop.fetching.browser.tab import Tab
 from tests.browser.laboratory import Laboratory, of_type, until
 
-BY_ANSWERS = BrowserPolicy(modes=(Mode.NAVIGATE, Mode.PAGE), page_seconds=20, max_answers=20, relief_seconds=0)
-BY_BYTES = BrowserPolicy(modes=(Mode.NAVIGATE, Mode.PAGE), page_seconds=20, max_answer_bytes=400_000, relief_seconds=0)
+BY_ANSWERS = BrowserPolicy(modes=(Mode.NAVIGATE, Mode.PAGE), page_seconds=20, max_responses=20, rotation_seconds=0)
+BY_BYTES = BrowserPolicy(
+    modes=(Mode.NAVIGATE, Mode.PAGE), page_seconds=20, max_response_bytes=400_000, rotation_seconds=0
+)
 
 
 PASSIVE = BrowserPolicy(
-    modes=(Mode.NAVIGATE, Mode.PASSIVE), page_seconds=20, passive_seconds=3, max_answers=20, relief_seconds=0
+    modes=(Mode.NAVIGATE, Mode.PASSIVE), page_seconds=20, passive_seconds=3, max_responses=20, rotation_seconds=0
 )
 
 
@@ -32,7 +33,7 @@ async def promoted(fetcher: BrowserFetcher, lab: Laboratory, mode: Mode = Mode.P
 async def worn(fetcher: BrowserFetcher) -> Tab:
     """Wait until the page is due to be relieved; the next look begins that."""
     tab = fetcher.sessions[0].tabs[0]
-    await until(lambda: tab.heard.flows.answers >= 20, 30)
+    await until(lambda: tab.interception.traffic.responses >= 20, 30)
     return tab
 
 

@@ -14,7 +14,7 @@ from longstop.errors import (
     SourceFailed,
     SourceUnreachable,
 )
-from longstop.fetching.browser.foreign import translated
+from longstop.fetching.browser.error_mapping import map_playwright_error
 
 SECRET = "https://us:canary@site.example/?key=canary"
 
@@ -40,7 +40,7 @@ SECRET = "https://us:canary@site.example/?key=canary"
     ],
 )
 def test_every_word_has_a_meaning_and_no_address_is_kept(text: str, expected: type[FetchError]) -> None:
-    error = translated(Error(text))
+    error = map_playwright_error(Error(text))
 
     assert type(error) is expected
     assert "canary" not in str(error)

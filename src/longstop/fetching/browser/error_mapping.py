@@ -1,0 +1,90 @@
+"""Maps what Playwright raises, and what a browser received, to our errors.
+
+Of a foreign message only Chromium's network error code is kept: the rest may contain secrets.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+from playwright.async_api import Error as PlaywrightError
+
+from longstop.errors import (
+    BodyTruncated,
+    BrowserLost,
+    FetchError,
+    FetchTimeout,
+    ForbiddenTarget,
+    ProxyFailed,
+    ProxyRefused,
+    SourceChallenged,
+    SourceFailed,
+    SourceUnreachable,
+)
+from longstop.fetching.answers import error_of
+from longstop.sources.parsing import is_challenge
+
+_NETWORK_CODE = re.compile(r"net::(ERR_[A-Z0-9_]+)")
+_BY_CODE: dict[str, type[FetchError]] = {
+    "ERR_CONTENT_LENGTH_MISMATCH": BodyTruncated,
+    "ERR_INCOMPLETE_CHUNKED_ENCODING": BodyTruncated,
+    "ERR_CONTENT_DECODING_FAILED": BodyTruncated,
+    "ERR_TIMED_OUT": FetchTimeout,
+    "ERR_CONNECTION_TIMED_OUT": FetchTimeout,
+    "ERR_BLOCKED_BY_CLIENT": ForbiddenTarget,
+    "ERR_BLOCKED_BY_ADMINISTRATOR": ForbiddenTarget,
+    "ERR_UNSAFE_PORT": ForbiddenTarget,
+    # The site responded, but not with something that a page can show.
+    "ERR_ABORTED": SourceFailed,
+    "ERR_INVALID_RESPONSE": SourceFailed,
+    "ERR_TOO_MANY_REDIRECTS": SourceFailed,
+    "ERR_INVALID_AUTH_CREDENTIALS": ProxyRefused,
+    "ERR_UNEXPECTED_PROXY_AUTH": ProxyRefused,
+    "ERR_PROXY_AUTH_REQUESTED": ProxyRefused,
+}
+#: Playwright's messages for a browser or page that is gone.
+_CLOSED = re.compile(r"Target .*closed|Target crashed|Page crashed|Connection closed|Browser .*closed|has been closed")
+_PAGE_FETCH_FAILED = re.compile(r"TypeError: (?:Failed to fetch|network error)")
+_PROXY_AUTHENTICATION_REQUIRED = 407
+
+
+def map_playwright_error(error: PlaywrightError) -> FetchError:
+    """Return our error for one of Playwright's."""
+    text = str(error)
+    code = _NETWORK_CODE.search(text)
+    if code:
+        return _by_code(code[1])
+    if "Download is starting" in text:
+        return SourceFailed("the site sent a download instead of a page")
+    if _PAGE_FETCH_FAILED.search(text):
+        return SourceUnreachable("a request from inside the page failed")
+    if _CLOSED.search(text):
+        return BrowserLost("the browser or the page was closed during the request")
+    return BrowserLost(f"the browser reported: {_first_line(text)}")
+
+
+def map_network_error(text: str) -> FetchError:
+    """Return our error for a response that is incomplete, by Chromium's network error."""
+    code = _NETWORK_CODE.search(text)
+    return _by_code(code[1]) if code else SourceUnreachable("the response was interrupted")
+
+
+def response_error(status: int, headers: Mapping[str, str], body: bytes | None, now: datetime) -> FetchError | None:
+    """Return what is wrong with a response; `None` if it is good. A 407 comes from the proxy, not from the site."""
+    if status == _PROXY_AUTHENTICATION_REQUIRED:
+        return ProxyRefused("the proxy does not accept our credential")
+    if body is not None and is_challenge(body):
+        return SourceChallenged("the site served a CAPTCHA")
+    return error_of(status, headers, now)
+
+
+def _by_code(code: str) -> FetchError:
+    is_proxy = "PROXY" in code or "TUNNEL" in code
+    error = _BY_CODE.get(code, ProxyFailed if is_proxy else SourceUnreachable)
+    return error(f"the browser reported {code}")
+
+
+def _first_line(text: str) -> str:
+    """Return the first line of a foreign message, without any URL in it."""
+    line = text.splitlines()[0] if text else ""
+    return re.sub(r"\w+://\S+", "(URL)", line)[:120]
