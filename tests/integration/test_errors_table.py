@@ -20,11 +20,11 @@ from longstop.model.episode import (
 from longstop.storage.base import ErrorFilter, ErrorStore
 from longstop.storage.sqlite.ops import SqliteErrors
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.errors_table import ErrorsTable
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollFailed, PollSucceeded
 from longstop.telemetry.events.processes import RecordsFailed
 from longstop.telemetry.events.sources import ListingFailed
+from longstop.telemetry.records import ErrorsTable
 from tests.contract.test_ops import met, over
 from tests.readers import NOW, ManualClock, apart
 
@@ -156,7 +156,7 @@ async def test_what_there_was_no_room_for_is_told_when_the_disk_is_mended(
         await eventually(lambda: len(stored(path)) == 2)
 
     told = [event.error_message for event in recorder.events if isinstance(event, RecordsFailed)]
-    assert told[1:] == ["3 changes were dropped: more than 10,000 were waiting"]
+    assert told[1:] == ["dropped 3 changes: more than 10,000 were waiting"]
 
 
 async def test_a_locked_file_does_not_make_anyone_wait(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

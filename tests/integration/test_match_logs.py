@@ -24,7 +24,7 @@ from longstop.telemetry.events.matches import (
 )
 from longstop.telemetry.events.processes import RecordsFailed
 from longstop.telemetry.events.sources import CircuitOpened, ListingFailed
-from longstop.telemetry.match_logs import LOG, PACKED, MatchLogs, append
+from longstop.telemetry.records import LOG, PACKED, MatchLogs, append
 from tests.readers import ManualClock
 
 ARCHIVED = MatchPhaseChanged(match_id=1, ref="crex_1", before="completed", after="archived")

@@ -25,8 +25,7 @@ from longstop.supervision.health_verdict import (
     unreadable,
     with_age,
 )
-from longstop.telemetry.bus import Bus
-from longstop.telemetry.exhaustion import failure_of
+from longstop.telemetry.bus import Bus, failure_of
 
 T = TypeVar("T")
 

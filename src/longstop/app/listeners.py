@@ -10,12 +10,9 @@ from longstop.storage.directory import DataDirectory
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.auditing import Auditing
 from longstop.telemetry.bus import Bus, Sink
-from longstop.telemetry.errors_table import ErrorsTable
-from longstop.telemetry.exhaustion import ExhaustionSink
-from longstop.telemetry.left_alone import LeftAlone
-from longstop.telemetry.match_logs import MatchLogs
+from longstop.telemetry.health_sinks import ExhaustionSink, OpenBreakers, RateSink
 from longstop.telemetry.metrics import Metrics
-from longstop.telemetry.rate import RateSink
+from longstop.telemetry.records import ErrorsTable, MatchLogs
 from longstop.telemetry.webhook import WebhookSink
 
 
@@ -26,8 +23,8 @@ class Listeners:
         monitoring, node = settings.scraper.monitoring, directory.node_id
         self.ops = ops
         self.rates = RateSink(clock)
-        self.left_alone = LeftAlone(clock)
-        self.lacks = ExhaustionSink(clock)
+        self.breakers = OpenBreakers(clock)
+        self.exhaustion = ExhaustionSink(clock)
         self.metrics = Metrics()
         self.recoveries = Recoveries(ops.audit, process="scraper", clock=clock)
         self.auditing = Auditing(self.recoveries, clock)
@@ -38,7 +35,7 @@ class Listeners:
             if monitoring.webhook.url
             else None
         )
-        known = (self.rates, self.left_alone, self.lacks)
+        known = (self.rates, self.breakers, self.exhaustion)
         self._counts = (*known, self.metrics) if monitoring.prometheus.enabled else known
 
     @property

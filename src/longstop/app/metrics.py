@@ -11,8 +11,7 @@ from longstop.app.runtime import Runtime
 from longstop.clock import Clock, Moment
 from longstop.doctor.holders import listener_on
 from longstop.settings import Prometheus
-from longstop.telemetry.bus import Bus
-from longstop.telemetry.exhaustion import failure_of
+from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.metrics import Metrics, Reading, Watched
 from longstop.telemetry.serving import plainly, serve_metrics
 from longstop.watching.scheduler import Scheduler

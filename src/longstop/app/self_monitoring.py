@@ -23,7 +23,7 @@ from longstop.supervision.leaps import LeapWatch
 from longstop.supervision.meter import Meter
 from longstop.supervision.recovery import HealthMonitor, Recycle
 from longstop.supervision.shares import Watched, match_costs
-from longstop.telemetry.exhaustion import failure_of
+from longstop.telemetry.bus import failure_of
 from longstop.watching.scheduler import Scheduler
 
 #: How often a scraper says that it is alive; the API calls it down after 15 s of silence.
@@ -84,7 +84,7 @@ class SelfMonitoring:
             bus=bus,
             clock=clock,
             stall_after=runtime.settings.supervision.stalled_after,
-            exhausted=listeners.lacks.now,
+            exhausted=listeners.exhaustion.now,
         )
 
     @asynccontextmanager
@@ -158,7 +158,7 @@ class SelfMonitoring:
             rates=rates,
             waiting=len(self._dispatcher.waiting),
             looking=self._dispatcher.looking,
-            breakers=self._listeners.left_alone.notes()[:MAX_BREAKERS],
+            breakers=self._listeners.breakers.notes()[:MAX_BREAKERS],
             paused_sources=tuple(name for name, each in self._schedulers.items() if each.is_resting),
             costs=self._costs,
         )

@@ -29,7 +29,7 @@ from longstop.supervision.parent import watch_parent_if_any
 from longstop.supervision.supervisor import Loop, Supervisor
 from longstop.supervision.weighing import Weighing
 from longstop.telemetry.bus import Bus, Sink
-from longstop.telemetry.exhaustion import ExhaustionReporter, ExhaustionSink
+from longstop.telemetry.health_sinks import ExhaustionReporter, ExhaustionSink
 from longstop.telemetry.webhook import WebhookSink
 
 #: In this order they are asked to stop: first nothing new comes in, then nobody asks any more.

@@ -16,8 +16,7 @@ from longstop.resilience.breaker import BreakerPolicy, Move, Pass, Rest, Targets
 from longstop.resilience.retry import RetryPolicy, asked_rest, next_delay, policies
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.resilience.timeouts import SLOW_FACTOR, AdaptiveTimeouts, Timeouts
-from longstop.telemetry.breakers import tell_breaker
-from longstop.telemetry.bus import Bus
+from longstop.telemetry.bus import Bus, report_breaker
 from longstop.telemetry.events.sources import RequestRetried, SourceRateLimited, TimeoutsChanged
 
 #: On top of the rest that a site asks for, up to this share of it.
@@ -262,7 +261,7 @@ class GuardedFetcher:
 
     def _emit_moves(self, moves: tuple[Move, ...], last: str = "") -> None:
         for move in moves:
-            tell_breaker(self._bus, "target", move.host, move.transition, last=last)
+            report_breaker(self._bus, "target", move.host, move.transition, last=last)
 
     def _emit_retry(self, request: FetchRequest, error: FetchError, wait: float) -> None:
         self._bus.emit(

@@ -16,9 +16,9 @@ from longstop.clock import Clock
 from longstop.errors import IllegalTransition, StorageError
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome, check_outcome
 from longstop.storage.base import RECOVERIES_KEPT, AuditStore
-from longstop.telemetry.background import CLOSE_WITHIN, Background
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import RecordsFailed, RecoveryFailed, RecoveryStarted, RecoverySucceeded
+from longstop.telemetry.records import CLOSE_WITHIN, PeriodicFlush
 
 RETRY_EVERY_SECONDS = 5.0
 _UNSEEN = "the process that did this ended before it saw an outcome"
@@ -44,7 +44,7 @@ class Recoveries:
         #: Begun, and its outcome not seen yet.
         self._open: set[str] = set()
         self._has_tidied = False
-        self._background = Background("recoveries", self._flush, every_seconds=RETRY_EVERY_SECONDS)
+        self._background = PeriodicFlush("recoveries", self._flush, every_seconds=RETRY_EVERY_SECONDS)
         self._bus = Bus()
 
     def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Ticket:

@@ -10,8 +10,8 @@ from longstop.model.match import MonitoringRecord
 from longstop.model.resources import MatchCost
 from longstop.storage.base import HealthLogStore, HealthRow, NodeBeat
 from longstop.supervision.health import Grade, match_grade
-from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.records import PeriodicFlush
 
 NODE_EVERY_SECONDS = 60.0
 PRUNE_EVERY_SECONDS = 3600.0
@@ -29,7 +29,7 @@ class HealthLog:
         self._grades: dict[int, Grade] = {}
         self._node_at = clock.monotonic()
         self._prune_at = clock.monotonic()
-        self._background = Background("health log", self._flush, every_seconds=5.0)
+        self._background = PeriodicFlush("health log", self._flush, every_seconds=5.0)
 
     def note(self, beat: NodeBeat, records: Iterable[MonitoringRecord]) -> None:
         """Take note of a node's beat and of how its matches are."""

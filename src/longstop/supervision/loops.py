@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable
 
 from longstop.clock import Clock
 from longstop.supervision.backoff import RestartPolicy
-from longstop.telemetry.bus import Bus
+from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import TaskEnded
-from longstop.telemetry.exhaustion import failure_of
 
 #: Sooner than for processes: a loop costs nothing to start, and what it does is missed at once.
 POLICY = RestartPolicy(settled_after=60.0, first_wait=0.1, longest_wait=10.0)

@@ -30,10 +30,10 @@ from longstop.supervision.health import (
     recovery_action,
     worth_recycling,
 )
-from longstop.telemetry.bus import Bus
+from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import HealthDegraded, HealthFailing, HealthRecovered, HealthRecovering
-from longstop.telemetry.exhaustion import ExhaustionReporter, failure_of
+from longstop.telemetry.health_sinks import ExhaustionReporter
 
 #: A recycle that takes longer than this hangs.
 RECYCLE_WITHIN_SECONDS = 30.0

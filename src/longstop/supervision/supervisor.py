@@ -11,8 +11,7 @@ from longstop.supervision.exits import Exit
 from longstop.supervision.keeper import Audit, ChildSpec, Keeper
 from longstop.supervision.loops import keep_going
 from longstop.supervision.parent import life_line_of_children
-from longstop.telemetry.bus import Bus
-from longstop.telemetry.exhaustion import failure_of
+from longstop.telemetry.bus import Bus, failure_of
 
 #: Seconds in which all children together must have stopped; what has not is killed.
 STOP_WITHIN = 30.0

@@ -8,9 +8,8 @@ from longstop.model.recovery import RecoveryKind
 from longstop.process import processes
 from longstop.supervision.keeper import Keeper
 from longstop.supervision.memory import HIGH_SHARE, MEGABYTE, Act, MemoryLimits, MemoryWatch
-from longstop.telemetry.bus import Bus
+from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import MemoryExceeded, MemoryHigh, MemoryRecovered
-from longstop.telemetry.exhaustion import failure_of
 
 LOOK_SECONDS = 2.0
 

@@ -1,34 +1,59 @@
-"""The bus: one call for those who have something to say, any number of sinks that listen."""
+"""The bus: passes each event to every sink. Also the events that many modules emit in the same way."""
 
 import sys
 from collections.abc import Sequence
 from typing import Protocol
 
+from longstop.exhaustion import exhausted
+from longstop.resilience.breaker import BreakerState, Transition
 from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.processes import PollPostponed, TaskFailed
+from longstop.telemetry.events.sources import CircuitClosed, CircuitHalfOpened, CircuitOpened
 
 
 class Sink(Protocol):
-    """Whoever turns events into something: a log line, a counter, a row."""
+    """Turns events into something else: log lines, counters, rows."""
 
     def take(self, event: Telemetry) -> None: ...
 
 
 class Bus:
-    """Hands every event to every sink; a failing sink is named on stderr once and never stops the work."""
+    """Passes events to sinks. A sink that raises is reported once on stderr and never stops the caller."""
 
     def __init__(self, sinks: Sequence[Sink] = ()) -> None:
         self._sinks = tuple(sinks)
-        self._complained: set[int] = set()
+        self._reported: set[int] = set()
 
     def emit(self, event: Telemetry) -> None:
         for sink in self._sinks:
             try:
                 sink.take(event)
-            except Exception as error:  # a sink is foreign to the work: whatever it raises, the work goes on
-                self._complain(sink, error)
+            except Exception as error:  # whatever a sink raises, the caller continues
+                self._report(sink, error)
 
-    def _complain(self, sink: Sink, error: Exception) -> None:
-        if id(sink) in self._complained:
-            return
-        self._complained.add(id(sink))
-        print(f"telemetry sink {type(sink).__name__} fails: {error!r}", file=sys.stderr)
+    def _report(self, sink: Sink, error: Exception) -> None:
+        if id(sink) not in self._reported:
+            self._reported.add(id(sink))
+            print(f"telemetry sink {type(sink).__name__} failed: {error!r}", file=sys.stderr)
+
+
+def failure_of(error: Exception, task: str) -> PollPostponed | TaskFailed:
+    """Return the event for background work that failed and is retried: exhaustion is not a bug."""
+    found = exhausted(error)
+    return PollPostponed(resource=found.resource, subject=task) if found else TaskFailed.by(error, task=task)
+
+
+def report_breaker(
+    bus: Bus, scope: str, subject: str, transition: Transition, *, last: str = "", match_id: int | None = None
+) -> None:
+    """Emit the event for a transition; `last` describes the failure that caused it."""
+    match transition.to:
+        case BreakerState.OPEN:
+            reason = f"{transition.reason}, the last: {last}" if last else transition.reason
+            seconds = transition.seconds
+            bus.emit(CircuitOpened(scope=scope, subject=subject, reason=reason, seconds=seconds, match_id=match_id))
+        case BreakerState.HALF_OPEN:
+            bus.emit(CircuitHalfOpened(scope=scope, subject=subject, match_id=match_id))
+        case BreakerState.CLOSED:
+            rejected = transition.rejected
+            bus.emit(CircuitClosed(scope=scope, subject=subject, rejected=rejected, match_id=match_id))

@@ -1,4 +1,4 @@
-"""The log sink: one JSON object a line, always."""
+"""The log sink: one JSON object a line."""
 
 import logging
 import sys
@@ -10,7 +10,7 @@ import structlog
 from longstop.clock import Clock, to_iso
 from longstop.telemetry.events import Severity, Telemetry
 
-#: A single field never makes a line unreadable or a disk full.
+#: Longer fields are cut: one event must not fill a disk.
 MAX_FIELD_CHARACTERS = 8192
 
 _LEVELS = {

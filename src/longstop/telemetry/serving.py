@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from longstop.telemetry.bus import Bus
+from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import MetricsServed, MetricsUnavailable
-from longstop.telemetry.exhaustion import failure_of
 
 #: A request's head; ours has no use for more.
 MAX_HEAD_BYTES = 8192

@@ -18,8 +18,7 @@ from longstop.resilience.breaker import Breaker, BreakerPolicy, Permit, Transiti
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.supervision.admission import idle_ones
 from longstop.supervision.room import Room
-from longstop.telemetry.breakers import tell_breaker
-from longstop.telemetry.bus import Bus
+from longstop.telemetry.bus import Bus, report_breaker
 from longstop.telemetry.events.processes import MemoryInsufficient
 from longstop.telemetry.events.sources import ChallengeCleared, ChallengeServed, LayoutBroken, LayoutRecovered
 
@@ -149,7 +148,7 @@ class SourceAdmission:
 
     def _report(self, transition: Transition | None, last: str = "") -> None:
         if transition is not None:
-            tell_breaker(self._bus, "source", self._source, transition, last=last)
+            report_breaker(self._bus, "source", self._source, transition, last=last)
 
     def _record_unreadable(self, resource: str, error: ParseError, body: bytes | None, now: float, page: str) -> None:
         streak = self._streaks[resource]

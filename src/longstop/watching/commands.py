@@ -24,10 +24,9 @@ from longstop.model.match import MatchRef, Phase
 from longstop.sources.parsing import host_of
 from longstop.storage.base import CommandStore
 from longstop.supervision.room import Room
-from longstop.telemetry.bus import Bus
+from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed
-from longstop.telemetry.exhaustion import failure_of
 from longstop.watching.feed_watch import FeedWatch
 from longstop.watching.scheduler import Scheduler
 

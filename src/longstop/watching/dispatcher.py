@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from longstop.clock import Clock
 from longstop.model.match import MatchRef
-from longstop.telemetry.bus import Bus
-from longstop.telemetry.exhaustion import failure_of
+from longstop.telemetry.bus import Bus, failure_of
 
 Work = Callable[[], Awaitable[None]]
 

@@ -13,10 +13,10 @@ from longstop.matches.live_match import LiveMatch
 from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase, Priority, priority_of
 from longstop.model.observation import Listing, ListingEntry
 from longstop.storage.base import Finding
+from longstop.telemetry.bus import failure_of
 from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchStopped
 from longstop.telemetry.events.processes import StoreFailed
 from longstop.telemetry.events.sources import ListingRead
-from longstop.telemetry.exhaustion import failure_of
 from longstop.watching.admission import MatchAdmission
 from longstop.watching.cadence import RestartReason, listing_interval
 from longstop.watching.dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work

@@ -7,9 +7,8 @@ from typing import Protocol, runtime_checkable
 
 from longstop.clock import Clock
 from longstop.errors import LongstopError
-from longstop.telemetry.bus import Bus
+from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import ScreenshotSaved
-from longstop.telemetry.exhaustion import failure_of
 
 #: From the request to the saved file.
 SCREENSHOT_SECONDS = 10.0

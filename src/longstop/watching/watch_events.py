@@ -9,8 +9,7 @@ from longstop.resilience.breaker import Transition
 from longstop.resilience.taxonomy import AttemptState, end_of
 from longstop.sports.base import MatchState
 from longstop.storage.base import Finding, MatchRow, Receipt
-from longstop.telemetry.breakers import tell_breaker
-from longstop.telemetry.bus import Bus
+from longstop.telemetry.bus import Bus, report_breaker
 from longstop.telemetry.events.matches import (
     CadenceChanged,
     ErrorRateHigh,
@@ -102,7 +101,7 @@ class WatchEvents:
         )
 
     def breaker(self, transition: Transition) -> None:
-        tell_breaker(self._bus, "match", self._ref, transition, match_id=self._match_id)
+        report_breaker(self._bus, "match", self._ref, transition, match_id=self._match_id)
 
     def crowd(self, crowd: Crowd) -> None:
         self._bus.emit(ErrorRateHigh(match_id=self._match_id, ref=self._ref, errors=crowd.errors, types=crowd.types))

@@ -58,13 +58,13 @@ def test_a_failing_sink_is_named_once(capsys: pytest.CaptureFixture[str]) -> Non
     for _ in range(3):
         bus.emit(STOPPED)
 
-    assert capsys.readouterr().err == "telemetry sink FailingSink fails: OSError('disk full')\n"
+    assert capsys.readouterr().err == "telemetry sink FailingSink failed: OSError('disk full')\n"
 
 
 def test_each_failing_sink_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     Bus([FailingSink(), FailingSink()]).emit(STOPPED)
 
-    assert capsys.readouterr().err.count("FailingSink fails") == 2
+    assert capsys.readouterr().err.count("FailingSink failed") == 2
 
 
 def test_an_interrupt_is_not_swallowed() -> None:

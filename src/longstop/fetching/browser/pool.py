@@ -20,8 +20,7 @@ from longstop.fetching.browser.source_browser import SourceBrowser, SourceBrowse
 from longstop.process.orphans import Orphan, sweep_browsers
 from longstop.process.processes import become_subreaper, reap
 from longstop.process.registry import Registry, clear_scratch
-from longstop.telemetry.bus import Bus
-from longstop.telemetry.exhaustion import failure_of
+from longstop.telemetry.bus import Bus, failure_of
 
 if TYPE_CHECKING:
     from longstop.fetching.browser.engine import Engine

@@ -17,8 +17,7 @@ from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, Brows
 from longstop.fetching.browser.lifecycle import TaskSet
 from longstop.fetching.browser.recycling import HangPolicy, RecyclePolicy, patience_seconds, reason_to_recycle
 from longstop.process.processes import Process, kill
-from longstop.telemetry.bus import Bus
-from longstop.telemetry.exhaustion import failure_of
+from longstop.telemetry.bus import Bus, failure_of
 
 if TYPE_CHECKING:  # Playwright takes half a second to import; start-up does not wait for it
     from longstop.fetching.browser.engine import Engine

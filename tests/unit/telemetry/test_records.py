@@ -4,8 +4,8 @@ from threading import Thread
 import pytest
 
 from longstop.errors import StorageError
-from longstop.telemetry.background import Background
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.records import PeriodicFlush
 from tests.memory import MemorySink
 
 
@@ -28,8 +28,8 @@ class Disk:
         return True
 
 
-def background(disk: Disk, every_seconds: float = 3600.0) -> Background:
-    return Background("records", disk.flush, every_seconds=every_seconds)
+def flusher(disk: Disk, every_seconds: float = 3600.0) -> PeriodicFlush:
+    return PeriodicFlush("records", disk.flush, every_seconds=every_seconds)
 
 
 async def flushed(disk: Disk) -> None:
@@ -37,9 +37,9 @@ async def flushed(disk: Disk) -> None:
     disk.is_flushed.clear()
 
 
-async def test_it_flushes_at_the_start_when_it_is_woken_from_any_thread_and_at_the_end() -> None:
+async def test_it_flushes_at_start_when_woken_from_any_thread_and_at_the_end() -> None:
     disk = Disk()
-    task = background(disk)
+    task = flusher(disk)
 
     async with task.running(Bus()):
         await flushed(disk)
@@ -52,9 +52,9 @@ async def test_it_flushes_at_the_start_when_it_is_woken_from_any_thread_and_at_t
     assert (before, disk.flushes) == (2, 3)
 
 
-async def test_a_wake_before_and_after_its_time_is_no_error() -> None:
+async def test_waking_before_start_and_after_the_end_is_no_error() -> None:
     disk = Disk()
-    task = background(disk)
+    task = flusher(disk)
 
     task.wake()
     async with task.running(Bus()):
@@ -75,9 +75,9 @@ async def test_a_wake_before_and_after_its_time_is_no_error() -> None:
         (RuntimeError("can't start new thread"), "poll.postponed"),
     ],
 )
-async def test_a_failure_is_told_once_until_it_is_mended(error: Exception, name: str) -> None:
+async def test_a_failure_is_reported_once_until_a_flush_succeeds(error: Exception, name: str) -> None:
     disk, sink = Disk(), MemorySink()
-    task = background(disk)
+    task = flusher(disk)
 
     async with task.running(Bus([sink])):
         for disk.fails in (error, error, None, error):
@@ -88,13 +88,13 @@ async def test_a_failure_is_told_once_until_it_is_mended(error: Exception, name:
     assert [event.name for event in sink.events] == [name, name]
 
 
-async def test_a_disk_that_hangs_keeps_nobody_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longstop.telemetry.background.CLOSE_WITHIN", 0.01)
+async def test_a_hung_disk_does_not_delay_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longstop.telemetry.records.CLOSE_WITHIN", 0.01)
     disk = Disk()
     disk.may_go_on.clear()
 
     async with asyncio.timeout(30):
-        async with background(disk).running(Bus()):
+        async with flusher(disk).running(Bus()):
             await flushed(disk)
 
     assert disk.flushes == 1

@@ -1,0 +1,207 @@
+"""Sinks whose state the health page shows: recent rates, open breakers, exhausted resources."""
+
+import asyncio
+from collections import deque
+from collections.abc import Collection
+from threading import Lock
+
+from msgspec.structs import replace
+
+from longstop.clock import Clock, Moment
+from longstop.model.breaker import BreakerNote
+from longstop.model.rates import Rates
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.matches import MatchPhaseChanged, PollFailed, PollSucceeded, UpdateStored
+from longstop.telemetry.events.processes import OutOfResources, PollPostponed, ResourcesRecovered, TaskFailed
+from longstop.telemetry.events.sources import (
+    CircuitClosed,
+    CircuitHalfOpened,
+    CircuitOpened,
+    LayoutBroken,
+    LayoutRecovered,
+    ListingFailed,
+    ListingRead,
+    SourceRateLimited,
+)
+
+#: Windows of the rates, in seconds.
+MINUTE, HOUR = 60.0, 3600.0
+#: Latencies of the latest updates to remember.
+MAX_LATENCIES = 500
+#: Open breakers to remember.
+MAX_BREAKERS = 1_000
+#: A resource counts as recovered when nothing was postponed for so long. Loops try more often than that.
+RECOVERED_AFTER_SECONDS = 15.0
+CHECK_SECONDS = 5.0
+
+_Key = tuple[str, str]
+
+
+class _Window:
+    """Counts within a sliding window, in 60 slots: its size does not depend on the number of events."""
+
+    def __init__(self, seconds: float) -> None:
+        self._slot = seconds / 60
+        self._counts: deque[tuple[int, int]] = deque(maxlen=61)
+
+    def add(self, now: float) -> None:
+        slot = int(now / self._slot)
+        if self._counts and self._counts[-1][0] == slot:
+            slot, count = self._counts.pop()
+            self._counts.append((slot, count + 1))
+        else:
+            self._counts.append((slot, 1))
+
+    def count(self, now: float) -> int:
+        first = int(now / self._slot) - 60
+        return sum(count for slot, count in self._counts if slot > first)
+
+
+class RateSink:
+    """Counts failures, successful polls and listings, and stored updates. Events may come from any thread."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._errors, self._errors_of_hour = _Window(MINUTE), _Window(HOUR)
+        self._polls, self._updates = _Window(MINUTE), _Window(MINUTE)
+        self._latencies: deque[int] = deque(maxlen=MAX_LATENCIES)
+        self._last_success: Moment | None = None
+
+    def take(self, event: Telemetry) -> None:
+        with self._lock:
+            self._take(event)
+
+    def _take(self, event: Telemetry) -> None:
+        now = self._clock.monotonic()
+        match event:
+            case PollFailed() | ListingFailed() | TaskFailed():
+                self._errors.add(now)
+                self._errors_of_hour.add(now)
+            case PollSucceeded() | ListingRead():
+                self._polls.add(now)
+                self._last_success = Moment.of(self._clock)
+            case UpdateStored():
+                self._updates.add(now)
+                if event.latency_ms is not None:
+                    self._latencies.append(event.latency_ms)
+            case _:
+                pass
+
+    def rates(self) -> Rates:
+        with self._lock:
+            return self._rates()
+
+    def _rates(self) -> Rates:
+        now, ordered, success = self._clock.monotonic(), sorted(self._latencies), self._last_success
+        return Rates(
+            errors_last_minute=self._errors.count(now),
+            errors_last_hour=self._errors_of_hour.count(now),
+            polls_last_minute=self._polls.count(now),
+            updates_last_minute=self._updates.count(now),
+            average_latency_ms=round(sum(ordered) / len(ordered), 1) if ordered else None,
+            p95_latency_ms=float(ordered[(len(ordered) * 95 - 1) // 100]) if ordered else None,
+            last_success_at=success.wall if success else None,
+            last_success_seconds=round(now - success.monotonic, 3) if success else None,
+        )
+
+
+class OpenBreakers:
+    """Remembers what is paused and why: open breakers, broken layouts, sites that sent Retry-After."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._notes: dict[_Key, BreakerNote] = {}
+        #: When each is tried again, in monotonic time.
+        self._until: dict[_Key, float] = {}
+
+    def take(self, event: Telemetry) -> None:
+        match event:
+            case CircuitOpened():
+                self._note(event.scope, event.subject, "open", event.reason, event.seconds)
+            case CircuitHalfOpened():
+                self._note(event.scope, event.subject, "half_open", "", None)
+            case LayoutBroken():
+                reason = f"{event.failures} pages in a row could not be parsed"
+                self._note("layout", f"{event.source} {event.resource}", "open", reason, None)
+            case SourceRateLimited():
+                self._note("rest", event.source, "open", "the site sent Retry-After", event.seconds)
+            case CircuitClosed():
+                self._notes.pop((event.scope, event.subject), None)
+            case LayoutRecovered():
+                self._notes.pop(("layout", f"{event.source} {event.resource}"), None)
+            case MatchPhaseChanged(after="archived"):
+                self._notes.pop(("match", event.ref), None)
+            case _:
+                pass
+
+    def notes(self) -> tuple[BreakerNote, ...]:
+        """Return what is paused now. No event ends a Retry-After: it is dropped when its time is over."""
+        now = Moment.of(self._clock)
+        self._until = {key: until for key, until in self._until.items() if key in self._notes}
+        for key in [key for key, until in self._until.items() if key[0] == "rest" and until <= now.monotonic]:
+            del self._notes[key]
+        return tuple(_timed(note, self._until.get(key), now) for key, note in self._notes.items())
+
+    def _note(self, scope: str, subject: str, state: str, reason: str, seconds: float | None) -> None:
+        key = (scope, subject)
+        known = self._notes.get(key)
+        if known is None and len(self._notes) >= MAX_BREAKERS:
+            return
+        self._until.pop(key, None)
+        if seconds is not None:
+            self._until[key] = self._clock.monotonic() + seconds
+        self._notes[key] = BreakerNote(
+            scope=scope,
+            subject=subject,
+            state=state,
+            since=known.since if known else self._clock.now(),
+            reason=reason or (known.reason if known else ""),
+        )
+
+
+def _timed(note: BreakerNote, until: float | None, now: Moment) -> BreakerNote:
+    """Return a note with its remaining time, computed for each call because the wall clock may have been set."""
+    if until is None:
+        return note
+    left = max(0.0, round(until - now.monotonic, 3))
+    return replace(note, until=now.on_the_wall(until), left_seconds=left)
+
+
+class ExhaustionSink:
+    """Remembers when work was last postponed for each resource."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._postponed_at: dict[str, float] = {}
+
+    def take(self, event: Telemetry) -> None:
+        if isinstance(event, PollPostponed):
+            self._postponed_at[event.resource] = self._clock.monotonic()
+
+    def now(self) -> tuple[str, ...]:
+        """Return the exhausted resources in alphabetical order."""
+        since = self._clock.monotonic() - RECOVERED_AFTER_SECONDS
+        return tuple(sorted(resource for resource, at in self._postponed_at.items() if at > since))
+
+
+class ExhaustionReporter:
+    """Emits one event when a resource ran out, and one when it recovered."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._reported: frozenset[str] = frozenset()
+
+    def report(self, exhausted: Collection[str]) -> None:
+        before, self._reported = self._reported, frozenset(exhausted)
+        for resource in sorted(self._reported - before):
+            self._bus.emit(OutOfResources(resource=resource))
+        for resource in sorted(before - self._reported):
+            self._bus.emit(ResourcesRecovered(resource=resource))
+
+    async def run(self, sink: ExhaustionSink) -> None:
+        """Report what the sink knows, until cancelled."""
+        while True:
+            self.report(sink.now())
+            await asyncio.sleep(CHECK_SECONDS)
