@@ -40,8 +40,8 @@ from longstop.storage.sqlite.ops import SqliteAudit, open_operations
 from longstop.supervision.room import MeasuredRoom
 from longstop.telemetry.bus import Bus
 from longstop.watching.dispatcher import Dispatcher
-from longstop_lab.simulator.plan import plan_world
-from longstop_lab.simulator.script import PublishBall, Script
+from longstop_lab.simulator.cricket.script import PublishBall, Script
+from longstop_lab.simulator.cricket.world import plan_world
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 
 PRODUCT = Path(longstop.__file__).parent

@@ -14,9 +14,9 @@ from longstop.sports.football.model import FootballState
 from longstop.sports.football.sport import Football
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
-from longstop_lab.simulator.football import FootballMatch
-from longstop_lab.simulator.football_script import script_football
-from longstop_lab.simulator.football_world import FootballWorld, PlannedFootball
+from longstop_lab.simulator.football.model import FootballMatch
+from longstop_lab.simulator.football.script import script_football
+from longstop_lab.simulator.football.world import FootballWorld, PlannedFootball
 from longstop_lab.simulator.http import Request
 from longstop_lab.simulator.sites.sofascore.site import SofascoreSite
 from longstop_lab.simulator.truth import TruthLine

@@ -13,9 +13,9 @@ from playwright.async_api import Browser, Dialog, Page, Request, async_playwrigh
 from longstop.clock import SystemClock
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
-from longstop_lab.simulator.board import Board
+from longstop_lab.simulator.cricket.board import Board
 from longstop_lab.simulator.faults import Fault, FaultKind
-from longstop_lab.simulator.football_board import FootballBoard
+from longstop_lab.simulator.football.board import FootballBoard
 from longstop_lab.simulator.forward_proxy import running_forward_proxy
 from longstop_lab.simulator.pages.crex_page import page_path as crex_path
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator

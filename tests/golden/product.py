@@ -60,19 +60,18 @@ from longstop.telemetry.log import LogSink
 from longstop.telemetry.metrics import Metrics, Watched
 from longstop.testing import ScriptedFetcher
 from longstop.watching.feed_watch import FeedWatch, WatchContext
-from longstop_lab.simulator.football_play import play_football
-from longstop_lab.simulator.football_script import script_football
-from longstop_lab.simulator.football_world import FootballWorld, PlannedFootball
+from longstop_lab.simulator.cricket.mistakes import with_mistakes
+from longstop_lab.simulator.cricket.script import LIVE_PACE, narrate
+from longstop_lab.simulator.cricket.world import PlannedMatch, World, play
+from longstop_lab.simulator.football.play import play_football
+from longstop_lab.simulator.football.script import script_football
+from longstop_lab.simulator.football.world import FootballWorld, PlannedFootball
 from longstop_lab.simulator.http import Request
-from longstop_lab.simulator.kinds import play
-from longstop_lab.simulator.mistakes import with_mistakes
-from longstop_lab.simulator.script import LIVE_PACE, narrate
 from longstop_lab.simulator.sites.crex.site import CrexSite
 from longstop_lab.simulator.sites.espncricinfo.ids import match_number
 from longstop_lab.simulator.sites.espncricinfo.site import EspncricinfoSite
 from longstop_lab.simulator.sites.sofascore.site import SofascoreSite
 from longstop_lab.simulator.timeline import Timeline, forget
-from longstop_lab.simulator.world import PlannedMatch, World
 from tests.readers import ManualClock, a_record
 
 START = datetime(2026, 3, 7, 14, 0, tzinfo=UTC)

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from longstop.model.match import MatchStatus, Phase
-from longstop_lab.simulator.football_play import play_football
+from longstop_lab.simulator.football.play import play_football
 from longstop_lab.simulator.judge import judge
 from tests.football_world import WatchingFootball
 

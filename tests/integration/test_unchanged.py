@@ -34,16 +34,15 @@ from longstop.sports.football.model import INCIDENTS
 from longstop.sports.registry import sport_named
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
-from longstop_lab.simulator.football_play import play_football
-from longstop_lab.simulator.football_script import script_football
-from longstop_lab.simulator.football_world import FootballWorld, PlannedFootball
+from longstop_lab.simulator.cricket.world import PlannedMatch, World, play, script_for
+from longstop_lab.simulator.football.play import play_football
+from longstop_lab.simulator.football.script import script_football
+from longstop_lab.simulator.football.world import FootballWorld, PlannedFootball
 from longstop_lab.simulator.http import Request, Response
-from longstop_lab.simulator.kinds import play, script_for
 from longstop_lab.simulator.sites.crex.site import CrexSite
 from longstop_lab.simulator.sites.espncricinfo.ids import match_number
 from longstop_lab.simulator.sites.espncricinfo.site import EspncricinfoSite
 from longstop_lab.simulator.sites.sofascore.site import SofascoreSite
-from longstop_lab.simulator.world import PlannedMatch, World
 from tests.builders import CREX_CONFIG, NOW, body
 from tests.football_site import SOFASCORE_CONFIG
 from tests.live import take

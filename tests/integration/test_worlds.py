@@ -17,13 +17,12 @@ from longstop.sports.cricket.model import CricketState
 from longstop.sports.cricket.sport import Cricket
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
-from longstop_lab.simulator.game import Game
+from longstop_lab.simulator.cricket.game import Game
+from longstop_lab.simulator.cricket.world import PlannedMatch, World, play, script_for
 from longstop_lab.simulator.http import Request
 from longstop_lab.simulator.judge import TruthComparison, judge
-from longstop_lab.simulator.kinds import play, script_for
 from longstop_lab.simulator.sites.crex.site import CrexSite
 from longstop_lab.simulator.truth import TruthLine
-from longstop_lab.simulator.world import PlannedMatch, World
 from tests.builders import CREX_CONFIG, NOW
 from tests.live import take
 from tests.memory import MemorySink, MemoryStore

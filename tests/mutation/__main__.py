@@ -48,7 +48,8 @@ async def _fails(command: Sequence[str], python_path: Path) -> bool:
         sys.executable,
         *command,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(python_path), "PYTHONDONTWRITEBYTECODE": "1"},
+        # The simulator comes from this working copy, wherever the package is installed.
+        env={**os.environ, "PYTHONPATH": f"{python_path}:{SOURCE.parent}", "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=DEVNULL,
         stdout=DEVNULL,
         stderr=DEVNULL,

@@ -90,8 +90,7 @@ def simulate(
     """Serve simulated sites: the demo's, the tests' and yours while you write a source."""
     from longstop.doctor.holders import listener_on
     from longstop.supervision.parent import watch_parent_if_any
-    from longstop_lab.simulator.kinds import read_kinds
-    from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, serve
+    from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, read_kinds, serve
 
     for option, wanted in (("--port", port), ("--espn-port", espn_port), ("--sofascore-port", sofascore_port)):
         if wanted and (holder := listener_on("127.0.0.1", wanted)):

@@ -8,9 +8,9 @@ import msgspec
 
 from longstop.clock import to_iso
 from longstop.errors import UsageError
-from longstop_lab.simulator.board import Board
+from longstop_lab.simulator.cricket.board import Board
 from longstop_lab.simulator.faults import FaultBook, FaultRule, read_faults
-from longstop_lab.simulator.football_board import FootballBoard
+from longstop_lab.simulator.football.board import FootballBoard
 from longstop_lab.simulator.http import Request, Response, failure, to_json
 from longstop_lab.simulator.pages.crex_page import page_path
 from longstop_lab.simulator.requests import RequestBook

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from longstop_lab.simulator.football_judge import FootballFinding, FootballTruth, compare_football
+from longstop_lab.simulator.football.judge import FootballFinding, FootballTruth, compare_football
 from longstop_lab.simulator.sites.espncricinfo.ids import SITE as ESPNCRICINFO
 from longstop_lab.simulator.sites.espncricinfo.truth import as_espncricinfo
 from longstop_lab.simulator.truth import TruthLine

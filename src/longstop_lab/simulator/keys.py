@@ -2,7 +2,7 @@
 
 from random import Random
 
-from longstop_lab.simulator.game import Player, Side
+from longstop_lab.simulator.cricket.game import Player, Side
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _KEYS = 36**3

@@ -12,11 +12,10 @@ from msgspec import Struct
 
 from longstop.clock import Clock, SystemClock
 from longstop.errors import UsageError
+from longstop_lab.simulator.cricket.world import CRICKET_KINDS, DEFAULT_KINDS, World, plan_world
 from longstop_lab.simulator.faults import FaultBook
-from longstop_lab.simulator.football_world import FOOTBALL_KINDS, FootballWorld, plan_football
+from longstop_lab.simulator.football.world import FOOTBALL_KINDS, FootballWorld, plan_football
 from longstop_lab.simulator.http import Request
-from longstop_lab.simulator.kinds import DEFAULT_KINDS
-from longstop_lab.simulator.plan import plan_world
 from longstop_lab.simulator.server import SimulatorServer
 from longstop_lab.simulator.sites.crex.site import CrexSite
 from longstop_lab.simulator.sites.espncricinfo.ids import SITE as ESPNCRICINFO
@@ -26,7 +25,6 @@ from longstop_lab.simulator.sites.sofascore.site import SITE as SOFASCORE
 from longstop_lab.simulator.sites.sofascore.site import SofascoreSite
 from longstop_lab.simulator.timeline import Record, Timeline, forget
 from longstop_lab.simulator.truth import TruthFile
-from longstop_lab.simulator.world import World
 
 #: The truth log is this far behind at most, in real seconds, when nobody asks for anything.
 _BEAT_SECONDS = 0.05
@@ -38,6 +36,9 @@ SITES = {
     SOFASCORE: (SOFASCORE,),
     "all": ("crex", ESPNCRICINFO, SOFASCORE),
 }
+
+
+KINDS = (*CRICKET_KINDS, *FOOTBALL_KINDS)
 
 
 class SimulatorOptions(Struct, frozen=True, kw_only=True):
@@ -166,6 +167,15 @@ class _Pushing:
         if key not in self._world.boards or not request.path.startswith(PUSH):
             return None
         return PushChannel(self._world, key, holds_seconds=self._dice.uniform(0.5, 1.5) * self._drop_seconds)
+
+
+def read_kinds(text: str) -> tuple[str, ...]:
+    """Return the kinds of match in a comma-separated list, such as `t20,odi`."""
+    kinds = tuple(kind.strip() for kind in text.split(","))
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise UsageError(f"{unknown[0][:40]!r} is not a kind of match: choose from {', '.join(KINDS)}")
+    return kinds
 
 
 def _read_sites(text: str) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from longstop_lab.simulator.board import Board
+from longstop_lab.simulator.cricket.board import Board
 from longstop_lab.simulator.faults import Fault, FaultKind, FaultRule
-from longstop_lab.simulator.football_world import FootballWorld
+from longstop_lab.simulator.football.world import FootballWorld
 from longstop_lab.simulator.http import Request, Response, failure
 from longstop_lab.simulator.pages.hostile import PAGE_FAULTS, spoil_page
 from longstop_lab.simulator.sites.crex.spoiling import TeamKeys, spoil

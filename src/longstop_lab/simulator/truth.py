@@ -13,7 +13,7 @@ from msgspec import Struct
 from longstop.clock import from_iso, to_iso
 from longstop.errors import UsageError
 from longstop.sports.cricket.model import Runs, Score, Wicket
-from longstop_lab.simulator.football import FootballContent
+from longstop_lab.simulator.football.model import FootballContent
 from longstop_lab.simulator.sites.espncricinfo.ids import ball_number, over_name
 
 _ENCODER = msgspec.json.Encoder()

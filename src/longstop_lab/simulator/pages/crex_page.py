@@ -7,8 +7,8 @@ from importlib.resources import files
 
 import msgspec
 
-from longstop_lab.simulator.board import Board
-from longstop_lab.simulator.game import Game
+from longstop_lab.simulator.cricket.board import Board
+from longstop_lab.simulator.cricket.game import Game
 from longstop_lab.simulator.pages.furniture import whole_page
 
 LISTING = "/live-matches"

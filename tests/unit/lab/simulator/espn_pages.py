@@ -5,13 +5,13 @@ from random import Random
 from typing import Any
 
 from longstop.sports.cricket.model import Dismissal, Overs, Result, ResultKind
-from longstop_lab.simulator.game import Game, Innings, Out, Over, Target
+from longstop_lab.simulator.cricket.game import Game, Innings, Out, Over, Target
+from longstop_lab.simulator.cricket.script import Script, narrate, steady_pace
+from longstop_lab.simulator.cricket.world import PlannedMatch, World
 from longstop_lab.simulator.http import Request, Response
-from longstop_lab.simulator.script import Script, narrate, steady_pace
 from longstop_lab.simulator.sites.espncricinfo.ids import match_number
 from longstop_lab.simulator.sites.espncricinfo.site import LIST, EspncricinfoSite
 from longstop_lab.simulator.truth import TruthLine
-from longstop_lab.simulator.world import PlannedMatch, World
 from tests.readers import ManualClock
 from tests.unit.lab.simulator.games import HERONS, NOON, ROVERS, ball, small_game, small_script
 from tests.unit.lab.simulator.recorded import next_data

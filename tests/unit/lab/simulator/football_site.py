@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from longstop_lab.simulator.football import FootballMatch
-from longstop_lab.simulator.football_script import FootballScript
-from longstop_lab.simulator.football_world import FootballWorld, PlannedFootball
+from longstop_lab.simulator.football.model import FootballMatch
+from longstop_lab.simulator.football.script import FootballScript
+from longstop_lab.simulator.football.world import FootballWorld, PlannedFootball
 from longstop_lab.simulator.http import Request, Response
 from longstop_lab.simulator.sites.sofascore.site import SofascoreSite
 from longstop_lab.simulator.truth import TruthLine

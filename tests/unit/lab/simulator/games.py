@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from random import Random
 
 from longstop.sports.cricket.model import Dismissal, Overs, Result, ResultKind, Runs
-from longstop_lab.simulator.board import Board
-from longstop_lab.simulator.game import Ball, Game, Innings, Out, Over, Player, Side, Target
-from longstop_lab.simulator.script import Script, narrate, steady_pace
+from longstop_lab.simulator.cricket.board import Board
+from longstop_lab.simulator.cricket.game import Ball, Game, Innings, Out, Over, Player, Side, Target
+from longstop_lab.simulator.cricket.script import Script, narrate, steady_pace
+from longstop_lab.simulator.cricket.world import PlannedMatch, World
 from longstop_lab.simulator.truth import Change, TruthLine, to_line
-from longstop_lab.simulator.world import PlannedMatch, World
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

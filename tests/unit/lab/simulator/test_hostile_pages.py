@@ -2,9 +2,9 @@ import re
 
 import pytest
 
+from longstop_lab.simulator.cricket.world import play
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.http import Request
-from longstop_lab.simulator.kinds import play
 from longstop_lab.simulator.pages.crex_page import CLASSES, key_of, match_page, page_path
 from longstop_lab.simulator.pages.furniture import asset
 from longstop_lab.simulator.pages.hostile import PAGE_FAULTS, PREFIX, hostile_answer, redesigned, spoil_page

@@ -4,10 +4,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from longstop_lab.simulator.board import Board
+from longstop_lab.simulator.cricket.board import Board
+from longstop_lab.simulator.cricket.limited_overs import play_t20
+from longstop_lab.simulator.cricket.world import script_for
 from longstop_lab.simulator.judge import TruthComparison, judge
-from longstop_lab.simulator.kinds import script_for
-from longstop_lab.simulator.limited import play_t20
 from longstop_lab.simulator.sites.espncricinfo.ids import match_number
 from longstop_lab.simulator.sites.espncricinfo.truth import as_espncricinfo
 from longstop_lab.simulator.truth import TruthLine

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from longstop.errors import UsageError
-from longstop_lab.simulator.board import Board
-from longstop_lab.simulator.game import Game
-from longstop_lab.simulator.kinds import script_for
-from longstop_lab.simulator.limited import play_t20
+from longstop_lab.simulator.cricket.board import Board
+from longstop_lab.simulator.cricket.game import Game
+from longstop_lab.simulator.cricket.limited_overs import play_t20
+from longstop_lab.simulator.cricket.world import script_for
 from longstop_lab.simulator.truth import TruthFile, TruthLine, read_truth
 from tests.unit.lab.simulator.games import board_at, lines_of, small_script
 

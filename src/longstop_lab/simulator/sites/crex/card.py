@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from longstop_lab.simulator.board import Board
-from longstop_lab.simulator.game import Player
-from longstop_lab.simulator.tally import (
+from longstop_lab.simulator.cricket.board import Board
+from longstop_lab.simulator.cricket.game import Player
+from longstop_lab.simulator.cricket.tally import (
     BatterFigures,
     Posted,
     ball_count,
@@ -14,7 +14,7 @@ from longstop_lab.simulator.tally import (
     maidens,
     partnerships,
 )
-from longstop_lab.simulator.wire import DISMISSAL_NUMBERS
+from longstop_lab.simulator.sites.crex.wire import DISMISSAL_NUMBERS
 
 #: The site ends every batter with two rates; nothing reads them.
 _RATES = "20.00-80.00"

@@ -4,10 +4,10 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
-from longstop_lab.simulator.board import Board, PostedOver
-from longstop_lab.simulator.game import BALLS_PER_OVER
-from longstop_lab.simulator.script import FIRST_ID, Remark
-from longstop_lab.simulator.tally import (
+from longstop_lab.simulator.cricket.board import Board, PostedOver
+from longstop_lab.simulator.cricket.game import BALLS_PER_OVER
+from longstop_lab.simulator.cricket.script import FIRST_ID, Remark
+from longstop_lab.simulator.cricket.tally import (
     BatterFigures,
     BowlerFigures,
     Posted,
@@ -15,7 +15,7 @@ from longstop_lab.simulator.tally import (
     bowling_figures,
     total_runs,
 )
-from longstop_lab.simulator.wire import DISMISSAL_NUMBERS, ball_value, flag_value, short_value
+from longstop_lab.simulator.sites.crex.wire import DISMISSAL_NUMBERS, ball_value, flag_value, short_value
 
 PAGE_SIZE = 10
 _FILLER = "NA"

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from longstop_lab.simulator.game import Game
+from longstop_lab.simulator.cricket.game import Game
 
 _LANGUAGES = (("en", "English"), ("cy", "Cymraeg"), ("is", "Íslenska"))
 

@@ -6,16 +6,16 @@ from itertools import groupby
 from typing import Any
 
 from longstop.sports.cricket.model import InningsScore
-from longstop_lab.simulator.board import Board
-from longstop_lab.simulator.sites.crex.noise import odds, trimmings
-from longstop_lab.simulator.tally import (
+from longstop_lab.simulator.cricket.board import Board
+from longstop_lab.simulator.cricket.tally import (
     BowlerFigures,
     Posted,
     batting_figures,
     bowling_figures,
     partnerships,
 )
-from longstop_lab.simulator.wire import DISMISSAL_NUMBERS, short_value
+from longstop_lab.simulator.sites.crex.noise import odds, trimmings
+from longstop_lab.simulator.sites.crex.wire import DISMISSAL_NUMBERS, short_value
 
 _OVERS_SHOWN = 4
 _EARLIER_OVERS_SHOWN = 2

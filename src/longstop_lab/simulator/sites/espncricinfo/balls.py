@@ -9,11 +9,18 @@ from msgspec import Struct
 
 from longstop.clock import to_iso
 from longstop.sports.cricket.model import Dismissal
-from longstop_lab.simulator.board import Board, PostedOver
-from longstop_lab.simulator.game import BALLS_PER_OVER, Out
+from longstop_lab.simulator.cricket.board import Board, PostedOver
+from longstop_lab.simulator.cricket.game import BALLS_PER_OVER, Out
+from longstop_lab.simulator.cricket.tally import (
+    BowlerFigures,
+    Posted,
+    batting_figures,
+    bowling_figures,
+    maidens,
+    total_runs,
+)
 from longstop_lab.simulator.sites.espncricinfo.ids import ball_number, player_number
 from longstop_lab.simulator.sites.espncricinfo.people import last_name, people, player, team
-from longstop_lab.simulator.tally import BowlerFigures, Posted, batting_figures, bowling_figures, maidens, total_runs
 
 WINDOW = 20
 #: 1 to 4, 6 and 12 (not out, batters only) are recorded; 5 and those from 7 on are this simulator's choice.

@@ -1,7 +1,7 @@
 """The numbers that espncricinfo gives to what crex calls by key: pure, so that whoever knows a key knows the number."""
 
+from longstop_lab.simulator.cricket.script import FIRST_ID
 from longstop_lab.simulator.keys import base36
-from longstop_lab.simulator.script import FIRST_ID
 
 SITE = "espncricinfo"
 

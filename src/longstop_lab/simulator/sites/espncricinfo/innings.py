@@ -4,8 +4,16 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from longstop_lab.simulator.board import Board
-from longstop_lab.simulator.game import BALLS_PER_OVER, Innings, Player
+from longstop_lab.simulator.cricket.board import Board
+from longstop_lab.simulator.cricket.game import BALLS_PER_OVER, Innings, Player
+from longstop_lab.simulator.cricket.tally import (
+    BatterFigures,
+    Posted,
+    ball_count,
+    batting_figures,
+    bowling_figures,
+    maidens,
+)
 from longstop_lab.simulator.sites.espncricinfo.balls import (
     DISMISSAL_TYPES,
     NOT_OUT,
@@ -19,14 +27,6 @@ from longstop_lab.simulator.sites.espncricinfo.balls import (
     plain,
 )
 from longstop_lab.simulator.sites.espncricinfo.people import people, player, team
-from longstop_lab.simulator.tally import (
-    BatterFigures,
-    Posted,
-    ball_count,
-    batting_figures,
-    bowling_figures,
-    maidens,
-)
 
 SCHEDULED_OVERS = {"T20": 20, "ODI": 50}
 #: How an innings ended; 5 is recorded, the others are this simulator's choice.

@@ -6,13 +6,13 @@ from typing import Any
 
 from longstop.clock import to_iso
 from longstop.sports.cricket.model import ResultKind
-from longstop_lab.simulator.board import Board
-from longstop_lab.simulator.game import BALLS_PER_OVER, Side
+from longstop_lab.simulator.cricket.board import Board
+from longstop_lab.simulator.cricket.game import BALLS_PER_OVER, Side
+from longstop_lab.simulator.cricket.tally import ball_count
 from longstop_lab.simulator.sites.espncricinfo.balls import overs_unique
 from longstop_lab.simulator.sites.espncricinfo.ids import inner_match_number, match_number, team_number
 from longstop_lab.simulator.sites.espncricinfo.innings import SCHEDULED_OVERS, scheduled_overs
 from longstop_lab.simulator.sites.espncricinfo.people import slug, team
-from longstop_lab.simulator.tally import ball_count
 
 _ALL_WICKETS = 10
 _STATUS = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from longstop_lab.simulator.game import Game, Player, Side
+from longstop_lab.simulator.cricket.game import Game, Player, Side
 from longstop_lab.simulator.sites.espncricinfo.ids import player_number, team_number
 
 #: A team's and a player's public number differ from the inner one, which is what other objects point with.

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from longstop.clock import Clock
+from longstop_lab.simulator.cricket.world import World
 from longstop_lab.simulator.http import Request, Response
 from longstop_lab.simulator.sites.espncricinfo.balls import recent_balls
 from longstop_lab.simulator.sites.espncricinfo.ids import match_number
@@ -15,7 +16,6 @@ from longstop_lab.simulator.sites.espncricinfo.innings import all_innings
 from longstop_lab.simulator.sites.espncricinfo.match import match_object, stamped
 from longstop_lab.simulator.sites.espncricinfo.page import next_page, not_found_page
 from longstop_lab.simulator.sites.espncricinfo.people import match_players
-from longstop_lab.simulator.world import World
 
 LIST = "/live-cricket-score"
 _CARD = re.compile(r"/series/[a-z0-9-]+-\d+/[a-z0-9-]+-(\d+)/full-scorecard")

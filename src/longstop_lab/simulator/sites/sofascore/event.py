@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from longstop_lab.simulator.football import (
+from longstop_lab.simulator.football.board import FootballBoard
+from longstop_lab.simulator.football.model import (
     AWAY,
     HOME,
     CardTruth,
@@ -16,8 +17,7 @@ from longstop_lab.simulator.football import (
     PeriodTruth,
     StatusTruth,
 )
-from longstop_lab.simulator.football_board import FootballBoard
-from longstop_lab.simulator.football_world import FootballWorld
+from longstop_lab.simulator.football.world import FootballWorld
 from longstop_lab.simulator.sites.sofascore.people import custom_id, match_slug, team_object
 from longstop_lab.simulator.sites.sofascore.statuses import PARTS, has_begun, is_over, status_of
 from longstop_lab.simulator.sites.sofascore.traits import traits_of

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from longstop_lab.simulator.football import (
+from longstop_lab.simulator.football.board import FootballBoard
+from longstop_lab.simulator.football.model import (
     AWAY,
     HOME,
     CardTruth,
@@ -16,7 +17,6 @@ from longstop_lab.simulator.football import (
     SubstitutionTruth,
     VarTruth,
 )
-from longstop_lab.simulator.football_board import FootballBoard
 from longstop_lab.simulator.sites.sofascore.people import player_object, players_of
 from longstop_lab.simulator.sites.sofascore.statuses import PARTS
 from longstop_lab.simulator.sites.sofascore.traits import Traits, traits_of

@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from longstop_lab.simulator.football import (
+from longstop_lab.simulator.football.board import FootballBoard
+from longstop_lab.simulator.football.model import (
     SIDES,
     FootballPlayer,
     GoalTruth,
@@ -14,7 +15,6 @@ from longstop_lab.simulator.football import (
     SubstitutionTruth,
     Team,
 )
-from longstop_lab.simulator.football_board import FootballBoard
 from longstop_lab.simulator.sites.sofascore.people import player_object, players_of
 from longstop_lab.simulator.sites.sofascore.statuses import has_begun, minute_now
 from longstop_lab.simulator.sites.sofascore.traits import traits_of

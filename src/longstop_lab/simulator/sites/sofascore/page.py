@@ -5,8 +5,8 @@ from importlib.resources import files
 
 import msgspec
 
-from longstop_lab.simulator.football import FootballMatch
-from longstop_lab.simulator.football_world import FootballWorld
+from longstop_lab.simulator.football.model import FootballMatch
+from longstop_lab.simulator.football.world import FootballWorld
 from longstop_lab.simulator.pages.furniture import whole_page
 from longstop_lab.simulator.sites.sofascore.people import match_slug
 from longstop_lab.simulator.sites.sofascore.traits import traits_of

@@ -5,7 +5,7 @@ import unicodedata
 from random import Random
 from typing import Any
 
-from longstop_lab.simulator.football import FootballMatch, FootballPlayer, Team
+from longstop_lab.simulator.football.model import FootballMatch, FootballPlayer, Team
 from longstop_lab.simulator.sites.sofascore.traits import Traits
 
 _SPORT = {"name": "Football", "slug": "football", "id": 1}

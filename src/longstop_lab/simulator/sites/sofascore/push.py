@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from longstop_lab.simulator.football_world import FootballWorld
+from longstop_lab.simulator.football.world import FootballWorld
 from longstop_lab.simulator.sites.sofascore.event import single_event
 from longstop_lab.simulator.websocket import answer_until_closed, text_frame
 

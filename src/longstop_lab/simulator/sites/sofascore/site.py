@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from longstop_lab.simulator.football_board import FootballBoard
-from longstop_lab.simulator.football_world import FootballWorld
+from longstop_lab.simulator.football.board import FootballBoard
+from longstop_lab.simulator.football.world import FootballWorld
 from longstop_lab.simulator.http import Request, Response
 from longstop_lab.simulator.pages.furniture import asset
 from longstop_lab.simulator.sites.sofascore.event import list_event, single_event

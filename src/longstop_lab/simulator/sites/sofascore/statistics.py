@@ -3,8 +3,8 @@
 from random import Random
 from typing import Any
 
-from longstop_lab.simulator.football import AWAY, HOME, SIDES, CardTruth
-from longstop_lab.simulator.football_board import FootballBoard
+from longstop_lab.simulator.football.board import FootballBoard
+from longstop_lab.simulator.football.model import AWAY, HOME, SIDES, CardTruth
 from longstop_lab.simulator.sites.sofascore.statuses import has_begun, minute_now
 from longstop_lab.simulator.sites.sofascore.traits import traits_of
 

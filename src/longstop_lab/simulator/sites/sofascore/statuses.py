@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from longstop_lab.simulator.football_board import FootballBoard
+from longstop_lab.simulator.football.board import FootballBoard
 
 
 class Status(Struct, frozen=True):

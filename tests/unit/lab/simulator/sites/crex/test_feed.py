@@ -4,12 +4,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from longstop.sports.cricket.model import Dismissal, Overs
-from longstop_lab.simulator.board import Board
-from longstop_lab.simulator.game import Out
-from longstop_lab.simulator.kinds import script_for
-from longstop_lab.simulator.limited import play_t20
-from longstop_lab.simulator.mistakes import with_mistakes
-from longstop_lab.simulator.script import LIVE_PACE, PublishBall, Remark, narrate
+from longstop_lab.simulator.cricket.board import Board
+from longstop_lab.simulator.cricket.game import Out
+from longstop_lab.simulator.cricket.limited_overs import play_t20
+from longstop_lab.simulator.cricket.mistakes import with_mistakes
+from longstop_lab.simulator.cricket.script import LIVE_PACE, PublishBall, Remark, narrate
+from longstop_lab.simulator.cricket.world import script_for
 from longstop_lab.simulator.sites.crex.feed import BallFeed
 from tests.unit.lab.simulator.games import CAUGHT, ball, board_at, small_script
 from tests.unit.lab.simulator.recorded import needs_recorded, recorded_json, shape

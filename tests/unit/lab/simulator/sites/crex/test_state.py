@@ -1,12 +1,12 @@
 from itertools import pairwise
 from typing import Any
 
-from longstop_lab.simulator.board import Board
-from longstop_lab.simulator.five_days import play_test
-from longstop_lab.simulator.game import Game
-from longstop_lab.simulator.kinds import script_for
-from longstop_lab.simulator.limited import play_t20
-from longstop_lab.simulator.script import PublishBall
+from longstop_lab.simulator.cricket.board import Board
+from longstop_lab.simulator.cricket.game import Game
+from longstop_lab.simulator.cricket.limited_overs import play_t20
+from longstop_lab.simulator.cricket.multi_day import play_test
+from longstop_lab.simulator.cricket.script import PublishBall
+from longstop_lab.simulator.cricket.world import script_for
 from longstop_lab.simulator.sites.crex.state import list_entry, live_state
 from tests.unit.lab.simulator.games import NOON, board_at, small_script
 from tests.unit.lab.simulator.recorded import needs_recorded, recorded_json, shape

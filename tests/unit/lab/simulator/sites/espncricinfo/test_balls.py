@@ -4,10 +4,10 @@ import pytest
 
 from longstop.clock import from_iso
 from longstop.sports.cricket.model import Dismissal, Overs, Result, ResultKind, Runs
-from longstop_lab.simulator.game import Game, Innings, Out, Over
-from longstop_lab.simulator.kinds import script_for
-from longstop_lab.simulator.limited import play_t20
-from longstop_lab.simulator.script import PublishBall, WithdrawBall
+from longstop_lab.simulator.cricket.game import Game, Innings, Out, Over
+from longstop_lab.simulator.cricket.limited_overs import play_t20
+from longstop_lab.simulator.cricket.script import PublishBall, WithdrawBall
+from longstop_lab.simulator.cricket.world import script_for
 from longstop_lab.simulator.sites.espncricinfo.balls import DISMISSAL_TYPES, WINDOW, overs_unique
 from longstop_lab.simulator.sites.espncricinfo.ids import player_number
 from tests.unit.lab.simulator.espn_pages import (

@@ -1,5 +1,5 @@
+from longstop_lab.simulator.cricket.script import FIRST_ID, GHOST_ID, ID_STEP
 from longstop_lab.simulator.keys import MAX_MATCHES, match_key, match_keys
-from longstop_lab.simulator.script import FIRST_ID, GHOST_ID, ID_STEP
 from longstop_lab.simulator.sites.espncricinfo.ids import (
     ball_number,
     inner_match_number,

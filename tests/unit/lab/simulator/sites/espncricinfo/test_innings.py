@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from longstop.sports.cricket.model import Overs
-from longstop_lab.simulator.kinds import play, script_for
-from longstop_lab.simulator.script import PublishBall
+from longstop_lab.simulator.cricket.script import PublishBall
+from longstop_lab.simulator.cricket.world import play, script_for
 from tests.unit.lab.simulator.espn_pages import END, page_at, steady, super_over_game
 from tests.unit.lab.simulator.games import small_game, small_script
 

@@ -5,8 +5,8 @@ import pytest
 
 from longstop.clock import to_iso
 from longstop.sports.cricket.model import Result, ResultKind
-from longstop_lab.simulator.kinds import play, script_for
-from longstop_lab.simulator.script import EndMatch
+from longstop_lab.simulator.cricket.script import EndMatch
+from longstop_lab.simulator.cricket.world import play, script_for
 from longstop_lab.simulator.sites.espncricinfo.ids import team_number
 from longstop_lab.simulator.sites.espncricinfo.match import stamped
 from tests.unit.lab.simulator.espn_pages import END, one_over_game, page_at, steady, super_over_game

@@ -1,6 +1,6 @@
 import pytest
 
-from longstop_lab.simulator.game import Player
+from longstop_lab.simulator.cricket.game import Player
 from longstop_lab.simulator.sites.espncricinfo.people import abbreviation, match_players, player, slug, team
 from tests.unit.lab.simulator.games import HERONS, small_game
 

@@ -8,8 +8,8 @@ from longstop.model.observation import Query
 from longstop.sources.base import SourceConfig
 from longstop.sources.espncricinfo.source import EspncricinfoSource
 from longstop.sports.cricket.model import BALLS, BallItem, Delivery, EventListPage, OverItem, OverSummary
+from longstop_lab.simulator.cricket.world import play, script_for
 from longstop_lab.simulator.http import Request
-from longstop_lab.simulator.kinds import play, script_for
 from longstop_lab.simulator.sites.espncricinfo.ids import match_number
 from longstop_lab.simulator.sites.espncricinfo.site import LIST, EspncricinfoSite
 from longstop_lab.simulator.sites.espncricinfo.truth import as_espncricinfo

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from longstop_lab.simulator.football import (
+from longstop_lab.simulator.football.model import (
     CardTruth,
     FootballContent,
     GoalTruth,
@@ -12,7 +12,7 @@ from longstop_lab.simulator.football import (
     VarTruth,
 )
 from longstop_lab.simulator.sites.sofascore.traits import traits_of
-from tests.unit.lab.simulator.football_games import reversed_entries, scripts
+from tests.unit.lab.simulator.football.games import reversed_entries, scripts
 from tests.unit.lab.simulator.football_site import FootballSite
 
 END = 10_000_000.0

@@ -2,10 +2,10 @@ from typing import Any
 
 import msgspec
 
-from longstop_lab.simulator.football import FootballMatch, LineupTruth
-from longstop_lab.simulator.football_script import FootballScript
+from longstop_lab.simulator.football.model import FootballMatch, LineupTruth
+from longstop_lab.simulator.football.script import FootballScript
 from longstop_lab.simulator.sites.sofascore.traits import Traits, traits_of
-from tests.unit.lab.simulator.football_games import scripts
+from tests.unit.lab.simulator.football.games import scripts
 from tests.unit.lab.simulator.football_site import FootballSite
 from tests.unit.lab.simulator.recorded import disagreements, needs_recorded, recorded_json
 

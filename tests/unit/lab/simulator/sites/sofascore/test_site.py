@@ -1,12 +1,12 @@
 import msgspec
 import pytest
 
-from longstop_lab.simulator.football import StatusTruth
-from longstop_lab.simulator.football_world import FootballWorld, plan_football
+from longstop_lab.simulator.football.model import StatusTruth
+from longstop_lab.simulator.football.world import FootballWorld, plan_football
 from longstop_lab.simulator.http import Request
 from longstop_lab.simulator.sites.sofascore.page import page_path
 from longstop_lab.simulator.sites.sofascore.site import LIST, SofascoreSite
-from tests.unit.lab.simulator.football_games import scripts
+from tests.unit.lab.simulator.football.games import scripts
 from tests.unit.lab.simulator.football_site import FootballSite
 from tests.unit.lab.simulator.games import NOON
 

@@ -2,7 +2,7 @@ from collections import Counter
 from typing import Any
 
 from longstop_lab.simulator.sites.sofascore.traits import traits_of
-from tests.unit.lab.simulator.football_games import scripts
+from tests.unit.lab.simulator.football.games import scripts
 from tests.unit.lab.simulator.football_site import FootballSite
 from tests.unit.lab.simulator.recorded import disagreements, needs_recorded, recorded_json
 
