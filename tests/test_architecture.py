@@ -81,7 +81,7 @@ MAY_NAME_A_SPORT = (
     # Examples in the API's document: the address of a match, and that of a site's page.
     "api.openapi",
     # What the lab can simulate, in the help of the verbs that load it.
-    *("cli.options", "cli.trials"),
+    *("cli.options", "cli.lab"),
 )
 A_SPORT = re.compile("cricket|football", re.IGNORECASE)
 #: Modules that wait, ask for the time, or touch the machine.
@@ -398,8 +398,8 @@ def test_no_module_imports_itself_in_a_circle() -> None:
             "def watch():\n    import longstop_lab.simulator.cricket.world",
         ),
         (only_verbs_load_the_lab, "app.up", "def run():\n    from longstop_lab import deployment"),
-        (only_verbs_load_the_lab, "cli.trials", "from longstop_lab.demo import run_demo"),
-        (only_verbs_load_the_lab, "cli.trials", "class Demo:\n    if True:\n        import longstop_lab"),
+        (only_verbs_load_the_lab, "cli.lab", "from longstop_lab.demo import run_demo"),
+        (only_verbs_load_the_lab, "cli.lab", "class Demo:\n    if True:\n        import longstop_lab"),
         (only_plug_ins_name_a_sport, "matches.pipeline", "from longstop.sports.cricket.sport import Cricket"),
         (only_plug_ins_name_a_sport, "matches.pipeline", "if sport.name == 'football': ..."),
         (only_plug_ins_name_a_sport, "api.server", "path = f'/cricket-data/{name}'"),
@@ -467,7 +467,7 @@ def test_a_constructor_may_take_eight_arguments_beside_itself() -> None:
 def test_a_verb_may_load_the_lab_inside_its_function() -> None:
     code = "def demo():\n    from longstop_lab.demo import run_demo"
 
-    assert not list(only_verbs_load_the_lab(Module("cli.trials", ast.parse(code))))
+    assert not list(only_verbs_load_the_lab(Module("cli.lab", ast.parse(code))))
 
 
 def test_words_for_people_may_name_a_sport() -> None:

@@ -124,7 +124,7 @@ async def test_after_an_orderly_end_of_up_nobody_is_taken_for_alive_and_orders_d
     assert ended == Exit.DONE
     assert (health[0], order[0]) == (2, 3)
     assert health[1].startswith("down\n  the last scraper stopped ")
-    assert order[1].startswith("Nobody is heard")
+    assert order[1].startswith("No scraper is running")
 
 
 async def said_by(verb: str, environ: dict[str, str]) -> tuple[int | None, str]:

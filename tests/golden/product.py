@@ -23,9 +23,9 @@ import longstop
 from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
-from longstop.cli.health import CANNOT_TELL, exit_code
+from longstop.cli.commands import EXIT_CODES
+from longstop.cli.health import UNKNOWN, exit_code
 from longstop.cli.main import app as command_line_app
-from longstop.cli.orders import EXITS
 from longstop.clock import Moment
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
@@ -515,6 +515,6 @@ def exit_codes() -> dict[str, dict[str, int]]:
     failing = exit_code(HealthVerdict(status=HealthStatus.DEGRADED, grade=Grade.FAILING))
     return {
         "processes": {each.name.lower(): each.value for each in Exit},
-        "orders": {state.value: code for state, code in EXITS.items()},
-        "health": judged | {"failing": failing, "unknown": CANNOT_TELL},
+        "orders": {state.value: code for state, code in EXIT_CODES.items()},
+        "health": judged | {"failing": failing, "unknown": UNKNOWN},
     }

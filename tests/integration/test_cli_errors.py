@@ -153,7 +153,7 @@ def test_a_sites_words_move_no_cursor_and_are_no_markup(data: Path) -> None:
 
 def test_where_nothing_went_wrong_one_sentence_says_so_and_no_file_is_made(data: Path) -> None:
     assert run(data) == "No errors are recorded.\n"
-    assert run(data, "--open") == "No such errors are recorded.\n"
+    assert run(data, "--open") == "No matching errors are recorded.\n"
     assert listed(data) == []
     with pytest.raises(UsageError):
         run(data, "--resolve", "1")

@@ -137,7 +137,7 @@ def test_an_order_where_nobody_lives_is_refused_at_once_and_not_written_down(nod
     done = run(node.path, "recycle")
 
     assert done.exit_code == 3
-    assert done.stderr == f"Nobody is heard: no scraper runs on {node.path}. Start one and ask again.\n"
+    assert done.stderr == f"No scraper is running on {node.path}. Start one with `longstop up`, then try again.\n"
     assert time.monotonic() - began < 10
     assert not apart(SqliteCommands(node.ops_db, SystemClock()).take(8))
 
@@ -193,7 +193,7 @@ def test_nobody_can_tell_how_a_directory_is_that_is_not_there(tmp_path: Path) ->
     done = run(tmp_path / "nowhere", "health")
 
     assert done.exit_code == 3
-    assert f"nobody can tell: the directory {tmp_path / 'nowhere'} does not exist" in done.stderr
+    assert f"health unknown: the data directory {tmp_path / 'nowhere'} does not exist" in done.stderr
 
 
 def test_a_directory_without_matches_is_told_from_one_that_is_not_there(tmp_path: Path) -> None:
@@ -274,9 +274,9 @@ def test_a_backup_is_made_and_put_back_by_verbs(node: DataDirectory, tmp_path: P
     back = run(tmp_path / "new", "restore", str(tmp_path / "backup"))
     again = run(node.path, "restore", str(tmp_path / "backup"), "--force")
 
-    assert made.stdout.startswith(f"3 files of {node.node_id}")
-    assert f"is as {node.node_id} was at" in back.stdout
-    assert "What it held before is in" in again.stdout
+    assert made.stdout.startswith(f"Saved 3 files of {node.node_id}")
+    assert f"to the state of {node.node_id} at" in back.stdout
+    assert "Its previous files are in" in again.stdout
 
 
 def test_a_token_for_those_who_give_orders_says_so(node: DataDirectory) -> None:
@@ -303,4 +303,4 @@ def test_health_tells_how_it_went_for_people_and_for_programs(node: DataDirector
     assert [each["scraper_id"] for each in json.loads(newest.output)] == ["node-1"]
     # Words of elsewhere are no markup.
     assert "crex_[b]M7" in match.output
-    assert nothing.output == "Nothing was written down in that time.\n"
+    assert nothing.output == "The health log has no rows for that time.\n"

@@ -49,7 +49,7 @@ def write(directory: DataDirectory, *outcomes: RecoveryOutcome) -> None:
 
 
 def test_where_nothing_was_done_it_says_so(directory: DataDirectory) -> None:
-    assert run(directory) == "Nothing had to be done.\n"
+    assert run(directory) == "No recoveries are recorded.\n"
     assert json.loads(run(directory, "--json")) == []
 
 

@@ -39,7 +39,7 @@ def test_simulate_says_who_has_its_port_and_which_option_chooses_another(option:
     assert isinstance(done.exception, UsageError)
     assert f"port {port} is taken by " in str(done.exception)
     assert f"pid {os.getpid()}" in str(done.exception)
-    assert str(done.exception).endswith(f"end that process, or choose another with {option}")
+    assert str(done.exception).endswith(f"stop that process, or choose another port with {option}")
 
 
 def test_demo_looks_at_its_port_before_it_announces_anything() -> None:
@@ -47,7 +47,7 @@ def test_demo_looks_at_its_port_before_it_announces_anything() -> None:
         done = CliRunner().invoke(app, ["demo", "--port", str(taken.getsockname()[1])])
 
     assert isinstance(done.exception, UsageError)
-    assert "is taken by" in str(done.exception)
+    assert "is in use by" in str(done.exception)
     assert done.stdout == ""
 
 

@@ -176,9 +176,7 @@ def test_the_command_ends_with_0_on_a_machine_that_can_run_longstop(tmp_path: Pa
     people, programs = run_doctor(tmp_path), run_doctor(tmp_path, "--json")
 
     assert people.returncode == 0, people.stdout
-    assert (
-        "Everything that `longstop demo` needs is there; `longstop up` lacks an enabled site (exit 0" in people.stdout
-    )
+    assert "`longstop demo` has everything it needs; `longstop up` needs an enabled site (exit 0" in people.stdout
     assert "Longstop needs is there" not in people.stdout
     document = json.loads(programs.stdout)
     assert document["ok"] is True

@@ -1,1 +1,1 @@
-"""The command line, a module for each family of verbs."""
+"""The command line: one module for each family of verbs."""

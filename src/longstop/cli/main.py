@@ -1,18 +1,20 @@
-"""The command line: `longstop VERB`. An error is one clear sentence and a non-zero exit, never a traceback."""
+"""The command line: `longstop VERB`. Every error is one clear sentence and an exit code, never a traceback."""
 
 import os
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from longstop.cli import backup, doctor, errors, health, orders, processes, reading, recoveries, top, trials
+from longstop import __version__
+from longstop.cli import commands, health, lab, maintenance, processes, reading, top
 from longstop.errors import LongstopError
+from longstop.supervision.exits import Exit, exit_of
 
 
 class _Verbs(TyperGroup):
-    """Says what is wrong with an option without the first words of the library that checks it."""
+    """Removes pydantic's prefix from messages about invalid options."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -25,30 +27,45 @@ class _Verbs(TyperGroup):
 app = typer.Typer(
     name="longstop",
     cls=_Verbs,
-    help="Reads live matches from sites without an API, keeps them fresh and complete, serves them with their age.",
+    help="Scrapes live matches from sites without an API, keeps them fresh and complete, serves them with their age.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_FAMILIES = (trials, processes, reading, orders, health, top, errors, recoveries, backup, doctor)
+_FAMILIES = (lab, processes, reading, commands, health, top, maintenance)
 for verb in (verb for family in _FAMILIES for verb in family.VERBS):
     app.command()(verb)
 
 
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        print(f"longstop {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
 def main() -> None:
-    """Run a verb; what it raises becomes a sentence."""
+    """Run a verb; print an error as one sentence and exit with its code."""
     try:
         app()
     except LongstopError as error:
         print(f"longstop: {error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(exit_of(error))
     except OSError as error:
         if isinstance(error, BrokenPipeError):
-            # Whoever read our output has left (`longstop events 1 | head`): nothing to complain about.
+            # The reader of our output has exited (`longstop events 1 | head`): not an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return
         print(f"longstop: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(Exit.STORAGE if error.filename else exit_of(error))
     except KeyboardInterrupt:
         sys.exit(130)

@@ -1,8 +1,8 @@
-"""Verbs that read: token, matches, events, parse."""
+"""Verbs that read the data or a recorded body: token, matches, events, parse."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from longstop.cli.options import Data, Json, existing_data, settings_for
+from longstop.cli.options import Data, Json, Match, existing_data, existing_directory, settings_for, unknown_match
+from longstop.cli.tables import printable
 from longstop.clock import Moment, SystemClock
 from longstop.errors import UsageError
 from longstop.model.event import StoredEvent
@@ -23,68 +24,65 @@ from longstop.settings import Settings
 from longstop.sports.registry import sport_named
 from longstop.storage.base import MatchFilter, MatchReader, MatchRow
 
-#: A recorded body larger than what the fetcher would take is not worth reading.
+#: The fetcher rejects larger bodies, too.
 MAX_FILE_BYTES = 5_000_000
+#: Narrower terminals get fewer columns.
+WIDE = 100
 
 
 def token(
     data: Data = None,
-    subject: Annotated[str, typer.Option(help="Who the token is for; shown in the API's records.")] = "cli",
-    is_admin: Annotated[bool, typer.Option("--admin", help="It may also give the scraper orders.")] = False,
+    subject: Annotated[str, typer.Option(help="Who the token is for; recorded with each command.")] = "cli",
+    is_admin: Annotated[bool, typer.Option("--admin", help="Also allow sending commands to the scraper.")] = False,
 ) -> None:
-    """Print a token for the API's data routes."""
+    """Print a token for the API."""
     from longstop.app.api import make_token
 
-    print(make_token(settings_for(data), subject, is_admin=is_admin))
+    print(make_token(existing_directory(data), subject, is_admin=is_admin))
 
 
 def matches(data: Data = None, as_json: Json = False) -> None:
-    """List the matches in a data directory, with the age of what is known."""
+    """List the matches with the age of their data."""
     settings = existing_data(data)
     entries = asyncio.run(_entries(settings))
     if as_json:
         print(json.dumps(entries, ensure_ascii=False))
         return
-    table = Table("id", "match", "title", "status", "phase", "sync", "age, s")
-    for entry in entries:
-        table.add_row(*(_cell(entry[name]) for name in _COLUMNS))
-    Console().print(table)
-
-
-_COLUMNS = ("matchId", "match_id", "title", "status", "phase", "sync", "data_age_seconds")
+    console = Console()
+    console.print(_matches_table(entries, console.width))
 
 
 def events(
-    match_id: Annotated[str, typer.Argument(metavar="ID", help="A match's number, or source_id as in crex_11HD.")],
+    match: Match,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Print every stored event version of a match, in the order of its sequence numbers."""
-    asyncio.run(_print_events(existing_data(data), match_id, as_json=as_json))
+    """Print every stored version of every event of a match, ordered by sequence number."""
+    asyncio.run(_print_events(existing_data(data), match, as_json=as_json))
 
 
 def parse(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source, as in crex.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source, such as crex.")],
     kind: Annotated[str, typer.Argument(help="What the body is: list, live, or another resource of the sport.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A recorded body.")],
     match: Annotated[
-        str | None, typer.Option(metavar="KEY", help="The match it should be of; by default its own.")
+        str | None, typer.Option(metavar="KEY", help="The match that the body must be about; by default any.")
     ] = None,
 ) -> None:
-    """Read a recorded body offline and print what the source makes of it, as JSON."""
+    """Parse a recorded body offline and print the result as JSON."""
     from longstop.sources.parsing import read_body
     from longstop.sources.registry import source_for_parsing
 
-    reader = source_for_parsing(source, settings_for(None).sources)
-    known = (LIST, LIVE, *sport_named(reader.sport).resources)
+    parser = source_for_parsing(source, settings_for(None).sources)
+    known = (LIST, LIVE, *sport_named(parser.sport).resources)
     if kind not in known:
-        raise typer.BadParameter(f"{kind!r} is not one of {', '.join(known)}.", param_hint="KIND")
-    view = read_body(reader, Query(resource=kind, source_id=match or ""), _read_body(file))
+        raise UsageError(f"{source} has no bodies of kind {kind}: the kinds are {', '.join(known)}")
+    view = read_body(parser, Query(resource=kind, source_id=match or ""), _read_body(file))
     try:
-        printable = msgspec.to_builtins(view)
+        shown = msgspec.to_builtins(view)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{source} returned a view that is not a msgspec Struct of its sport: {error}") from error
-    print(json.dumps(printable, ensure_ascii=False, indent=2))
+    print(json.dumps(shown, ensure_ascii=False, indent=2))
 
 
 VERBS = (token, matches, events, parse)
@@ -118,18 +116,42 @@ async def _print_events(settings: Settings, match_id: str, *, as_json: bool) -> 
             async for each in stored:
                 print(json.dumps(event_entry(each, match), ensure_ascii=False))
             return
-        table = Table("seq", "key", "rev", "op", "what", title=Text(match.title))
+        table = Table("seq", "key", "rev", "op", "what")
         describe = sport_named(match.sport).describe
         async for each in stored:
             event = each.event
             table.add_row(str(each.seq), str(event.key), str(event.rev), event.op.value, Text(describe(event)))
-    Console().print(table)
+    console = Console()
+    # Not the title of the table: that would wrap at the width of a narrow table.
+    console.print(Text(printable(f"{match.title} ({match.ref})")))
+    console.print(table)
+
+
+def _matches_table(entries: Sequence[dict[str, Any]], width: int) -> Table:
+    """Return the matches. A narrow terminal shows fewer columns and shortens titles, but never the ids."""
+    columns = {
+        "id": "matchId",
+        "match": "match_id",
+        "title": "title",
+        "status": "status",
+        "phase": "phase",
+        "sync": "sync",
+        "age, s": "data_age_seconds",
+    }
+    if width < WIDE:
+        del columns["phase"]
+    table = Table()
+    for heading in columns:
+        # Rich only shrinks columns that may wrap.
+        table.add_column(heading, no_wrap=heading != "title")
+    for entry in entries:
+        table.add_row(*(_cell(entry[name]) for name in columns.values()))
+    return table
 
 
 def _cell(value: object) -> Text:
-    """Return a cell that shows names as they are: no markup, no control characters that move the cursor."""
     shown = "-" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)
-    return Text("".join(letter for letter in shown if letter.isprintable()))
+    return Text(printable(shown), no_wrap=True, overflow="ellipsis")
 
 
 def _reader(settings: Settings) -> MatchReader:
@@ -143,7 +165,7 @@ async def _find(reader: MatchReader, text: str) -> MatchRow:
     name = parse_match_id(text)
     match = await (reader.match(name) if isinstance(name, int) else reader.find(name))
     if match is None:
-        raise UsageError(f"there is no match {text}: `longstop matches` lists those that are there")
+        raise unknown_match(text)
     return match
 
 
@@ -158,7 +180,7 @@ async def _all_events(reader: MatchReader, match_id: int) -> AsyncIterator[Store
 def _read_body(file: Path) -> bytes:
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
-            raise UsageError(f"{file} is larger than the {MAX_FILE_BYTES:,} bytes that one body may have")
+            raise UsageError(f"{file} is larger than {MAX_FILE_BYTES:,} bytes, the limit of one body")
         return file.read_bytes()
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+        raise UsageError(f"cannot read {file}: {error.strerror}") from error

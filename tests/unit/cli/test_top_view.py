@@ -5,7 +5,7 @@ from io import StringIO
 from msgspec.structs import replace
 from rich.console import Console
 
-from longstop.cli.picture import Picture
+from longstop.cli.status_snapshot import StatusSnapshot
 from longstop.cli.top_view import screen
 from longstop.model.breaker import BreakerNote
 from longstop.model.command import StandingKind, StandingOrder
@@ -21,17 +21,17 @@ MEASURED = Resources(
 )
 
 
-def a_picture(*records: MonitoringRecord, beat: NodeBeat | None = None, **more: object) -> Picture:
+def a_snapshot(*records: MonitoringRecord, beat: NodeBeat | None = None, **more: object) -> StatusSnapshot:
     beats = [beat or a_beat()]
-    picture = Picture(
-        judged=assess_health(beats, records, MOMENT), beats=beats, records=records, recoveries=(), taken_at=MOMENT
+    snapshot = StatusSnapshot(
+        verdict=assess_health(beats, records, MOMENT), beats=beats, records=records, recoveries=(), taken_at=MOMENT
     )
-    return replace(picture, **more)
+    return replace(snapshot, **more)
 
 
-def shown(picture: Picture, width: int = 140, height: int = 40) -> list[str]:
+def shown(snapshot: StatusSnapshot, width: int = 140, height: int = 40) -> list[str]:
     console = Console(file=StringIO(), width=width, height=height, color_system=None)
-    console.print(screen(picture, width, height))
+    console.print(screen(snapshot, width, height))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue().splitlines()
 
@@ -42,9 +42,9 @@ def row_of(lines: list[str], name: str) -> str:
 
 def test_the_matches_in_play_come_first_the_longest_unread_before_the_others() -> None:
     done = a_record(1, polled=900, status=MatchStatus.COMPLETED)
-    picture = a_picture(done, a_record(2, polled=3), a_record(3, polled=70), a_record(4, polled=None))
+    snapshot = a_snapshot(done, a_record(2, polled=3), a_record(3, polled=70), a_record(4, polled=None))
 
-    lines = shown(picture)
+    lines = shown(snapshot)
 
     refs = [line.split()[0] for line in lines if line.startswith("crex_")]
     assert refs == ["crex_M4", "crex_M3", "crex_M2", "crex_M1"]
@@ -53,7 +53,7 @@ def test_the_matches_in_play_come_first_the_longest_unread_before_the_others() -
 
 
 def test_the_verdict_is_that_of_health_with_its_reasons() -> None:
-    lines = shown(a_picture(a_record(3, polled=70)))
+    lines = shown(a_snapshot(a_record(3, polled=70)))
 
     assert "DEGRADED; the scraper grades itself healthy" in lines[0]
     assert "1 matches, 1 in play, 0 paused" in lines[0]
@@ -63,14 +63,14 @@ def test_the_verdict_is_that_of_health_with_its_reasons() -> None:
 def test_what_was_measured_is_shown_and_what_was_not_is_no_zero() -> None:
     beat = replace(a_beat(errors=2), resources=MEASURED, loop_lag_seconds=0.3)
 
-    measured, unknown = (row_of(shown(a_picture(beat=each)), "node-1").split() for each in (beat, a_beat()))
+    measured, unknown = (row_of(shown(a_snapshot(beat=each)), "node-1").split() for each in (beat, a_beat()))
 
-    assert measured == ["node-1", "healthy", "4711", "3", "300", "200", "400", "12.5", "300", "2", "-+-"]
-    assert unknown == ["node-1", "healthy", "4711", "-", "-", "-", "-", "-", "-", "0", "-+-"]
+    assert measured == ["node-1", "healthy", "4711", "3", "300", "200", "400", "12.5", "300", "2", "-", "-"]
+    assert unknown == ["node-1", "healthy", "4711", "-", "-", "-", "-", "-", "-", "0", "-", "-"]
 
 
 def test_a_scraper_that_is_not_heard_is_called_silent() -> None:
-    lines = shown(a_picture(beat=a_beat(ago=60)))
+    lines = shown(a_snapshot(beat=a_beat(ago=60)))
 
     assert "DOWN" in lines[0]
     assert "silent" in row_of(lines, "node-1")
@@ -90,22 +90,22 @@ def test_breakers_orders_and_recoveries_are_shown_when_there_are_some() -> None:
         id="x", kind=RecoveryKind.RESTART, trigger="it was killed", subject="scraper", process="up", began_at=NOW
     )
 
-    lines = shown(a_picture(beat=replace(a_beat(), breakers=(note,)), standing=[order], recoveries=[recovery]))
-    quiet = shown(a_picture())
+    lines = shown(a_snapshot(beat=replace(a_beat(), breakers=(note,)), standing=[order], recoveries=[recovery]))
+    quiet = shown(a_snapshot())
 
     assert row_of(lines, "api.test").split()[:4] == ["api.test", "target", "open", "42"]
     assert "  circuit open for target api.test for up to 42 s" in [line.rstrip() for line in lines]
     assert "cli: jane" in row_of(lines, "espncricinfo")
     assert "pending" in row_of(lines, "12:00:00 restart")
-    assert not any(line.startswith(("left alone", "ordered", "mended")) for line in quiet)
+    assert not any(line.startswith(("circuit open", "by operator", "recovery")) for line in quiet)
 
 
 def test_a_small_terminal_is_never_overfilled() -> None:
     paused = replace(a_beat(), paused_sources=("espncricinfo",))
-    picture = a_picture(*(a_record(number, polled=number) for number in range(1, 200)), beat=paused)
+    snapshot = a_snapshot(*(a_record(number, polled=number) for number in range(1, 200)), beat=paused)
 
     for height in (14, 24, 50):
-        lines = shown(picture, width=80, height=height)
+        lines = shown(snapshot, width=80, height=height)
         assert len(lines) <= height
         assert any(line.startswith("crex_") for line in lines)
         assert any(" more" in line for line in lines)
@@ -113,7 +113,7 @@ def test_a_small_terminal_is_never_overfilled() -> None:
 
 
 def test_a_narrow_terminal_leaves_columns_out_rather_than_cutting_all() -> None:
-    lines = shown(a_picture(a_record(1)), width=80)
+    lines = shown(a_snapshot(a_record(1)), width=80)
 
     assert "pss MB" not in "".join(lines)
     assert "healthy" in row_of(lines, "node-1")
@@ -121,7 +121,7 @@ def test_a_narrow_terminal_leaves_columns_out_rather_than_cutting_all() -> None:
 
 
 def test_what_a_site_says_moves_no_cursor() -> None:
-    lines = shown(a_picture(replace(a_record(1), last_error="\x1b[2J[red]boo\x07")))
+    lines = shown(a_snapshot(replace(a_record(1), last_error="\x1b[2J[red]boo\x07")))
 
     assert "[2J[red]boo" in row_of(lines, "crex_M1")
     assert "\x1b" not in "".join(lines)

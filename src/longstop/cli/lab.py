@@ -1,4 +1,4 @@
-"""Verbs that rehearse the whole with the simulator: demo, verify."""
+"""Verbs that run the whole product against the simulator: demo, verify."""
 
 import asyncio
 import signal
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class DemoSite(StrEnum):
-    """The simulated sites that the demo can read."""
+    """The simulated sites that the demo can scrape."""
 
     CREX = "crex"
     ESPNCRICINFO = "espncricinfo"
@@ -39,22 +39,22 @@ def demo(
     matches: Annotated[int, typer.Option(min=1, help="Simulated matches; two sites list one twice.")] = 20,
     kinds: Kinds = None,
     site: Annotated[
-        DemoSite, typer.Option(help="Where to read them: every ball, a window, both, football, or everywhere.")
+        DemoSite, typer.Option(help="Which simulated sites to scrape: one cricket site, both, football, or all.")
     ] = DemoSite.CREX,
     browser: Annotated[
-        BrowserKind | None, typer.Option(help="Read them through a browser of this kind instead of by HTTP.")
+        BrowserKind | None, typer.Option(help="Scrape with a browser of this kind instead of HTTP.")
     ] = None,
-    speed: Annotated[float, typer.Option(help="The simulator's clock: world seconds per real second.")] = 10.0,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same matches.")] = 1,
-    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the truth log here.")] = None,
-    keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the data here.")] = None,
+    speed: Annotated[float, typer.Option(help="The speed of the simulated clock: seconds per real second.")] = 10.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same matches.")] = 1,
+    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the truth log here.")] = None,
+    keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the data directory here.")] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="The API's port; without it 8700, or a free one when that is taken."),
+        typer.Option(min=0, max=65535, help="The port of the API; by default 8700, or a free one if that is taken."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Watch simulated matches live; at the end account for every event."""
+    """Scrape simulated matches live, then account for every event."""
     from longstop_lab.demo import DemoOptions, run_demo
 
     options = DemoOptions(
@@ -80,11 +80,11 @@ def demo(
 def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Cricsheet JSON files.")],
     kill_every: Annotated[
-        float | None, typer.Option(metavar="S", min=0.5, help="Kill the scraper (SIGKILL) every S seconds meanwhile.")
+        float | None, typer.Option(metavar="S", min=0.5, help="Kill the scraper (SIGKILL) every S seconds.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Replay real matches through simulator, scraper, store and API, and compare every ball."""
+    """Replay recorded matches through simulator, scraper, store and API, and compare every ball."""
     from longstop_lab.verify import FileReport, verify_file
 
     console = Console(highlight=False)
@@ -111,18 +111,18 @@ def verify(
     reports = _run(run())
     good = sum(report.is_good for report in reports)
     if not as_json:
-        console.print(f"{good} of {len(reports)} files came back whole")
+        console.print(f"{good} of {len(reports)} files are complete")
     raise typer.Exit(0 if good == len(reports) else 1)
 
 
 VERBS = (demo, verify)
 
 
-def _run(trial: Coroutine[None, None, T]) -> T:
-    """Run a trial to its end; SIGTERM stops it as Ctrl-C does, and it leaves nothing behind."""
+def _run(session: Coroutine[None, None, T]) -> T:
+    """Run a session to its end. SIGTERM stops it like Ctrl-C, with cleanup."""
 
     async def run() -> T:
-        work = asyncio.ensure_future(trial)
+        work = asyncio.ensure_future(session)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
         return await work
 

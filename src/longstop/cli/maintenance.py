@@ -1,0 +1,92 @@
+"""Verbs that maintain a node: backup, restore, doctor."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from longstop.cli.options import Data, Json, existing_data, settings_for
+from longstop.clock import SystemClock, to_iso
+from longstop.doctor.base import Check, Verdict, is_well, lacks_a_site
+
+_STYLES = {Verdict.OK: "green", Verdict.MISSING: "yellow", Verdict.WRONG: "red", Verdict.SKIPPED: "dim"}
+
+
+def backup(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A directory that does not exist yet.")],
+    data: Data = None,
+) -> None:
+    """Copy everything that cannot be rebuilt, while the node runs."""
+    from longstop.storage.backup import back_up
+    from longstop.storage.directory import DataDirectory
+
+    manifest = back_up(DataDirectory.open(existing_data(data).data), folder, SystemClock())
+    size = sum(kept.size for kept in manifest.files)
+    print(f"Saved {len(manifest.files)} files of {manifest.node} ({size / 1e6:.1f} MB) to {folder}.")
+
+
+def restore(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The backup.")],
+    data: Data = None,
+    force: Annotated[bool, typer.Option("--force", help="Move the files of the data directory aside.")] = False,
+) -> None:
+    """Restore a backup into a data directory that no process uses."""
+    from longstop.storage.restore import restore as restore_backup
+
+    path = settings_for(data).data
+    done = restore_backup(folder, path, SystemClock(), force=force)
+    print(f"Restored {path} to the state of {done.manifest.node} at {to_iso(done.manifest.created_at)}.")
+    if done.aside is not None:
+        print(f"Its previous files are in {done.aside}.")
+
+
+def doctor(data: Data = None, as_json: Json = False) -> None:
+    """Check this machine, and print how to fix what is missing."""
+    from longstop.doctor.checkup import examine
+
+    environ = dict(os.environ) if data is None else {**os.environ, "LONGSTOP_DATA": str(data)}
+    checks = examine(environ)
+    if as_json:
+        print(msgspec.json.encode({"ok": is_well(checks), "checks": checks}).decode())
+    else:
+        # The terminal wraps long lines, so that a command can be copied as one line.
+        Console(soft_wrap=True).print(_list(checks))
+        print(_summary(checks))
+    raise typer.Exit(0 if is_well(checks) else 1)
+
+
+VERBS = (backup, restore, doctor)
+
+
+def _list(checks: list[Check]) -> Text:
+    """Return a line for each check, with the advice below it."""
+    width = max(len(check.name) for check in checks)
+    lines = Text()
+    for check in checks:
+        lines.append(f"{check.verdict.value:8}", style=_style(check)).append(f"{check.name:{width}}  {check.found}\n")
+        if check.advice:
+            lines.append(f"{'':8}{'':{width}}  → {check.advice}\n", style="bold")
+    return lines
+
+
+def _style(check: Check) -> str:
+    return _STYLES[check.verdict] if check.is_needed else "green" if check.verdict is Verdict.OK else "dim"
+
+
+def _summary(checks: list[Check]) -> str:
+    problems = [check.name for check in checks if check.is_in_the_way]
+    if problems:
+        return f"Must be fixed: {', '.join(problems)}."
+    is_all = all(check.verdict is Verdict.OK for check in checks)
+    rest = "" if is_all else " Everything else is optional or for tests."
+    if lacks_a_site(checks):
+        # The exit code is about the machine, and nothing is wrong with that.
+        return (
+            "`longstop demo` has everything it needs; `longstop up` needs an enabled site"
+            f" (exit 0 all the same: the machine is ready).{rest}"
+        )
+    return f"Longstop has everything it needs.{rest}"
