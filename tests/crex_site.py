@@ -10,7 +10,7 @@ import msgspec
 from longstop.errors import SourceFailed
 from longstop.fetching.base import FetchRequest
 from longstop.sources.crex.event_list import read_ball_value
-from longstop.testing import Answer
+from longstop.testing import ScriptedReply
 from tests.builders import body
 
 PAGE_SIZE = 10
@@ -178,16 +178,16 @@ class Site:
     def __init__(self, *matches: SiteMatch) -> None:
         self.matches = {match.key: match for match in matches}
         self.names = {"A1": "Ann Alpha", "A2": "Amy Alpha", "B1": "Bea Beta", "T1": "Reds", "T2": "Blues"}
-        self.faults: dict[str, Answer] = {}
+        self.faults: dict[str, ScriptedReply] = {}
         #: The same for the feed of one match.
-        self.feed_faults: dict[str, Answer] = {}
+        self.feed_faults: dict[str, ScriptedReply] = {}
         #: What the list shows again and again, when it stands still.
         self.frozen_list: dict[str, object] | None = None
         self.asked: list[str] = []
         #: Called before each answer, with the name of the resource: the world moves while we read.
         self.before_answer: Callable[[str], None] = lambda _resource: None
 
-    def __call__(self, request: FetchRequest) -> Answer:
+    def __call__(self, request: FetchRequest) -> ScriptedReply:
         resource = urlsplit(request.url).path.rpartition("/")[2]
         self.before_answer(resource)
         self.asked.append(resource)

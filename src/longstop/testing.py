@@ -1,29 +1,45 @@
-"""Tools for tests, ours and those of third-party sources: time that jumps, and a site that says what it is told."""
+"""Tools for tests of sources and sports, ours and third-party ones.
+
+`check_source` is the contract suite of a source. `ScriptedFetcher` replaces a site, `run_virtual` and `VirtualClock`
+replace time: a test with minutes of waiting takes milliseconds.
+"""
 
 import asyncio
 import selectors
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
-from longstop.errors import FetchError, PageNotFound, SourceUnreachable, belonging_to
+import msgspec
+
+from longstop.errors import FetchError, PageNotFound, SourceError, SourceUnreachable, belonging_to
 from longstop.fetching.base import FetchRequest, Page
+from longstop.model.match import SOURCE_ID
+from longstop.model.observation import LIST, LIVE, RENDERED, Listing, ListingEntry, Query
+from longstop.sources.base import Source
+from longstop.sources.parsing import host_of
+from longstop.sources.registry import problems_of
+from longstop.sports.base import Sport
+from longstop.sports.registry import sports
 
 T = TypeVar("T")
-Answer = bytes | Page | FetchError
-Rule = tuple[Callable[[FetchRequest], bool], Answer]
+ScriptedReply = bytes | Page | FetchError
+Rule = tuple[Callable[[FetchRequest], bool], ScriptedReply]
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-#: Real seconds after which a loop without timers is taken for stuck; only a thread could still wake it.
+#: Real seconds after which a loop without timers counts as stuck; only a thread could still wake it.
 STUCK_AFTER_SECONDS = 5.0
 
 
-class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """An event loop that jumps to the next timer where it would have waited.
+# --- time ------------------------------------------------------------------------------------------------------------
 
-    `sleep`, `timeout` and `TaskGroup` obey it. It suits tests without sockets or threads: while those are under
-    way, the clock jumps ahead of them.
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    """An event loop that jumps to the next timer instead of waiting.
+
+    `sleep`, `timeout` and `TaskGroup` follow it. Use it in tests without sockets or threads: the clock does not wait
+    for them.
     """
 
     def __init__(self) -> None:
@@ -38,7 +54,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Passes the wait on to the loop's clock once no file has anything to say."""
+    """Advances the loop's clock instead of waiting, unless a file is ready."""
 
     def __init__(self, jump: Callable[[float], None]) -> None:
         super().__init__()
@@ -47,14 +63,14 @@ class _JumpingSelector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(STUCK_AFTER_SECONDS if timeout is None else 0)
         if not ready and timeout is None:
-            raise RuntimeError("every task waits for something that never comes")
+            raise RuntimeError("deadlock: every task waits, and no timer is set")
         if not ready and timeout is not None:
             self._jump(timeout)
         return ready
 
 
 class VirtualClock:
-    """A `Clock` that shows the running loop's time, counted from a start moment."""
+    """A `Clock` that shows the time of the running loop, counted from a start."""
 
     def __init__(self, start: datetime = START) -> None:
         self._start = start
@@ -67,20 +83,25 @@ class VirtualClock:
 
 
 def run_virtual(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in virtual time, starting at zero."""
+    """Run a coroutine in virtual time that starts at zero."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(coroutine)
 
 
-class ScriptedFetcher:
-    """A fetcher that answers from a script and remembers what it was asked.
+# --- a scripted site -------------------------------------------------------------------------------------------------
 
-    The script is a function, or a list of (predicate, answer) of which the first that fits answers, every time.
-    An answer is a body, a whole page, or an error to raise; a request that nothing fits is not found.
+
+class ScriptedFetcher:
+    """A fetcher that replies from a script and records all requests.
+
+    The script is a function, or a list of (predicate, reply); the first predicate that matches decides. A reply is a
+    body, a page, or an error to raise. A request without a match raises `PageNotFound`.
     """
 
-    def __init__(self, script: Callable[[FetchRequest], Answer] | Sequence[Rule], *, delay_seconds: float = 0) -> None:
-        self._answer = script if callable(script) else _first_fitting(script)
+    def __init__(
+        self, script: Callable[[FetchRequest], ScriptedReply] | Sequence[Rule], *, delay_seconds: float = 0
+    ) -> None:
+        self._reply = script if callable(script) else _first_match(script)
         self._delay_seconds = delay_seconds
         self._is_closed = False
         self.requests: list[FetchRequest] = []
@@ -97,14 +118,14 @@ class ScriptedFetcher:
         self._is_closed = True
 
     def _page(self, request: FetchRequest) -> Page:
-        answer = self._answer(request)
-        if isinstance(answer, FetchError):
-            raise copy(answer)  # one error may be raised many times, each for its own request
-        return answer if isinstance(answer, Page) else page(answer, request=request)
+        reply = self._reply(request)
+        if isinstance(reply, FetchError):
+            raise copy(reply)  # one error may be raised many times, each for its own request
+        return reply if isinstance(reply, Page) else page(reply, request=request)
 
 
 def page(body: bytes, *, request: FetchRequest, status: int = 200, headers: Mapping[str, str] | None = None) -> Page:
-    """Return a page as a fetcher would bring it."""
+    """Return a page as a fetcher returns it."""
     return Page(
         request=request,
         status=status,
@@ -115,11 +136,119 @@ def page(body: bytes, *, request: FetchRequest, status: int = 200, headers: Mapp
     )
 
 
-def _first_fitting(rules: Sequence[Rule]) -> Callable[[FetchRequest], Answer]:
-    def answer(request: FetchRequest) -> Answer:
-        for fits, given in rules:
-            if fits(request):
+def _first_match(rules: Sequence[Rule]) -> Callable[[FetchRequest], ScriptedReply]:
+    def reply(request: FetchRequest) -> ScriptedReply:
+        for matches, given in rules:
+            if matches(request):
                 return given
-        return PageNotFound("the script has no answer to this request")
+        return PageNotFound("the script has no reply to this request")
 
-    return answer
+    return reply
+
+
+# --- the contract of a source ----------------------------------------------------------------------------------------
+
+#: Bodies that no parser may choke on: it returns a view, or raises a `SourceError`.
+GARBAGE = (b"", b"null", b"{}", b"[]", b"[{}]", b'{"id":', b"<html>502</html>", b"\xff\xfe\x00", b"[" * 5_000)
+#: Addresses that are not match pages of any site.
+NO_MATCH_URLS = ("", "match", "https://", "https://other.invalid/match/1", "https://[", "x" * 5_000)
+
+
+def check_source(
+    source: Source,
+    bodies: Iterable[tuple[Query, bytes]],
+    *,
+    hosts: Collection[str],
+    match_urls: Mapping[str, str] | None = None,
+) -> None:
+    """Raise an `AssertionError` that says where a source breaks its contract.
+
+    `bodies` are recorded bodies, each with the query that it answers: at least one of the list and one of the live
+    state, and two that differ for each resource whose digest matters. `hosts` are those of the configuration.
+    `match_urls` maps addresses of match pages to source ids.
+    """
+    bodies = list(bodies)
+    _check_members(source)
+    sport = sports()[source.sport]
+    missing = {LIST, LIVE} - {query.resource for query, _ in bodies}
+    _require(not missing, f"record a body of each resource; missing: {', '.join(sorted(missing))}")
+    for query, body in bodies:
+        _check_request(source, query, hosts)
+        _check_view(sport, query, source.parse(query, body))
+        _check_garbage(source, query, body)
+    _check_digests(source, bodies)
+    for url, source_id in (match_urls or {}).items():
+        found = source.match_of(url)
+        _require(found == source_id, f"match_of({url!r}) returned {found!r}, not {source_id!r}")
+    for url in NO_MATCH_URLS:
+        _require(source.match_of(url) is None, f"match_of({url[:40]!r}) must return None: it is no page of this site")
+
+
+def _require(is_kept: bool, message: str) -> None:
+    if not is_kept:
+        raise AssertionError(message)
+
+
+def _check_members(source: Source) -> None:
+    problems = list(problems_of(source))
+    _require(not problems, "; ".join(problems))
+    installed = ", ".join(sports())
+    _require(source.sport in sports(), f"sport {source.sport!r} is not installed; installed: {installed}")
+
+
+def _check_request(source: Source, query: Query, hosts: Collection[str]) -> None:
+    request = source.request(query)
+    _require(isinstance(request, FetchRequest), f"request({query}) must return a FetchRequest")
+    _require(request.source == source.name, f"request({query}) has source {request.source!r}, not {source.name!r}")
+    host = host_of(request.url)
+    _require(host in hosts, f"request({query}) goes to {host or request.url!r}, which is not in hosts")
+
+
+def _check_view(sport: Sport[Any], query: Query, view: object) -> None:
+    """Check that a body becomes a view of the sport, and one that can be printed."""
+    if query.resource == LIST:
+        _require(isinstance(view, Listing), f"parse({query}) must return a Listing, not {type(view).__name__}")
+        entries = view.boards if isinstance(view, Listing) else ()
+        wrong = [entry.source_id for entry in entries if not SOURCE_ID.fullmatch(entry.source_id)]
+        _require(not wrong, f"source ids may have letters, digits and dashes only: {wrong}")
+    elif query.resource in (LIVE, RENDERED):
+        board = _board_type(sport) if query.resource == LIVE else sport.dom_board or ListingEntry
+        _require(isinstance(view, board), f"parse({query}) must return {board.__name__}, not {type(view).__name__}")
+        shown = view.source_id if isinstance(view, ListingEntry) else ""
+        _require(query.source_id in ("", shown), f"parse({query}) returned match {shown!r}")
+    else:
+        _require(query.resource in sport.resources, f"{sport.name} has no resource {query.resource!r}")
+        package = type(sport).__module__.rpartition(".")[0]
+        for part in view if isinstance(view, tuple | list) else (view,):
+            kind = type(part)
+            _require(kind.__module__.startswith(package), f"parse({query}) must return a view of {package}, not {kind}")
+    msgspec.to_builtins(view)
+
+
+def _board_type(sport: Sport[Any]) -> type[ListingEntry]:
+    hint = get_type_hints(sport.state)["board"]
+    return next(kind for kind in (hint, *get_args(hint)) if isinstance(kind, type) and issubclass(kind, ListingEntry))
+
+
+def _check_garbage(source: Source, query: Query, body: bytes) -> None:
+    for garbage in (*GARBAGE, body[: len(body) // 2], body + b"]"):
+        try:
+            source.parse(query, garbage)
+        except SourceError:
+            continue
+        except Exception as error:
+            raise AssertionError(
+                f"parse({query}) of {garbage[:20]!r} raised {error!r}; it must raise a ParseError or ObservationError"
+            ) from error
+
+
+def _check_digests(source: Source, bodies: Sequence[tuple[Query, bytes]]) -> None:
+    """Check that equal bodies have equal digests, and that a digest covers everything that is parsed."""
+    for query, body in bodies:
+        digest = source.digest(query, body)
+        _require(isinstance(digest, bytes), f"digest({query}) must return bytes, not {type(digest).__name__}")
+        _require(digest == source.digest(query, body), f"digest({query}) differs for the same body")
+        for other, changed in bodies:
+            is_other_view = other == query and source.parse(query, changed) != source.parse(query, body)
+            is_covered = not is_other_view or source.digest(query, changed) != digest
+            _require(is_covered, f"digest({query}) is the same for two bodies with different views: a change is missed")

@@ -24,7 +24,7 @@ from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.resilience.retry import RetryPolicy
 from longstop.telemetry.bus import Bus
-from longstop.testing import Answer, ScriptedFetcher
+from longstop.testing import ScriptedFetcher, ScriptedReply
 from tests.servers import OK_BODY, fault_server
 
 SECRET = "hidden"
@@ -60,7 +60,7 @@ Ask = Callable[[str], FetchRequest]
 Seam = tuple[Fetcher, Ask]
 
 
-def _scripted(request: FetchRequest) -> Answer:
+def _scripted(request: FetchRequest) -> ScriptedReply:
     path = "/" + request.url.split("/", 3)[3]
     expected = dict(FAULTS).get(path)
     return OK_BODY if expected is None else expected("as the script says")

@@ -11,7 +11,7 @@ from longstop.fetching.base import FetchRequest
 from longstop.sources.base import Source
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.model import Dismissal, InningsScore, Wicket
-from longstop.testing import Answer
+from longstop.testing import ScriptedReply
 from tests.builders import CREX_CONFIG, body
 from tests.model.truth import People, Truth
 
@@ -49,7 +49,7 @@ class Front:
         self.choose = lambda _resource: None
         self.before_answer = lambda _resource: None
 
-    def __call__(self, request: FetchRequest) -> Answer:
+    def __call__(self, request: FetchRequest) -> ScriptedReply:
         resource = urlsplit(request.url).path.rpartition("/")[2]
         error = self.before_answer(resource)
         if error is not None:

@@ -127,7 +127,7 @@ def make_source(config: SourceConfig) -> Source:
         raise SettingsError(
             f"{who}: {config.adapter_class} raised {error!r} in its constructor ({location_of(error)})"
         ) from error
-    if problems := list(_problems(source)):
+    if problems := list(problems_of(source)):
         raise SettingsError(
             f"{who}: {config.adapter_class} is not a source: {'; '.join(problems)}. See docs/howto/add-a-source.md"
         )
@@ -151,7 +151,7 @@ def _unknown_metadata(make: object, metadata: Mapping[str, str]) -> str | None:
     return f"unknown metadata key {unknown}{f', did you mean {near[0]}' if near else ''}? {valid}"
 
 
-def _problems(source: object) -> Iterator[str]:
+def problems_of(source: object) -> Iterator[str]:
     """Yield what a source class must have and has not."""
     for name in _METHODS:
         # A class that inherits from the protocol also inherits its empty methods.

@@ -10,7 +10,7 @@ from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.resilience.breaker import BreakerPolicy, target_policy
 from longstop.resilience.retry import RetryPolicy, policies
 from longstop.telemetry.bus import Bus
-from longstop.testing import Answer, ScriptedFetcher, VirtualClock
+from longstop.testing import ScriptedFetcher, ScriptedReply, VirtualClock
 from tests.memory import MemorySink
 
 POLICY = FetchPolicy(hosts=("crex.com", "api.crex.com"), deadline_seconds=10)
@@ -31,7 +31,7 @@ class Site:
 
     def __init__(
         self,
-        script: Callable[[FetchRequest], Answer],
+        script: Callable[[FetchRequest], ScriptedReply],
         *,
         delay_seconds: float = 0.0,
         retry: RetryPolicy | None = None,
@@ -83,7 +83,7 @@ class Site:
         return [await self.fetch(request) for _ in range(times)]
 
 
-def saying(*answers: Answer) -> Callable[[FetchRequest], Answer]:
+def saying(*answers: ScriptedReply) -> Callable[[FetchRequest], ScriptedReply]:
     """Return a script that gives one answer after the other, and then the last one for ever."""
     left = list(answers)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]

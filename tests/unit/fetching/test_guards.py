@@ -32,7 +32,7 @@ from longstop.telemetry.events.sources import (
     RequestRetried,
     TimeoutsChanged,
 )
-from longstop.testing import Answer, ScriptedFetcher, page, run_virtual
+from longstop.testing import ScriptedFetcher, ScriptedReply, page, run_virtual
 from tests.unit.fetching.site import API_REQUEST, ONCE, REQUEST, Site, now, saying, types
 
 
@@ -382,7 +382,7 @@ class Net:
 
     is_cut = True
 
-    def __call__(self, _request: FetchRequest) -> Answer:
+    def __call__(self, _request: FetchRequest) -> ScriptedReply:
         return RESET if self.is_cut else b"{}"
 
 
@@ -559,7 +559,7 @@ def test_a_cancelled_probe_gives_its_place_back() -> None:
 def test_an_error_that_no_fetcher_should_raise_gives_the_place_back_too() -> None:
     answers = [RESET] * 5 + [None] * 5 + [b"{}"]
 
-    def script(_request: FetchRequest) -> Answer:
+    def script(_request: FetchRequest) -> ScriptedReply:
         answer = answers.pop(0)
         if answer is None:
             raise LayoutChanged("a bug in a third party's fetcher")

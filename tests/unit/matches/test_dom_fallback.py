@@ -33,7 +33,7 @@ from longstop.storage.error_pages import NoPages
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import ResourceFailed
 from longstop.telemetry.events.sources import SelectorFallbackUsed
-from longstop.testing import Answer, ScriptedFetcher
+from longstop.testing import ScriptedFetcher, ScriptedReply
 from longstop.watching.admission import MAX_UNREADABLE, SourceAdmission
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG
@@ -48,7 +48,7 @@ class Browsing(Looking):
 
     def __init__(self, *, is_browsed: bool = True) -> None:
         super().__init__()
-        self.drawn: Answer = crex_page("14/0(2.1)")
+        self.drawn: ScriptedReply = crex_page("14/0(2.1)")
         bus = Bus([self.sink])
         admission = SourceAdmission(
             "crex", policy=source_policy(), probe_seconds=300.0, pages=NoPages(), clock=self.clock, bus=bus
@@ -59,7 +59,7 @@ class Browsing(Looking):
             Cricket(), client=self.client, store=self.store, bus=bus, clock=self.clock, scraper_id="node-a"
         )
 
-    def _answer(self, request: FetchRequest) -> Answer:
+    def _answer(self, request: FetchRequest) -> ScriptedReply:
         return self.drawn if request.is_rendered else self.site(request)
 
     @property
@@ -314,7 +314,7 @@ async def test_a_match_that_was_never_read_is_not_begun_from_a_drawn_page() -> N
     ],
 )
 async def test_a_drawn_page_that_cannot_be_believed_changes_nothing_and_the_look_fails_as_it_had(
-    page: Answer, why: type[SourceError]
+    page: ScriptedReply, why: type[SourceError]
 ) -> None:
     looking = await broken()
     before, looking.drawn = looking.payload(), page

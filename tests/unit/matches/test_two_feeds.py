@@ -18,7 +18,7 @@ from longstop.sports.cricket.model import Delivery
 from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import MatchRow
 from longstop.telemetry.bus import Bus
-from longstop.testing import Answer, ScriptedFetcher, VirtualClock, run_virtual
+from longstop.testing import ScriptedFetcher, ScriptedReply, VirtualClock, run_virtual
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.feed_watch import WatchContext
 from longstop.watching.scheduler import Scheduler
@@ -35,7 +35,7 @@ OFFSET = 13
 class Mirror(Site):
     """The same match as another source shows it: other event ids, other keys of players and teams."""
 
-    def __call__(self, request: FetchRequest) -> Answer:
+    def __call__(self, request: FetchRequest) -> ScriptedReply:
         asked = request.body or b""
         for ours, theirs in OTHER_KEYS.items():
             asked = asked.replace(theirs, ours)
@@ -58,7 +58,7 @@ class Mirror(Site):
 class HangingFetcher(ScriptedFetcher):
     """A scripted fetcher that may wait for ever."""
 
-    def __init__(self, script: Callable[[FetchRequest], Answer], is_hanging: Callable[[], bool]) -> None:
+    def __init__(self, script: Callable[[FetchRequest], ScriptedReply], is_hanging: Callable[[], bool]) -> None:
         super().__init__(script, delay_seconds=0.01)
         self._is_hanging = is_hanging
 
@@ -132,7 +132,7 @@ class TwoFeeds:
         )
         return Scheduler(name, client=client, context=context, dispatcher=dispatcher)
 
-    def _answer(self, name: str, request: FetchRequest) -> Answer:
+    def _answer(self, name: str, request: FetchRequest) -> ScriptedReply:
         return SourceUnreachable("the site is gone") if name in self.dead else self.sites[name](request)
 
     # --- what came of it ---

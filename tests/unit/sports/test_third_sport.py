@@ -19,7 +19,7 @@ from longstop.sources.registry import offline_source
 from longstop.sports.base import MatchState, Sport
 from longstop.sports.registry import sport_named, sports
 from longstop.telemetry.bus import Bus
-from longstop.testing import Answer, ScriptedFetcher
+from longstop.testing import ScriptedFetcher, ScriptedReply
 from tests.builders import NOW
 from tests.courtside import AWAY, HOME, Court, Courtside
 from tests.live import take
@@ -63,7 +63,7 @@ class Polling:
         """Return every stored version: its key, its revision, and what it does."""
         return [f"{each.event.key} {each.event.rev} {each.event.op}" for each in self.store.history.get(1, [])]
 
-    def _answer(self, request: FetchRequest) -> Answer:
+    def _answer(self, request: FetchRequest) -> ScriptedReply:
         path = urlsplit(request.url).path
         return PageNotFound("it is gone") if path == self.gone else self.site.body(path)
 

@@ -12,7 +12,7 @@ from longstop.sports.base import ONLY_DRAWN
 from longstop.sports.football.model import Kind
 from longstop.sports.football.sport import Football
 from longstop.telemetry.bus import Bus
-from longstop.testing import Answer, ScriptedFetcher
+from longstop.testing import ScriptedFetcher, ScriptedReply
 from tests.drawn_pages import sofascore_page
 from tests.football_site import SOFASCORE_CONFIG, LookingAtFootball, event, goal, lineups
 
@@ -24,7 +24,7 @@ class Browsing(LookingAtFootball):
 
     def __init__(self) -> None:
         super().__init__()
-        self.drawn: Answer = sofascore_page("2 : 1", "2nd half")
+        self.drawn: ScriptedReply = sofascore_page("2 : 1", "2nd half")
         self.fetcher = ScriptedFetcher(self._answer)
         self.client = SourceClient(SofascoreSource(SOFASCORE_CONFIG), self.fetcher, is_browsed=True)
         self.road = Pipeline(
@@ -36,7 +36,7 @@ class Browsing(LookingAtFootball):
             scraper_id="node-a",
         )
 
-    def _answer(self, request: FetchRequest) -> Answer:
+    def _answer(self, request: FetchRequest) -> ScriptedReply:
         return self.drawn if request.is_rendered else self.pages(request)
 
     def score(self) -> tuple[int, int]:
