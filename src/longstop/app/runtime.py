@@ -11,7 +11,7 @@ from longstop.clock import Clock, Moment
 from longstop.errors import SettingsError
 from longstop.fetching.base import Fetcher
 from longstop.fetching.browser.pool import BrowserPool
-from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy, RenewableFetcher
+from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy, ReplaceableFetcher
 from longstop.fetching.http import HttpFetcher
 from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatches
@@ -70,7 +70,7 @@ class SourceRuntime:
         self._runtime = runtime
         self._settings = runtime.settings.scraper
         self._renewed_at = -inf
-        self._fetcher = RenewableFetcher(self._make_fetcher)
+        self._fetcher = ReplaceableFetcher(self._make_fetcher)
         self._guarded = GuardedFetcher(
             self._fetcher, self._policy, clock=runtime.clock, bus=runtime.bus, guards=self._guards()
         )
@@ -101,7 +101,7 @@ class SourceRuntime:
             self._runtime.bus.emit(ReloadFailed(source=before.domain_id, reason=str(error)))
         # One match that is stuck is no reason to close the open pages of all the others.
         if is_wanted or self.config.browser is None or self.config != before:
-            await self._fetcher.renew()
+            await self._fetcher.replace()
 
     def _described_now(self) -> SourceConfig:
         name = self.config.domain_id

@@ -1,4 +1,4 @@
-"""What stands between a source's requests and its fetcher: one `GuardedFetcher` per source, and its policies."""
+"""Retries, circuit breaker, rate limit and deadlines between a source's requests and its fetcher."""
 
 import asyncio
 from collections import Counter
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from longstop.clock import Clock
 from longstop.errors import CircuitOpen, EmptyBody, FetchError, FetchTimeout, SourceError
-from longstop.fetching.addresses import allowed_target
+from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.resilience.breaker import BreakerPolicy, Move, Pass, Rest, Targets, target_policy
 from longstop.resilience.retry import RetryPolicy, asked_rest, next_delay, policies
@@ -19,51 +19,51 @@ from longstop.resilience.timeouts import SLOW_FACTOR, AdaptiveTimeouts, Timeouts
 from longstop.telemetry.bus import Bus, report_breaker
 from longstop.telemetry.events.sources import RequestRetried, SourceRateLimited, TimeoutsChanged
 
-#: On top of the rest that a site asks for, up to this share of it.
-REST_JITTER_SHARE = 0.1
-#: No answer that takes a smaller share of the time it is given counts as a slow one.
-NEARLY_LATE_SHARE = 0.8
-#: Failures in which the site had no part: they say nothing about it.
-_SITE_NOT_HEARD = frozenset({FailureKind.HELD, FailureKind.OURS})
-#: Failures that come at once, and do not show how long an answer takes.
-_QUICK_KINDS = _SITE_NOT_HEARD | {FailureKind.CONNECTION}
+#: Random extra wait after Retry-After, as a share of it.
+RETRY_AFTER_JITTER_SHARE = 0.1
+#: A response that takes a smaller share of its deadline does not count as slow.
+SLOW_SHARE = 0.8
+#: Failures without a response of the site: they say nothing about it.
+_NOT_THE_SITE = frozenset({FailureKind.HELD, FailureKind.OURS})
+#: Immediate failures, which do not show how long a response takes.
+_IMMEDIATE = _NOT_THE_SITE | {FailureKind.CONNECTION}
 
 
 class FetchPolicy(Struct, frozen=True, kw_only=True):
-    """What one source may cost, and where it may lead."""
+    """The limits of one source's requests."""
 
-    #: The only hosts that may be asked, as `host` or `host:port`.
+    #: The only hosts that requests may go to, as `host` or `host:port`.
     hosts: tuple[str, ...]
     allow_private_addresses: bool = False
-    #: From the question to the last byte, redirects included; a slow site is given more, a fast one less.
+    #: From the request to the last byte, redirects included. It adapts to the site's latency.
     deadline_seconds: float = 10.0
     #: Counted after decompression.
     max_body_bytes: int = 5 * 1024 * 1024
     max_redirects: int = 3
-    #: Requests under way at one moment; others wait, within their deadline.
+    #: Concurrent requests; others wait, within their deadline.
     max_connections: int = 32
 
     @property
     def longest_deadline_seconds(self) -> float:
-        """What the slowest site is given."""
+        """The deadline for the slowest site."""
         return self.deadline_seconds * SLOW_FACTOR
 
 
 class GuardPolicy(Struct, frozen=True, kw_only=True):
-    """How one source's requests are retried, held back and timed."""
+    """How one source's requests are retried, rejected and timed."""
 
     retry: RetryPolicy = policies().live
     breaker: BreakerPolicy = target_policy()
-    #: While a host's circuit is open, one request is sent to it all the same, as often as this.
+    #: While a host's circuit is open, one canary request is sent in this interval.
     canary_seconds: float = 2.5
     #: `None` for the defaults, with the fetch policy's deadline for one request.
     timeouts: Timeouts | None = None
 
 
 class RetryBudget:
-    """Keeps the retries of a source below a fifth of its traffic, so that trouble is never multiplied.
+    """Limits the retries of a source to a fifth of its traffic, so that retries never multiply an outage.
 
-    It is counted in fifths of a retry: five first attempts earn one.
+    It counts fifths of a retry: five first attempts earn one retry.
     """
 
     COST = 5
@@ -72,7 +72,7 @@ class RetryBudget:
 
     def __init__(self) -> None:
         self._fifths = self.START
-        #: How many retries were ever paid for.
+        #: All retries so far.
         self.spent = 0
 
     def earn(self) -> None:
@@ -80,7 +80,7 @@ class RetryBudget:
         self._fifths = min(self._fifths + 1, self.MOST)
 
     def spend(self) -> bool:
-        """Pay for a retry; return whether there was enough."""
+        """Take a retry from the budget; return whether there was one."""
         if self._fifths < self.COST:
             return False
         self._fifths -= self.COST
@@ -89,18 +89,18 @@ class RetryBudget:
 
 
 class GuardedFetcher:
-    """Sends one source's requests through all guards, which share what they know about the site.
+    """Sends one source's requests through all guards, which share their state for all matches of the source.
 
-    The order of the guards is the design; each covers all that follow it:
+    The order of the guards matters; each contains all that follow:
 
-    1. Names: whichever guard or fetcher raises an error, it says which source and request it belongs to.
-    2. Listed hosts: before anything that counts, since a request that may not be sent costs no retry and no breaker.
-    3. Retries: outside of all that holds requests back, so that every attempt is checked again. One deadline covers all
-       attempts. It says nothing about the site, so the guards below see it as a cancellation.
-    4. Rest: before the circuit, so that a request held back uses up neither the canary nor the place of a probe.
-    5. Circuit of the host: outside the deadline, so that an attempt without an answer counts as a failed connection.
-    6. Deadline of one attempt: it follows how fast the site has answered of late, empty answers included.
-    7. No empty page: innermost, since to all other guards an empty answer is an answer.
+    1. Names: every error gets its source and request.
+    2. Host list: a request that may not be sent costs no retry and does not count for a breaker.
+    3. Retries: every attempt passes the guards below again. One deadline covers all attempts. It says nothing about
+       the site, so the guards below see it as a cancellation.
+    4. Retry-After: before the circuit, so that a postponed request uses up neither the canary nor a probe.
+    5. Circuit of the host: outside the deadline, so that an attempt without a response counts as a failed connection.
+    6. Deadline of one attempt: it adapts to the site's recent latency, empty responses included.
+    7. Empty pages: innermost, since for all other guards an empty response is a response.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class GuardedFetcher:
         random: Random | None = None,
     ) -> None:
         guards = guards or GuardPolicy()
-        #: The operator may change it while we run.
+        #: May be replaced when the configuration is reloaded.
         self.policy = policy
         self.budget = RetryBudget()
         self.targets = Targets(guards.breaker, guards.canary_seconds)
@@ -124,7 +124,7 @@ class GuardedFetcher:
         self._retry = guards.retry
         self._clock = clock
         self._bus = bus
-        self._dice = (random or Random()).random
+        self._random = (random or Random()).random
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -132,16 +132,16 @@ class GuardedFetcher:
     async def fetch(self, request: FetchRequest) -> Page:
         try:
             policy = self.policy
-            target = allowed_target(request.url, policy.hosts, policy.allow_private_addresses)
+            target = allowed_url(request.url, policy.hosts, policy.allow_private_addresses)
             return await self._with_retries(request, target.authority)
         except SourceError as error:
             error.name(request.source, str(request))
             raise
 
     async def _with_retries(self, request: FetchRequest, host: str) -> Page:
-        """Send a request again when that may help; page and error say how often it was tried before.
+        """Retry a request where that may help; page and error contain the number of retries.
 
-        A retry that is held back raises the error that made it necessary, which says more.
+        If a retry is rejected, the error that caused it is raised: it says more.
         """
         started = self._clock.monotonic()
         outcome = await self._attempt(request, host, started)
@@ -163,17 +163,17 @@ class GuardedFetcher:
         return msgspec.structs.replace(outcome, retries=retries) if retries else outcome
 
     def _wait_after(self, error: FetchError, host: str, started: float) -> float | None:
-        """Return the seconds until the next attempt; `None` when there is none, or it would be held back."""
+        """Return the seconds until the next attempt; `None` if there is none, or it would be rejected."""
         now = self._clock.monotonic()
-        wait = next_delay(self._retry, error.retries + 1, now - started, error, self._dice())
+        wait = next_delay(self._retry, error.retries + 1, now - started, error, self._random())
         return wait if wait is not None and host not in self.targets.open_hosts(now) and self.budget.spend() else None
 
     async def _attempt(self, request: FetchRequest, host: str, started: float) -> Page | FetchError:
-        """Send a request once, unless rest or circuit hold it back; return the page, or what went wrong."""
+        """Send a request once, unless Retry-After or circuit prevent it; return the page or the error."""
         now = self._clock.monotonic()
         rest = self.rest.hold(now)
         if rest > 0:
-            return CircuitOpen(f"the site has asked for rest, {rest:.1f} s more", retry_after_seconds=rest)
+            return CircuitOpen(f"rate-limited: the site sent Retry-After, {rest:.1f} s left", retry_after_seconds=rest)
         leave = self.targets.enter(host, now)
         if leave is None:
             return self._circuit_open(host, now)
@@ -183,13 +183,13 @@ class GuardedFetcher:
             async with asyncio.timeout(None if total is None else total - (now - started)):
                 return await self._send(request, leave, now)
         except TimeoutError:
-            return FetchTimeout(f"no whole answer within {total:g} s")
+            return FetchTimeout(f"no complete response within {total:g} s")
         finally:
-            # What was cancelled says nothing, and must not keep its place among the probes.
+            # A cancelled request says nothing about the host, and must not occupy a probe of its circuit.
             self.targets.release(leave, self._clock.monotonic())
 
     async def _send(self, request: FetchRequest, leave: Pass, started: float) -> Page | FetchError:
-        """Wait for the answer within its own deadline, and note what it says about the site."""
+        """Wait for the response within the deadline of one attempt, and count the outcome."""
         seconds = self.timeouts.now.fetch
         try:
             async with asyncio.timeout(seconds):
@@ -197,7 +197,7 @@ class GuardedFetcher:
         except FetchError as error:
             return self._failed(request, leave, started, error)
         except TimeoutError:
-            return self._failed(request, leave, started, FetchTimeout(f"no whole answer within {seconds:g} s"))
+            return self._failed(request, leave, started, FetchTimeout(f"no complete response within {seconds:g} s"))
         if page.status == 204 or not page.body:
             return self._failed(request, leave, started, EmptyBody(f"answered {page.status} with an empty body"))
         now = self._clock.monotonic()
@@ -206,14 +206,14 @@ class GuardedFetcher:
         return page
 
     def _failed(self, request: FetchRequest, leave: Pass, started: float, error: FetchError) -> FetchError:
-        """Return the error, once deadline, circuit and rest have taken note of it, in this order."""
+        """Return the error after it was counted for deadline, circuit and Retry-After, in this order."""
         now, kind = self._clock.monotonic(), kind_of(error)
-        if isinstance(error, FetchTimeout) or kind not in _QUICK_KINDS:
+        if isinstance(error, FetchTimeout) or kind not in _IMMEDIATE:
             self._learn(request.source, now - started)
         error.is_canary = leave.is_trial
         if kind is FailureKind.CONNECTION:
             self._emit_moves(self.targets.fail(leave, now), error.reason)
-        elif kind not in _SITE_NOT_HEARD:
+        elif kind not in _NOT_THE_SITE:
             self._count_answer(leave, started, now)
         if not isinstance(error, CircuitOpen):
             self._obey(request, error, now)
@@ -234,21 +234,21 @@ class GuardedFetcher:
             )
 
     def _count_answer(self, leave: Pass, started: float, now: float) -> None:
-        """Whatever the site answered, the connection is good."""
+        """Count a response for the circuit: whatever its content, the connection works."""
         took = now - started
-        # A site that has been given more time may take it.
-        counted = took if took > NEARLY_LATE_SHARE * self.timeouts.now.fetch else 0.0
+        # A site whose deadline was extended may use it.
+        counted = took if took > SLOW_SHARE * self.timeouts.now.fetch else 0.0
         moves = self.targets.succeed(leave, now, counted)
         if moves:
             self._emit_moves(moves, f"answered after {took:.1f} s")
 
     def _obey(self, request: FetchRequest, error: FetchError, now: float) -> None:
-        """Hold all requests to the site for as long as one answer has asked for."""
+        """Postpone all requests to the site for the time of Retry-After."""
         asked = asked_rest(error)
         if asked is not None:
             is_news = not self.rest.remaining(now)
-            self.rest.ask(asked * (1.0 + REST_JITTER_SHARE * self._dice()), now)
-            # A retry waits until the rest is over for all requests, or it would be held back.
+            self.rest.ask(asked * (1.0 + RETRY_AFTER_JITTER_SHARE * self._random()), now)
+            # A retry waits as long as all other requests, or it would be rejected.
             error.retry_after_seconds = self.rest.remaining(now)
             if is_news:
                 seconds = round(self.rest.remaining(now), 1)
@@ -256,7 +256,9 @@ class GuardedFetcher:
 
     def _circuit_open(self, host: str, now: float) -> CircuitOpen:
         seconds = self.targets.remaining(host, now)
-        reason = f"{host} is left alone for {seconds:.1f} s more" if seconds else f"{host} is being tried by others"
+        reason = (
+            f"circuit open for {host}, {seconds:.1f} s left" if seconds else f"circuit half open for {host}: probing"
+        )
         return CircuitOpen(reason, retry_after_seconds=seconds)
 
     def _emit_moves(self, moves: tuple[Move, ...], last: str = "") -> None:
@@ -276,18 +278,18 @@ class GuardedFetcher:
         )
 
 
-class RenewableFetcher:
-    """Holds a fetcher that can be replaced in use: new requests go by the new one, old ones end by the old."""
+class ReplaceableFetcher:
+    """A fetcher that can be replaced in use: new requests use the new one, running ones finish in the old one."""
 
     def __init__(self, make: Callable[[], Fetcher]) -> None:
         self._make = make
         self._current = make()
-        #: How many requests are under way by each.
+        #: The number of running requests of each fetcher.
         self._busy: Counter[Fetcher] = Counter()
 
     @property
     def current(self) -> Fetcher:
-        """The fetcher that new requests go by."""
+        """The fetcher of new requests."""
         return self._current
 
     async def fetch(self, request: FetchRequest) -> Page:
@@ -299,8 +301,8 @@ class RenewableFetcher:
             self._busy[fetcher] -= 1
             await self._close_if_old(fetcher)
 
-    async def renew(self) -> None:
-        """Go on with a new fetcher; the old one is closed once its last request has ended."""
+    async def replace(self) -> None:
+        """Use a new fetcher; the old one is closed after its last request."""
         old, self._current = self._current, self._make()
         await self._close_if_old(old)
 

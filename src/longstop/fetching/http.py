@@ -1,4 +1,4 @@
-"""Fetching over HTTP by curl, with the TLS and header habits of a browser."""
+"""Fetches over HTTP with curl, with the TLS fingerprint and headers of a browser."""
 
 from io import BytesIO
 from types import MappingProxyType
@@ -21,16 +21,16 @@ from longstop.errors import (
     SourceUnreachable,
 )
 from longstop.exhaustion import exhausted
-from longstop.fetching.addresses import Resolve, Target, allowed_target, checked_addresses, resolve_by_system
-from longstop.fetching.answers import REDIRECTS, error_of, redirected, translated
+from longstop.fetching.addresses import ParsedUrl, Resolve, allowed_url, checked_addresses, resolve_by_system
 from longstop.fetching.base import FetchRequest, Page, RawResponse
 from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.responses import REDIRECTS, map_curl_error, redirected_request, status_error
 
-_BLANKS = " \t\r\n\v\f"
+_WHITESPACE = " \t\r\n\v\f"
 
 
 class HttpProxy(Struct, frozen=True, kw_only=True):
-    """The proxy that all requests of a fetcher go through."""
+    """The proxy of all requests of a fetcher."""
 
     server: str
     username: str
@@ -38,9 +38,9 @@ class HttpProxy(Struct, frozen=True, kw_only=True):
 
 
 class HttpFetcher:
-    """Brings pages of one source; every hop is checked, and curl connects to the address that was checked.
+    """Fetches pages of one source. Every redirect is checked, and curl connects to the address that was checked.
 
-    It keeps connections, but no cookies: a poll means the same whatever came before it.
+    It keeps connections but no cookies, so that a request does not depend on those before it.
     """
 
     def __init__(
@@ -50,30 +50,30 @@ class HttpFetcher:
         self._proxy = proxy
         self._clock = clock
         self._resolve = resolve
-        #: `host:port` to what curl is told about it. The host list bounds it, and all of it has been checked.
+        #: `host:port` to the checked addresses in curl's notation. The host list limits its size.
         self._pins: dict[str, str] = {}
         self._is_closed = False
-        #: What this machine lacked last time: curl, begun without it, never works again.
-        self._lack: str | None = None
-        #: What the session before this one was given up for.
-        self._lacked = ""
+        #: The resource that the current session ran out of: curl does not recover, so the session is replaced.
+        self._exhausted: str | None = None
+        #: The resource that the previous session ran out of.
+        self._exhausted_before = ""
         self._session = self._new_session()
-        #: What curl is told on every request, beside the request itself.
+        #: Curl's options of every request.
         self._options = self._curl_options()
 
     async def fetch(self, request: FetchRequest) -> Page:
         try:
             started = self._clock.monotonic()
-            answer, wire_bytes = await self._follow(request)
-            if answer.status != 200:
-                error = error_of(answer.status, answer.headers, self._clock.now())
+            response, wire_bytes = await self._follow(request)
+            if response.status != 200:
+                error = status_error(response.status, response.headers, self._clock.now())
                 if error is not None:
                     raise error
             return Page(
                 request=request,
-                status=answer.status,
-                headers=answer.headers,
-                body=answer.body,
+                status=response.status,
+                headers=response.headers,
+                body=response.body,
                 elapsed_seconds=self._clock.monotonic() - started,
                 wire_bytes=wire_bytes,
             )
@@ -89,38 +89,38 @@ class HttpFetcher:
     async def _follow(self, request: FetchRequest) -> tuple[RawResponse, int]:
         wire_bytes = 0
         for _ in range(self._policy.max_redirects + 1):
-            answer = await self._ask(request)
-            wire_bytes += answer.wire_bytes
-            if answer.status not in REDIRECTS:
-                return answer, wire_bytes
-            request = redirected(request, answer.status, answer.headers)
+            response = await self._request(request)
+            wire_bytes += response.wire_bytes
+            if response.status not in REDIRECTS:
+                return response, wire_bytes
+            request = redirected_request(request, response.status, response.headers)
         raise ForbiddenTarget(f"redirected more than {self._policy.max_redirects} times")
 
-    async def _ask(self, request: FetchRequest) -> RawResponse:
-        target = allowed_target(request.url, self._policy.hosts, self._policy.allow_private_addresses)
+    async def _request(self, request: FetchRequest) -> RawResponse:
+        target = allowed_url(request.url, self._policy.hosts, self._policy.allow_private_addresses)
         await self._pin(target)
-        session = await self._sound_session()
+        session = await self._working_session()
         if self._is_closed:
             raise SourceUnreachable("the fetcher is closed")
         try:
-            answer = await self._send(session, request, target.url)
+            response = await self._send(session, request, target.url)
         except (CurlError, OSError, MemoryError) as error:
-            raise self._translated(error, session) from error
-        if self._is_closed:  # the library ends what is under way as if it had been good
-            raise SourceUnreachable("the fetcher was closed under way")
+            raise self._map_error(error, session) from error
+        if self._is_closed:  # the library ends running requests as if they had succeeded
+            raise SourceUnreachable("the fetcher was closed during the request")
         if session is not self._session:
-            raise ResourcesExhausted(self._lacked)
-        return answer
+            raise ResourcesExhausted(self._exhausted_before)
+        return response
 
     async def _send(self, session: AsyncSession[Response], request: FetchRequest, url: str) -> RawResponse:
-        """Send one request by a handle of the session, which takes it back without any of its settings.
+        """Send one request with a curl handle of the session, which resets it afterwards.
 
-        `AsyncSession.request` does the same for half as much again: it sets and reads much that we do not use.
+        `AsyncSession.request` takes half as long again: it sets and reads much that we do not use.
         """
         body, head = _CappedBody(self._policy.max_body_bytes), BytesIO()
         curl = await session.pop_curl()
         try:
-            _describe(curl, request, url)
+            _set_request(curl, request, url)
             for option, value in self._options.items():
                 curl.setopt(option, value)
             curl.setopt(CurlOpt.WRITEFUNCTION, body.take)
@@ -129,7 +129,7 @@ class HttpFetcher:
             return RawResponse(
                 status=_number(curl, CurlInfo.RESPONSE_CODE),
                 headers=MappingProxyType(read_headers(head.getvalue())),
-                body=body.whole(),
+                body=body.complete(),
                 wire_bytes=_number(curl, CurlInfo.HEADER_SIZE) + _number(curl, CurlInfo.SIZE_DOWNLOAD_T),
             )
         finally:
@@ -138,33 +138,33 @@ class HttpFetcher:
     def _new_session(self) -> AsyncSession[Response]:
         return AsyncSession(max_clients=self._policy.max_connections, trust_env=False)
 
-    async def _sound_session(self) -> AsyncSession[Response]:
-        """Return the session to ask by: after a lack a new one, and what waits in the old one is put off."""
-        if self._lack is not None:
+    async def _working_session(self) -> AsyncSession[Response]:
+        """Return the session, replaced if it ran out of a resource; requests in the old one are postponed."""
+        if self._exhausted is not None:
             old = self._session
             try:
                 self._session = self._new_session()
-                self._lacked, self._lack = self._lack, None
+                self._exhausted_before, self._exhausted = self._exhausted, None
                 await old.close()
             except (CurlError, OSError, MemoryError) as error:
-                raise self._translated(error, old) from error
+                raise self._map_error(error, old) from error
         return self._session
 
-    def _translated(self, error: Exception, session: AsyncSession[Response]) -> FetchError:
-        """Return our error for a foreign one; a session that met a lack of this machine is given up."""
-        lack = exhausted(error)
-        if lack is None:
+    def _map_error(self, error: Exception, session: AsyncSession[Response]) -> FetchError:
+        """Return our error for a foreign one; a session that ran out of a resource is marked for replacement."""
+        shortage = exhausted(error)
+        if shortage is None:
             if isinstance(error, CurlError):
-                return translated(error)
+                return map_curl_error(error)
             return SourceUnreachable(f"{type(error).__name__}: {error}")
-        if session is self._session:  # one that was given up has said it before
-            self._lack = lack.resource
-        return lack
+        if session is self._session:  # otherwise it was replaced already
+            self._exhausted = shortage.resource
+        return shortage
 
-    async def _pin(self, target: Target) -> None:
-        """Tell curl the checked addresses, so that no second lookup can change them.
+    async def _pin(self, target: ParsedUrl) -> None:
+        """Give curl the checked addresses, so that a second lookup cannot change them.
 
-        Through a proxy the name is looked up there: asking for it here would show what is read, and mean nothing.
+        A proxy resolves host names itself: a lookup here would be useless, and would show what is read.
         """
         if self._proxy is not None and target.literal is None:
             return
@@ -182,14 +182,14 @@ class HttpFetcher:
                 self._options = self._curl_options()
 
     def _curl_options(self) -> dict[CurlOpt, Any]:
-        # Without an empty proxy curl reads http_proxy from the environment by itself.
+        # Without an empty proxy, curl reads http_proxy from the environment.
         options: dict[CurlOpt, Any] = {
             CurlOpt.TIMEOUT_MS: int(self._policy.longest_deadline_seconds * 1000),
             CurlOpt.PROXY: "",
             CurlOpt.RESOLVE: list(self._pins.values()),
         }
         authorities: object = self._session.verify
-        if isinstance(authorities, str):  # the operator's own, which the session has found in the environment
+        if isinstance(authorities, str):  # the operator's own, found by the session in the environment
             options |= {CurlOpt.CAINFO: authorities, CurlOpt.PROXY_CAINFO: authorities}
         if self._proxy is not None:
             options[CurlOpt.PROXY] = self._proxy.server
@@ -200,10 +200,9 @@ class HttpFetcher:
 
 
 class _CappedBody:
-    """Collects decoded bytes as curl hands them over.
+    """Collects decoded bytes during the transfer, and ends it when there are too many.
 
-    The library's own streaming puts them into a queue without a bound: one packet of a gzip bomb fills it before
-    the reader wakes up. Called inside the transfer, the cap ends it at once.
+    The library's own streaming uses an unbounded queue, which one packet of a gzip bomb fills before a reader runs.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -212,17 +211,17 @@ class _CappedBody:
 
     def take(self, chunk: bytes) -> int:
         if len(self._collected) + len(chunk) > self._max_bytes:
-            self._collected.clear()  # the error's traceback refers to us, and may be kept
+            self._collected.clear()  # the error's traceback keeps a reference to this object
             raise BodyTooLarge(f"more than {self._max_bytes} bytes after decompression")
         self._collected += chunk
         return len(chunk)
 
-    def whole(self) -> bytes:
+    def complete(self) -> bytes:
         return bytes(self._collected)
 
 
-def _describe(curl: Curl, request: FetchRequest, url: str) -> None:
-    """Tell curl what to ask, as a browser asks it."""
+def _set_request(curl: Curl, request: FetchRequest, url: str) -> None:
+    """Set the options of a request, as a browser sends it."""
     curl.setopt(CurlOpt.URL, requote_uri(url))
     if request.method == "POST":
         curl.setopt(CurlOpt.POST, 1)
@@ -238,11 +237,11 @@ def _describe(curl: Curl, request: FetchRequest, url: str) -> None:
 
 
 def _header_lines(request: FetchRequest) -> list[bytes]:
-    # Curl leaves a header out that has no value, unless a semicolon says that this is meant.
+    # Curl drops a header without a value, unless it ends in a semicolon.
     lines = [f"{name}: {value}" if value else f"{name};" for name, value in request.headers.items()]
     if request.body is not None and "content-type" not in map(str.lower, request.headers):
         lines.append("Content-Type: application/json")
-    # Curl would ask first whether a long body may be sent; browsers do not.
+    # Without this, curl sends "Expect: 100-continue" before a long body; browsers do not.
     return [line.encode() for line in (*lines, "Expect:")]
 
 
@@ -251,9 +250,9 @@ def _number(curl: Curl, info: CurlInfo) -> int:
 
 
 def read_headers(received: bytes) -> dict[str, str]:
-    """Read the header lines that came in, names in lower case; raise `SourceFailed` where they cannot be read.
+    """Parse received header lines, with names in lower case; raise `SourceFailed` if they are malformed.
 
-    Only those of the last answer count: before it may stand a proxy's, and one that only announces another.
+    Only those of the last response count: before it there may be a proxy's, or an interim one (1xx).
     """
     lines: list[bytes] = []
     for line in received.splitlines():
@@ -263,7 +262,7 @@ def read_headers(received: bytes) -> dict[str, str]:
             continue
         elif line.startswith((b" ", b"\t")):
             if not lines:
-                raise SourceFailed("the answer's headers cannot be read: the first line continues another")
+                raise SourceFailed("malformed headers: the first line is a continuation")
             lines[-1] += line
         else:
             lines.append(line)
@@ -276,7 +275,7 @@ def read_headers(received: bytes) -> dict[str, str]:
     for field in decoded.split("\n") if lines else ():
         name, colon, value = field.partition(":")
         if not colon:
-            raise SourceFailed(f"the answer's headers cannot be read: {field[:80]!r} has no colon")
-        name, value = name.lower(), value.strip(_BLANKS)
+            raise SourceFailed(f"malformed headers: {field[:80]!r} has no colon")
+        name, value = name.lower(), value.strip(_WHITESPACE)
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from longstop.clock import Clock, SystemClock, to_iso
 from longstop.errors import FetchError, FetchTimeout, ForbiddenTarget, SourceFailed
-from longstop.fetching.answers import REDIRECTS, error_of, translated
+from longstop.fetching.responses import REDIRECTS, map_curl_error, status_error
 from longstop.resilience.retry import next_delay, policies
 from longstop.telemetry.alerts import QUIET_SECONDS, AlertFilter, Notification, alert_of
 from longstop.telemetry.bus import Bus
@@ -74,7 +74,7 @@ class _Poster:
         received = {name.lower(): value or "" for name, value in response.headers.items()}
         if response.status_code in REDIRECTS:
             raise ForbiddenTarget(f"{self._host} responded {response.status_code}; redirects are not followed")
-        error = error_of(response.status_code, received, self._clock.now())
+        error = status_error(response.status_code, received, self._clock.now())
         if error is not None:
             error.reason = f"{self._host} {error.reason}"
             raise error
@@ -84,7 +84,7 @@ class _Poster:
             return await self._session.post(self._url, data=body, headers=dict(headers), content_callback=len)
         except CurlError as error:
             # Neither the library's message nor its traceback: both may contain the URL.
-            raise type(translated(error))(f"{self._host} is unreachable (curl {int(error.code)})") from None
+            raise type(map_curl_error(error))(f"{self._host} is unreachable (curl {int(error.code)})") from None
         except (LookupError, ValueError):
             raise SourceFailed(f"{self._host} responded with invalid headers") from None
 

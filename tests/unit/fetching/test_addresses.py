@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longstop.errors import FetchTimeout, ForbiddenTarget, SourceUnreachable
-from longstop.fetching.addresses import Address, Target, allowed_target, checked_addresses, is_public, read_target
+from longstop.fetching.addresses import Address, ParsedUrl, allowed_url, checked_addresses, is_public, parse_url
 from longstop.testing import run_virtual
 
 HOSTS = ("crex.com", "API.crex.com", "odd.crex.com:8443")
@@ -92,7 +92,7 @@ def test_an_address_of_the_open_internet_is_public(address: str) -> None:
     ],
 )
 def test_a_listed_host_is_allowed(url: str) -> None:
-    target = allowed_target(url, HOSTS, allow_private_addresses=False)
+    target = allowed_url(url, HOSTS, allow_private_addresses=False)
 
     assert target.scheme == "https"
 
@@ -134,7 +134,7 @@ def test_a_listed_host_is_allowed(url: str) -> None:
 )
 def test_anything_but_https_to_a_listed_host_is_refused(url: str) -> None:
     with pytest.raises(ForbiddenTarget):
-        allowed_target(url, HOSTS, allow_private_addresses=False)
+        allowed_url(url, HOSTS, allow_private_addresses=False)
 
 
 @pytest.mark.parametrize(
@@ -142,46 +142,46 @@ def test_anything_but_https_to_a_listed_host_is_refused(url: str) -> None:
     ["2130706433", "0x7f000001", "0x7f.1", "017700000001", "0177.0.0.1", "127.1", "127.0.1", "127.0.0.01", "1.0x7f"],
 )
 def test_an_address_in_an_odd_spelling_is_refused_even_when_listed(host: str) -> None:
-    with pytest.raises(ForbiddenTarget, match="plainly written"):
-        allowed_target(f"http://{host}/", (host,), allow_private_addresses=True)
+    with pytest.raises(ForbiddenTarget, match="standard notation"):
+        allowed_url(f"http://{host}/", (host,), allow_private_addresses=True)
 
 
 def test_plain_http_is_for_sources_with_private_addresses_only() -> None:
-    target = allowed_target("http://127.0.0.1:8001/live", ("127.0.0.1:8001",), allow_private_addresses=True)
+    target = allowed_url("http://127.0.0.1:8001/live", ("127.0.0.1:8001",), allow_private_addresses=True)
 
     assert (target.host, target.port, target.url) == ("127.0.0.1", 8001, "http://127.0.0.1:8001/live")
     with pytest.raises(ForbiddenTarget, match="only https"):
-        allowed_target("http://127.0.0.1:8001/live", ("127.0.0.1:8001",), allow_private_addresses=False)
+        allowed_url("http://127.0.0.1:8001/live", ("127.0.0.1:8001",), allow_private_addresses=False)
 
 
 def test_an_ipv6_host_keeps_its_brackets_in_the_url_and_loses_them_in_the_host() -> None:
-    target = allowed_target("http://[0:0::1]:8001", ("[::1]:8001",), allow_private_addresses=True)
+    target = allowed_url("http://[0:0::1]:8001", ("[::1]:8001",), allow_private_addresses=True)
 
     assert (target.host, target.url) == ("::1", "http://[::1]:8001/")
 
 
 def test_a_zone_is_refused() -> None:
     with pytest.raises(ForbiddenTarget):
-        read_target("http://[fe80::1%25eth0]/")
+        parse_url("http://[fe80::1%25eth0]/")
 
 
 def test_a_target_is_written_again_without_its_fragment() -> None:
-    assert read_target("HTTPS://Crex.com:443#@evil.com").url == "https://crex.com/"
+    assert parse_url("HTTPS://Crex.com:443#@evil.com").url == "https://crex.com/"
 
 
 @given(st.text())
 def test_any_text_is_a_target_or_forbidden(text: str) -> None:
     with suppress(ForbiddenTarget):
-        target = read_target(f"https://{text}")
+        target = parse_url(f"https://{text}")
 
-        assert read_target(target.url) == target
-
-
-def _target(host: str = "crex.com") -> Target:
-    return read_target(f"https://{host}/")
+        assert parse_url(target.url) == target
 
 
-def _check(*found: str, target: Target | None = None, allow_private_addresses: bool = False) -> tuple[Address, ...]:
+def _target(host: str = "crex.com") -> ParsedUrl:
+    return parse_url(f"https://{host}/")
+
+
+def _check(*found: str, target: ParsedUrl | None = None, allow_private_addresses: bool = False) -> tuple[Address, ...]:
     async def resolve(_host: str, _port: int) -> tuple[Address, ...]:
         return tuple(map(ip_address, found))
 
@@ -200,7 +200,7 @@ def test_all_public_addresses_of_a_name_are_given_on() -> None:
 
 
 def test_one_private_address_among_public_ones_refuses_the_name() -> None:
-    with pytest.raises(ForbiddenTarget, match=r"crex\.com leads to 10\.0\.0\.1"):
+    with pytest.raises(ForbiddenTarget, match=r"crex\.com resolves to 10\.0\.0\.1"):
         _check("1.1.1.1", "10.0.0.1")
 
 

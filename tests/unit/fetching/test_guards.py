@@ -21,7 +21,7 @@ from longstop.errors import (
     SourceUnreachable,
 )
 from longstop.fetching.base import FetchRequest, Page
-from longstop.fetching.guards import RenewableFetcher, RetryBudget
+from longstop.fetching.guards import ReplaceableFetcher, RetryBudget
 from longstop.resilience.breaker import target_policy
 from longstop.resilience.retry import RetryPolicy, policies
 from longstop.telemetry.events import Telemetry
@@ -262,7 +262,7 @@ def test_all_attempts_together_end_after_45_seconds() -> None:
 
     assert isinstance(outcome, FetchTimeout)
     assert (took, outcome.retries) == (45, 2)
-    assert outcome.reason == "no whole answer within 45 s"
+    assert outcome.reason == "no complete response within 45 s"
 
 
 def test_the_deadline_over_all_attempts_says_nothing_about_the_site() -> None:
@@ -415,7 +415,7 @@ def test_who_is_held_learns_for_how_long() -> None:
 
     assert isinstance(held, CircuitOpen)
     assert held.retry_after_seconds == 58
-    assert str(held) == "crex GET https://crex.com/live: crex.com is left alone for 58.0 s more"
+    assert str(held) == "crex GET https://crex.com/live: circuit open for crex.com, 58.0 s left"
 
 
 @pytest.mark.parametrize("error", [PageNotFound("404"), SourceRefused("403"), SourceRefused("429")])
@@ -505,7 +505,7 @@ def test_when_the_way_is_back_no_more_than_five_are_let_in_at_once_until_the_cir
 
     assert types(outcomes).count("Page") == 5
     held = [outcome.reason for outcome in outcomes if isinstance(outcome, CircuitOpen)]
-    assert held == ["crex.com is being tried by others"] * 45
+    assert held == ["circuit half open for crex.com: probing"] * 45
     assert _breaker_events(site)[-1] == CircuitClosed(scope="target", subject="crex.com", rejected=45)
 
 
@@ -605,7 +605,7 @@ def test_a_rest_that_one_answer_asks_for_holds_all_requests_of_the_source(asked:
     assert types([first, at_once, almost, after]) == ["SourceRefused", "CircuitOpen", "CircuitOpen", "Page"]
     assert isinstance(at_once, CircuitOpen)
     assert at_once.retry_after_seconds == rested
-    assert at_once.reason == f"the site has asked for rest, {rested:.1f} s more"
+    assert at_once.reason == f"rate-limited: the site sent Retry-After, {rested:.1f} s left"
     assert (site.asked, site.rejected) == (2, 2)
 
 
@@ -673,7 +673,7 @@ class Workbench:
 
     def __init__(self) -> None:
         self.made: list[Numbered] = []
-        self.fetcher = RenewableFetcher(self._make)
+        self.fetcher = ReplaceableFetcher(self._make)
 
     def _make(self) -> Numbered:
         self.made.append(Numbered(len(self.made)))
@@ -693,7 +693,7 @@ def test_new_requests_go_by_the_new_one_and_old_ones_end_by_the_old() -> None:
         first, second = bench.begin(), bench.begin()
         await asyncio.sleep(0.5)
 
-        await bench.fetcher.renew()
+        await bench.fetcher.replace()
         third = bench.begin()
         under_way = bench.closed
         bodies = [(await each).body for each in (first, second, third)]
@@ -709,7 +709,7 @@ def test_an_idle_one_is_closed_at_once() -> None:
         bench = Workbench()
         await bench.fetcher.fetch(REQUEST)
 
-        await bench.fetcher.renew()
+        await bench.fetcher.replace()
 
         assert bench.closed == [1, 0]
         assert (await bench.fetcher.fetch(REQUEST)).body == b"1"
@@ -722,7 +722,7 @@ def test_an_old_one_is_closed_by_the_last_who_uses_it_even_if_that_is_cancelled(
         bench = Workbench()
         stuck = bench.begin()
         await asyncio.sleep(0.5)
-        await bench.fetcher.renew()
+        await bench.fetcher.replace()
 
         stuck.cancel()
         await asyncio.wait([stuck])
@@ -739,7 +739,7 @@ def test_renewing_again_and_again_leaves_none_open_but_the_last() -> None:
         for _ in range(5):
             tasks.append(bench.begin())
             await asyncio.sleep(0.1)
-            await bench.fetcher.renew()
+            await bench.fetcher.replace()
         await asyncio.wait(tasks)
 
         assert bench.closed == [1, 1, 1, 1, 1, 0]
@@ -757,10 +757,10 @@ def test_a_new_one_that_cannot_be_made_leaves_the_old_in_place() -> None:
         return made[0]
 
     async def run() -> None:
-        fetcher = RenewableFetcher(make)
+        fetcher = ReplaceableFetcher(make)
 
         with pytest.raises(OSError, match="no more files"):
-            await fetcher.renew()
+            await fetcher.replace()
 
         assert (await fetcher.fetch(REQUEST)).body == b"0"
 
@@ -772,7 +772,7 @@ def test_closing_closes_all_that_are_still_open() -> None:
         bench = Workbench()
         task = bench.begin()
         await asyncio.sleep(0.5)
-        await bench.fetcher.renew()
+        await bench.fetcher.replace()
 
         await bench.fetcher.aclose()
 

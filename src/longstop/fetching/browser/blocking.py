@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from longstop.errors import ForbiddenTarget
-from longstop.fetching.addresses import allowed_target
+from longstop.fetching.addresses import allowed_url
 
 _BLOCKED_SUFFIXES = (
     *("png", "jpg", "jpeg", "gif", "webp", "avif", "ico", "svg", "bmp"),
@@ -140,7 +140,7 @@ def is_allowed(
     if urlsplit(url).scheme in ("about", "blob", "data"):
         return True
     try:
-        allowed_target(url, hosts, allow_private_addresses)
+        allowed_url(url, hosts, allow_private_addresses)
     except ForbiddenTarget:
         return False
     return True

@@ -21,7 +21,7 @@ from longstop.errors import (
     SourceFailed,
     SourceUnreachable,
 )
-from longstop.fetching.answers import error_of
+from longstop.fetching.responses import status_error
 from longstop.sources.parsing import is_challenge
 
 _NETWORK_CODE = re.compile(r"net::(ERR_[A-Z0-9_]+)")
@@ -75,7 +75,7 @@ def response_error(status: int, headers: Mapping[str, str], body: bytes | None, 
         return ProxyRefused("the proxy does not accept our credential")
     if body is not None and is_challenge(body):
         return SourceChallenged("the site served a CAPTCHA")
-    return error_of(status, headers, now)
+    return status_error(status, headers, now)
 
 
 def _by_code(code: str) -> FetchError:

@@ -16,7 +16,7 @@ from longstop.errors import (
     SourceRefused,
     belonging_to,
 )
-from longstop.fetching.addresses import allowed_target
+from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import FetchRequest, Page, RawResponse
 from longstop.fetching.browser.base import BrowserPolicy, Mode
 from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
@@ -91,7 +91,7 @@ class BrowserFetcher:
                 raise BrowserLost("the fetcher was closed")
             self._check_budget(request)
             for url in (request.url, request.page or request.url):
-                allowed_target(url, self._policy.hosts, self._policy.allow_private_addresses)
+                allowed_url(url, self._policy.hosts, self._policy.allow_private_addresses)
             started = self._clock.monotonic()
             deadline = asyncio.get_running_loop().time() + self._browsing.page_seconds
             async with self._sessions.lease(deadline) as session:

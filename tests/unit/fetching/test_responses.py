@@ -20,9 +20,15 @@ from longstop.errors import (
     SourceRefused,
     SourceUnreachable,
 )
-from longstop.fetching.answers import CURL_ERRORS, error_of, redirected, retry_after_seconds, translated
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.http import read_headers
+from longstop.fetching.responses import (
+    CURL_ERRORS,
+    map_curl_error,
+    redirected_request,
+    retry_after_seconds,
+    status_error,
+)
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 POST = FetchRequest(
@@ -36,7 +42,7 @@ POST = FetchRequest(
 
 @pytest.mark.parametrize("status", [200, 201, 204, 299])
 def test_a_good_status_is_no_error(status: int) -> None:
-    assert error_of(status, {}, NOW) is None
+    assert status_error(status, {}, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -62,11 +68,11 @@ def test_a_good_status_is_no_error(status: int) -> None:
     ],
 )
 def test_every_other_status_is_the_error_it_means(status: int, expected: type[FetchError]) -> None:
-    assert type(error_of(status, {}, NOW)) is expected
+    assert type(status_error(status, {}, NOW)) is expected
 
 
 def test_a_refusal_carries_how_long_to_stay_away() -> None:
-    error = error_of(429, {"retry-after": "120"}, NOW)
+    error = status_error(429, {"retry-after": "120"}, NOW)
 
     assert isinstance(error, SourceRefused)
     assert error.retry_after_seconds == 120
@@ -107,7 +113,7 @@ def test_whatever_retry_after_says_is_nothing_or_within_bounds(value: str) -> No
 
 @pytest.mark.parametrize("status", [307, 308])
 def test_a_strict_redirect_keeps_method_and_body(status: int) -> None:
-    hop = redirected(POST, status, {"location": "/c"})
+    hop = redirected_request(POST, status, {"location": "/c"})
 
     assert (hop.method, hop.body, hop.url) == ("POST", b"{}", "https://crex.com/c")
     assert hop.headers == POST.headers
@@ -115,7 +121,7 @@ def test_a_strict_redirect_keeps_method_and_body(status: int) -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303])
 def test_a_loose_redirect_becomes_a_get_without_a_body(status: int) -> None:
-    hop = redirected(POST, status, {"location": "c?d=1"})
+    hop = redirected_request(POST, status, {"location": "c?d=1"})
 
     assert (hop.method, hop.body, hop.url) == ("GET", None, "https://crex.com/a/c?d=1")
     assert hop.headers == {"Accept": "application/json", "X-Key": "secret"}
@@ -126,23 +132,26 @@ def test_a_loose_redirect_becomes_a_get_without_a_body(status: int) -> None:
     ["https://other.com/", "//other.com/", "http://crex.com/", "https://crex.com:444/", "https://x@crex.com/"],
 )
 def test_no_credential_goes_to_another_host(location: str) -> None:
-    hop = redirected(POST, 307, {"location": location})
+    hop = redirected_request(POST, 307, {"location": location})
 
     assert hop.headers == {"Accept": "application/json", "Content-Type": "application/json"}
 
 
 def test_strange_characters_of_a_location_are_quoted_and_cannot_move_the_host() -> None:
-    assert redirected(POST, 302, {"location": "\\\\evil.com/ü x"}).url == "https://crex.com/a/%5C%5Cevil.com/%C3%BC%20x"
+    assert (
+        redirected_request(POST, 302, {"location": "\\\\evil.com/ü x"}).url
+        == "https://crex.com/a/%5C%5Cevil.com/%C3%BC%20x"
+    )
 
 
 def test_a_redirect_to_nowhere_is_the_sites_failure() -> None:
-    with pytest.raises(SourceFailed, match="without saying where to"):
-        redirected(POST, 302, {})
+    with pytest.raises(SourceFailed, match="without a Location header"):
+        redirected_request(POST, 302, {})
 
 
 def test_a_redirect_to_an_unreadable_url_is_forbidden() -> None:
     with pytest.raises(ForbiddenTarget):
-        redirected(POST, 302, {"location": "https://[::1/"})
+        redirected_request(POST, 302, {"location": "https://[::1/"})
 
 
 # --- headers --------------------------------------------------------------------------------------------------------
@@ -173,7 +182,7 @@ def test_a_header_is_read_as_utf_8_or_else_as_latin_1(written: bytes, read: str)
 
 @pytest.mark.parametrize("lines", [b" folded: too early\r\n", b"no colon\r\n"])
 def test_headers_that_cannot_be_read_are_the_sites_failure(lines: bytes) -> None:
-    with pytest.raises(SourceFailed, match="headers cannot be read"):
+    with pytest.raises(SourceFailed, match="malformed headers"):
         read_headers(b"HTTP/1.1 200 OK\r\n" + lines + b"\r\n")
 
 
@@ -196,7 +205,7 @@ def test_every_error_class_of_the_library_has_a_meaning() -> None:
 def test_every_code_becomes_a_fetch_error(code: CurlECode) -> None:
     kind = curl.code2error(code, "")
 
-    assert isinstance(translated(kind("broken", code)), FetchError)
+    assert isinstance(map_curl_error(kind("broken", code)), FetchError)
 
 
 @pytest.mark.parametrize(
@@ -219,21 +228,21 @@ def test_every_code_becomes_a_fetch_error(code: CurlECode) -> None:
 def test_the_codes_of_a_bad_day_become_what_they_mean(code: CurlECode, expected: type[FetchError]) -> None:
     kind = curl.code2error(code, "")
 
-    assert type(translated(kind("broken", code))) is expected
+    assert type(map_curl_error(kind("broken", code))) is expected
 
 
 @pytest.mark.parametrize("code", [code for code in CurlECode if code is not CurlECode.OK])
 def test_an_error_that_has_only_a_code_means_what_its_class_would(code: CurlECode) -> None:
     kind = curl.code2error(code, "")
 
-    assert type(translated(CurlError("broken", code))) is type(translated(kind("broken", code)))
+    assert type(map_curl_error(CurlError("broken", code))) is type(map_curl_error(kind("broken", code)))
 
 
 def test_a_code_that_curl_has_yet_to_invent_is_a_connection_that_failed() -> None:
     unknown = max(CurlECode) + 1000
     kind = curl.code2error(unknown, "")  # type: ignore[arg-type] # just what a newer curl would do
 
-    error = translated(kind("broken", unknown))
+    error = map_curl_error(kind("broken", unknown))
 
     assert (type(error), error.reason) == (SourceUnreachable, f"broken (curl {unknown})")
 
@@ -241,11 +250,11 @@ def test_a_code_that_curl_has_yet_to_invent_is_a_connection_that_failed() -> Non
 def test_the_reason_is_in_curls_words_without_the_librarys_advice() -> None:
     message = "Failed to perform, curl: (56) Recv failure. See https://curl.se/x first for more details."
 
-    assert translated(curl.ConnectionError(message, CurlECode.RECV_ERROR)).reason == "Recv failure (curl 56)"
+    assert map_curl_error(curl.ConnectionError(message, CurlECode.RECV_ERROR)).reason == "Recv failure (curl 56)"
 
 
 def test_an_error_class_from_elsewhere_means_what_its_parent_means() -> None:
     class Newcomer(curl.Timeout):
         pass
 
-    assert type(translated(Newcomer("late"))) is FetchTimeout
+    assert type(map_curl_error(Newcomer("late"))) is FetchTimeout
