@@ -24,6 +24,7 @@ from longstop.storage.sqlite.ops import SqliteCommands, SqliteHealthLog
 from longstop.supervision.exits import Exit
 from longstop.telemetry.events import Telemetry
 from longstop_lab.simulator.faults import FaultKind
+from tests import demo_svg
 from tests.readers import ManualClock, MemoryHot, MemoryReader, a_health_cache
 
 ROOT = Path(__file__).parents[1]
@@ -228,7 +229,9 @@ def test_project_package_and_changelog_name_the_same_version() -> None:
     assert project[1] == longstop.__version__ == changelog[0]
 
 
-def test_the_picture_of_the_demo_asks_no_other_host() -> None:
-    hosts = set(re.findall(r"https?://([^/\"' )]+)", read("docs/demo.svg")))
+def test_the_picture_of_the_demo_is_current_and_loads_nothing_from_other_hosts() -> None:
+    picture = read("docs/demo.svg")
+    hosts = set(re.findall(r"https?://([^/\"' )]+)", picture))
 
-    assert hosts <= {"www.w3.org"}  # the name of the format, which nobody loads
+    assert picture == demo_svg.render(), "run python -m tests.demo_svg"
+    assert hosts <= {"www.w3.org"}  # the name of the format, which is not loaded

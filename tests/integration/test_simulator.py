@@ -196,18 +196,18 @@ async def test_faults_are_set_and_taken_away_over_http(client: Client) -> None:
     assert none_left == []
 
 
-async def test_a_wrong_fault_is_refused_with_a_sentence(client: Client) -> None:
+async def test_an_invalid_fault_is_rejected(client: Client) -> None:
     answer = await client.ask("POST", "/_sim/faults", {"kind": "flood"})
 
     assert answer.status == 400
-    assert answer.json()["error"].startswith("this is no fault: ")
+    assert answer.json()["error"].startswith("this is not a valid fault: ")
 
 
 async def test_a_fault_that_is_not_there_cannot_be_taken_away(client: Client) -> None:
     answer = await client.ask("DELETE", "/_sim/faults?id=9")
 
     assert answer.status == 400
-    assert answer.json()["error"] == "there is no fault 9: none is in force"
+    assert answer.json()["error"] == "there is no fault 9: none is active"
 
 
 async def test_control_paths_are_never_spoilt(simulator: RunningSimulator, client: Client) -> None:
@@ -235,7 +235,7 @@ async def test_requests_are_noted_as_they_come_and_orders_are_not(simulator: Run
     assert (second["path"], second["match"], second["fault"]) == (FEED, "11AB", "status")
     assert (second["retry_after_seconds"], second["delay_seconds"]) == (2, 0.0)
     assert later == [second]
-    assert (wrong.status, wrong.json()["error"]) == (400, "after is the number of a request, such as 0")
+    assert (wrong.status, wrong.json()["error"]) == (400, "after must be the number of a request, such as 0")
 
 
 async def test_a_frozen_world_answers_the_same_for_ever() -> None:
@@ -317,10 +317,10 @@ async def test_serve_tells_its_port_and_runs_until_it_is_cancelled() -> None:
         (SimulatorOptions(matches=0), "there is nothing to simulate"),
         (SimulatorOptions(speed=0), "the speed must be greater than 0"),
         (SimulatorOptions(sites="cricbuzz"), "'cricbuzz' is no choice of sites"),
-        (SimulatorOptions(matches=100_000), "keys for 1166 matches"),
+        (SimulatorOptions(matches=100_000), "at most 1166 matches"),
     ],
 )
-async def test_what_cannot_be_simulated_is_a_sentence(options: SimulatorOptions, sentence: str) -> None:
+async def test_what_cannot_be_simulated_is_an_error(options: SimulatorOptions, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         async with running_simulator(options):
             raise AssertionError("it started")

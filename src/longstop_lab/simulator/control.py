@@ -1,4 +1,4 @@
-"""The simulator's own paths under `/_sim/`: look at the world, stop it, set faults, and read who asked for what."""
+"""The simulator's own paths under `/_sim/`: show its status, freeze it, set faults, and list requests."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -29,7 +29,7 @@ class Control:
         self._faults = faults
         self._requests = requests
 
-    def answer(self, request: Request, now: datetime) -> Response:
+    def respond(self, request: Request, now: datetime) -> Response:
         match request.method, request.path.removeprefix(PREFIX):
             case "GET", "status":
                 return to_json(self._status(now))
@@ -41,7 +41,7 @@ class Control:
                 return self._asked(request.query.get("after", "0"))
             case (("GET" | "POST" | "DELETE"), "faults"):
                 return self._change_faults(request, now)
-        return failure(404, f"there is no {request.method} {request.path}")
+        return failure(404, f"{request.method} {request.path} does not exist")
 
     def _status(self, now: datetime) -> dict[str, Any]:
         return {
@@ -54,7 +54,7 @@ class Control:
 
     def _asked(self, after: str) -> Response:
         if not after.isdecimal() or len(after) > _MAX_DIGITS:
-            return failure(400, "after is the number of a request, such as 0")
+            return failure(400, "after must be the number of a request, such as 0")
         return to_json({"requests": self._requests.after(int(after))})
 
     def _change_faults(self, request: Request, now: datetime) -> Response:
@@ -74,7 +74,7 @@ class Control:
         elif rule_id.isdecimal():
             self._faults.remove(int(rule_id))
         else:
-            raise UsageError("a fault's id is a number; without one all faults go")
+            raise UsageError("the id of a fault is a number; without an id, all faults are removed")
 
 
 def _summary(board: Board | FootballBoard) -> dict[str, Any]:

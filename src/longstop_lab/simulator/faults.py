@@ -1,4 +1,4 @@
-"""Faults on tap: rules as data, a pure choice, and a book to keep them in."""
+"""Faults that the simulator can inject: rules as data, and which of them affect a request."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -16,75 +16,75 @@ _Seconds = Annotated[float, Meta(ge=0)]
 
 
 class FaultKind(StrEnum):
-    #: The answer comes late: `seconds` plus up to `jitter_seconds`.
+    #: Delays the response by `seconds` plus up to `jitter_seconds`.
     LATENCY = "latency"
-    #: The connection is closed without a byte.
+    #: Closes the connection without sending a byte.
     DROP = "drop"
-    #: The connection is reset.
+    #: Resets the connection.
     RESET = "reset"
-    #: The full length is announced, a part is sent, and the connection is closed.
+    #: Announces the full length, sends a part, and closes the connection.
     TRUNCATED = "truncated"
-    #: Another status, with `retry_after_seconds` when given.
+    #: Returns another status, with `retry_after_seconds` if given.
     STATUS = "status"
-    #: A page for people, with 200, where JSON should be.
+    #: Returns an HTML page with status 200 instead of JSON.
     HTML = "html"
-    #: A page that wants a person to prove to be one, with 200.
+    #: Returns a CAPTCHA page with status 200.
     CHALLENGE = "challenge"
-    #: The first answer since the rule began, again and again.
+    #: Repeats the first response since the rule was added.
     FROZEN = "frozen"
-    #: What the site showed `seconds` world seconds ago, as from a cache.
+    #: Returns what the site showed `seconds` world seconds ago, as a cache would.
     OLDER = "older"
-    #: The body comes byte by byte, with `seconds` between two.
+    #: Sends the body byte by byte with `seconds` between two bytes.
     DRIP = "drip"
-    #: A few hundred kilobytes on the wire, 200 megabytes once decompressed.
+    #: Sends a few hundred kilobytes that decompress to 200 megabytes.
     BOMB = "bomb"
-    #: `field` has another name, wherever it stands.
+    #: Renames `field` wherever it occurs.
     RENAMED = "renamed"
-    #: The site no longer knows the path.
+    #: Returns 404 for the path.
     MOVED = "moved"
-    #: The keys of the two teams are exchanged in state, feed and scorecard; their names are not.
+    #: Swaps the keys of the two teams in state, event list and scorecard, but not their names.
     SWAPPED = "swapped"
-    #: Every innings of state, list and scorecard is 0/0, played or not.
+    #: Shows every innings as 0/0 in state, listing and scorecard.
     ZEROED = "zeroed"
-    #: The table of names knows nobody yet.
+    #: Returns an empty table of names.
     NAMELESS = "nameless"
-    #: The match, or every match, is missing from the list.
+    #: Removes the match, or every match, from the listing.
     UNLISTED = "unlisted"
-    #: Whatever is asked about a match is answered about another one.
+    #: Returns the data of another match.
     OTHER_MATCH = "other-match"
-    #: A page runs in circles from `seconds` after it is read, and answers nothing any more.
+    #: A page that loops endlessly `seconds` after it was loaded and no longer responds.
     SPIN = "spin"
-    #: A page takes ten megabytes more every second.
+    #: A page that allocates ten megabytes every second.
     LEAK = "leak"
-    #: A page brings its renderer down after `seconds`.
+    #: A page that crashes its renderer after `seconds`.
     CRASH = "crash"
-    #: A page alerts, asks, and does not want to be left.
+    #: A page that opens dialogs and asks for confirmation before it is left.
     DIALOGS = "dialogs"
-    #: A page opens others.
+    #: A page that opens other pages.
     POPUPS = "popups"
-    #: A page sends files.
+    #: A page that starts downloads.
     DOWNLOADS = "downloads"
-    #: A page asks for something ten times a second, for ever: the network is never idle.
+    #: A page that sends ten requests a second, so that the network is never idle.
     BUSY = "busy"
-    #: A page whose elements all have other names.
+    #: A page with other class names.
     REDESIGNED = "redesigned"
-    #: A page makes each of its calls `seconds` late.
+    #: A page that delays each of its calls by `seconds`.
     LATE_CALLS = "late-calls"
-    #: A page makes none of its calls.
+    #: A page that makes none of its calls.
     NO_CALLS = "no-calls"
 
 
 class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What goes wrong, where and how often."""
+    """What goes wrong, where, and how often."""
 
     kind: FaultKind
-    #: Only paths that begin so.
+    #: Only paths with this prefix.
     path: str = "/"
     #: Only this match.
     match: str | None = None
     #: The share of requests, from 0 to 1.
     share: Annotated[float, Meta(ge=0, le=1)] = 1.0
-    #: How long the rule holds; `None` is until it is taken away.
+    #: How long the rule applies; `None` means until it is removed.
     valid_seconds: _Seconds | None = None
     #: For `latency`, `older`, `drip`, `spin`, `crash`, `dialogs` and `late-calls`.
     seconds: _Seconds = 0.0
@@ -96,7 +96,7 @@ class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class FaultRule(Struct, frozen=True, kw_only=True):
-    """A fault in force."""
+    """An active fault."""
 
     id: int
     fault: Fault
@@ -111,16 +111,16 @@ class FaultRule(Struct, frozen=True, kw_only=True):
 
     def _concerns(self, request: Request) -> bool:
         if self.fault.kind is FaultKind.UNLISTED:
-            # The list speaks of all matches, so a rule about one of them holds there, and nowhere else.
+            # The listing contains all matches, so a rule for one match applies to it, and to nothing else.
             return request.is_list
         return self.fault.match in (None, request.match_key)
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    """What is done to one answer: it may come late, and it may be spoilt."""
+    """What happens to one response: a delay, a fault, both or neither."""
 
     delay_seconds: float = 0.0
-    #: Of faults that spoil an answer, the first that struck.
+    #: The first rule that changes the response.
     rule: FaultRule | None = None
 
     @property
@@ -129,7 +129,7 @@ class Choice(Struct, frozen=True, kw_only=True):
 
 
 def choose(rules: Sequence[FaultRule], request: Request, now: datetime, dice: Random) -> Choice:
-    """Return what befalls this request: delays add up, and of the other faults the first one wins."""
+    """Return what happens to a request: delays add up, and of the other faults the first one wins."""
     struck = [rule for rule in rules if rule.applies_to(request, now) and dice.random() < rule.fault.share]
     late = [rule.fault for rule in struck if rule.fault.kind is FaultKind.LATENCY]
     return Choice(
@@ -139,7 +139,7 @@ def choose(rules: Sequence[FaultRule], request: Request, now: datetime, dice: Ra
 
 
 class FaultBook:
-    """The rules in force, and the dice that decide whom they hit."""
+    """The active rules, and the random numbers that decide which requests they affect."""
 
     def __init__(self, seed: int) -> None:
         self._dice = Random(f"faults {seed}")
@@ -159,7 +159,7 @@ class FaultBook:
 
     def remove(self, rule_id: int) -> None:
         if rule_id not in self._rules:
-            raise UsageError(f"there is no fault {rule_id}: {_said(self._rules)}")
+            raise UsageError(f"there is no fault {rule_id}: {_active(self._rules)}")
         del self._rules[rule_id]
 
     def clear(self) -> None:
@@ -170,17 +170,18 @@ class FaultBook:
 
 
 def read_faults(body: bytes) -> list[Fault]:
-    """Read one fault, or a list of them, as they are posted."""
+    """Decode the body of a POST: one fault or a list of faults."""
     try:
         posted: Any = msgspec.json.decode(body)
         faults = msgspec.convert(posted if isinstance(posted, list) else [posted], list[Fault])
     except msgspec.MsgspecError as error:
-        raise UsageError(f"this is no fault: {error}") from error
+        kinds = f". Kinds: {', '.join(FaultKind)}" if "kind" in str(error) else ""
+        raise UsageError(f"this is not a valid fault: {error}{kinds}") from error
     if any(fault.kind is FaultKind.RENAMED and not fault.field for fault in faults):
-        raise UsageError("this is no fault: renamed needs a field, the one that is to have another name")
+        raise UsageError("this is not a valid fault: renamed needs a field, the one to rename")
     return faults
 
 
-def _said(rules: Iterable[int]) -> str:
+def _active(rules: Iterable[int]) -> str:
     numbers = ", ".join(map(str, rules))
-    return f"in force are {numbers}" if numbers else "none is in force"
+    return f"active are {numbers}" if numbers else "none is active"

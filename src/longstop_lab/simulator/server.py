@@ -99,7 +99,7 @@ class SimulatorServer(Generic[WorldT]):
         for world in self._worlds:
             world.advance(now)
         if request.path.startswith(PREFIX):
-            return await _send(self._control.answer(request, now), request, writer)
+            return await _send(self._control.respond(request, now), request, writer)
         choice = self._faults.choose(request, now)
         self._requests.note(request, choice, now)
         if choice.delay_seconds:

@@ -100,10 +100,10 @@ def test_rules_can_be_taken_away() -> None:
 def test_taking_away_a_rule_that_is_not_there_says_which_are() -> None:
     book = FaultBook(seed=1)
 
-    with pytest.raises(UsageError, match="there is no fault 7: none is in force"):
+    with pytest.raises(UsageError, match="there is no fault 7: none is active"):
         book.remove(7)
     book.add(Fault(kind=FaultKind.DROP), NOON)
-    with pytest.raises(UsageError, match="there is no fault 7: in force are 1"):
+    with pytest.raises(UsageError, match="there is no fault 7: active are 1"):
         book.remove(7)
 
     assert len(book.rules) == 1
@@ -128,6 +128,11 @@ def test_faults_are_read_one_or_many() -> None:
         b'[{"kind":"drop"},{"kind":"renamed"}]',
     ],
 )
-def test_what_is_no_fault_is_a_sentence(body: bytes) -> None:
-    with pytest.raises(UsageError, match="this is no fault"):
+def test_an_invalid_fault_is_an_error(body: bytes) -> None:
+    with pytest.raises(UsageError, match="this is not a valid fault"):
         read_faults(body)
+
+
+def test_an_unknown_kind_of_fault_is_an_error_that_lists_the_valid_ones() -> None:
+    with pytest.raises(UsageError, match=r"Kinds: latency, drop, .*, late-calls, no-calls$"):
+        read_faults(b'{"kind":"flood"}')
