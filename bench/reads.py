@@ -19,7 +19,7 @@ from longstop.errors import StorageError
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
 from longstop.model.snapshot import SNAPSHOTS_KEPT, canonical, checksum
-from longstop.sports.cricket.model import Delivery, Kind, Overs, Runs
+from longstop.sports.cricket.model import CricketKind, Delivery, Overs, Runs
 from longstop.storage.base import HotReader, HotRow, MatchFilter, MatchReader, MatchStore, MatchUpdate, SnapshotDraft
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
@@ -119,7 +119,7 @@ async def _stored(store: MatchStore, number: int) -> int:
 def _ball(number: int) -> Event:
     over, nth = divmod(number, 6)
     return Event(
-        key=EventKey(Kind.DELIVERY, (1, over, nth + 1)),
+        key=EventKey(CricketKind.DELIVERY, (1, over, nth + 1)),
         rev=1,
         op=Op.INSERT,
         content=Delivery(label=Overs(over, nth + 1), runs=Runs(batter=1), batter="p1", bowler="p2"),

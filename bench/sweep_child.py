@@ -9,7 +9,7 @@ from pathlib import Path
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.model.snapshot import canonical, checksum
-from longstop.sports.cricket.model import Delivery, Kind, Overs, Runs
+from longstop.sports.cricket.model import CricketKind, Delivery, Overs, Runs
 from longstop.storage.base import MatchUpdate, SnapshotDraft
 from longstop.storage.sqlite.matches import SqliteMatchStore
 
@@ -32,7 +32,7 @@ def update(match_id: int, epoch: int, number: int) -> MatchUpdate:
     """Return the update that brings ball `number`; its snapshot says the same number, so that halves would show."""
     over, nth = divmod(number - 1, 6)
     ball = Event(
-        key=EventKey(Kind.DELIVERY, (1, over, nth + 1)),
+        key=EventKey(CricketKind.DELIVERY, (1, over, nth + 1)),
         rev=1,
         op=Op.INSERT,
         content=Delivery(label=Overs(over, nth + 1), runs=Runs(batter=number % 7)),

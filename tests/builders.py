@@ -13,18 +13,18 @@ from longstop.sources.base import SourceConfig
 from longstop.sports.cricket.model import (
     BallItem,
     Board,
+    CricketKind,
     CricketState,
     Delivery,
     Dismissal,
     InningsScore,
-    Kind,
     OverItem,
     Overs,
     OverSummary,
     Runs,
     Score,
     SeenEvent,
-    Sighting,
+    SeenEvents,
     Wicket,
     WicketItem,
 )
@@ -88,7 +88,7 @@ def seen(source_event_id: str, content: Struct | None = None, *, innings: int = 
     """Return a delivery or, when the content is one, an over's end as a source shows it."""
     shown = delivery() if content is None else content
     return SeenEvent(
-        kind=Kind.OVER if isinstance(shown, OverSummary) else Kind.DELIVERY,
+        kind=CricketKind.OVER if isinstance(shown, OverSummary) else CricketKind.DELIVERY,
         innings=innings,
         over=shown.label.over if isinstance(shown, Delivery) else over,
         source_event_id=source_event_id,
@@ -96,8 +96,8 @@ def seen(source_event_id: str, content: Struct | None = None, *, innings: int = 
     )
 
 
-def sighting(*events: SeenEvent, is_whole: bool = True, orphans: int = 0) -> Sighting:
-    return Sighting(events=events, is_whole=is_whole, orphans=orphans)
+def listed(*events: SeenEvent, is_whole: bool = True, orphans: int = 0) -> SeenEvents:
+    return SeenEvents(events=events, is_whole=is_whole, orphans=orphans)
 
 
 def event(key: str, source_event_id: str, content: Struct | None = None, **changes: Any) -> Event:
@@ -106,7 +106,7 @@ def event(key: str, source_event_id: str, content: Struct | None = None, **chang
     fields: dict[str, Any] = {
         "rev": 1,
         "op": Op.INSERT,
-        "position": parsed.numbers[-1] if parsed.kind == Kind.DELIVERY else None,
+        "position": parsed.numbers[-1] if parsed.kind == CricketKind.DELIVERY else None,
         **changes,
     }
     return Event(key=parsed, content=content or delivery(), source_event_id=source_event_id, **fields)

@@ -15,7 +15,7 @@ from longstop.model.event import Event, EventKey, Op, StoredEvent
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
 from longstop.model.recovery import Recovery
 from longstop.model.snapshot import Snapshot, canonical, checksum
-from longstop.sports.cricket.model import Delivery, Kind, Overs, Runs
+from longstop.sports.cricket.model import CricketKind, Delivery, Overs, Runs
 from longstop.storage.base import (
     MAX_MATCH_ID,
     HotReader,
@@ -263,7 +263,7 @@ def a_beat(node: str = "node-1", *, ago: float = 1, errors: int = 0) -> NodeBeat
 def a_ball(seq: int, nth: int, *, rev: int = 1, op: Op = Op.INSERT, position: int | None = None) -> StoredEvent:
     """Return the nth delivery of the first over, worth one run."""
     event = Event(
-        key=EventKey(Kind.DELIVERY, (1, 0, nth)),
+        key=EventKey(CricketKind.DELIVERY, (1, 0, nth)),
         rev=rev,
         op=op,
         content=Delivery(label=Overs(0, nth), runs=Runs(batter=1)),

@@ -21,7 +21,7 @@ from longstop.resilience.breaker import source_policy
 from longstop.sources.base import Source
 from longstop.sources.crex.source import CrexSource
 from longstop.sources.sofascore.source import SofascoreSource
-from longstop.sports.base import ONLY_DRAWN
+from longstop.sports.base import DOM_ONLY
 from longstop.sports.cricket.model import Board, DomBoard
 from longstop.sports.cricket.sport import Cricket
 from longstop.sports.football.model import FootballBoard, FootballDomBoard
@@ -149,7 +149,7 @@ async def test_a_football_match_goes_on_by_its_drawn_page_while_its_event_has_an
 
     only_drawn = await pipeline.poll(good.state)
 
-    assert store.findings[row.match_id] == (ONLY_DRAWN,)
+    assert store.findings[row.match_id] == (DOM_ONLY,)
     assert store.history.get(row.match_id, []) == events
     assert isinstance(good.state.board, FootballBoard)
     assert isinstance(only_drawn.state.board, FootballBoard)
@@ -172,7 +172,7 @@ async def test_a_cricket_match_goes_on_by_its_drawn_page_while_its_feed_has_anot
 
     only_drawn = await pipeline.poll(good.state)
 
-    assert store.findings[row.match_id] == (ONLY_DRAWN,)
+    assert store.findings[row.match_id] == (DOM_ONLY,)
     assert store.history[row.match_id] == events
     assert isinstance(good.state.board, Board)
     assert isinstance(only_drawn.state.board, Board)

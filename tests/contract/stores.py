@@ -11,7 +11,7 @@ from longstop.clock import Clock
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.model.snapshot import Provenance, canonical, checksum
-from longstop.sports.cricket.model import Delivery, Kind, Overs, Runs
+from longstop.sports.cricket.model import CricketKind, Delivery, Overs, Runs
 from longstop.storage.base import (
     AuditStore,
     CommandStore,
@@ -134,7 +134,7 @@ def later(seconds: float) -> datetime:
 
 
 def delivery_key(over: int, nth: int, innings: int = 1) -> EventKey:
-    return EventKey(Kind.DELIVERY, (innings, over, nth))
+    return EventKey(CricketKind.DELIVERY, (innings, over, nth))
 
 
 def delivery(batter_runs: int = 0) -> Delivery:

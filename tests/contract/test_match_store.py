@@ -17,10 +17,10 @@ from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.model.observation import Keys
 from longstop.model.snapshot import Snapshot
 from longstop.sports.cricket.model import (
+    CricketKind,
     Delivery,
     Dismissal,
     InningsSummary,
-    Kind,
     Overs,
     OverSummary,
     Result,
@@ -33,6 +33,7 @@ from longstop.sports.football.model import (
     Card,
     CardKind,
     FootballContent,
+    FootballKind,
     FootballResult,
     Goal,
     GoalKind,
@@ -43,7 +44,6 @@ from longstop.sports.football.model import (
     Substitution,
     VarDecision,
 )
-from longstop.sports.football.model import Kind as FootballKind
 from longstop.storage.base import Finding, FindingKind, MatchFilter, MatchReader, MatchStore, StoredFinding
 from tests.contract.stores import (
     MATCHES,
@@ -91,9 +91,9 @@ CONTENTS: dict[str, Struct] = {
 }
 #: Under which key each of them stands.
 KEYS: dict[type[Struct], EventKey] = {
-    Delivery: EventKey(Kind.DELIVERY, (1, 3, 2)),
-    OverSummary: EventKey(Kind.OVER, (1, 3)),
-    InningsSummary: EventKey(Kind.INNINGS, (2,)),
+    Delivery: EventKey(CricketKind.DELIVERY, (1, 3, 2)),
+    OverSummary: EventKey(CricketKind.OVER, (1, 3)),
+    InningsSummary: EventKey(CricketKind.INNINGS, (2,)),
     Result: EventKey("result"),
     Goal: EventKey(FootballKind.GOAL, (1,), "away"),
     Card: EventKey(FootballKind.CARD, (12,), "home"),
@@ -266,7 +266,7 @@ async def test_an_event_that_its_sport_does_not_have_is_refused(
 
 async def test_a_void_is_not_taken_for_the_update_with_the_same_content(store: MatchStore) -> None:
     match_id = await owned_match(store)
-    key = EventKey(Kind.OVER, (1, 4))
+    key = EventKey(CricketKind.OVER, (1, 4))
     over = OverSummary(runs=6, score=Score(runs=30, wickets=1))
     await store.save_update(update(match_id, event(key, content=over, position=None)))
 

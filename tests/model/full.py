@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from longstop.sports.cricket.model import Kind
+from longstop.sports.cricket.model import CricketKind
 from tests.model.laboratory import Laboratory
 from tests.model.machine import MOST_GONE, PLACE, Capture
 from tests.model.sites import CrexSite
@@ -47,7 +47,7 @@ class FullFeed(Capture):
         super().check_after_look()
         if self.lab.owner.state.suspects:
             return
-        held = {event.source_event_id for event in self.lab.ledger.live(Kind.DELIVERY)}
+        held = {event.source_event_id for event in self.lab.ledger.live(CricketKind.DELIVERY)}
         bowled = {str(ball.id) for ball in self.truth.balls if ball.id % ID_STEP == 0}
         assert bowled <= held, "every ball that was bowled before a look is stored after it"
 
@@ -56,11 +56,11 @@ class FullFeed(Capture):
 
     def check_whole(self, lab: Laboratory) -> None:
         super().check_whole(lab)
-        held = lab.ledger.live(Kind.DELIVERY)
+        held = lab.ledger.live(CricketKind.DELIVERY)
         assert [(event.source_event_id, event.content) for event in held] == [
             (str(id_), content) for id_, content in lab.truth.deliveries().items()
         ]
         assert {
-            (event.key.numbers[0], event.key.numbers[1]): event.content for event in lab.ledger.live(Kind.OVER)
+            (event.key.numbers[0], event.key.numbers[1]): event.content for event in lab.ledger.live(CricketKind.OVER)
         } == (lab.truth.summaries(counts_balls=False))
         assert lab.ledger.findings == ()

@@ -9,7 +9,15 @@ import msgspec
 from longstop.model.event import Event, EventKey, Op, StoredEvent
 from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot, checksum
 from longstop.sports.cricket.align import order_of_play
-from longstop.sports.cricket.model import Delivery, InferredBalls, InningsSummary, Kind, Overs, OverSummary, Result
+from longstop.sports.cricket.model import (
+    CricketKind,
+    Delivery,
+    InferredBalls,
+    InningsSummary,
+    Overs,
+    OverSummary,
+    Result,
+)
 from longstop.storage.base import Finding, FindingKind, MatchReader, MatchRow
 from tests.model.sites import Site
 from tests.model.truth import BALLS_PER_OVER, Truth
@@ -48,13 +56,13 @@ class Ledger:
             self._shown.add((innings, score.runs, score.wickets, balls_of(score.overs)))
         self._shown.add(truth.headline)
 
-    def live(self, kind: Kind) -> list[Event]:
+    def live(self, kind: CricketKind) -> list[Event]:
         """Return the live events of a kind in the order of play."""
         return sorted(
             (each for each in self.fold.values() if each.key.kind == kind and each.is_live), key=order_of_play
         )
 
-    def count(self, kind: Kind, op: Op | None = None) -> int:
+    def count(self, kind: CricketKind, op: Op | None = None) -> int:
         """Return how many versions of a kind were ever stored."""
         return sum(each.event.key.kind == kind and op in (None, each.event.op) for each in self.versions)
 
@@ -102,7 +110,7 @@ class Ledger:
             assert last.captured_at <= stored.captured_at
         if before and not before.is_live:
             assert event.source_event_id == before.source_event_id, "a key that was given up is never given away"
-        if event.op is Op.VOID and event.key.kind == Kind.DELIVERY:
+        if event.op is Op.VOID and event.key.kind == CricketKind.DELIVERY:
             assert event.source_event_id in self.removed, "only what the source took away is void"
         assert self._was_shown(event), f"nobody ever showed {event}"
         self.versions.append(stored)
@@ -122,7 +130,7 @@ class Ledger:
                 return True
 
     def _check_line(self) -> None:
-        live = self.live(Kind.DELIVERY)
+        live = self.live(CricketKind.DELIVERY)
         for _, events in groupby(live, key=lambda event: event.key.numbers[0]):
             positions = [event.position for event in events]
             assert positions == list(range(1, len(positions) + 1)), "places are 1, 2, 3 …"

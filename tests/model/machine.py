@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from longstop.errors import BodyTruncated, FetchError, FetchTimeout, SourceFailed, SourceRefused
-from longstop.sports.cricket.model import InningsSummary, Kind
+from longstop.sports.cricket.model import CricketKind, InningsSummary
 from longstop.sports.cricket.totals import pair_of
 from tests.model.laboratory import Crash, Laboratory, Mishap
 from tests.model.ledger import balls_of
@@ -218,13 +218,13 @@ class Capture(RuleBasedStateMachine):
     def a_result_that_flashes_up(self) -> None:
         self.look()
         self.look()
-        before = self.lab.ledger.count(Kind.RESULT)
+        before = self.lab.ledger.count(CricketKind.RESULT)
         hasty = self.truth.copy()
         hasty.headline = RESULT
         self.lab.front.choose = lambda _resource: hasty
         self.lab.look()
         self.look()
-        assert self.lab.ledger.count(Kind.RESULT) == before, "a result is looked at twice"
+        assert self.lab.ledger.count(CricketKind.RESULT) == before, "a result is looked at twice"
 
     @rule(place=PLACE)
     def a_ball_that_is_missing_once(self, place: float) -> None:
@@ -299,7 +299,7 @@ class Capture(RuleBasedStateMachine):
         """Check what holds at the end of an innings, when everything was read again."""
         closed = {
             event.key.numbers[0]: (content.runs, content.wickets, balls_of(content.overs), content.team)
-            for event in lab.ledger.live(Kind.INNINGS)
+            for event in lab.ledger.live(CricketKind.INNINGS)
             if isinstance(content := event.content, InningsSummary)
         }
         sides = lab.truth.people.sides
@@ -307,7 +307,7 @@ class Capture(RuleBasedStateMachine):
             shown = (score.runs, score.wickets, balls_of(score.overs), sides[(innings - 1) % 2])
             assert closed.get(innings) == shown or innings in lab.ledger.mismatched
         assert closed.keys() <= lab.truth.figures().keys()
-        assert lab.ledger.live(Kind.RESULT) == []
+        assert lab.ledger.live(CricketKind.RESULT) == []
 
     # --- what the rules need ---
 
@@ -334,7 +334,7 @@ class Capture(RuleBasedStateMachine):
 
     def _gone(self, shown: Truth) -> int:
         """Return how many balls would be missed, once this was shown and stored, by the next good look."""
-        held = {event.source_event_id for event in self.lab.ledger.live(Kind.DELIVERY)}
+        held = {event.source_event_id for event in self.lab.ledger.live(CricketKind.DELIVERY)}
         return len((held | {str(ball.id) for ball in shown.balls}) - {str(ball.id) for ball in self.truth.balls})
 
     @staticmethod
@@ -357,5 +357,5 @@ def _look_on(lab: Laboratory) -> None:
 
 def _essence(lab: Laboratory) -> object:
     """Return what is held, without keys and revisions: they tell how it came, not what it is."""
-    live = [event for kind in Kind for event in lab.ledger.live(kind)]
+    live = [event for kind in CricketKind for event in lab.ledger.live(kind)]
     return [(event.source_event_id, event.content, event.position) for event in live], set(lab.ledger.findings)

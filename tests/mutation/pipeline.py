@@ -91,7 +91,7 @@ PIPELINE = (
         "a result is accepted at the first poll",
         "sports.cricket.align",
         "_wants_two_polls",
-        never("seen.kind == Kind.RESULT"),
+        never("seen.kind == CricketKind.RESULT"),
     ),
     _mutant(
         "the walk stops at the first known ball, whatever the totals say",

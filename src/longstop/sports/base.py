@@ -22,7 +22,7 @@ from longstop.storage.base import Finding, FindingKind, MatchBase, MatchRow, Rec
 View = TypeVar("View")
 
 
-class Kind(Struct, frozen=True, kw_only=True):
+class EventKind(Struct, frozen=True, kw_only=True):
     """One kind of event."""
 
     content: type[Struct]
@@ -151,7 +151,7 @@ class Sport(ABC, Generic[State]):
     """One sport. All but `read` is pure."""
 
     name: ClassVar[str]
-    kinds: ClassVar[Mapping[str, Kind]]
+    kinds: ClassVar[Mapping[str, EventKind]]
     #: How the API shows the place of an event: `side`, `position`, or a field of its key.
     place: ClassVar[tuple[str, ...]]
     #: Beside the list, the live state and the drawn page: what a source of this sport may be asked for.
@@ -216,19 +216,19 @@ Absent = dict[str, SourceError]
 # --- what sports share when they read a drawn page --------------------------------------------------------------------
 
 #: Open as long as a match is read by its drawn page alone.
-ONLY_DRAWN = Finding(kind=FindingKind.GAP, place="events", detail="only the drawn page could be read")
+DOM_ONLY = Finding(kind=FindingKind.GAP, place="events", detail="only the drawn page could be read")
 #: Fewer letters than these may be anybody's.
-SHORTEST_NAME = 2
+MIN_NAME_CHARACTERS = 2
 
 
-def is_only_drawn(state: MatchState) -> bool:
+def is_dom_only(state: MatchState) -> bool:
     """Return whether the last poll had nothing but the drawn page: no event may come of what it showed."""
-    return ONLY_DRAWN in state.findings
+    return DOM_ONLY in state.findings
 
 
-def with_gap(state: MatchState) -> tuple[Finding, ...]:
+def with_dom_gap(state: MatchState) -> tuple[Finding, ...]:
     """Return what is open about a match of which a poll has seen no events."""
-    return tuple(dict.fromkeys((*state.findings, ONLY_DRAWN)))
+    return tuple(dict.fromkeys((*state.findings, DOM_ONLY)))
 
 
 def stored_payload(state: MatchState) -> dict[str, Any]:
@@ -239,8 +239,8 @@ def stored_payload(state: MatchState) -> dict[str, Any]:
     return payload
 
 
-def is_called(name: str, shown: str) -> bool:
+def is_name_of(name: str, shown: str) -> bool:
     """Return whether a page may call a side so: by its name, its beginning (NEP) or its initials (NZ)."""
     known, short = name.casefold(), shown.casefold()
     initials = "".join(word[0] for word in known.split())
-    return known == short or (len(short) >= SHORTEST_NAME and (known.startswith(short) or initials == short))
+    return known == short or (len(short) >= MIN_NAME_CHARACTERS and (known.startswith(short) or initials == short))

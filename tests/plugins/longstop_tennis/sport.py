@@ -12,7 +12,7 @@ from longstop.model.event import RESULT, Event, content_hash
 from longstop.model.match import MatchStatus, SyncState
 from longstop.model.observation import LIVE, Coverage, ListingEntry, Observation, Query
 from longstop.model.snapshot import canonical
-from longstop.sports.base import Client, Draft, Kind, MatchState, Sport
+from longstop.sports.base import Client, Draft, EventKind, MatchState, Sport
 from longstop.storage.base import Finding, FindingKind
 
 #: What a source is asked for, beside the list of matches and the live state of one: everything that was played.
@@ -61,11 +61,11 @@ class Play(Struct, frozen=True, kw_only=True):
 
 class Tennis(Sport[MatchState]):
     name = "tennis"
-    kinds: ClassVar[Mapping[str, Kind]] = {
-        "point": Kind(content=Won, fields=("set", "game", "nth"), is_critical=False),
-        "game": Kind(content=Won, fields=("set", "nth")),
-        "set": Kind(content=Won, fields=("nth",)),
-        "result": Kind(content=Result),
+    kinds: ClassVar[Mapping[str, EventKind]] = {
+        "point": EventKind(content=Won, fields=("set", "game", "nth"), is_critical=False),
+        "game": EventKind(content=Won, fields=("set", "nth")),
+        "set": EventKind(content=Won, fields=("nth",)),
+        "result": EventKind(content=Result),
     }
     place = ("set", "game", "nth")
     resources = (POINTS,)

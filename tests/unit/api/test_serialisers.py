@@ -20,10 +20,10 @@ from longstop.clock import Moment
 from longstop.model.event import Event, EventKey, Op, StoredEvent
 from longstop.model.match import Phase, SyncState
 from longstop.sports.cricket.model import (
+    CricketKind,
     Delivery,
     Dismissal,
     InningsSummary,
-    Kind,
     Overs,
     OverSummary,
     Result,
@@ -50,7 +50,7 @@ def test_a_delivery_is_spelled_in_full() -> None:
     wicket = Wicket(kind=Dismissal.BOWLED, player_out="A. Batter", player_key="P1")
     content = Delivery(label=Overs(4, 2), runs=Runs(wides=1), wickets=(wicket,))
     event = Event(
-        key=EventKey(Kind.DELIVERY, (2, 4, 3)),
+        key=EventKey(CricketKind.DELIVERY, (2, 4, 3)),
         rev=2,
         op=Op.UPDATE,
         content=content,

@@ -26,8 +26,8 @@ from longstop.matches.pipeline import Pipeline
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.resilience.breaker import source_policy
 from longstop.sources.crex.source import CrexSource
-from longstop.sports.base import ONLY_DRAWN, is_called
-from longstop.sports.cricket.model import Kind
+from longstop.sports.base import DOM_ONLY, is_name_of
+from longstop.sports.cricket.model import CricketKind
 from longstop.sports.cricket.sport import Cricket
 from longstop.storage.error_pages import NoPages
 from longstop.telemetry.bus import Bus
@@ -105,7 +105,7 @@ async def test_while_the_data_is_broken_the_drawn_score_is_served_and_the_events
         "overs": {"over": 2, "ball": 1},
     }
     assert looking.stored_balls() == balls
-    assert looking.store.findings[1] == (ONLY_DRAWN,)
+    assert looking.store.findings[1] == (DOM_ONLY,)
     assert (looking.state.row.status, looking.state.sync) == (MatchStatus.LIVE, SyncState.RECOVERING)
     assert "batters" not in looking.payload()
 
@@ -159,7 +159,7 @@ async def test_a_drawn_result_is_said_in_words_and_is_no_event() -> None:
 
     assert looking.payload()["headline"] == "Reds won by 4 runs"
     assert (looking.payload()["status"], "result" in looking.payload()) == ("live", False)
-    assert not looking.stored(Kind.RESULT)
+    assert not looking.stored(CricketKind.RESULT)
 
 
 async def test_a_match_that_is_gone_after_it_was_only_drawn_ends_without_an_event_of_what_was_drawn() -> None:
@@ -171,8 +171,8 @@ async def test_a_match_that_is_gone_after_it_was_only_drawn_ends_without_an_even
     state = await looking.road.finish(looking.state, PollAttempt())
 
     assert state.row.phase is Phase.COMPLETED
-    assert not looking.stored(Kind.RESULT)
-    assert not looking.stored(Kind.INNINGS)
+    assert not looking.stored(CricketKind.RESULT)
+    assert not looking.stored(CricketKind.INNINGS)
     assert "result" in {finding.place for finding in looking.store.findings[1]}
 
 
@@ -201,7 +201,7 @@ async def test_any_page_of_a_look_that_cannot_be_read_leads_to_the_drawn_one(res
 
     await looking.look()
 
-    assert looking.store.findings[1] == (ONLY_DRAWN,)
+    assert looking.store.findings[1] == (DOM_ONLY,)
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ async def test_a_drawn_page_that_cannot_be_believed_changes_nothing_and_the_look
     ],
 )
 def test_a_side_may_be_called_by_its_name_its_beginning_or_its_initials(name: str, shown: str, is_it: bool) -> None:
-    assert is_called(name, shown) is is_it
+    assert is_name_of(name, shown) is is_it
 
 
 async def test_a_side_whose_name_begins_like_the_other_ones_is_told_apart_from_it() -> None:

@@ -11,7 +11,7 @@ from longstop.matches.reconcile import as_seen
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import Phase
 from longstop.sports.cricket.align import align
-from longstop.sports.cricket.model import BallItem, Kind
+from longstop.sports.cricket.model import BallItem, CricketKind
 from longstop.sports.cricket.read import assemble_window
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock
@@ -175,7 +175,7 @@ def test_a_window_that_takes_over_doubles_no_ball_and_learns_its_ids() -> None:
     labels = [f"{over}.{ball}" for over in range(5) for ball in range(1, 7)]
     for position, label in enumerate(labels, 1):
         over, ball = map(int, label.split("."))
-        key = EventKey(Kind.DELIVERY, (1, over, ball))
+        key = EventKey(CricketKind.DELIVERY, (1, over, ball))
         stored[key] = Event(
             key=key,
             rev=1,

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longstop.model.event import EventKey, Op, content_hash
-from longstop.sports.cricket.model import Kind, Result, ResultKind
-from longstop.sports.football.model import Kind as FootballKind
+from longstop.sports.cricket.model import CricketKind, Result, ResultKind
+from longstop.sports.football.model import FootballKind
 from tests.builders import delivery, event, over_summary
 
 RESULT = Result(outcome=ResultKind.TIE, text="Match tied")
@@ -16,9 +16,9 @@ NUMBERS = st.integers(min_value=0, max_value=500)
 @pytest.mark.parametrize(
     ("key", "text"),
     [
-        (EventKey(Kind.DELIVERY, (2, 14, 3)), "delivery:2:14:3"),
-        (EventKey(Kind.OVER, (1, 0)), "over:1:0"),
-        (EventKey(Kind.INNINGS, (2,)), "innings:2"),
+        (EventKey(CricketKind.DELIVERY, (2, 14, 3)), "delivery:2:14:3"),
+        (EventKey(CricketKind.OVER, (1, 0)), "over:1:0"),
+        (EventKey(CricketKind.INNINGS, (2,)), "innings:2"),
         (EventKey("result"), "result"),
         (EventKey(FootballKind.GOAL, (2,), "home"), "goal:home:2"),
         (EventKey(FootballKind.MISSED_PENALTY, (1,), "away"), "missed_penalty:away:1"),
@@ -32,7 +32,7 @@ def test_a_key_has_a_text_form_that_is_read_back(key: EventKey, text: str) -> No
 
 @given(innings=NUMBERS, over=NUMBERS, nth=NUMBERS)
 def test_different_deliveries_have_different_texts(innings: int, over: int, nth: int) -> None:
-    key = EventKey(Kind.DELIVERY, (innings, over, nth))
+    key = EventKey(CricketKind.DELIVERY, (innings, over, nth))
 
     assert EventKey.parse(str(key)) == key
 

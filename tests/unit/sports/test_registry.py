@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 
 from longstop.errors import SettingsError, StorageError
-from longstop.sports.base import Kind, MatchState, Sport
+from longstop.sports.base import EventKind, MatchState, Sport
 from longstop.sports.registry import sport_named, sports
 
 THIS = "tests.unit.sports.test_registry"
@@ -26,9 +26,9 @@ class Curling(Sport[MatchState]):
     """A third party's sport, as small as it gets; none of it is called."""
 
     name = "curling"
-    kinds: ClassVar[Mapping[str, Kind]] = {
-        "stone": Kind(content=Stone, fields=("end", "nth")),
-        "result": Kind(content=Result),
+    kinds: ClassVar[Mapping[str, EventKind]] = {
+        "stone": EventKind(content=Stone, fields=("end", "nth")),
+        "result": EventKind(content=Result),
     }
     place: ClassVar[tuple[str, ...]] = ("side", "end", "nth")
     state = MatchState
@@ -41,15 +41,15 @@ class Curling(Sport[MatchState]):
 
 class Capital(Curling):
     name = "Curling"
-    kinds: ClassVar[Mapping[str, Kind]] = {**Curling.kinds, "stone 2": Kind(content=Stone)}
+    kinds: ClassVar[Mapping[str, EventKind]] = {**Curling.kinds, "stone 2": EventKind(content=Stone)}
 
 
 class Endless(Curling):
-    kinds: ClassVar[Mapping[str, Kind]] = {"stone": Kind(content=Stone, fields=("end", "nth"))}
+    kinds: ClassVar[Mapping[str, EventKind]] = {"stone": EventKind(content=Stone, fields=("end", "nth"))}
 
 
 class Speechless(Curling):
-    kinds: ClassVar[Mapping[str, Kind]] = {**Curling.kinds, "result": Kind(content=Stone)}
+    kinds: ClassVar[Mapping[str, EventKind]] = {**Curling.kinds, "result": EventKind(content=Stone)}
 
 
 class Elsewhere(Curling):

@@ -7,7 +7,7 @@ import pytest
 
 from longstop.errors import PageNotFound, SourceFailed, SourceRefused, SourceUnreachable, StorageError
 from longstop.model.match import Phase, SyncState
-from longstop.sports.cricket.model import Kind
+from longstop.sports.cricket.model import CricketKind
 from longstop.telemetry.events.matches import ErrorRateHigh, MatchStale, WatchRestarted
 from longstop.telemetry.events.sources import CircuitOpened
 from longstop.testing import START
@@ -23,7 +23,7 @@ def restarts(running: Running) -> list[tuple[str, str]]:
 
 def balls(running: Running) -> int:
     """Return how many deliveries were stored, each version counted."""
-    return sum(stored.event.key.kind == Kind.DELIVERY for stored in running.store.history[1])
+    return sum(stored.event.key.kind == CricketKind.DELIVERY for stored in running.store.history[1])
 
 
 def direct(running: Running) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from longstop.errors import PageNotFound, SourceRefused, StorageError
 from longstop.model.match import MatchStatus, Phase, SyncState
-from longstop.sports.cricket.model import Kind
+from longstop.sports.cricket.model import CricketKind
 from longstop.telemetry.events.matches import MatchGone
 from tests.crex_site import OUT_OF_ORDER, SiteMatch
 from tests.unit.watching.running import LIST, Running, match, run, script
@@ -266,7 +266,7 @@ def test_a_restart_goes_on_with_what_is_stored_even_if_the_list_is_silent() -> N
 
     run(running.run(10))
 
-    balls = [stored.event for stored in running.store.history[1] if stored.event.key.kind == Kind.DELIVERY]
+    balls = [stored.event for stored in running.store.history[1] if stored.event.key.kind == CricketKind.DELIVERY]
     assert len(balls) == 29
     assert {event.rev for event in balls} == {1}
     assert running.store.rows[1].epoch == 2

@@ -18,7 +18,7 @@ from longstop.errors import (
 )
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.observation import Listing, ListingEntry
-from longstop.sports.cricket.model import Kind
+from longstop.sports.cricket.model import CricketKind
 from longstop.storage.base import MatchUpdate, Receipt
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import PollFailed
@@ -354,4 +354,4 @@ async def test_after_a_commit_of_unknown_outcome_the_next_look_goes_on_from_what
     await watching.watcher.look()
 
     assert watching.watcher.record.consecutive_failures == 0
-    assert len(watching.stored(Kind.DELIVERY)) == 4
+    assert len(watching.stored(CricketKind.DELIVERY)) == 4

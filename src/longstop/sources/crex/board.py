@@ -20,9 +20,9 @@ from longstop.sports.cricket.model import (
     InningsScore,
     Overs,
     Result,
+    RunTarget,
     Scorecard,
     ScorecardInnings,
-    Target,
 )
 
 Milliseconds = Annotated[int, Meta(ge=0, le=4_102_444_800_000)]
@@ -120,11 +120,11 @@ def _card_score(text: str) -> InningsScore:
     return InningsScore(runs=runs, wickets=wickets, overs=Overs(*divmod(balls, BALLS_PER_OVER)))
 
 
-def _target(text: str | UnsetType) -> Target | None:
+def _target(text: str | UnsetType) -> RunTarget | None:
     if not text:
         return None
     runs, over, ball = numbers(_TARGET, text, "tg")
-    return Target(runs=runs, overs=Overs(over, ball))
+    return RunTarget(runs=runs, overs=Overs(over, ball))
 
 
 def _batters(state: State) -> tuple[Batter, ...]:

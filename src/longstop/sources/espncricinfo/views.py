@@ -24,10 +24,10 @@ from longstop.sports.cricket.model import (
     Overs,
     OverSummary,
     Runs,
+    RunTarget,
     Score,
     Scorecard,
     ScorecardInnings,
-    Target,
     Wicket,
 )
 
@@ -83,10 +83,10 @@ def _score(innings: EspnInnings) -> InningsScore:
     return InningsScore(runs=innings.runs, wickets=innings.wickets, overs=over_ball(innings.overs))
 
 
-def _target(innings: EspnInnings | None) -> Target | None:
+def _target(innings: EspnInnings | None) -> RunTarget | None:
     if innings is None or not innings.target or innings.totalOvers is None:
         return None
-    return Target(runs=innings.target, overs=over_ball(innings.totalOvers))
+    return RunTarget(runs=innings.target, overs=over_ball(innings.totalOvers))
 
 
 def over_ball(number: float) -> Overs:

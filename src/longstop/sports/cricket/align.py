@@ -15,12 +15,12 @@ from longstop.errors import LayoutSuspected
 from longstop.matches.versions import Versions
 from longstop.model.event import RESULT, Event, EventKey, content_hash
 from longstop.sports.cricket.model import (
+    CricketKind,
     Delivery,
     InningsSummary,
-    Kind,
     OverSummary,
     SeenEvent,
-    Sighting,
+    SeenEvents,
     innings_of,
     over_of,
 )
@@ -42,13 +42,13 @@ NO_MILESTONES = Milestones()
 # --- the places of a line ------------------------------------------------------------------------------------
 
 
-class Held(Struct, frozen=True):
+class Unreached(Struct, frozen=True):
     """A place that this look did not reach: what we hold stands."""
 
     known: Event
 
 
-class Shown(Struct, frozen=True):
+class Matched(Struct, frozen=True):
     """A place that we hold and see; `known` is void when the source once took it away and brings it back."""
 
     known: Event
@@ -69,38 +69,40 @@ class Vanished(Struct, frozen=True):
     is_tail: bool
 
 
-Slot = Held | Shown | New | Vanished
+Slot = Unreached | Matched | New | Vanished
 
 
 # --- one innings as a line --------------------------------------------------------------------------------------
 
 
-def lay_out(known: Mapping[EventKey, Event], sighting: Sighting, innings: int) -> tuple[Slot, ...]:
+def lay_out(known: Mapping[EventKey, Event], listed: SeenEvents, innings: int) -> tuple[Slot, ...]:
     """Return the line of an innings' deliveries."""
-    mine = {key: event for key, event in known.items() if key.kind == Kind.DELIVERY and innings_of(key) == innings}
-    seen = [event for event in sighting.events if event.kind == Kind.DELIVERY and event.innings == innings]
-    if sighting.window_from is not None:
-        return lay_out_window(mine, seen, sighting.window_from, innings)
+    mine = {
+        key: event for key, event in known.items() if key.kind == CricketKind.DELIVERY and innings_of(key) == innings
+    }
+    seen = [event for event in listed.events if event.kind == CricketKind.DELIVERY and event.innings == innings]
+    if listed.window_from is not None:
+        return lay_out_window(mine, seen, listed.window_from, innings)
     live = sorted((event for event in mine.values() if event.is_live), key=lambda event: event.position or 0)
     # Void ones too: an event that comes back is the old one, not a new one.
     by_id = {event.source_event_id: event for event in mine.values()}
-    first = _first_covered(live, seen, sighting, innings)
-    return (*(Held(event) for event in live[:first]), *weave(live[first:], seen, by_id))
+    first = _first_covered(live, seen, listed, innings)
+    return (*(Unreached(event) for event in live[:first]), *interleave(live[first:], seen, by_id))
 
 
 def proposed(slots: Iterable[Slot]) -> list[Delivery]:
     """Return the deliveries of a line if everything shown is taken at its word."""
     contents = (
-        slot.known.content if isinstance(slot, Held) else slot.seen.content
+        slot.known.content if isinstance(slot, Unreached) else slot.seen.content
         for slot in slots
         if not isinstance(slot, Vanished)
     )
     return [content for content in contents if isinstance(content, Delivery)]
 
 
-def _first_covered(live: Sequence[Event], seen: Sequence[SeenEvent], sighting: Sighting, innings: int) -> int:
+def _first_covered(live: Sequence[Event], seen: Sequence[SeenEvent], listed: SeenEvents, innings: int) -> int:
     """Return the index from which on the walk shows everything; nothing before it can be called vanished."""
-    if sighting.is_whole or (sighting.events and sighting.events[0].innings < innings):
+    if listed.is_whole or (listed.events and listed.events[0].innings < innings):
         return 0
     shown = {event.source_event_id for event in seen}
     return next((index for index, event in enumerate(live) if event.source_event_id in shown), len(live))
@@ -120,7 +122,7 @@ def lay_out_window(
     apart = [event for event in seen if (innings, event.over, event.nth or 0) < window_from]
     recent = [event for event in seen if (innings, event.over, event.nth or 0) >= window_from]
     first = _first_inside(live, recent, window_from, innings)
-    return (*_behind(live[:first], apart, by_id), *weave(live[first:], recent, by_id))
+    return (*_behind(live[:first], apart, by_id), *interleave(live[first:], recent, by_id))
 
 
 def _named_by_place(mine: Mapping[EventKey, Event], seen: Sequence[SeenEvent]) -> Mapping[EventKey, Event]:
@@ -156,20 +158,22 @@ def _behind(live: Sequence[Event], apart: Sequence[SeenEvent], by_id: Mapping[st
     """Return what lies before the window, where only single balls are shown."""
     shown = {event.source_event_id for event in apart}
     line: list[tuple[int, int, Slot]] = [
-        (over_of(event.key), event.position or 0, Held(event)) for event in live if event.source_event_id not in shown
+        (over_of(event.key), event.position or 0, Unreached(event))
+        for event in live
+        if event.source_event_id not in shown
     ]
     for event in apart:
         known = by_id.get(event.source_event_id)
-        line.append((event.over, event.nth or 0, Shown(known, event) if known else New(event)))
+        line.append((event.over, event.nth or 0, Matched(known, event) if known else New(event)))
     return [slot for _, _, slot in sorted(line, key=lambda entry: entry[:2])]
 
 
-def weave(live: Sequence[Event], seen: Sequence[SeenEvent], by_id: Mapping[str, Event]) -> Iterable[Slot]:
+def interleave(live: Sequence[Event], seen: Sequence[SeenEvent], by_id: Mapping[str, Event]) -> Iterable[Slot]:
     """Return the line of a stretch that the source shows all of; both are in the order of play."""
-    return _pair_replaced(_woven(live, seen, by_id))
+    return _join_replaced(_interleaved(live, seen, by_id))
 
 
-def _woven(live: Sequence[Event], seen: Sequence[SeenEvent], by_id: Mapping[str, Event]) -> Iterable[Slot]:
+def _interleaved(live: Sequence[Event], seen: Sequence[SeenEvent], by_id: Mapping[str, Event]) -> Iterable[Slot]:
     place = {event.source_event_id: index for index, event in enumerate(live)}
     shown = {event.source_event_id for event in seen}
     passed = 0
@@ -179,11 +183,11 @@ def _woven(live: Sequence[Event], seen: Sequence[SeenEvent], by_id: Mapping[str,
             yield from (Vanished(old, is_tail=False) for old in live[passed:index] if old.source_event_id not in shown)
             passed = index + 1
         known = by_id.get(event.source_event_id)
-        yield Shown(known, event) if known else New(event)
+        yield Matched(known, event) if known else New(event)
     yield from (Vanished(old, is_tail=True) for old in live[passed:] if old.source_event_id not in shown)
 
 
-def _pair_replaced(slots: Iterable[Slot]) -> Iterable[Slot]:
+def _join_replaced(slots: Iterable[Slot]) -> Iterable[Slot]:
     """Join a vanished ball and a new one that stand at the same place: it is one ball under another id."""
     vanished: list[Vanished] = []
     new: list[New] = []
@@ -194,20 +198,20 @@ def _pair_replaced(slots: Iterable[Slot]) -> Iterable[Slot]:
             case New():
                 new.append(slot)
             case _:
-                yield from _paired(vanished, new)
+                yield from _joined(vanished, new)
                 vanished.clear()
                 new.clear()
                 yield slot
-    yield from _paired(vanished, new)
+    yield from _joined(vanished, new)
 
 
-def _paired(vanished: Sequence[Vanished], new: Sequence[New]) -> Iterable[Slot]:
+def _joined(vanished: Sequence[Vanished], new: Sequence[New]) -> Iterable[Slot]:
     for over in sorted({over_of(slot.known.key) for slot in vanished} | {slot.seen.over for slot in new}):
         olds = [slot for slot in vanished if over_of(slot.known.key) == over]
         freshes = [slot for slot in new if slot.seen.over == over]
         for old, fresh in zip_longest(olds, freshes):
             if old and fresh:
-                yield Shown(old.known, fresh.seen)
+                yield Matched(old.known, fresh.seen)
             else:
                 yield from (slot for slot in (old, fresh) if slot)
 
@@ -219,13 +223,13 @@ def order_of_play(event: Event) -> tuple[float, float, int, int]:
     """Return a sort key: deliveries by position, then their over's end, the innings' end, the result."""
     key = event.key
     match key.kind:
-        case Kind.DELIVERY:
+        case CricketKind.DELIVERY:
             return (innings_of(key), over_of(key), 0, event.position or 0)
-        case Kind.INFERRED:
+        case CricketKind.INFERRED:
             return (innings_of(key), over_of(key), 1, 0)
-        case Kind.OVER:
+        case CricketKind.OVER:
             return (innings_of(key), over_of(key), 2, 0)
-        case Kind.INNINGS:
+        case CricketKind.INNINGS:
             return (innings_of(key), inf, 0, 0)
         case _:
             return (inf, inf, 1, 0)
@@ -239,7 +243,7 @@ def suspected(suspects: Iterable[str]) -> list[EventKey]:
 
 def align(
     known: Mapping[EventKey, Event],
-    sighting: Sighting,
+    listed: SeenEvents,
     milestones: Milestones = NO_MILESTONES,
     *,
     confirmed: Collection[str] = (),
@@ -251,20 +255,20 @@ def align(
     `milestones` are the innings and result rows, which no list shows.
     """
     versions = Versions(known, confirmed)
-    for innings in _innings_touched(known, sighting):
-        slots = lay_out(known, sighting, innings)
+    for innings in _innings_touched(known, listed):
+        slots = lay_out(known, listed, innings)
         _refuse_mass_vanishing(slots)
         _align_deliveries(versions, slots, innings, is_settled=innings in settled)
-    _align_overs(versions, sighting, settled)
+    _align_overs(versions, listed, settled)
     _align_milestones(versions, milestones, settled)
     versions.events.sort(key=order_of_play)
     return versions
 
 
-def _innings_touched(known: Mapping[EventKey, Event], sighting: Sighting) -> list[int]:
-    touched = {event.innings for event in sighting.events}
-    if sighting.is_whole:
-        touched |= {innings_of(key) for key in known if key.kind == Kind.DELIVERY}
+def _innings_touched(known: Mapping[EventKey, Event], listed: SeenEvents) -> list[int]:
+    touched = {event.innings for event in listed.events}
+    if listed.is_whole:
+        touched |= {innings_of(key) for key in known if key.kind == CricketKind.DELIVERY}
     return sorted(touched)
 
 
@@ -276,19 +280,19 @@ def _refuse_mass_vanishing(slots: Iterable[Slot]) -> None:
 
 def _align_deliveries(versions: Versions, slots: Sequence[Slot], innings: int, *, is_settled: bool) -> None:
     position = 0
-    newest = next((slot for slot in reversed(slots) if isinstance(slot, Shown | New)), None)
+    newest = next((slot for slot in reversed(slots) if isinstance(slot, Matched | New)), None)
     for slot in slots:
         if isinstance(slot, Vanished) and _may_void(versions, slot, is_settled):
             versions.void(slot.known)
             continue
         position += 1
         match slot:
-            case Held(known) | Vanished(known):
+            case Unreached(known) | Vanished(known):
                 versions.put(known.key, known.content, known.source_event_id, position)
             case New(seen):
-                key = versions.allot(Kind.DELIVERY, (innings, seen.over), wanted=seen.nth or 0)
+                key = versions.allot(CricketKind.DELIVERY, (innings, seen.over), wanted=seen.nth or 0)
                 versions.put(key, seen.content, seen.source_event_id, position)
-            case Shown(known, seen):
+            case Matched(known, seen):
                 # A list that lags may show the newest ball and not yet its wicket: there the scoreboard has the word.
                 is_late = slot is newest and not is_settled and has_lost_wicket(known.content, seen.content)
                 if is_late and known.is_live:
@@ -322,9 +326,11 @@ def has_lost_wicket(old: Struct, new: Struct) -> bool:
     return isinstance(old, Delivery) and isinstance(new, Delivery) and len(new.wickets) < len(old.wickets)
 
 
-def _align_overs(versions: Versions, sighting: Sighting, settled: Collection[int]) -> None:
+def _align_overs(versions: Versions, listed: SeenEvents, settled: Collection[int]) -> None:
     seen = {
-        EventKey(Kind.OVER, (event.innings, event.over)): event for event in sighting.events if event.kind == Kind.OVER
+        EventKey(CricketKind.OVER, (event.innings, event.over)): event
+        for event in listed.events
+        if event.kind == CricketKind.OVER
     }
     for key, event in seen.items():
         old = versions.known.get(key)
@@ -333,27 +339,27 @@ def _align_overs(versions: Versions, sighting: Sighting, settled: Collection[int
         else:
             _replace(versions, old, event)
     for key, old in versions.known.items():
-        is_missed = key.kind == Kind.OVER and key not in seen and old.is_live
-        is_gone = is_missed and _covers(sighting, key, is_settled=innings_of(key) in settled)
+        is_missed = key.kind == CricketKind.OVER and key not in seen and old.is_live
+        is_gone = is_missed and _covers(listed, key, is_settled=innings_of(key) in settled)
         if is_gone and versions.may_step_back(key, "void"):
             versions.void(old)
 
 
-def _covers(sighting: Sighting, key: EventKey, *, is_settled: bool) -> bool:
+def _covers(listed: SeenEvents, key: EventKey, *, is_settled: bool) -> bool:
     """Return whether the list would have shown this over's end: it shows that over or an older one, and lags not."""
-    if not sighting.events:
+    if not listed.events:
         return False
-    oldest, newest = sighting.events[0], sighting.events[-1]
+    oldest, newest = listed.events[0], listed.events[-1]
     place = (innings_of(key), over_of(key))
     if (newest.innings, newest.over) < place and not is_settled:
         return False
-    return sighting.is_whole or (oldest.innings, oldest.over) <= place
+    return listed.is_whole or (oldest.innings, oldest.over) <= place
 
 
 def _wants_two_polls(old: Event | None, seen: SeenEvent, settled: Collection[int]) -> bool:
     # A result is final for everybody who reads it, so even the first one is seen twice; and a scoreboard that the
     # events contradict may be that of other innings than we think.
-    is_grave = seen.kind == Kind.RESULT or (seen.kind == Kind.INNINGS and seen.innings not in settled)
+    is_grave = seen.kind == CricketKind.RESULT or (seen.kind == CricketKind.INNINGS and seen.innings not in settled)
     if old is None or not old.is_live:
         return is_grave
     return old.content != seen.content and (is_grave or is_step_back(old.content, seen.content))
@@ -374,9 +380,9 @@ def _align_milestones(versions: Versions, milestones: Milestones, settled: Colle
 
 def _milestone_key(seen: SeenEvent) -> EventKey:
     match seen.kind:
-        case Kind.RESULT:
+        case CricketKind.RESULT:
             return RESULT
-        case Kind.INNINGS:
+        case CricketKind.INNINGS:
             return EventKey(seen.kind, (seen.innings,))
         case _:
             return EventKey(seen.kind, (seen.innings, seen.over))

@@ -20,7 +20,7 @@ BALLS_PER_OVER = 6
 BALLS, SCORECARD, NAMES = "balls", "scorecard", "names"
 
 
-class Kind(StrEnum):
+class CricketKind(StrEnum):
     """The kinds of row; a wicket or boundary is inside its delivery, not beside it."""
 
     DELIVERY = "delivery"
@@ -181,7 +181,7 @@ class InningsScore(Struct, frozen=True, kw_only=True):
         return self.runs == 0 and self.wickets == 0 and self.overs == Overs(0, 0)
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class RunTarget(Struct, frozen=True, kw_only=True):
     """What the side batting second needs, also after a revision for lost time."""
 
     runs: Count
@@ -218,7 +218,7 @@ class Board(ListingEntry, frozen=True, kw_only=True):
     #: Whether the site says that the innings under way has ended.
     is_innings_over: bool = False
     #: Runs to win, and the overs to get them in; `None` when the site shows none.
-    target: Target | None = None
+    target: RunTarget | None = None
     match_format: str | None = None
     #: Empty in a listing's entry, and at breaks.
     batters: tuple[Batter, ...] = ()
@@ -318,7 +318,7 @@ class Names(Struct, frozen=True, kw_only=True):
 class SeenEvent(Struct, frozen=True, kw_only=True):
     """An event as a source shows it now, before we know whether we have it already."""
 
-    kind: Kind
+    kind: CricketKind
     innings: int
     over: int
     source_event_id: str
@@ -327,7 +327,7 @@ class SeenEvent(Struct, frozen=True, kw_only=True):
     nth: int | None = None
 
 
-class Sighting(Struct, frozen=True, kw_only=True):
+class SeenEvents(Struct, frozen=True, kw_only=True):
     """What one walk through the event list showed."""
 
     #: Oldest first.
@@ -348,7 +348,7 @@ class CricketView(Struct, frozen=True, kw_only=True):
     """What one poll brought."""
 
     board: Board
-    sighting: Sighting
+    listed: SeenEvents
     #: How far scoreboard and events disagree, by innings, if everything shown is taken at its word.
     differences: Mapping[int, "Difference"]
     #: The latest innings with a delivery, known or seen.
@@ -397,9 +397,9 @@ class CricketState(MatchState, frozen=True, kw_only=True):
     @property
     def newest_innings(self) -> int:
         """Return the number of the latest innings with a delivery; 0 before the first."""
-        return max((innings_of(key) for key in self.events if key.kind == Kind.DELIVERY), default=0)
+        return max((innings_of(key) for key in self.events if key.kind == CricketKind.DELIVERY), default=0)
 
-    def live(self, kind: Kind) -> list[Event]:
+    def live(self, kind: CricketKind) -> list[Event]:
         """Return the live events of a kind in the order of play."""
         events = [event for key, event in self.events.items() if key.kind == kind and event.is_live]
         return sorted(events, key=lambda event: (innings_of(event.key), event.position or over_of(event.key)))

@@ -14,12 +14,12 @@ from longstop.model.event import RESULT, Event, EventKey
 from longstop.model.match import MatchStatus
 from longstop.sports.cricket.model import (
     Board,
+    CricketKind,
     CricketState,
     Delivery,
     InferredBalls,
     InningsScore,
     InningsSummary,
-    Kind,
     Overs,
     OverSummary,
     Result,
@@ -229,7 +229,7 @@ def _innings(state: CricketState, board: Board) -> tuple[InningsV1, ...]:
 
 
 def _is_closed(state: CricketState, number: int) -> bool:
-    event = state.events.get(EventKey(Kind.INNINGS, (number,)))
+    event = state.events.get(EventKey(CricketKind.INNINGS, (number,)))
     return event is not None and event.is_live
 
 
@@ -239,10 +239,12 @@ def _best_score(state: CricketState, board: Board, number: int, newest: int) -> 
         return shown
     deliveries = [
         event.content
-        for event in state.live(Kind.DELIVERY)
+        for event in state.live(CricketKind.DELIVERY)
         if innings_of(event.key) == number and isinstance(event.content, Delivery)
     ]
-    ours = tally(deliveries, {over_of(event.key) for event in state.live(Kind.OVER) if innings_of(event.key) == number})
+    ours = tally(
+        deliveries, {over_of(event.key) for event in state.live(CricketKind.OVER) if innings_of(event.key) == number}
+    )
     return InningsScore(runs=ours.runs, wickets=ours.wickets, overs=ours.overs)
 
 
@@ -300,13 +302,13 @@ def _last_event(state: CricketState) -> LastEventV1 | None:
     """Return the latest milestone: a result, else the newest innings end, over end or ball."""
     if (event := state.events.get(RESULT)) and event.is_live:
         return _described(event)
-    deliveries = state.live(Kind.DELIVERY)
+    deliveries = state.live(CricketKind.DELIVERY)
     if not deliveries:
         return None
     last = deliveries[-1]
     for key in (
-        EventKey(Kind.INNINGS, (innings_of(last.key),)),
-        EventKey(Kind.OVER, (innings_of(last.key), over_of(last.key))),
+        EventKey(CricketKind.INNINGS, (innings_of(last.key),)),
+        EventKey(CricketKind.OVER, (innings_of(last.key), over_of(last.key))),
     ):
         if (event := state.events.get(key)) and event.is_live:
             return _described(event)

@@ -22,25 +22,25 @@ from longstop.sports.cricket.model import (
     SCORECARD,
     BallItem,
     Board,
+    CricketKind,
     CricketState,
     CricketView,
     Delivery,
     Difference,
     EventListPage,
-    Kind,
     ListItem,
     Names,
     OverItem,
     Overs,
     Scorecard,
     SeenEvent,
-    Sighting,
+    SeenEvents,
     WicketItem,
     innings_of,
     over_of,
 )
 from longstop.sports.cricket.totals import compare, inferred, pair_of, tally
-from longstop.sports.cricket.validate import validate_board, validate_page, validate_scorecard, validate_sighting
+from longstop.sports.cricket.validate import validate_board, validate_listed, validate_page, validate_scorecard
 
 #: A Test match of five days fills about 300 pages.
 MAX_PAGES = 600
@@ -60,7 +60,7 @@ async def read(client: Client, state: CricketState, *, is_full: bool, stand_in: 
         feed=feed,
         captured_at=captured_at,
         view=msgspec.structs.replace(view, scorecard=scorecard, names=names),
-        coverage=_coverage(view.sighting),
+        coverage=_coverage(view.listed),
         absent=absent,
     )
 
@@ -75,10 +75,10 @@ async def introduce(client: Client, state: CricketState) -> Keys:
     return Keys(players=names.players, teams=names.teams)
 
 
-def _coverage(sighting: Sighting) -> Coverage:
-    if sighting.is_window:
+def _coverage(listed: SeenEvents) -> Coverage:
+    if listed.is_window:
         return Coverage.WINDOW
-    return Coverage.FULL if sighting.is_whole else Coverage.SINCE
+    return Coverage.FULL if listed.is_whole else Coverage.SINCE
 
 
 async def _scorecard(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Scorecard | None:
@@ -113,7 +113,7 @@ def _player_keys(view: CricketView) -> set[str]:
     keys = {batter.key for batter in view.board.batters}
     if view.board.bowler:
         keys.add(view.board.bowler.key)
-    for event in view.sighting.events:
+    for event in view.listed.events:
         if isinstance(event.content, Delivery):
             fallen = (wicket.player_key for wicket in event.content.wickets)
             keys.update(key for key in (event.content.batter, event.content.bowler, *fallen) if key)
@@ -123,15 +123,15 @@ def _player_keys(view: CricketView) -> set[str]:
 # --- from the items of a list to events --------------------------------------------------------------------------
 
 
-def assemble(items: Iterable[ListItem], *, is_whole: bool) -> Sighting:
+def assemble(items: Iterable[ListItem], *, is_whole: bool) -> SeenEvents:
     """Return the events that these items amount to; an item shown twice, on two pages, counts once."""
     ordered = sorted({item.id: item for item in items}.values(), key=lambda item: item.id)
     wickets, orphans = _wickets_by_ball(ordered)
     events = tuple(_seen(item, wickets) for item in ordered if not isinstance(item, WicketItem))
-    return Sighting(events=events, is_whole=is_whole, orphans=orphans)
+    return SeenEvents(events=events, is_whole=is_whole, orphans=orphans)
 
 
-def assemble_window(items: Iterable[ListItem], detached: Iterable[ListItem]) -> Sighting:
+def assemble_window(items: Iterable[ListItem], detached: Iterable[ListItem]) -> SeenEvents:
     """Return the events of a list that shows its newest items only, and of what is shown apart from it."""
     recent = [item for item in items if isinstance(item, BallItem)]
     others = {item.id: item for item in detached if isinstance(item, BallItem)}
@@ -140,7 +140,7 @@ def assemble_window(items: Iterable[ListItem], detached: Iterable[ListItem]) -> 
     shown: list[BallItem | OverItem] = [*balls.values(), *overs.values()]
     events = [_seen(item, {}) for item in shown]
     places = [(item.innings, item.over, item.nth or 0) for item in recent]
-    return Sighting(
+    return SeenEvents(
         events=tuple(sorted(events, key=_place)), is_whole=False, window_from=min(places, default=NOTHING_SHOWN)
     )
 
@@ -150,13 +150,13 @@ NOTHING_SHOWN = (1_000_000, 0, 0)
 
 
 def _place(event: SeenEvent) -> tuple[int, int, bool, int]:
-    return event.innings, event.over, event.kind == Kind.OVER, event.nth or 0
+    return event.innings, event.over, event.kind == CricketKind.OVER, event.nth or 0
 
 
 def _seen(item: BallItem | OverItem, wickets: dict[int, list[WicketItem]]) -> SeenEvent:
     if isinstance(item, OverItem):
         return SeenEvent(
-            kind=Kind.OVER,
+            kind=CricketKind.OVER,
             innings=item.innings,
             over=item.over,
             source_event_id=item.source_event_id or str(item.id),
@@ -164,7 +164,7 @@ def _seen(item: BallItem | OverItem, wickets: dict[int, list[WicketItem]]) -> Se
         )
     fallen = tuple(each.wicket for each in wickets.get(item.id, ()))
     return SeenEvent(
-        kind=Kind.DELIVERY,
+        kind=CricketKind.DELIVERY,
         innings=item.innings,
         over=item.over,
         source_event_id=str(item.id),
@@ -292,14 +292,14 @@ class _Pages:
 
     def so_far(self) -> CricketView:
         if self._window is not None:
-            sighting = assemble_window(self._items.values(), self._window.detached)
+            listed = assemble_window(self._items.values(), self._window.detached)
         else:
-            sighting = assemble(self._items.values(), is_whole=self._is_exhausted)
-        newest = max([self._state.newest_innings, *(event.innings for event in sighting.events)])
+            listed = assemble(self._items.values(), is_whole=self._is_exhausted)
+        newest = max([self._state.newest_innings, *(event.innings for event in listed.events)])
         return CricketView(
             board=self.board,
-            sighting=sighting,
-            differences=_differences(self._state, sighting, self.board, newest),
+            listed=listed,
+            differences=_differences(self._state, listed, self.board, newest),
             newest_innings=newest,
             is_exhausted=self._is_exhausted,
         )
@@ -329,19 +329,19 @@ async def walk(
             break
         else:
             await pages.further()
-    validate_sighting(seen.sighting, seen.board)
+    validate_listed(seen.listed, seen.board)
     return seen
 
 
 def _reaches(seen: CricketView, state: CricketState, depth: Depth) -> bool:
     """Return whether the walk has met what we hold, and gone back as far as it was told to."""
-    sighting = seen.sighting
+    listed = seen.listed
     # An innings may begin unannounced: the side that follows on bats on. Then the one before it has ended.
     is_new_innings = seen.newest_innings != state.newest_innings
-    if depth.is_whole or sighting.orphans or is_new_innings:
+    if depth.is_whole or listed.orphans or is_new_innings:
         return False
-    held = {event.source_event_id for event in state.live(Kind.DELIVERY)}
-    oldest = next((event for event in sighting.events if event.kind == Kind.DELIVERY), None)
+    held = {event.source_event_id for event in state.live(CricketKind.DELIVERY)}
+    oldest = next((event for event in listed.events if event.kind == CricketKind.DELIVERY), None)
     # A ball at the far end that we do not hold may stand for one that lies just beyond it.
     if oldest is None or oldest.source_event_id not in held:
         return False
@@ -353,21 +353,19 @@ def _news(differences: Mapping[int, Difference], accepted: Mapping[int, Differen
     return any(found and accepted.get(innings) != found for innings, found in differences.items())
 
 
-def _differences(state: CricketState, sighting: Sighting, board: Board, newest: int) -> dict[int, Difference]:
+def _differences(state: CricketState, listed: SeenEvents, board: Board, newest: int) -> dict[int, Difference]:
     found: dict[int, Difference] = {}
     for innings in pair_of(newest):
         shown = board.first if innings % 2 else board.second
         if shown is None or shown.is_blank:
             continue
-        deliveries = proposed(lay_out(state.events, sighting, innings))
-        ours = tally(
-            deliveries, _ended_overs(state, sighting, innings), inferred(state.events, sighting, innings, shown)
-        )
+        deliveries = proposed(lay_out(state.events, listed, innings))
+        ours = tally(deliveries, _ended_overs(state, listed, innings), inferred(state.events, listed, innings, shown))
         found[innings] = compare(ours, shown)
     return found
 
 
-def _ended_overs(state: CricketState, sighting: Sighting, innings: int) -> set[int]:
+def _ended_overs(state: CricketState, listed: SeenEvents, innings: int) -> set[int]:
     """Return the overs that have ended: by the list, and where it does not reach, by what we hold.
 
     A feed that lags shows neither an over's end nor its last balls. Were the end taken from what we hold, the
@@ -376,18 +374,18 @@ def _ended_overs(state: CricketState, sighting: Sighting, innings: int) -> set[i
     held = {
         over_of(key)
         for key, event in state.events.items()
-        if _is_end(key, innings) and event.is_live and not _reaches_back_to(sighting, key)
+        if _is_end(key, innings) and event.is_live and not _reaches_back_to(listed, key)
     }
-    return held | {event.over for event in sighting.events if event.kind == Kind.OVER and event.innings == innings}
+    return held | {event.over for event in listed.events if event.kind == CricketKind.OVER and event.innings == innings}
 
 
 def _is_end(key: EventKey, innings: int) -> bool:
-    return key.kind == Kind.OVER and innings_of(key) == innings
+    return key.kind == CricketKind.OVER and innings_of(key) == innings
 
 
-def _reaches_back_to(sighting: Sighting, key: EventKey) -> bool:
-    if sighting.is_window:
+def _reaches_back_to(listed: SeenEvents, key: EventKey) -> bool:
+    if listed.is_window:
         return False
-    return sighting.is_whole or any(
-        (event.innings, event.over) <= (innings_of(key), over_of(key)) for event in sighting.events
+    return listed.is_whole or any(
+        (event.innings, event.over) <= (innings_of(key), over_of(key)) for event in listed.events
     )

@@ -11,14 +11,14 @@ from longstop.model.event import Event
 from longstop.model.match import MatchStatus, SyncState
 from longstop.model.observation import Keys, ListingEntry, Observation
 from longstop.model.snapshot import canonical
-from longstop.sports import base
-from longstop.sports.base import Client, Draft, Sport, is_called, is_only_drawn, stored_payload, with_gap
+from longstop.sports.base import Client, Draft, EventKind, Sport, is_dom_only, is_name_of, stored_payload, with_dom_gap
 from longstop.sports.cricket.align import Milestones, align, order_of_play
 from longstop.sports.cricket.model import (
     BALLS,
     NAMES,
     SCORECARD,
     Board,
+    CricketKind,
     CricketState,
     CricketView,
     Delivery,
@@ -26,7 +26,6 @@ from longstop.sports.cricket.model import (
     InferredBalls,
     InningsScore,
     InningsSummary,
-    Kind,
     Overs,
     OverSummary,
     Result,
@@ -44,12 +43,12 @@ from longstop.sports.cricket.validate import validate_board
 
 class Cricket(Sport[CricketState]):
     name = "cricket"
-    kinds: ClassVar[Mapping[str, base.Kind]] = {
-        Kind.DELIVERY: base.Kind(content=Delivery, fields=("innings", "over", "nth")),
-        Kind.INFERRED: base.Kind(content=InferredBalls, fields=("innings", "over")),
-        Kind.OVER: base.Kind(content=OverSummary, fields=("innings", "over")),
-        Kind.INNINGS: base.Kind(content=InningsSummary, fields=("innings",)),
-        Kind.RESULT: base.Kind(content=Result),
+    kinds: ClassVar[Mapping[str, EventKind]] = {
+        CricketKind.DELIVERY: EventKind(content=Delivery, fields=("innings", "over", "nth")),
+        CricketKind.INFERRED: EventKind(content=InferredBalls, fields=("innings", "over")),
+        CricketKind.OVER: EventKind(content=OverSummary, fields=("innings", "over")),
+        CricketKind.INNINGS: EventKind(content=InningsSummary, fields=("innings",)),
+        CricketKind.RESULT: EventKind(content=Result),
     }
     place = ("innings", "over", "nth", "position")
     resources = (BALLS, SCORECARD, NAMES)
@@ -128,7 +127,7 @@ class Cricket(Sport[CricketState]):
 
     def stand_in(self, state: CricketState) -> Board:
         """Return the last scoreboard, or one that shows nothing; never a drawn one, since events come of it."""
-        if state.board is not None and not is_only_drawn(state):
+        if state.board is not None and not is_dom_only(state):
             return state.board
         return Board(source_id=state.feed.source_id, status=state.row.status, headline="")
 
@@ -138,10 +137,10 @@ def diff(state: CricketState, seen: CricketView) -> Draft:
     settled = {innings for innings, difference in seen.differences.items() if not difference}
     board, doubted_board = believed(state, seen)
     batting, doubted_sides = sides(state, newest_shown(seen.newest_innings, board), board, seen.scorecard)
-    reached = milestones(state.events, seen.newest_innings, seen.board, seen.scorecard, seen.sighting.events, batting)
+    reached = milestones(state.events, seen.newest_innings, seen.board, seen.scorecard, seen.listed.events, batting)
     found = align(
         state.events,
-        seen.sighting,
+        seen.listed,
         _with_inferred(reached, state, seen),
         confirmed=state.suspects,
         settled=settled | _off_the_board(seen),
@@ -197,27 +196,31 @@ def _draft(state: CricketState, board: Board, **changes: Any) -> Draft:
 
 def _with_inferred(reached: Milestones, state: CricketState, seen: CricketView) -> Milestones:
     """Add what a window did not show, as sums, and take back the sums whose balls have turned up."""
-    if not seen.sighting.is_window:
+    if not seen.listed.is_window:
         return reached
     sums: list[SeenEvent] = []
     # Also an innings of which the page shows no ball and no whole over: its total is all that is left of it.
     for innings in range(1, seen.newest_innings + 1):
         score = score_of(innings, seen.newest_innings, seen.board, seen.scorecard)
-        unseen = inferred(state.events, seen.sighting, innings, score)
+        unseen = inferred(state.events, seen.listed, innings, score)
         sums += [_sum_of(innings, over, content) for over, content in unseen.items()]
     places = {(each.innings, each.over) for each in sums}
-    gone = [key for key in state.events if key.kind == Kind.INFERRED and (innings_of(key), over_of(key)) not in places]
+    gone = [
+        key
+        for key in state.events
+        if key.kind == CricketKind.INFERRED and (innings_of(key), over_of(key)) not in places
+    ]
     return Milestones(reached=(*reached.reached, *sums), withdrawn=(*reached.withdrawn, *gone))
 
 
 def _sum_of(innings: int, over: int, content: InferredBalls) -> SeenEvent:
     name = f"inferred-{innings}-{over}"
-    return SeenEvent(kind=Kind.INFERRED, innings=innings, over=over, source_event_id=name, content=content)
+    return SeenEvent(kind=CricketKind.INFERRED, innings=innings, over=over, source_event_id=name, content=content)
 
 
 def _off_the_board(seen: CricketView) -> set[int]:
     """Return innings that no scoreboard shows any more: there the list has the word, once it shows a later innings."""
-    shown = {event.innings for event in seen.sighting.events}
+    shown = {event.innings for event in seen.listed.events}
     return shown - set(seen.differences) - {max(shown, default=0)}
 
 
@@ -271,7 +274,7 @@ def diff_dom(state: CricketState, drawn: DomBoard) -> Draft:
     _check_progress(payload["innings"], board)
     at_bat, _ = sides(state, newest_shown(state.newest_innings, board), board, state.scorecard)
     after = msgspec.structs.replace(
-        state, board=board, sides=at_bat, findings=with_gap(state), sync=SyncState.RECOVERING
+        state, board=board, sides=at_bat, findings=with_dom_gap(state), sync=SyncState.RECOVERING
     )
     return _draft(after, board)
 
@@ -287,7 +290,7 @@ def _keys(teams: Mapping[str, str], names: tuple[str, str]) -> tuple[str, str]:
 def _called(teams: Mapping[str, str], shown: str) -> list[str]:
     """Return the keys that a name may mean; one side's whole name may be the beginning of the other's."""
     exactly = [key for key, name in teams.items() if name.casefold() == shown.casefold()]
-    return exactly or [key for key, name in teams.items() if is_called(name, shown)]
+    return exactly or [key for key, name in teams.items() if is_name_of(name, shown)]
 
 
 def _check_progress(served: Iterable[Mapping[str, Any]], board: Board) -> None:

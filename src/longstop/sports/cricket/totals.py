@@ -14,6 +14,7 @@ from longstop.sports.cricket.align import Milestones, lay_out, proposed
 from longstop.sports.cricket.model import (
     BALLS_PER_OVER,
     Board,
+    CricketKind,
     CricketState,
     Delivery,
     Difference,
@@ -21,13 +22,12 @@ from longstop.sports.cricket.model import (
     InferredBalls,
     InningsScore,
     InningsSummary,
-    Kind,
     Overs,
     OverSummary,
     Score,
     Scorecard,
     SeenEvent,
-    Sighting,
+    SeenEvents,
     innings_of,
     over_of,
 )
@@ -172,10 +172,12 @@ def milestones(
     withdrawn = [
         key
         for key, event in known.items()
-        if key.kind == Kind.INNINGS and event.is_live and innings_of(key) > last_closed
+        if key.kind == CricketKind.INNINGS and event.is_live and innings_of(key) > last_closed
     ]
     if board.result is not None:
-        reached.append(SeenEvent(kind=Kind.RESULT, innings=0, over=0, source_event_id="result", content=board.result))
+        reached.append(
+            SeenEvent(kind=CricketKind.RESULT, innings=0, over=0, source_event_id="result", content=board.result)
+        )
     else:
         withdrawn.append(RESULT)
     return Milestones(reached=tuple(reached), withdrawn=tuple(withdrawn))
@@ -188,7 +190,7 @@ def _last_closed(known: Mapping[EventKey, Event], newest: int, board: Board, sco
     """
     if board.is_innings_over:
         return newest
-    closed = known.get(EventKey(Kind.INNINGS, (newest,)))
+    closed = known.get(EventKey(CricketKind.INNINGS, (newest,)))
     if closed is None or not closed.is_live or not isinstance(closed.content, InningsSummary):
         return newest - 1
     score = score_of(newest, newest, board, scorecard)
@@ -198,7 +200,9 @@ def _last_closed(known: Mapping[EventKey, Event], newest: int, board: Board, sco
 def _bowled(known: Mapping[EventKey, Event], seen: Iterable[SeenEvent]) -> dict[int, Overs]:
     """Return the label of the last legal ball of every innings, among those that we hold or see."""
     held = [
-        (innings_of(key), event.content) for key, event in known.items() if key.kind == Kind.DELIVERY and event.is_live
+        (innings_of(key), event.content)
+        for key, event in known.items()
+        if key.kind == CricketKind.DELIVERY and event.is_live
     ]
     last: dict[int, Overs] = {}
     for innings, content in (*held, *((event.innings, event.content) for event in seen)):
@@ -209,39 +213,43 @@ def _bowled(known: Mapping[EventKey, Event], seen: Iterable[SeenEvent]) -> dict[
 
 def _closed(innings: int, score: InningsScore, team: str | None) -> SeenEvent:
     content = InningsSummary(team=team, runs=score.runs, wickets=score.wickets, overs=score.overs)
-    return SeenEvent(kind=Kind.INNINGS, innings=innings, over=0, source_event_id=f"innings-{innings}", content=content)
+    return SeenEvent(
+        kind=CricketKind.INNINGS, innings=innings, over=0, source_event_id=f"innings-{innings}", content=content
+    )
 
 
 # --- what no window showed ----------------------------------------------------------------------------------------
 
 
 def inferred(
-    known: Mapping[EventKey, Event], sighting: Sighting, innings: int, score: InningsScore | None
+    known: Mapping[EventKey, Event], listed: SeenEvents, innings: int, score: InningsScore | None
 ) -> dict[int, InferredBalls]:
     """Return, by over, what an innings gave beyond the deliveries held and seen; nothing for a list that shows all."""
-    if not sighting.is_window:
+    if not listed.is_window:
         return {}
-    summaries = _summaries(known, sighting, innings)
+    summaries = _summaries(known, listed, innings)
     if score is not None:
         summaries |= _last_part(summaries, score)
-    deliveries = proposed(lay_out(known, sighting, innings))
+    deliveries = proposed(lay_out(known, listed, innings))
     found: dict[int, InferredBalls] = {}
     for over, summary in sorted(summaries.items()):
-        if not _is_inside(sighting, innings, over):
+        if not _is_inside(listed, innings, over):
             rest = _rest(summary, summaries.get(over - 1), [each for each in deliveries if each.label.over == over])
             if rest is not None:
                 found[over] = rest
     return found
 
 
-def _summaries(known: Mapping[EventKey, Event], sighting: Sighting, innings: int) -> dict[int, OverSummary]:
+def _summaries(known: Mapping[EventKey, Event], listed: SeenEvents, innings: int) -> dict[int, OverSummary]:
     held = {
         over_of(key): event.content
         for key, event in known.items()
-        if key.kind == Kind.OVER and innings_of(key) == innings and event.is_live
+        if key.kind == CricketKind.OVER and innings_of(key) == innings and event.is_live
     }
     seen = {
-        event.over: event.content for event in sighting.events if event.kind == Kind.OVER and event.innings == innings
+        event.over: event.content
+        for event in listed.events
+        if event.kind == CricketKind.OVER and event.innings == innings
     }
     return {over: content for over, content in (held | seen).items() if isinstance(content, OverSummary)}
 
@@ -257,9 +265,9 @@ def _last_part(summaries: Mapping[int, OverSummary], score: InningsScore) -> dic
     return {over: OverSummary(runs=score.runs - start, score=total, balls=balls)}
 
 
-def _is_inside(sighting: Sighting, innings: int, over: int) -> bool:
+def _is_inside(listed: SeenEvents, innings: int, over: int) -> bool:
     """Return whether the window shows the whole over: then what does not add up is a mismatch, not a hole."""
-    return sighting.window_from is not None and sighting.window_from <= (innings, over, 1)
+    return listed.window_from is not None and listed.window_from <= (innings, over, 1)
 
 
 def _rest(summary: OverSummary, before: OverSummary | None, shown: Sequence[Delivery]) -> InferredBalls | None:
@@ -287,12 +295,14 @@ def _mismatches(differences: Mapping[int, Difference]) -> Iterable[Finding]:
 
 
 def _gaps(state: CricketState) -> Iterable[Finding]:
-    unseen = {f"{innings_of(event.key)}:{over_of(event.key)}": event.content for event in state.live(Kind.INFERRED)}
+    unseen = {
+        f"{innings_of(event.key)}:{over_of(event.key)}": event.content for event in state.live(CricketKind.INFERRED)
+    }
     for place, content in unseen.items():
         if isinstance(content, InferredBalls):
             detail = f"not shown: {content.balls} balls, {content.runs} runs, {content.wickets} wickets"
             yield Finding(kind=FindingKind.GAP, place=place, detail=detail)
-    deliveries = [event for event in state.live(Kind.DELIVERY) if isinstance(event.content, Delivery)]
+    deliveries = [event for event in state.live(CricketKind.DELIVERY) if isinstance(event.content, Delivery)]
     for innings, events in groupby(deliveries, key=lambda event: innings_of(event.key)):
         found = gaps(innings, [event.content for event in events if isinstance(event.content, Delivery)])
         yield from (finding for finding in found if finding.place not in unseen)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from longstop.errors import ImpossibleObservation, WrongMatch
-from longstop.sports.cricket.model import Board, CricketState, EventListPage, InningsScore, Scorecard, Sighting
+from longstop.sports.cricket.model import Board, CricketState, EventListPage, InningsScore, Scorecard, SeenEvents
 
 MAX_WICKETS = 10
 #: Overs a side, by the format's name; others are not checked.
@@ -29,9 +29,9 @@ def validate_page(state: CricketState, page: EventListPage) -> None:
             raise WrongMatch(f"the page calls team {key!r} {name!r}, which is the name of {owners[name]!r}")
 
 
-def validate_sighting(sighting: Sighting, board: Board) -> None:
+def validate_listed(listed: SeenEvents, board: Board) -> None:
     """Raise unless the event list can be one of this match."""
-    for event in sighting.events:
+    for event in listed.events:
         # The event list counts overs from 0.
         _check_overs(event.over + 1, board.match_format)
 

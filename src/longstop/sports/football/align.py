@@ -14,10 +14,10 @@ from longstop.model.event import RESULT, Event, EventKey, content_hash
 from longstop.sports.football.model import (
     INCIDENT_KINDS,
     Card,
+    FootballKind,
     FootballResult,
     Goal,
     Kick,
-    Kind,
     MissedPenalty,
     PeriodEnd,
     SeenIncident,
@@ -31,18 +31,18 @@ from longstop.sports.football.model import (
 #: More events gone at once than a referee takes back is a broken list.
 MAX_VANISHED = 4
 
-_KINDS: dict[type, Kind] = {
-    Goal: Kind.GOAL,
-    Card: Kind.CARD,
-    Substitution: Kind.SUBSTITUTION,
-    VarDecision: Kind.VAR,
-    MissedPenalty: Kind.MISSED_PENALTY,
-    PeriodEnd: Kind.PERIOD,
-    Kick: Kind.KICK,
+_KINDS: dict[type, FootballKind] = {
+    Goal: FootballKind.GOAL,
+    Card: FootballKind.CARD,
+    Substitution: FootballKind.SUBSTITUTION,
+    VarDecision: FootballKind.VAR,
+    MissedPenalty: FootballKind.MISSED_PENALTY,
+    PeriodEnd: FootballKind.PERIOD,
+    Kick: FootballKind.KICK,
 }
 
 
-def kind_of(incident: SeenIncident) -> Kind:
+def kind_of(incident: SeenIncident) -> FootballKind:
     return _KINDS[type(incident.content)]
 
 
@@ -102,7 +102,7 @@ def _align_incidents(versions: Versions, shown: Sequence[SeenIncident], settled:
             versions.replace(old, seen.content, seen.source_event_id, is_back=is_back)
     for event in gone:
         # A list that lags lacks the newest goals too: there the board has the word.
-        is_counted = event.key.kind == Kind.GOAL and Side(event.key.side) not in settled
+        is_counted = event.key.kind == FootballKind.GOAL and Side(event.key.side) not in settled
         if not is_counted and versions.may_step_back(event.key, "void"):
             versions.void(event)
 

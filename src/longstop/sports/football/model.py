@@ -23,7 +23,7 @@ Count = Annotated[int, Meta(ge=0)]
 INCIDENTS, LINEUPS, STATISTICS = "incidents", "lineups", "statistics"
 
 
-class Kind(StrEnum):
+class FootballKind(StrEnum):
     """The kinds of row."""
 
     GOAL = "goal"
@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 
 #: What a list of incidents shows.
-INCIDENT_KINDS = frozenset(Kind) - {Kind.RESULT}
+INCIDENT_KINDS = frozenset(FootballKind) - {FootballKind.RESULT}
 
 
 class Side(StrEnum):
@@ -419,7 +419,7 @@ class FootballState(MatchState, frozen=True, kw_only=True):
     @property
     def goals(self) -> Goals:
         """Return the score by the events."""
-        sides = [event.key.side for event in self.incidents if event.key.kind == Kind.GOAL]
+        sides = [event.key.side for event in self.incidents if event.key.kind == FootballKind.GOAL]
         return Goals(home=sides.count(Side.HOME), away=sides.count(Side.AWAY))
 
     @property

@@ -11,8 +11,7 @@ from longstop.model.event import Event
 from longstop.model.match import MatchStatus, SyncState
 from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
 from longstop.model.snapshot import canonical
-from longstop.sports import base
-from longstop.sports.base import Client, Draft, Sport, is_called, stored_payload, with_gap
+from longstop.sports.base import Client, Draft, EventKind, Sport, is_name_of, stored_payload, with_dom_gap
 from longstop.sports.football.align import align
 from longstop.sports.football.model import (
     INCIDENTS,
@@ -22,6 +21,7 @@ from longstop.sports.football.model import (
     Doubt,
     FootballBoard,
     FootballDomBoard,
+    FootballKind,
     FootballResult,
     FootballState,
     FootballTeam,
@@ -30,7 +30,6 @@ from longstop.sports.football.model import (
     Goals,
     Incidents,
     Kick,
-    Kind,
     MissedPenalty,
     PeriodEnd,
     PeriodScore,
@@ -54,15 +53,15 @@ DOUBTED_LIST = "list"
 
 class Football(Sport[FootballState]):
     name = "football"
-    kinds: ClassVar[Mapping[str, base.Kind]] = {
-        Kind.GOAL: base.Kind(content=Goal, fields=("nth",)),
-        Kind.CARD: base.Kind(content=Card, fields=("nth",)),
-        Kind.SUBSTITUTION: base.Kind(content=Substitution, fields=("nth",), is_critical=False),
-        Kind.VAR: base.Kind(content=VarDecision, fields=("nth",), is_critical=False),
-        Kind.MISSED_PENALTY: base.Kind(content=MissedPenalty, fields=("nth",), is_critical=False),
-        Kind.PERIOD: base.Kind(content=PeriodEnd, fields=("nth",)),
-        Kind.KICK: base.Kind(content=Kick, fields=("nth",)),
-        Kind.RESULT: base.Kind(content=FootballResult),
+    kinds: ClassVar[Mapping[str, EventKind]] = {
+        FootballKind.GOAL: EventKind(content=Goal, fields=("nth",)),
+        FootballKind.CARD: EventKind(content=Card, fields=("nth",)),
+        FootballKind.SUBSTITUTION: EventKind(content=Substitution, fields=("nth",), is_critical=False),
+        FootballKind.VAR: EventKind(content=VarDecision, fields=("nth",), is_critical=False),
+        FootballKind.MISSED_PENALTY: EventKind(content=MissedPenalty, fields=("nth",), is_critical=False),
+        FootballKind.PERIOD: EventKind(content=PeriodEnd, fields=("nth",)),
+        FootballKind.KICK: EventKind(content=Kick, fields=("nth",)),
+        FootballKind.RESULT: EventKind(content=FootballResult),
     }
     place = ("side", "nth")
     resources = (INCIDENTS, LINEUPS, STATISTICS)
@@ -286,7 +285,7 @@ def diff_dom(state: FootballState, drawn: FootballDomBoard) -> Draft:
     after = msgspec.structs.replace(
         state,
         board=believed,
-        findings=with_gap(state),
+        findings=with_dom_gap(state),
         suspects=suspects | ({token} if is_doubted else set()),
         doubt=None,
         sync=SyncState.RECOVERING,
@@ -297,7 +296,7 @@ def diff_dom(state: FootballState, drawn: FootballDomBoard) -> Draft:
 def _board(served: FootballBoard, drawn: FootballDomBoard) -> FootballBoard:
     """Return the drawn board, with what a page does not draw as far as it is still true."""
     for known, shown in ((served.home, drawn.home), (served.away, drawn.away)):
-        if not is_called(known.name, shown.name):
+        if not is_name_of(known.name, shown.name):
             raise WrongMatch(f"the drawn page has {shown.name!r}, this match has {known.name!r} there")
     is_same = (drawn.score, drawn.headline) == (served.score, served.headline)
     return msgspec.structs.replace(

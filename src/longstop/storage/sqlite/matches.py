@@ -17,7 +17,7 @@ from longstop.model.event import Event, EventKey, Op, StoredEvent, content_hash
 from longstop.model.match import MatchRef, MatchStatus, Phase, move
 from longstop.model.observation import Keys
 from longstop.model.snapshot import SNAPSHOTS_KEPT, Provenance, Snapshot
-from longstop.sports.base import Kind
+from longstop.sports.base import EventKind
 from longstop.sports.registry import sport_named
 from longstop.storage.base import (
     Finding,
@@ -428,7 +428,7 @@ def _decoder(sport: str, kind: str) -> msgspec.json.Decoder[Any]:
 
 
 @cache
-def _kind(sport: str, kind: str) -> Kind:
+def _kind(sport: str, kind: str) -> EventKind:
     try:
         return sport_named(sport).kinds[kind]
     except KeyError:

@@ -8,7 +8,7 @@ from longstop.errors import LayoutChanged, ParseError
 from longstop.model.match import MatchStatus
 from longstop.model.observation import Listing
 from longstop.sources.parsing import read_body
-from longstop.sports.cricket.model import Batter, Board, Bowler, InningsScore, Overs, ResultKind, Scorecard, Target
+from longstop.sports.cricket.model import Batter, Board, Bowler, InningsScore, Overs, ResultKind, RunTarget, Scorecard
 from tests.builders import score
 from tests.unit.sources.crex.reading import LIST, LIVE, SCORECARD, SOURCE, STATE, board, listing, page
 
@@ -202,7 +202,7 @@ def test_a_batter_without_a_key_does_not_lend_his_figures_to_the_other() -> None
 
 
 def test_a_revised_target_is_read_and_none_is_absent() -> None:
-    assert board(tg="151(17.3").target == Target(runs=151, overs=Overs(17, 3))
+    assert board(tg="151(17.3").target == RunTarget(runs=151, overs=Overs(17, 3))
     assert board().target is None
 
 

@@ -10,7 +10,7 @@ from longstop.model.match import MatchRef
 from longstop.sources.crex.event_list import read_ball_value
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.align import order_of_play
-from longstop.sports.cricket.model import CricketState, Delivery, Dismissal, Kind, OverSummary
+from longstop.sports.cricket.model import CricketKind, CricketState, Delivery, Dismissal, OverSummary
 from longstop.sports.cricket.sport import Cricket
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
@@ -55,7 +55,7 @@ class Looking:
         """Forget everything that is not stored."""
         self.state = cast(CricketState, await take(self.store, self.state.row.match_id, "node-b"))
 
-    def stored(self, kind: Kind) -> list[Event]:
+    def stored(self, kind: CricketKind) -> list[Event]:
         """Return the live events of a kind as the store has them, in the order of play."""
         current = [each.event for each in self.store.current(1).values() if each.event.key.kind == kind]
         return sorted((event for event in current if event.is_live), key=order_of_play)
@@ -63,7 +63,7 @@ class Looking:
     def stored_balls(self) -> list[Ball]:
         return [
             (event.key.numbers[0], event.key.numbers[1], content.runs, _outs(content))
-            for event in self.stored(Kind.DELIVERY)
+            for event in self.stored(CricketKind.DELIVERY)
             if isinstance(content := event.content, Delivery)
         ]
 
@@ -82,7 +82,7 @@ class Looking:
     def stored_overs(self) -> dict[tuple[int, int], int]:
         return {
             (event.key.numbers[0], event.key.numbers[1]): event.content.runs
-            for event in self.stored(Kind.OVER)
+            for event in self.stored(CricketKind.OVER)
             if isinstance(event.content, OverSummary)
         }
 
@@ -102,7 +102,7 @@ class Looking:
             assert event.rev == revs.get(event.key, 0) + 1
             assert (event.rev == 1) == (event.op is Op.INSERT)
             revs[event.key] = event.rev
-        live = self.stored(Kind.DELIVERY)
+        live = self.stored(CricketKind.DELIVERY)
         for _, events in groupby(live, key=lambda event: event.key.numbers[0]):
             positions = [event.position for event in events]
             assert positions == list(range(1, len(positions) + 1))

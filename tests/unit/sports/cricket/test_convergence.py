@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longstop.model.event import Op
-from longstop.sports.cricket.model import Kind
+from longstop.sports.cricket.model import CricketKind
 from longstop.testing import run_virtual
 from tests.crex_site import SiteBall, SiteMatch
 from tests.unit.sports.cricket.polling import Looking
@@ -131,6 +131,6 @@ def test_a_source_that_only_adds_gives_only_inserts(balls: list[str], batch: int
 
     looking = run_virtual(watch())
 
-    versions = [stored.event for stored in looking.store.history[1] if stored.event.key.kind == Kind.DELIVERY]
+    versions = [stored.event for stored in looking.store.history[1] if stored.event.key.kind == CricketKind.DELIVERY]
     assert {event.op for event in versions} == {Op.INSERT}
     assert [event.position for event in versions] == list(range(1, len(balls) + 1))

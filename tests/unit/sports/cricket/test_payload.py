@@ -16,7 +16,7 @@ from longstop.sports.cricket.model import (
     Overs,
     Result,
     ResultKind,
-    Target,
+    RunTarget,
 )
 from longstop.sports.cricket.payload import CricketMatchV1, OversV1, ScoreV1, normalise, status_of, title_of
 from tests.builders import board, delivery, event, fold, match_state, over_summary, score, wicket
@@ -54,7 +54,7 @@ def test_a_match_in_play_is_told_whole() -> None:
         first=score("4/0 0.1"),
         batters=(Batter(key="A1", runs=4, balls=1, on_strike=True), Batter(key="A2", runs=0, balls=0, on_strike=False)),
         bowler=Bowler(key="B1", runs=4, balls=1, wickets=0),
-        target=Target(runs=151, overs=Overs(17, 3)),
+        target=RunTarget(runs=151, overs=Overs(17, 3)),
     )
 
     found = payload(state, shown)

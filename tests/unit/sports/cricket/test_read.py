@@ -9,12 +9,12 @@ from longstop.matches.client import PollAttempt, PollClient
 from longstop.model.match import Phase, SyncState
 from longstop.sports.cricket.model import (
     Board,
+    CricketKind,
     CricketState,
     Delivery,
     Difference,
     Dismissal,
     InningsSummary,
-    Kind,
     Overs,
     SeenEvent,
 )
@@ -120,7 +120,7 @@ async def test_an_innings_that_begins_unannounced_is_read_whole_with_the_one_bef
     await looking.look()
 
     assert looking.stored_balls() == looking.true_balls()
-    closed = {each.key.numbers[0]: each.content for each in looking.stored(Kind.INNINGS)}
+    closed = {each.key.numbers[0]: each.content for each in looking.stored(CricketKind.INNINGS)}
     assert isinstance(closed[2], InningsSummary)
     assert (closed[2].runs, closed[2].overs) == (65, Overs(10, 2))
 
@@ -132,8 +132,8 @@ async def test_a_mismatch_walks_on_until_the_totals_agree() -> None:
     seen = await walk(PollClient(looking.client), looking.state)
 
     assert seen.differences[1] == Difference()
-    assert not seen.sighting.is_whole
-    assert {each.source_event_id for each in seen.sighting.events} >= {str(looking.match.balls[40].id)}
+    assert not seen.listed.is_whole
+    assert {each.source_event_id for each in seen.listed.events} >= {str(looking.match.balls[40].id)}
 
 
 async def test_a_ball_between_feed_and_scoreboard_is_asked_for_once_more() -> None:
@@ -171,7 +171,7 @@ async def test_an_over_end_reads_that_over_from_its_first_ball() -> None:
 
     seen = await walk(PollClient(looking.client), looking.state)
 
-    assert seen.sighting.events[0].over < 4
+    assert seen.listed.events[0].over < 4
 
 
 async def test_a_known_difference_is_not_walked_for_again() -> None:
@@ -377,9 +377,9 @@ def test_items_become_events_oldest_first() -> None:
     found = assemble([over_item(30), ball_item(20, "0.2"), ball_item(10, "0.1")], is_whole=True)
 
     assert [(event.kind, event.source_event_id) for event in found.events] == [
-        (Kind.DELIVERY, "10"),
-        (Kind.DELIVERY, "20"),
-        (Kind.OVER, "30"),
+        (CricketKind.DELIVERY, "10"),
+        (CricketKind.DELIVERY, "20"),
+        (CricketKind.OVER, "30"),
     ]
     assert found.is_whole
 

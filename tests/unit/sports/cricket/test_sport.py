@@ -8,13 +8,13 @@ import pytest
 from longstop.errors import EpochLost, LayoutSuspected, ParseError, SourceFailed, StorageError
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchStatus, Phase, SyncState
-from longstop.sports.cricket.model import CricketState, Delivery, InningsSummary, Kind, Overs, Result, ResultKind
+from longstop.sports.cricket.model import CricketKind, CricketState, Delivery, InningsSummary, Overs, Result, ResultKind
 from longstop.storage.base import FindingKind
 from tests.builders import body
 from tests.crex_site import OUT_OF_ORDER
 from tests.unit.sports.cricket.polling import Looking
 
-INNINGS_1 = EventKey(Kind.INNINGS, (1,))
+INNINGS_1 = EventKey(CricketKind.INNINGS, (1,))
 RESULT = EventKey("result")
 
 
@@ -159,7 +159,7 @@ async def test_an_old_copy_served_once_is_no_correction() -> None:
 
     await looking.look(2)
 
-    assert [event.op for event in versions(looking, EventKey(Kind.DELIVERY, (1, 1, 3)))] == [Op.INSERT]
+    assert [event.op for event in versions(looking, EventKey(CricketKind.DELIVERY, (1, 1, 3)))] == [Op.INSERT]
 
 
 async def test_a_ball_that_the_feed_alone_lost_is_kept() -> None:
@@ -200,7 +200,7 @@ async def test_a_dot_ball_taken_away_in_an_old_over_is_void_after_the_innings() 
 
     await looking.look(2)
 
-    [*_, last] = versions(looking, EventKey(Kind.DELIVERY, (1, 0, 4)))
+    [*_, last] = versions(looking, EventKey(CricketKind.DELIVERY, (1, 0, 4)))
     assert (last.op, last.rev, last.position) == (Op.VOID, 2, None)
     assert looking.stored_balls() == looking.true_balls()
 
@@ -475,7 +475,7 @@ async def test_an_archived_match_keeps_what_is_known_of_it() -> None:
     state = await looking.road.archive(looking.state)
 
     assert (state.row.phase, dict(state.events)) == (Phase.ARCHIVED, events)
-    assert isinstance(looking.stored(Kind.DELIVERY)[0].content, Delivery)
+    assert isinstance(looking.stored(CricketKind.DELIVERY)[0].content, Delivery)
 
 
 @pytest.mark.req("JOB-6")

@@ -6,11 +6,11 @@ import pytest
 
 from longstop.model.event import Event, EventKey
 from longstop.sports.cricket.model import (
+    CricketKind,
     CricketState,
     Difference,
     Dismissal,
     InningsSummary,
-    Kind,
     Overs,
     Result,
     ResultKind,
@@ -86,7 +86,7 @@ CARD = Scorecard(
 )
 CLOSED = InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0))
 BATTED = {1: "T1"}
-INNINGS_1 = EventKey(Kind.INNINGS, (1,))
+INNINGS_1 = EventKey(CricketKind.INNINGS, (1,))
 RESULT = EventKey("result")
 BREAK = board(headline="Innings Break", is_innings_over=True, first=score("50/3 10.0"))
 
@@ -177,7 +177,7 @@ def test_sides_that_turn_before_the_next_innings_has_a_ball_say_nothing() -> Non
 def test_a_break_closes_the_innings_with_the_boards_total() -> None:
     [reached] = milestones({}, 1, BREAK, CARD, batting=BATTED).reached
 
-    assert (reached.kind, reached.innings, reached.content) == (Kind.INNINGS, 1, CLOSED)
+    assert (reached.kind, reached.innings, reached.content) == (CricketKind.INNINGS, 1, CLOSED)
 
 
 def test_play_closes_the_innings_before() -> None:

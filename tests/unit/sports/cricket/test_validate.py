@@ -4,8 +4,8 @@ import pytest
 
 from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.sports.cricket.model import EventListPage, Scorecard, ScorecardInnings
-from longstop.sports.cricket.validate import validate_board, validate_page, validate_scorecard, validate_sighting
-from tests.builders import board, delivery, event, fold, match_state, score, seen, sighting
+from longstop.sports.cricket.validate import validate_board, validate_listed, validate_page, validate_scorecard
+from tests.builders import board, delivery, event, fold, listed, match_state, score, seen
 
 FIRST_BALL = fold(event("delivery:1:0:1", "1"))
 STATE = match_state(FIRST_BALL, board=board())
@@ -67,17 +67,17 @@ def test_a_format_has_its_overs_and_no_more(name: str, overs: int) -> None:
     last, beyond = seen("1", delivery(f"{overs - 1}.6")), seen("1", delivery(f"{overs}.1"))
     shown = board(match_format=name, first=score(f"9/0 {overs}.0"))
     validate_board(STATE, shown)
-    validate_sighting(sighting(last), shown)
+    validate_listed(listed(last), shown)
 
     with pytest.raises(ImpossibleObservation):
         validate_board(STATE, board(match_format=name, first=score(f"9/0 {overs + 1}.0")))
     with pytest.raises(ImpossibleObservation):
-        validate_sighting(sighting(beyond), shown)
+        validate_listed(listed(beyond), shown)
 
 
 def test_a_test_match_has_no_last_over() -> None:
     validate_board(STATE, board(match_format="TEST", first=score("600/9 180.0")))
-    validate_sighting(sighting(seen("1", delivery("180.1"))), board(match_format=None))
+    validate_listed(listed(seen("1", delivery("180.1"))), board(match_format=None))
 
 
 def test_a_scorecard_must_be_of_these_sides_and_possible() -> None:

@@ -9,7 +9,7 @@ from longstop.matches.pipeline import Pipeline, Polled
 from longstop.model.event import EventKey, Op
 from longstop.model.match import MatchRef, SyncState
 from longstop.sources.espncricinfo.source import EspncricinfoSource
-from longstop.sports.cricket.model import CricketState, InferredBalls, Kind
+from longstop.sports.cricket.model import CricketKind, CricketState, InferredBalls
 from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import Finding, FindingKind
 from longstop.telemetry.bus import Bus
@@ -77,13 +77,13 @@ class Looking:
     @property
     def shown(self) -> list[int]:
         """The numbers of the balls that are held, in the order of play."""
-        return [int(event.source_event_id) - 1000 for event in self.state.live(Kind.DELIVERY)]
+        return [int(event.source_event_id) - 1000 for event in self.state.live(CricketKind.DELIVERY)]
 
     @property
     def unseen(self) -> dict[int, InferredBalls]:
         return {
             event.key.numbers[1]: event.content
-            for event in self.state.live(Kind.INFERRED)
+            for event in self.state.live(CricketKind.INFERRED)
             if isinstance(event.content, InferredBalls)
         }
 
@@ -175,8 +175,8 @@ async def test_a_ball_keeps_the_number_that_the_source_gives_it(early: Looking) 
 
     await early.look()
 
-    numbered = [event.key for event in early.state.live(Kind.DELIVERY) if event.key.numbers[1] == 3]
-    assert numbered == [EventKey(Kind.DELIVERY, (1, 3, nth)) for nth in (3, 4, 5, 6)]
+    numbered = [event.key for event in early.state.live(CricketKind.DELIVERY) if event.key.numbers[1] == 3]
+    assert numbered == [EventKey(CricketKind.DELIVERY, (1, 3, nth)) for nth in (3, 4, 5, 6)]
 
 
 async def test_one_look_fetches_the_page_once(early: Looking) -> None:

@@ -8,8 +8,8 @@ from longstop.matches.client import PollAttempt, SourceClient
 from longstop.matches.pipeline import Pipeline
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.sources.sofascore.source import SofascoreSource
-from longstop.sports.base import ONLY_DRAWN
-from longstop.sports.football.model import Kind
+from longstop.sports.base import DOM_ONLY
+from longstop.sports.football.model import FootballKind
 from longstop.sports.football.sport import Football
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher, ScriptedReply
@@ -69,7 +69,7 @@ async def test_while_the_data_is_broken_the_drawn_score_is_served_and_the_events
         name: before[name] for name in ("teams", "metadata", "incidents", "lineups", "title", "players")
     }
     assert looking.versions() == ["goal:home:1 1 insert"]
-    assert looking.store.findings[1] == (ONLY_DRAWN,)
+    assert looking.store.findings[1] == (DOM_ONLY,)
     assert looking.state.sync is SyncState.RECOVERING
 
 
@@ -146,7 +146,7 @@ async def test_a_match_that_ends_while_it_is_only_drawn_keeps_its_events_and_get
     state = await looking.road.finish(looking.state, PollAttempt())
 
     assert state.row.phase is Phase.COMPLETED
-    assert Kind.RESULT not in {key.kind for key in state.events}
+    assert FootballKind.RESULT not in {key.kind for key in state.events}
     assert looking.versions() == ["goal:home:1 1 insert"]
     assert "result" in {finding.place for finding in looking.store.findings[1]}
 
