@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from longstop.doctor.base import Verdict
+from longstop.doctor.checks import CheckStatus
 from longstop.doctor.checkup import examine
 from tests.browser.laboratory import descendants, until
 
@@ -14,7 +14,7 @@ async def test_each_browser_is_started_once_as_we_would_and_nothing_is_left() ->
     checks = {check.name: check for check in await asyncio.to_thread(examine, dict(os.environ))}
 
     shell = checks["browser, shell"]
-    assert shell.verdict is Verdict.OK
+    assert shell.verdict is CheckStatus.OK
     assert " starts" in shell.found
     assert ("without its sandbox" in shell.found) is (os.geteuid() == 0)
     # Who died is waited for by whoever adopted it: here that may be this process, where a pool has run before.

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from longstop.doctor.base import Check, Verdict
-from longstop.doctor.checkup import examine
-from longstop.doctor.holders import listener_on, lock_holder
-from longstop.doctor.measure import (
+from longstop.doctor.checks import Check, CheckStatus
+from longstop.doctor.checkup import (
     browser_starts,
     clocks_apart,
+    examine,
     free_bytes,
     open_files_limit,
     user_agent,
 )
+from longstop.doctor.holders import listener_on, lock_holder
 from longstop.fetching.browser.base import BrowserKind
 from longstop.storage.directory import DataDirectory
 
@@ -88,8 +88,8 @@ def test_a_longstop_on_a_port_is_known_by_the_data_directory_it_was_told_to_use(
 
     assert holder is not None
     assert (holder.pid, holder.data) == (process.pid, data)
-    assert own.verdict is Verdict.OK
-    assert other.is_in_the_way
+    assert own.verdict is CheckStatus.OK
+    assert other.is_problem
     assert str(data) in other.found
     assert "LONGSTOP_API_PORT" in other.advice
 
@@ -110,7 +110,7 @@ def test_an_address_that_is_not_ours_is_told_as_such() -> None:
     holder = listener_on("203.0.113.1", 8700)
 
     assert holder is not None
-    assert "203.0.113.1 cannot be had" in str(holder)
+    assert "203.0.113.1 is not usable" in str(holder)
 
 
 def test_the_holder_of_a_data_directory_is_named_without_touching_its_lock(tmp_path: Path) -> None:
@@ -144,8 +144,8 @@ def test_a_browser_that_does_not_start_is_told_with_its_own_words_and_leaves_not
 
     assert [start and start.problem for start in told] == [
         "libnss3.so: error while loading shared libraries",
-        "it ends with 5",
-        "there is no such program",
+        "it exits with 5",
+        "no such program",
         "",
         None,
     ]
@@ -204,4 +204,4 @@ def test_wrong_settings_are_a_finding_and_no_end_of_the_check_up(tmp_path: Path)
     assert "LONGSTOP_API_PORT is 'x'" in checks["settings"]["advice"]
     assert checks["memory"]["verdict"] == "ok"
     assert checks["API port"]["verdict"] == checks["browsers"]["verdict"] == "skipped"
-    assert checks["data directory"]["found"] == "not looked at: the settings are refused"
+    assert checks["data directory"]["found"] == "not checked: the settings are not valid"

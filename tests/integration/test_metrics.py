@@ -271,7 +271,7 @@ async def test_a_running_scraper_tells_its_metrics_and_a_second_one_lives_withou
     values = {sample.name: sample.value for family in text_string_to_metric_families(text) for sample in family.samples}
     assert served["host"] == "127.0.0.1"
     assert unserved["severity"] == "WARN"
-    assert f"it is taken by longstop, pid {first.pid}, at work on " in str(unserved["reason"])
+    assert f"it is taken by longstop, pid {first.pid}, data directory " in str(unserved["reason"])
     assert "; end that process, or choose another port with PROMETHEUS_PORT" in str(unserved["reason"])
     assert values["active_scrapers_count"] == 1
     assert values["longstop_listing_failed_total"] >= 1

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from longstop.cli.options import Data, Json, existing_data, settings_for
 from longstop.clock import SystemClock, to_iso
-from longstop.doctor.base import Check, Verdict, is_well, lacks_a_site
+from longstop.doctor.checks import Check, CheckStatus, has_no_site, is_ready
 
-_STYLES = {Verdict.OK: "green", Verdict.MISSING: "yellow", Verdict.WRONG: "red", Verdict.SKIPPED: "dim"}
+_STYLES = {CheckStatus.OK: "green", CheckStatus.MISSING: "yellow", CheckStatus.WRONG: "red", CheckStatus.SKIPPED: "dim"}
 
 
 def backup(
@@ -51,12 +51,12 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
     environ = dict(os.environ) if data is None else {**os.environ, "LONGSTOP_DATA": str(data)}
     checks = examine(environ)
     if as_json:
-        print(msgspec.json.encode({"ok": is_well(checks), "checks": checks}).decode())
+        print(msgspec.json.encode({"ok": is_ready(checks), "checks": checks}).decode())
     else:
         # The terminal wraps long lines, so that a command can be copied as one line.
         Console(soft_wrap=True).print(_list(checks))
         print(_summary(checks))
-    raise typer.Exit(0 if is_well(checks) else 1)
+    raise typer.Exit(0 if is_ready(checks) else 1)
 
 
 VERBS = (backup, restore, doctor)
@@ -74,16 +74,16 @@ def _list(checks: list[Check]) -> Text:
 
 
 def _style(check: Check) -> str:
-    return _STYLES[check.verdict] if check.is_needed else "green" if check.verdict is Verdict.OK else "dim"
+    return _STYLES[check.verdict] if check.is_needed else "green" if check.verdict is CheckStatus.OK else "dim"
 
 
 def _summary(checks: list[Check]) -> str:
-    problems = [check.name for check in checks if check.is_in_the_way]
+    problems = [check.name for check in checks if check.is_problem]
     if problems:
         return f"Must be fixed: {', '.join(problems)}."
-    is_all = all(check.verdict is Verdict.OK for check in checks)
+    is_all = all(check.verdict is CheckStatus.OK for check in checks)
     rest = "" if is_all else " Everything else is optional or for tests."
-    if lacks_a_site(checks):
+    if has_no_site(checks):
         # The exit code is about the machine, and nothing is wrong with that.
         return (
             "`longstop demo` has everything it needs; `longstop up` needs an enabled site"

@@ -1,1 +1,1 @@
-"""What is missing on this machine, and how to get it."""
+"""Checks of this machine and its settings, with advice for everything that is missing."""

@@ -1,4 +1,4 @@
-"""Who holds a port or a lock file, asked of the kernel."""
+"""Finds the process that uses a port or holds a lock file."""
 
 import errno
 import socket
@@ -13,27 +13,27 @@ from msgspec import Struct
 from longstop.errors import SettingsError
 from longstop.settings import CONFIG_VARIABLE, read_settings
 
-#: The verbs that run on a data directory until they are stopped.
-_AT_WORK = frozenset({"up", "scraper", "api"})
+#: The verbs that use a data directory until they are stopped.
+_SERVING_VERBS = frozenset({"up", "scraper", "api"})
 _DATA_VARIABLE = "LONGSTOP_DATA"
 _LOCKS = Path("/proc/locks")
 
 
 class Holder(Struct, frozen=True):
-    """The process that has something we want."""
+    """The process that uses a port or a lock."""
 
     name: str
     pid: int | None = None
-    #: The data directory that it works on; `None` when it is no Longstop, or would not say.
+    #: Its data directory; `None` if it is not Longstop, or unknown.
     data: Path | None = None
 
     def __str__(self) -> str:
-        who = f"{self.name}, pid {self.pid}" if self.pid else self.name
-        return f"{who}, at work on {self.data}" if self.data else who
+        process = f"{self.name}, pid {self.pid}" if self.pid else self.name
+        return f"{process}, data directory {self.data}" if self.data else process
 
 
 def listener_on(host: str, port: int) -> Holder | None:
-    """Return who listens where we want to; `None` when nobody does."""
+    """Return the process that listens on a port; `None` if the port is free."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
@@ -41,13 +41,13 @@ def listener_on(host: str, port: int) -> Holder | None:
             probe.bind(address)
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            return Holder(f"nobody, and yet {host} cannot be had: {error.strerror}")
+            return Holder(f"no process, but {host} is not usable: {error.strerror}")
         return next(_listeners(port), Holder("a process of another user"))
     return None
 
 
 def lock_holder(lock: Path) -> Holder | None:
-    """Return who holds a lock file. The kernel is asked: trying the lock could make a starting scraper stumble."""
+    """Return the process that holds a lock file. Reads /proc: trying the lock could fail a starting scraper."""
     with suppress(OSError):
         inode = lock.stat().st_ino
         for line in _LOCKS.read_text(encoding="ascii").splitlines():
@@ -75,19 +75,19 @@ def _holder(pid: int) -> Holder:
         words = process.cmdline()
         if not any(Path(word).name == "longstop" for word in words):
             return Holder(process.name(), pid)
-        return Holder("longstop", pid, _data_of(process, words) if _AT_WORK.intersection(words) else None)
+        return Holder("longstop", pid, _data_of(process, words) if _SERVING_VERBS.intersection(words) else None)
     return Holder("a process", pid)
 
 
 def _data_of(process: psutil.Process, words: list[str]) -> Path | None:
-    """Return the data directory that a Longstop was told to use: by an option, its environment, or its settings."""
+    """Return the data directory of a Longstop process: from its option, environment or settings file."""
     cwd, environ = Path(process.cwd()), process.environ()
-    told = {name: environ[name] for name in (CONFIG_VARIABLE, _DATA_VARIABLE) if name in environ}
-    if CONFIG_VARIABLE in told:
-        told[CONFIG_VARIABLE] = str(cwd / told[CONFIG_VARIABLE])
+    given = {name: environ[name] for name in (CONFIG_VARIABLE, _DATA_VARIABLE) if name in environ}
+    if CONFIG_VARIABLE in given:
+        given[CONFIG_VARIABLE] = str(cwd / given[CONFIG_VARIABLE])
     option = _option(words, "--data")
     try:
-        return (cwd / (option or read_settings(told).data)).resolve()
+        return (cwd / (option or read_settings(given).data)).resolve()
     except SettingsError:
         return None
 
