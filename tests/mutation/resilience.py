@@ -14,27 +14,29 @@ _BREAKERS = (
     rule("a slow response is a success", _BREAKER, "Breaker.succeed", never("_.is_slow(_)")),
     rule("one success closes a breaker", _BREAKER, "Breaker.succeed", always("_ >= _.successes_to_close")),
     rule("a released probe keeps its place", _BREAKER, "Breaker.release", never("self._is_current(_)")),
-    rule("an open breaker never tries again", _BREAKER, "Breaker._is_rested", never("_ >= self._opens_until")),
+    rule("an open breaker never tries again", _BREAKER, "Breaker._is_due", never("_ >= self._open_until")),
     rule("a success does not end a row of failures", _BREAKER, "_Streak.succeed", drop("self._failed_at.clear()")),
     rule("a failure rate is computed from few attempts", _BREAKER, "_Slices.fail", never("_ < _.min_attempts")),
     rule("a failure rate never forgets", _BREAKER, "_Slices.fail", always("_.number > _.number - SLICES")),
-    rule("a failed canary keeps its place", _BREAKER, "Targets.fail", drop("self.release(...)")),
+    rule("a failed canary keeps its place", _BREAKER, "HostBreakers.fail", drop("self.release(...)")),
     rule(
         "a canary wakes its own host only",
         _BREAKER,
-        "Targets._wake",
+        "HostBreakers._half_open_all",
         swap(
-            "self._moved(host, _1.half_open(_2), _2)",
-            "self._moved(host, _1.half_open(_2), _2) if host == canarys_host else ()",
+            "self._changed(host, _1.half_open(_2), _2)",
+            "self._changed(host, _1.half_open(_2), _2) if host == canary_host else ()",
         ),
     ),
     rule(
         "every request may be a canary",
         _BREAKER,
-        "Targets.enter",
+        "HostBreakers.enter",
         swap("_1 and self._canary is None and _ >= _", "_1"),
     ),
-    rule("the last Retry-After counts, not the longest", _BREAKER, "Rest.ask", swap("max(self._until, _1)", "_1")),
+    rule(
+        "the last Retry-After counts, not the longest", _BREAKER, "RateLimit.limit", swap("max(self._until, _1)", "_1")
+    ),
 )
 
 _RETRIES = (
@@ -56,13 +58,13 @@ _RETRIES = (
     rule(
         "a refused request is repeated at once",
         _RETRY,
-        "_may_be_asked_again",
+        "_is_retryable",
         swap("return False", "return meaning.is_soft and meaning.kind is FailureKind.REFUSAL"),
     ),
     rule("retries cost nothing", _GUARDS, "RetryBudget.spend", drop("_ -= self.COST")),
     rule("the retry budget has no limit", _GUARDS, "RetryBudget.earn", swap("min(_1, self.MOST)", "_1")),
-    rule("a slow site stays slow", _TIMEOUTS, "pace_after", always("_ >= NO_LONGER_SLOW_BELOW")),
-    rule("time-outs oscillate around their limit", _TIMEOUTS, "pace_after", never("_ >= NO_LONGER_SLOW_BELOW")),
+    rule("a slow site stays slow", _TIMEOUTS, "speed_after", always("_ >= NO_LONGER_SLOW_BELOW")),
+    rule("time-outs oscillate around their limit", _TIMEOUTS, "speed_after", never("_ >= NO_LONGER_SLOW_BELOW")),
     rule("time-outs have no lower limit", _TIMEOUTS, "_shortened", argument("page", "0.0")),
     rule("the mean covers all requests ever", _TIMEOUTS, "AdaptiveTimeouts.observe", drop("self._sample.clear()")),
     rule(

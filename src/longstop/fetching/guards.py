@@ -12,8 +12,15 @@ from longstop.clock import Clock
 from longstop.errors import CircuitOpen, EmptyBody, FetchError, FetchTimeout, SourceError
 from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, Page
-from longstop.resilience.breaker import BreakerPolicy, Move, Pass, Rest, Targets, target_policy
-from longstop.resilience.retry import RetryPolicy, asked_rest, next_delay, policies
+from longstop.resilience.breaker import (
+    BreakerPolicy,
+    HostBreakers,
+    HostPermit,
+    HostTransition,
+    RateLimit,
+    target_policy,
+)
+from longstop.resilience.retry import RetryPolicy, next_delay, policies, requested_wait
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.resilience.timeouts import SLOW_FACTOR, AdaptiveTimeouts, Timeouts
 from longstop.telemetry.bus import Bus, report_breaker
@@ -24,7 +31,7 @@ RETRY_AFTER_JITTER_SHARE = 0.1
 #: A response that takes a smaller share of its deadline does not count as slow.
 SLOW_SHARE = 0.8
 #: Failures without a response of the site: they say nothing about it.
-_NOT_THE_SITE = frozenset({FailureKind.HELD, FailureKind.OURS})
+_NOT_THE_SITE = frozenset({FailureKind.NOT_SENT, FailureKind.OURS})
 #: Immediate failures, which do not show how long a response takes.
 _IMMEDIATE = _NOT_THE_SITE | {FailureKind.CONNECTION}
 
@@ -117,8 +124,8 @@ class GuardedFetcher:
         #: May be replaced when the configuration is reloaded.
         self.policy = policy
         self.budget = RetryBudget()
-        self.targets = Targets(guards.breaker, guards.canary_seconds)
-        self.rest = Rest()
+        self.targets = HostBreakers(guards.breaker, guards.canary_seconds)
+        self.rest = RateLimit()
         self.timeouts = AdaptiveTimeouts(guards.timeouts or Timeouts(fetch=policy.deadline_seconds))
         self._inner = inner
         self._retry = guards.retry
@@ -171,13 +178,13 @@ class GuardedFetcher:
     async def _attempt(self, request: FetchRequest, host: str, started: float) -> Page | FetchError:
         """Send a request once, unless Retry-After or circuit prevent it; return the page or the error."""
         now = self._clock.monotonic()
-        rest = self.rest.hold(now)
+        rest = self.rest.check(now)
         if rest > 0:
             return CircuitOpen(f"rate-limited: the site sent Retry-After, {rest:.1f} s left", retry_after_seconds=rest)
         leave = self.targets.enter(host, now)
         if leave is None:
             return self._circuit_open(host, now)
-        self._emit_moves(leave.moves)
+        self._emit_moves(leave.transitions)
         total = self._retry.total_seconds
         try:
             async with asyncio.timeout(None if total is None else total - (now - started)):
@@ -188,7 +195,7 @@ class GuardedFetcher:
             # A cancelled request says nothing about the host, and must not occupy a probe of its circuit.
             self.targets.release(leave, self._clock.monotonic())
 
-    async def _send(self, request: FetchRequest, leave: Pass, started: float) -> Page | FetchError:
+    async def _send(self, request: FetchRequest, leave: HostPermit, started: float) -> Page | FetchError:
         """Wait for the response within the deadline of one attempt, and count the outcome."""
         seconds = self.timeouts.now.fetch
         try:
@@ -205,7 +212,7 @@ class GuardedFetcher:
         self._count_answer(leave, started, now)
         return page
 
-    def _failed(self, request: FetchRequest, leave: Pass, started: float, error: FetchError) -> FetchError:
+    def _failed(self, request: FetchRequest, leave: HostPermit, started: float, error: FetchError) -> FetchError:
         """Return the error after it was counted for deadline, circuit and Retry-After, in this order."""
         now, kind = self._clock.monotonic(), kind_of(error)
         if isinstance(error, FetchTimeout) or kind not in _IMMEDIATE:
@@ -233,7 +240,7 @@ class GuardedFetcher:
                 )
             )
 
-    def _count_answer(self, leave: Pass, started: float, now: float) -> None:
+    def _count_answer(self, leave: HostPermit, started: float, now: float) -> None:
         """Count a response for the circuit: whatever its content, the connection works."""
         took = now - started
         # A site whose deadline was extended may use it.
@@ -244,10 +251,10 @@ class GuardedFetcher:
 
     def _obey(self, request: FetchRequest, error: FetchError, now: float) -> None:
         """Postpone all requests to the site for the time of Retry-After."""
-        asked = asked_rest(error)
+        asked = requested_wait(error)
         if asked is not None:
             is_news = not self.rest.remaining(now)
-            self.rest.ask(asked * (1.0 + RETRY_AFTER_JITTER_SHARE * self._random()), now)
+            self.rest.limit(asked * (1.0 + RETRY_AFTER_JITTER_SHARE * self._random()), now)
             # A retry waits as long as all other requests, or it would be rejected.
             error.retry_after_seconds = self.rest.remaining(now)
             if is_news:
@@ -261,7 +268,7 @@ class GuardedFetcher:
         )
         return CircuitOpen(reason, retry_after_seconds=seconds)
 
-    def _emit_moves(self, moves: tuple[Move, ...], last: str = "") -> None:
+    def _emit_moves(self, moves: tuple[HostTransition, ...], last: str = "") -> None:
         for move in moves:
             report_breaker(self._bus, "target", move.host, move.transition, last=last)
 

@@ -82,7 +82,7 @@ class PollAttempt:
     def failed(self, error: SourceError) -> None:
         """Count an error once, and the tries before it; not a canary's, nor one for which no site was asked."""
         is_counted, self._last = error is self._last, error
-        if kind_of(error) is not FailureKind.HELD and not (error.is_canary or is_counted):
+        if kind_of(error) is not FailureKind.NOT_SENT and not (error.is_canary or is_counted):
             self._count(type(error).__name__, 1 + error.retries)
 
     @property

@@ -1,1 +1,1 @@
-"""What to do about trouble: retries, breakers, time-outs. All of it is pure: time comes in as an argument."""
+"""Retries, circuit breakers and time-outs. All of it is pure: time is passed as an argument."""

@@ -1,8 +1,7 @@
-"""Breakers stop asking what keeps failing, and try it again with care.
+"""Circuit breakers: stop sending what keeps failing, and probe before resuming.
 
-From the bottom up: when failures are too many, the breaker of one thing, and the breakers of one source's hosts with
-the rest that the site has asked for. Nothing here grows with the traffic, and every moment is monotonic and comes from
-the caller.
+From the bottom up: rules that count failures, one breaker, the breakers of a source's hosts, and the pause that a site
+requests by Retry-After. Memory does not grow with traffic. Every `now` is monotonic and passed by the caller.
 """
 
 from collections import deque
@@ -13,42 +12,42 @@ from msgspec import Struct
 
 from longstop.errors import IllegalTransition
 
-#: A share is counted in this many slices of its window, so that a busy site costs no more memory than a quiet one.
+#: Slices of a window in which a share is counted, so that memory does not depend on traffic.
 SLICES = 20
-#: However many good answers it takes to close, no more than these are awaited at one time.
+#: At most so many probes run at once, however many successes it takes to close.
 MAX_TARGET_PROBES = 5
 
 
-class Count(Protocol):
-    """What a rule remembers of what happened."""
+class FailureCounter(Protocol):
+    """The state of a rule."""
 
     def succeed(self, now: float) -> None: ...
 
     def fail(self, now: float) -> str | None:
-        """Count a failure; return why that is one too many, or `None`."""
+        """Count a failure; return the reason to open, or `None`."""
         ...
 
 
 class Consecutive(Struct, frozen=True, kw_only=True):
-    """So many failures with no success between them."""
+    """Opens after consecutive failures."""
 
     threshold: int
-    #: How far the first and the last of them may lie apart; `None` for any distance.
+    #: The first and the last of them must be within this time; `None` for any time.
     within_seconds: float | None = None
 
-    def count(self) -> Count:
+    def counter(self) -> FailureCounter:
         return _Streak(self)
 
 
-class Share(Struct, frozen=True, kw_only=True):
-    """Too large a share of all attempts within a window that moves along."""
+class FailureShare(Struct, frozen=True, kw_only=True):
+    """Opens when the share of failed attempts in a sliding window is too large."""
 
     window_seconds: float
-    #: Fewer than these say nothing.
+    #: Fewer attempts do not open the breaker.
     min_attempts: int
     share: float
 
-    def count(self) -> Count:
+    def counter(self) -> FailureCounter:
         return _Slices(self)
 
 
@@ -76,7 +75,7 @@ class _Slice:
 
 
 class _Slices:
-    def __init__(self, rule: Share) -> None:
+    def __init__(self, rule: FailureShare) -> None:
         self._rule = rule
         self._slices: deque[_Slice] = deque(maxlen=SLICES)
 
@@ -102,11 +101,11 @@ class _Slices:
 
 
 class BreakerState(StrEnum):
-    #: All may pass.
+    #: All requests are sent.
     CLOSED = "closed"
-    #: Nobody may pass.
+    #: No requests are sent.
     OPEN = "open"
-    #: A few may try.
+    #: A few probes are sent.
     HALF_OPEN = "half_open"
 
 
@@ -120,12 +119,12 @@ TRANSITIONS: dict[BreakerState, frozenset[BreakerState]] = {
 class BreakerPolicy(Struct, frozen=True, kw_only=True):
     """When to open, for how long, and what it takes to close."""
 
-    rule: Consecutive | Share
+    rule: Consecutive | FailureShare
     open_seconds: float
     successes_to_close: int = 1
-    #: How many may try at one time while half open.
+    #: Concurrent probes while half open.
     max_probes: int = 1
-    #: A success that took longer counts as a failure; `None` for any length.
+    #: A slower success counts as a failure; `None` for no limit.
     slow_seconds: float | None = None
 
     def is_slow(self, seconds: float) -> bool:
@@ -135,7 +134,7 @@ class BreakerPolicy(Struct, frozen=True, kw_only=True):
 def target_policy(
     threshold: int = 5, open_seconds: float = 60.0, successes: int = 5, slow_seconds: float | None = 8.0
 ) -> BreakerPolicy:
-    """Return the policy for a host to which connections fail (FR-003)."""
+    """Return the policy for connections to a host (FR-003)."""
     return BreakerPolicy(
         rule=Consecutive(threshold=threshold),
         open_seconds=open_seconds,
@@ -146,14 +145,14 @@ def target_policy(
 
 
 def match_policy(threshold: int = 5, open_seconds: float = 300.0) -> BreakerPolicy:
-    """Return the policy for a match that is refused or cannot be read (US2.2)."""
+    """Return the policy for a match whose pages are refused or cannot be parsed (US2.2)."""
     return BreakerPolicy(rule=Consecutive(threshold=threshold, within_seconds=600.0), open_seconds=open_seconds)
 
 
 def source_policy(open_seconds: float = 900.0) -> BreakerPolicy:
-    """Return the policy for a site that refuses, or cannot be read, too often (CAP-9)."""
+    """Return the policy for a site that refuses or serves unparsable pages too often (CAP-9)."""
     return BreakerPolicy(
-        rule=Share(window_seconds=600.0, min_attempts=30, share=0.35),
+        rule=FailureShare(window_seconds=600.0, min_attempts=30, share=0.35),
         open_seconds=open_seconds,
         successes_to_close=3,
         max_probes=3,
@@ -161,55 +160,55 @@ def source_policy(open_seconds: float = 900.0) -> BreakerPolicy:
 
 
 class Transition(Struct, frozen=True, kw_only=True):
-    """A move of a breaker, for telling."""
+    """A change of a breaker's state."""
 
     to: BreakerState
     reason: str
-    #: For `OPEN`: how long it stays so.
+    #: For `OPEN`: for how long.
     seconds: float = 0.0
-    #: For `CLOSED`: how many were turned away since it opened first.
+    #: For `CLOSED`: requests rejected since it opened.
     rejected: int = 0
 
 
 class Permit(Struct, frozen=True, kw_only=True):
-    """Leave to try once; whoever has it says how it went, or gives it back."""
+    """Permission for one attempt. The caller reports its outcome, or releases it."""
 
     generation: int
     number: int
-    #: The move that asking for this permit caused: from open to half open, when its time was over.
+    #: Set if granting it moved the breaker from open to half open.
     transition: Transition | None = None
 
 
 class Breaker:
-    """The engine. Every call takes the moment, which is monotonic, whether or not this one needs it.
+    """One breaker.
 
-    Each move begins a new generation; a permit of an older one changes nothing, so that a late answer from before
-    can neither close nor open it.
+    Each transition starts a new generation. A permit of an older generation is ignored, so that a late response can
+    neither close nor open the breaker.
     """
 
     def __init__(self, policy: BreakerPolicy) -> None:
         self.policy = policy
-        #: How many were ever turned away.
+        #: Requests ever rejected.
         self.rejected = 0
         self._state = BreakerState.CLOSED
         self._generation = 0
         self._permits = 0
-        self._count = policy.rule.count()
-        self._opens_until = 0.0
+        self._failures = policy.rule.counter()
+        self._open_until = 0.0
         self._rejected_before = 0
         self._probes: set[int] = set()
         self._successes = 0
 
     def state(self, now: float) -> BreakerState:
-        return BreakerState.HALF_OPEN if self._is_rested(now) else self._state
+        return BreakerState.HALF_OPEN if self._is_due(now) else self._state
 
     def remaining(self, now: float) -> float:
-        """Return the seconds until somebody may try again; 0 when that is now."""
-        return max(0.0, self._opens_until - now) if self._state is BreakerState.OPEN else 0.0
+        """Return the seconds until a probe is admitted; 0 if one is admitted now."""
+        return max(0.0, self._open_until - now) if self._state is BreakerState.OPEN else 0.0
 
     def permit(self, now: float) -> Permit | None:
-        """Return leave to try, or `None`: turned away, and counted."""
-        transition = self._half_open("its time is over") if self._is_rested(now) else None
+        """Return a permit, or `None` if the request is rejected."""
+        transition = self._half_open("the pause is over") if self._is_due(now) else None
         is_full = self._state is BreakerState.HALF_OPEN and len(self._probes) >= self.policy.max_probes
         if self._state is BreakerState.OPEN or is_full:
             self.rejected += 1
@@ -220,61 +219,63 @@ class Breaker:
         return Permit(generation=self._generation, number=self._permits, transition=transition)
 
     def succeed(self, permit: Permit, now: float, seconds: float = 0.0) -> Transition | None:
-        """Take note of a good answer, and of how long it took."""
+        """Record a success and its duration."""
         if self.policy.is_slow(seconds):
             return self.fail(permit, now)
         if not self._is_current(permit):
             return None
         if self._state is BreakerState.CLOSED:
-            self._count.succeed(now)
+            self._failures.succeed(now)
             return None
         self._probes.discard(permit.number)
         self._successes += 1
         return self._close() if self._successes >= self.policy.successes_to_close else None
 
     def fail(self, permit: Permit, now: float) -> Transition | None:
-        """Take note of a failure; a single one while half open opens it again for the whole time."""
+        """Record a failure. While half open, one is enough to open the breaker for the full time."""
         if not self._is_current(permit):
             return None
         if self._state is BreakerState.HALF_OPEN:
             return self._open(now, "a probe failed")
-        reason = self._count.fail(now)
+        reason = self._failures.fail(now)
         return None if reason is None else self._open(now, reason)
 
     def release(self, permit: Permit, now: float) -> None:
-        """Give a permit back of which there is nothing to say; after `succeed` or `fail` this does nothing."""
+        """Return a permit without an outcome; does nothing after `succeed` or `fail`."""
         if self._is_current(permit):
             self._probes.discard(permit.number)
 
     def half_open(self, now: float) -> Transition | None:
-        """Let a few try before the time is over, since there is good news from elsewhere."""
-        return self._half_open("a canary came through") if self._state is BreakerState.OPEN else None
+        """Admit probes early, because a canary succeeded."""
+        return self._half_open("a canary succeeded") if self._state is BreakerState.OPEN else None
 
-    def _is_rested(self, now: float) -> bool:
-        return self._state is BreakerState.OPEN and now >= self._opens_until
+    def _is_due(self, now: float) -> bool:
+        return self._state is BreakerState.OPEN and now >= self._open_until
 
     def _is_current(self, permit: Permit) -> bool:
-        is_of_now = permit.generation == self._generation
-        return is_of_now and (self._state is BreakerState.CLOSED or permit.number in self._probes)
+        is_newest = permit.generation == self._generation
+        return is_newest and (self._state is BreakerState.CLOSED or permit.number in self._probes)
 
     def _open(self, now: float, reason: str) -> Transition:
         if self._state is BreakerState.CLOSED:
             self._rejected_before = self.rejected
-        self._move(BreakerState.OPEN)
-        self._opens_until = now + self.policy.open_seconds
+        self._change(BreakerState.OPEN)
+        self._open_until = now + self.policy.open_seconds
         return Transition(to=BreakerState.OPEN, reason=reason, seconds=self.policy.open_seconds)
 
     def _half_open(self, reason: str) -> Transition:
-        self._move(BreakerState.HALF_OPEN)
+        self._change(BreakerState.HALF_OPEN)
         return Transition(to=BreakerState.HALF_OPEN, reason=reason)
 
     def _close(self) -> Transition:
-        self._move(BreakerState.CLOSED)
-        self._count = self.policy.rule.count()
+        self._change(BreakerState.CLOSED)
+        self._failures = self.policy.rule.counter()
         rejected = self.rejected - self._rejected_before
-        return Transition(to=BreakerState.CLOSED, reason=f"{self.policy.successes_to_close} good", rejected=rejected)
+        return Transition(
+            to=BreakerState.CLOSED, reason=f"{self.policy.successes_to_close} successful probes", rejected=rejected
+        )
 
-    def _move(self, to: BreakerState) -> None:
+    def _change(self, to: BreakerState) -> None:
         if to not in TRANSITIONS[self._state]:
             raise IllegalTransition(f"a breaker cannot go from {self._state} to {to}")
         self._state = to
@@ -283,29 +284,29 @@ class Breaker:
         self._successes = 0
 
 
-class Move(Struct, frozen=True, kw_only=True):
-    """What became of the breaker of one host."""
+class HostTransition(Struct, frozen=True, kw_only=True):
+    """A transition of the breaker of one host."""
 
     host: str
     transition: Transition
 
 
-class Pass(Struct, frozen=True, kw_only=True):
-    """Leave to ask a host once, and what asking for it moved."""
+class HostPermit(Struct, frozen=True, kw_only=True):
+    """Permission for one request to a host, and the transitions that granting it caused."""
 
     host: str
-    #: `None` for the canary, which goes where nobody else may.
+    #: `None` for the canary, which is sent although the circuit is open.
     permit: Permit | None = None
-    moves: tuple[Move, ...] = ()
-    #: Whether it is a canary's or a probe's: then a failure says only what is known.
+    transitions: tuple[HostTransition, ...] = ()
+    #: Whether it is a canary or a probe: its failure is expected and proves nothing new.
     is_trial: bool = False
 
 
-class Targets:
-    """Decides whether a host may be asked. Every moment is monotonic and comes from the caller.
+class HostBreakers:
+    """The breakers of a source's hosts.
 
-    While a host is left alone, the next request that comes along after `canary_seconds` goes to it all the same. When
-    it comes back well, the way to the site is open again: all hosts are tried, not only this one.
+    While circuits are open, one request every `canary_seconds` is sent anyway. If this canary succeeds, the network
+    is back: the circuits of all hosts become half open, not only that of its own host.
     """
 
     def __init__(self, policy: BreakerPolicy, canary_seconds: float) -> None:
@@ -313,87 +314,88 @@ class Targets:
         self._canary_seconds = canary_seconds
         self._breakers: dict[str, Breaker] = {}
         self._canary_due_at = 0.0
-        self._canary: Pass | None = None
+        self._canary: HostPermit | None = None
 
     @property
     def rejected(self) -> int:
-        """How many requests were ever turned away."""
+        """Requests ever rejected."""
         return sum(breaker.rejected for breaker in self._breakers.values())
 
     def open_hosts(self, now: float) -> tuple[str, ...]:
         return tuple(host for host, each in self._breakers.items() if each.state(now) is BreakerState.OPEN)
 
     def remaining(self, host: str, now: float) -> float:
-        """Return the seconds until a host may be tried again; 0 when that is now."""
+        """Return the seconds until a probe to the host is admitted; 0 if one is admitted now."""
         return self._breakers[host].remaining(now) if host in self._breakers else 0.0
 
-    def enter(self, host: str, now: float) -> Pass | None:
-        """Return leave to ask, or `None`: turned away, and counted."""
+    def enter(self, host: str, now: float) -> HostPermit | None:
+        """Return a permit, or `None` if the request is rejected."""
         breaker = self._breakers.get(host) or self._breakers.setdefault(host, Breaker(self._policy))
         if breaker.state(now) is BreakerState.OPEN and self._canary is None and now >= self._canary_due_at:
             self._canary_due_at = now + self._canary_seconds
-            self._canary = Pass(host=host, is_trial=True)
+            self._canary = HostPermit(host=host, is_trial=True)
             return self._canary
         permit = breaker.permit(now)
         if permit is None:
             return None
         is_trial = breaker.state(now) is not BreakerState.CLOSED
-        return Pass(host=host, permit=permit, moves=self._moved(host, permit.transition, now), is_trial=is_trial)
+        return HostPermit(
+            host=host, permit=permit, transitions=self._changed(host, permit.transition, now), is_trial=is_trial
+        )
 
-    def succeed(self, leave: Pass, now: float, seconds: float) -> tuple[Move, ...]:
-        """Take note of an answer; return what that moved."""
-        if leave.permit is not None:
-            return self._moved(leave.host, self._breakers[leave.host].succeed(leave.permit, now, seconds), now)
-        self.release(leave, now)
-        return () if self._policy.is_slow(seconds) else self._wake(leave.host, now, seconds)
+    def succeed(self, permit: HostPermit, now: float, seconds: float) -> tuple[HostTransition, ...]:
+        """Record a response; return the transitions it caused."""
+        if permit.permit is not None:
+            return self._changed(permit.host, self._breakers[permit.host].succeed(permit.permit, now, seconds), now)
+        self.release(permit, now)
+        return () if self._policy.is_slow(seconds) else self._half_open_all(permit.host, now, seconds)
 
-    def fail(self, leave: Pass, now: float) -> tuple[Move, ...]:
-        """Take note of a failure; return what that moved. A canary's says only what is known."""
-        if leave.permit is not None:
-            return self._moved(leave.host, self._breakers[leave.host].fail(leave.permit, now), now)
-        self.release(leave, now)
+    def fail(self, permit: HostPermit, now: float) -> tuple[HostTransition, ...]:
+        """Record a failure; return the transitions it caused. That of a canary causes none."""
+        if permit.permit is not None:
+            return self._changed(permit.host, self._breakers[permit.host].fail(permit.permit, now), now)
+        self.release(permit, now)
         return ()
 
-    def release(self, leave: Pass, now: float) -> None:
-        """Give back leave of which there is nothing to say; after `succeed` or `fail` this does nothing."""
-        if leave.permit is not None:
-            self._breakers[leave.host].release(leave.permit, now)
-        elif leave is self._canary:
+    def release(self, permit: HostPermit, now: float) -> None:
+        """Return a permit without an outcome; does nothing after `succeed` or `fail`."""
+        if permit.permit is not None:
+            self._breakers[permit.host].release(permit.permit, now)
+        elif permit is self._canary:
             self._canary = None
 
-    def _wake(self, canarys_host: str, now: float, seconds: float) -> tuple[Move, ...]:
-        """Let all hosts be tried; to its own the canary was the first good answer."""
-        moves: list[Move] = []
+    def _half_open_all(self, canary_host: str, now: float, seconds: float) -> tuple[HostTransition, ...]:
+        """Admit probes to all hosts; for its own host the canary counts as the first successful one."""
+        transitions: list[HostTransition] = []
         for host, breaker in self._breakers.items():
-            woken = self._moved(host, breaker.half_open(now), now)
-            moves += woken
-            permit = breaker.permit(now) if woken and host == canarys_host else None
+            changed = self._changed(host, breaker.half_open(now), now)
+            transitions += changed
+            permit = breaker.permit(now) if changed and host == canary_host else None
             if permit is not None:
-                moves += self._moved(host, breaker.succeed(permit, now, seconds), now)
-        return tuple(moves)
+                transitions += self._changed(host, breaker.succeed(permit, now, seconds), now)
+        return tuple(transitions)
 
-    def _moved(self, host: str, transition: Transition | None, now: float) -> tuple[Move, ...]:
+    def _changed(self, host: str, transition: Transition | None, now: float) -> tuple[HostTransition, ...]:
         if transition is None:
             return ()
         if transition.to is BreakerState.OPEN and now >= self._canary_due_at:
             self._canary_due_at = now + self._canary_seconds
-        return (Move(host=host, transition=transition),)
+        return (HostTransition(host=host, transition=transition),)
 
 
-class Rest:
-    """For how long the site has asked to be left alone; the longest wish counts, for all."""
+class RateLimit:
+    """The pause that a site requested by Retry-After. The longest request counts, for all of its hosts."""
 
     def __init__(self) -> None:
         self._until = 0.0
-        #: How many requests were ever turned away.
+        #: Requests ever rejected.
         self.rejected = 0
 
-    def ask(self, seconds: float, now: float) -> None:
-        """Take note of a wish."""
+    def limit(self, seconds: float, now: float) -> None:
         self._until = max(self._until, now + seconds)
 
-    def hold(self, now: float) -> float:
-        """Return for how long one who comes now is held back, and count it; 0 when the site may be asked."""
+    def check(self, now: float) -> float:
+        """Return how long a request has to wait, and count it as rejected; 0 if it may be sent."""
         self.rejected += now < self._until
         return self.remaining(now)
 

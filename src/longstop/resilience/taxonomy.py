@@ -1,7 +1,4 @@
-"""What an error means for what we do next, and the state in which it ends an attempt to read a match.
-
-The errors stand in one table, read from the particular to the general; an attempt is a state machine.
-"""
+"""What each error means, and the state machine of an attempt to poll a match."""
 
 from enum import StrEnum
 
@@ -40,32 +37,30 @@ from longstop.errors import (
 
 
 class FailureKind(StrEnum):
-    """Whose failure it is, and so which breaker counts it."""
+    """Which side failed, and so which breaker counts it."""
 
-    #: The way to the site is broken, or the site is: counts for the target's breaker alone.
+    #: The network or the site is down: counts for the breaker of the host only.
     CONNECTION = "connection"
-    #: The site answers, and does not want us: counts for the match and the source.
+    #: The site refuses us: counts for the match and the source.
     REFUSAL = "refusal"
-    #: The site answers, and what it says is not what we know how to read: counts for the match and the source.
+    #: The response cannot be parsed or is not plausible: counts for the match and the source.
     CONTENT = "content"
-    #: The site answers, and does not know the page.
+    #: The site does not know the page.
     GONE = "gone"
-    #: Nobody was asked; counts nowhere.
-    HELD = "held"
-    #: The store's failure, or ours.
+    #: No request was sent: counts nowhere.
+    NOT_SENT = "not_sent"
+    #: Our own failure, or that of the store.
     OURS = "ours"
 
 
 class Meaning(Struct, frozen=True, kw_only=True):
-    """What an error means."""
-
     kind: FailureKind
-    #: Whether asking again soon may help.
+    #: Whether a retry soon may succeed.
     is_soft: bool
 
 
 _OURS = Meaning(kind=FailureKind.OURS, is_soft=True)
-#: Every error that one request can end in stands here, so that one that is added is noticed by a test.
+#: All errors of a request. A test fails if one is missing.
 MEANINGS: dict[type[SourceError], Meaning] = {
     FetchTimeout: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
     SourceUnreachable: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
@@ -73,11 +68,11 @@ MEANINGS: dict[type[SourceError], Meaning] = {
     ProxyRefused: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
     SourceFailed: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
     BodyTruncated: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
-    # Once is a mood, and asked again later; that it lasts is for the breakers to notice.
+    # A single refusal is retried by the next poll; breakers notice if it lasts.
     SourceRefused: Meaning(kind=FailureKind.REFUSAL, is_soft=True),
     SourceChallenged: Meaning(kind=FailureKind.REFUSAL, is_soft=False),
     EmptyBody: Meaning(kind=FailureKind.CONTENT, is_soft=True),
-    # Half a body that still ended well, or a page for people in its place: often gone with the next answer.
+    # A truncated body, or an HTML page in place of data: often gone with the next response.
     MalformedBody: Meaning(kind=FailureKind.CONTENT, is_soft=True),
     BodyTooLarge: Meaning(kind=FailureKind.CONTENT, is_soft=False),
     LayoutChanged: Meaning(kind=FailureKind.CONTENT, is_soft=False),
@@ -86,11 +81,11 @@ MEANINGS: dict[type[SourceError], Meaning] = {
     ImpossibleObservation: Meaning(kind=FailureKind.CONTENT, is_soft=False),
     ForbiddenTarget: Meaning(kind=FailureKind.CONTENT, is_soft=False),
     PageNotFound: Meaning(kind=FailureKind.GONE, is_soft=False),
-    CircuitOpen: Meaning(kind=FailureKind.HELD, is_soft=True),
-    LayoutPaused: Meaning(kind=FailureKind.HELD, is_soft=True),
-    BrowserBusy: Meaning(kind=FailureKind.HELD, is_soft=True),
-    BudgetSpent: Meaning(kind=FailureKind.HELD, is_soft=True),
-    ResourcesExhausted: Meaning(kind=FailureKind.HELD, is_soft=True),
+    CircuitOpen: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
+    LayoutPaused: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
+    BrowserBusy: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
+    BudgetSpent: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
+    ResourcesExhausted: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
     BrowserLost: _OURS,
     FetchError: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
     ParseError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
@@ -100,7 +95,7 @@ MEANINGS: dict[type[SourceError], Meaning] = {
 
 
 def meaning_of(error: Exception) -> Meaning:
-    """Return what an error means; one that no site can cause is ours."""
+    """Return what an error means; an error that no site can cause is ours."""
     return next((MEANINGS[kind] for kind in type(error).__mro__ if kind in MEANINGS), _OURS)
 
 
@@ -112,22 +107,22 @@ class AttemptState(StrEnum):
     INIT = "init"
     BROWSER_READY = "browser_ready"
     NAVIGATING = "navigating"
-    #: Asked, and waiting for the answer that matters.
+    #: Sent, and waiting for the response.
     INTERCEPTING = "intercepting"
     CAPTURED = "captured"
     VALIDATED = "validated"
     PERSISTED = "persisted"
     DONE = "done"
-    #: Asking again may help.
+    #: A retry may succeed.
     SOFT_FAIL = "soft_fail"
     HARD_FAIL = "hard_fail"
-    #: Nobody was asked.
+    #: No request was sent.
     CIRCUIT_OPEN = "circuit_open"
 
 
 _FAILURES = frozenset({AttemptState.SOFT_FAIL, AttemptState.HARD_FAIL})
-#: Over HTTP there is no browser to make ready and nothing to navigate, hence INIT → INTERCEPTING. A look takes several
-#: pages, hence CAPTURED → INTERCEPTING; and what brings nothing new has nothing to persist, hence VALIDATED → DONE.
+#: Over HTTP there is no browser and no navigation, hence INIT → INTERCEPTING. A poll takes several pages, hence
+#: CAPTURED → INTERCEPTING. A poll without a change persists nothing, hence VALIDATED → DONE.
 TRANSITIONS: dict[AttemptState, frozenset[AttemptState]] = {
     AttemptState.INIT: _FAILURES | {AttemptState.BROWSER_READY, AttemptState.INTERCEPTING, AttemptState.CIRCUIT_OPEN},
     AttemptState.BROWSER_READY: _FAILURES | {AttemptState.NAVIGATING},
@@ -144,15 +139,15 @@ TRANSITIONS: dict[AttemptState, frozenset[AttemptState]] = {
 
 
 def step(current: AttemptState, to: AttemptState) -> AttemptState:
-    """Return the new state, or raise: a step that is not in the table is a bug."""
+    """Return the new state, or raise `IllegalTransition`: a step that is not in the table is a bug."""
     if to not in TRANSITIONS[current]:
         raise IllegalTransition(f"an attempt cannot go from {current} to {to}")
     return to
 
 
 def end_of(reached: AttemptState, error: Exception) -> AttemptState:
-    """Return the state in which an error ends an attempt that had come so far."""
+    """Return the state in which an error ends an attempt."""
     meaning = meaning_of(error)
-    if meaning.kind is FailureKind.HELD:
+    if meaning.kind is FailureKind.NOT_SENT:
         return step(reached, AttemptState.CIRCUIT_OPEN)
     return step(reached, AttemptState.SOFT_FAIL if meaning.is_soft else AttemptState.HARD_FAIL)

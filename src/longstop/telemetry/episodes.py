@@ -70,7 +70,7 @@ def error_type_of(error_class: str) -> ErrorType | None:
     if error_class == errors.BrowserLost.__name__:
         return ErrorType.BROWSER
     kind = _KINDS.get(error_class, FailureKind.OURS)
-    return None if kind is FailureKind.HELD else _TYPES.get(kind, ErrorType.INTERNAL)
+    return None if kind is FailureKind.NOT_SENT else _TYPES.get(kind, ErrorType.INTERNAL)
 
 
 def signature_of(source: str, error_class: str, message: str, source_id: str = "") -> str:

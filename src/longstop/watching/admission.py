@@ -28,7 +28,7 @@ MAX_UNREADABLE = 10
 KEEP_EVERY_SECONDS = 300.0
 _COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
 #: Failures that reveal nothing about the site or the page.
-_NEUTRAL = frozenset({FailureKind.CONNECTION, FailureKind.HELD, FailureKind.OURS})
+_NEUTRAL = frozenset({FailureKind.CONNECTION, FailureKind.NOT_SENT, FailureKind.OURS})
 
 
 class ErrorPageStore(Protocol):

@@ -347,7 +347,7 @@ class FeedWatch:
             await self.match.change(self.feed, store)
         except LongstopError as error:
             self.match.is_base_known, self.is_lost = False, isinstance(error, EpochLost)
-            if kind_of(error) is FailureKind.HELD:
+            if kind_of(error) is FailureKind.NOT_SENT:
                 self._hold_back(error, self._context.now())
                 return False
             self._watch = self._watch.after_failure(error, self._context.now(), errors=0)
@@ -394,7 +394,7 @@ class FeedWatch:
 
     async def _note_failure(self, error: Exception, attempt: PollAttempt, permit: Permit | None = None) -> None:
         now, kind = self._context.now(), kind_of(error)
-        if kind is FailureKind.HELD:
+        if kind is FailureKind.NOT_SENT:
             self._hold_back(error, now)
             return
         self._watch = self._watch.after_failure(error, now, errors=attempt.error_count)

@@ -12,11 +12,11 @@ from longstop.resilience.breaker import (
     BreakerPolicy,
     BreakerState,
     Consecutive,
-    Pass,
+    FailureShare,
+    HostBreakers,
+    HostPermit,
     Permit,
-    Rest,
-    Share,
-    Targets,
+    RateLimit,
     Transition,
     match_policy,
     source_policy,
@@ -55,7 +55,7 @@ def test_a_target_opens_after_five_failures_for_a_minute_and_closes_after_five_g
 
     assert [(each.to, each.seconds, each.reason) for each in opened] == [(OPEN, 60, "5 failures in a row")]
     assert while_open is None
-    assert closed == ([], [Transition(to=CLOSED, reason="5 good", rejected=1)])
+    assert closed == ([], [Transition(to=CLOSED, reason="5 successful probes", rejected=1)])
 
 
 @pytest.mark.req("US2.2")
@@ -196,7 +196,7 @@ def test_the_move_to_half_open_is_told_with_the_first_permit() -> None:
 
     first, second = _permit(breaker, 60), _permit(breaker, 60)
 
-    assert first.transition == Transition(to=HALF_OPEN, reason="its time is over")
+    assert first.transition == Transition(to=HALF_OPEN, reason="the pause is over")
     assert second.transition is None
 
 
@@ -235,7 +235,7 @@ def test_a_share_remembers_no_more_than_its_slices_however_busy_the_site() -> No
     for second in range(3000):
         _succeed(breaker, 3, second)
 
-    assert len(breaker._count._slices) <= SLICES  # type: ignore[attr-defined] # what it holds is the matter
+    assert len(breaker._failures._slices) <= SLICES  # type: ignore[attr-defined] # what it holds is the matter
 
 
 def test_what_is_older_than_the_window_no_longer_counts() -> None:
@@ -317,7 +317,7 @@ POLICIES = st.builds(
     rule=st.one_of(
         st.builds(Consecutive, threshold=st.integers(1, 4), within_seconds=st.sampled_from([None, 4.0])),
         # Slices of half a second, so that moments and slices are exact numbers.
-        st.builds(Share, window_seconds=st.just(10.0), min_attempts=st.integers(1, 6), share=st.just(0.5)),
+        st.builds(FailureShare, window_seconds=st.just(10.0), min_attempts=st.integers(1, 6), share=st.just(0.5)),
     ),
     open_seconds=st.sampled_from([1.0, 5.0]),
     successes_to_close=st.integers(1, 4),
@@ -403,15 +403,15 @@ TestBreaker = BreakerMachine.TestCase
 CANARY_SECONDS = 2.5
 
 
-def _targets(*broken: str, at: float = 0.0) -> Targets:
-    targets = Targets(target_policy(), CANARY_SECONDS)
+def _targets(*broken: str, at: float = 0.0) -> HostBreakers:
+    targets = HostBreakers(target_policy(), CANARY_SECONDS)
     for host in broken:
         for _ in range(5):
             targets.fail(_enter(targets, host, at), at)
     return targets
 
 
-def _enter(targets: Targets, host: str, now: float) -> Pass:
+def _enter(targets: HostBreakers, host: str, now: float) -> HostPermit:
     leave = targets.enter(host, now)
     assert leave is not None
     return leave
@@ -466,7 +466,7 @@ def test_a_canary_that_comes_back_lets_all_hosts_be_tried_and_counts_as_the_firs
 
 
 def test_a_canary_can_close_a_host_that_needs_one_good_answer() -> None:
-    targets = Targets(target_policy(threshold=1, successes=1), CANARY_SECONDS)
+    targets = HostBreakers(target_policy(threshold=1, successes=1), CANARY_SECONDS)
     targets.fail(_enter(targets, "a", 0), 0)
 
     moves = targets.succeed(_enter(targets, "a", 3), 3, 0.1)
@@ -510,7 +510,7 @@ def test_without_a_canary_a_host_is_tried_after_its_time_and_that_is_told() -> N
     leave = _enter(targets, "a", 60)
 
     assert leave.permit is not None
-    assert [(move.host, move.transition.to) for move in leave.moves] == [("a", HALF_OPEN)]
+    assert [(move.host, move.transition.to) for move in leave.transitions] == [("a", HALF_OPEN)]
 
 
 def test_a_canary_that_comes_back_after_the_hosts_own_time_turns_nobody_away() -> None:
@@ -536,12 +536,12 @@ def test_a_host_that_opens_again_by_a_slow_answer_waits_for_its_canary_too() -> 
 
 
 def test_the_longest_rest_that_was_asked_for_counts() -> None:
-    rest = Rest()
+    rest = RateLimit()
 
-    before = rest.hold(0)
-    rest.ask(30, now=0)
-    rest.ask(5, now=10)
+    before = rest.check(0)
+    rest.limit(30, now=0)
+    rest.limit(5, now=10)
 
     assert before == 0
-    assert [rest.hold(now) for now in (10, 29, 30)] == [20, 1, 0]
+    assert [rest.check(now) for now in (10, 29, 30)] == [20, 1, 0]
     assert rest.rejected == 2

@@ -77,7 +77,7 @@ def test_what_may_pass_is_soft_and_what_stays_is_hard(error: SourceError, is_sof
         (EmptyBody("x"), FailureKind.CONTENT),
         (LayoutChanged("x"), FailureKind.CONTENT),
         (PageNotFound("404"), FailureKind.GONE),
-        (CircuitOpen("x"), FailureKind.HELD),
+        (CircuitOpen("x"), FailureKind.NOT_SENT),
         (EpochLost("x"), FailureKind.OURS),
         (ZeroDivisionError(), FailureKind.OURS),
     ],
