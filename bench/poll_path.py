@@ -37,7 +37,7 @@ from longstop.storage.error_pages import ErrorPages
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.storage.sqlite.ops import SqliteAudit, open_operations
-from longstop.supervision.room import MeasuredRoom
+from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.watching.dispatcher import Dispatcher
 from longstop_lab.simulator.cricket.script import PublishBall, Script
@@ -184,7 +184,7 @@ async def _scraping(settings: Settings) -> AsyncIterator[None]:
         browsers=browsers,
         dispatcher=Dispatcher(clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap),
         pages=ErrorPages(directory.storage / "error_pages"),
-        room=MeasuredRoom(settings.scraper.resources.memory.min_available_mb << 20),
+        memory_check=MemoryCheck(settings.scraper.resources.memory.min_available_mb << 20),
     )
     async with (
         aclosing(store),

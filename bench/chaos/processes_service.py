@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import psutil
 
 from longstop.settings import PARENT_FD_VARIABLE
-from longstop.supervision.parent import life_line_of_children
+from longstop.supervision.pipes import lifeline
 from longstop_lab.deployment import STOP_TIMEOUT, Deployment
 
 
@@ -54,7 +54,7 @@ class Service:
 
 @asynccontextmanager
 async def serviced(deployment: Deployment) -> AsyncIterator[Service]:
-    with life_line_of_children() as life_line:
+    with lifeline() as life_line:
         service = Service(deployment, life_line)
         try:
             yield service

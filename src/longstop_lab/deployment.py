@@ -23,7 +23,7 @@ from longstop.fetching.browser.chromium import INSTALL, find_chromium, missing_p
 from longstop.process.registry import open_scratch
 from longstop.settings import PARENT_FD_VARIABLE, read_settings
 from longstop.storage.directory import DataDirectory
-from longstop.supervision.parent import life_line_of_children
+from longstop.supervision.pipes import lifeline
 from longstop_lab.client import Client
 from longstop_lab.processes import DeploymentProcesses
 
@@ -157,7 +157,7 @@ async def deployed(options: DeploymentOptions) -> AsyncIterator[Deployment]:
             "LONGSTOP_API_PORT": str(api_port),
         }
         simulate = _simulate(options, ports, truth)
-        life_line = stack.enter_context(life_line_of_children())
+        life_line = stack.enter_context(lifeline())
         simulator = await stack.enter_async_context(_process(simulate, env, home / "simulator.log", life_line))
         token = await _token(env)
         up = await stack.enter_async_context(_process(("up",), env, home / "longstop.log", life_line))

@@ -15,9 +15,9 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.process.cgroups import UNIFIED, ChildGroup, create_group, own_folder
-from longstop.supervision.backoff import RestartPolicy
-from longstop.supervision.keeper import ChildSpec, Keeper
-from longstop.supervision.parent import life_line_of_children
+from longstop.supervision.child_runner import ChildRunner, ChildSpec
+from longstop.supervision.exits import RestartBackoff
+from longstop.supervision.pipes import lifeline
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildDied
 from tests.chaos.running import is_alive, until
@@ -160,16 +160,16 @@ async def test_a_stop_between_two_lives_removes_the_group(lives: int) -> None:
     if not group.is_active:
         lack("no group can be made")
     spec = ChildSpec(name="broken", argv=(sys.executable, "-c", "raise SystemExit(3)"), env={})
-    policy = RestartPolicy(first_wait=50.0)
+    backoff = RestartBackoff(first_delay=50.0)
     said = MemorySink()
-    keeper = Keeper(spec, bus=Bus([said]), clock=SystemClock(), policy=policy, group=group)
-    with life_line_of_children() as life_line:
-        keeping = asyncio.create_task(keeper.keep(life_line))
+    runner = ChildRunner(spec, bus=Bus([said]), clock=SystemClock(), backoff=backoff, group=group)
+    with lifeline() as read_end:
+        running_child = asyncio.create_task(runner.run(read_end))
         if lives:
             await until(lambda: sum(isinstance(event, ChildDied) for event in said.events) == 2, "it has died twice")
 
-        went = await keeper.stop(5.0, asyncio.Event())
-        await asyncio.wait_for(keeping, 20)
+        went = await runner.stop(5.0, asyncio.Event())
+        await asyncio.wait_for(running_child, 20)
 
     assert went
     assert not [folder for folder in _groups() if folder.name == name]

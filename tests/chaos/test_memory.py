@@ -16,11 +16,10 @@ from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries
-from longstop.supervision.backoff import RestartPolicy
-from longstop.supervision.keeper import ChildSpec
-from longstop.supervision.memory import MEGABYTE, MemoryLimits
+from longstop.supervision.child_runner import ChildSpec
+from longstop.supervision.exits import RestartBackoff
+from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor
 from longstop.supervision.supervisor import Supervisor
-from longstop.supervision.weighing import Weighing
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import (
@@ -57,13 +56,13 @@ while True:
 GREEDY_FAMILY = """
 import asyncio, os, sys
 from longstop.clock import SystemClock
-from longstop.supervision.keeper import ChildSpec, outlive_children
+from longstop.supervision.child_runner import ChildSpec, protect_from_oom_killer
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.log import LogSink
 from longstop.telemetry.events import Severity
 held = bytearray(b"x") * 100_000_000
-outlive_children()
+protect_from_oom_killer()
 greedy = "held = []\\nwhile True: held.append(bytearray(b'x') * 1_000_000)"
 child = ChildSpec(name="greedy", argv=(sys.executable, "-c", greedy), env=dict(os.environ))
 clock = SystemClock()
@@ -99,11 +98,11 @@ async def leaking(folder: Path, manners: str, *, stop_within: float = 10.0) -> A
         [ChildSpec(name="scraper", argv=argv, env=dict(os.environ))],
         bus=bus,
         clock=clock,
-        policy=RestartPolicy(settled_after=0.5),
+        backoff=RestartBackoff(settled_after=0.5),
         stop_within=5,
         audit=audit,
     )
-    weighing = Weighing(supervisor.keepers, LIMITS, bus=bus, stop_within=stop_within, look_seconds=0.2)
+    weighing = MemoryMonitor(supervisor.runners, LIMITS, bus=bus, stop_within=stop_within, measure_seconds=0.2)
     async with audit.writing(bus):
         running = asyncio.create_task(supervisor.run([("weigh", weighing.run)]))
         try:

@@ -29,8 +29,8 @@ pytestmark = pytest.mark.timeout(240)
 MODEST_FAMILY = """
 import asyncio, os, signal, sys
 from longstop.clock import SystemClock
-from longstop.supervision.backoff import RestartPolicy
-from longstop.supervision.keeper import ChildSpec
+from longstop.supervision.exits import RestartBackoff
+from longstop.supervision.child_runner import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity
@@ -39,7 +39,7 @@ async def main():
     clock = SystemClock()
     child = ChildSpec(name="child", argv=(sys.executable, "-c", "import time; time.sleep(300)"), env=dict(os.environ))
     bus = Bus([LogSink(process="up", level=Severity.DEBUG, clock=clock)])
-    supervisor = Supervisor([child], bus=bus, clock=clock, policy=RestartPolicy(first_wait=0.2, longest_wait=0.4))
+    supervisor = Supervisor([child], bus=bus, clock=clock, backoff=RestartBackoff(first_delay=0.2, longest_delay=0.4))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.stop)
     await supervisor.run()
 asyncio.run(main())

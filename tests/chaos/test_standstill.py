@@ -44,7 +44,7 @@ async def test_a_stopped_process_is_renewed_and_the_other_goes_on(victim: str) -
     assert pids[1] == other
     (entry,) = restarts
     assert (entry.kind, entry.subject, entry.outcome) == (RecoveryKind.HARD_RESTART, victim, RecoveryOutcome.RECOVERED)
-    assert entry.trigger.startswith("it stands still")
+    assert entry.trigger.startswith("unresponsive")
     assert entry.observed is not None
-    assert entry.observed.endswith("gives signs of life")
+    assert entry.observed.endswith("sends heartbeats")
     assert_nothing_lost(verdict)

@@ -39,7 +39,7 @@ FOSTERING = """
 import asyncio, os, sys
 from pathlib import Path
 from longstop.clock import SystemClock
-from longstop.supervision.keeper import ChildSpec
+from longstop.supervision.child_runner import ChildSpec
 from longstop.process.orphans import OrphanSweep
 from longstop.process.cgroups import ChildGroup, create_group
 from longstop.supervision.supervisor import Supervisor
@@ -62,7 +62,7 @@ DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time
 STUBBORN_FAMILY = """
 import asyncio, os, signal, sys
 from longstop.clock import SystemClock
-from longstop.supervision.keeper import ChildSpec
+from longstop.supervision.child_runner import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity

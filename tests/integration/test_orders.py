@@ -12,7 +12,7 @@ from longstop.model.command import Command, CommandKind, CommandState, Refusal, 
 from longstop.model.match import Phase
 from longstop.storage.base import CommandRequest
 from longstop.storage.sqlite.ops import SqliteCommands
-from longstop.supervision.admission import Refusal as Full
+from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed, TaskFailed
 from longstop.watching.cadence import Cadence, WatchRules
@@ -24,14 +24,6 @@ from tests.unit.watching.running import Running, match
 PAGE = "https://crex.com/cricket-live-score/a-vs-b-match-updates-{}"
 
 
-class MemoryRoom:
-    def __init__(self) -> None:
-        self.full: Full | None = None
-
-    def refusal(self) -> Full | None:
-        return self.full
-
-
 class Desk:
     """Everything between a command and its answer."""
 
@@ -41,7 +33,7 @@ class Desk:
         self.running = Running(match("M1", "1"), match("M2", "1"), unlisted)
         self.running.rules = WatchRules(cadence=Cadence(live=0.1, busy=0.1, discovery=0.1))
         self.commands = SqliteCommands(path, SystemClock())
-        self.room = MemoryRoom()
+        self.available_bytes = 1 << 40
         self.sink = MemorySink()
         self.recycled: list[str] = []
         #: What all recycles but the first meet.
@@ -53,7 +45,12 @@ class Desk:
         await eventually(lambda: len(self.running.hot.rows) == 2)
         schedulers = {"crex": self.running.scheduler}
         self.orders = CommandLoop(
-            self.commands, schedulers, recycle=self.recycle, room=self.room, bus=Bus([self.sink]), clock=SystemClock()
+            self.commands,
+            schedulers,
+            recycle=self.recycle,
+            memory_check=MemoryCheck(500 << 20, lambda: self.available_bytes),
+            bus=Bus([self.sink]),
+            clock=SystemClock(),
         )
         await self.orders.begin()
         try:
@@ -151,7 +148,7 @@ async def test_a_refusal_names_the_sites_that_are_known(desk: Desk) -> None:
 
 @pytest.mark.req("EC6")
 async def test_without_memory_no_watch_begins(desk: Desk) -> None:
-    desk.room.full = Full(available_bytes=100 << 20, needed_bytes=500 << 20)
+    desk.available_bytes = 100 << 20
 
     answer = await desk.ask(CommandKind.WATCH, PAGE.format("M9"))
 

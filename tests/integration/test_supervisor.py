@@ -16,9 +16,8 @@ from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries
-from longstop.supervision.backoff import RestartPolicy
-from longstop.supervision.exits import Exit
-from longstop.supervision.keeper import ChildSpec
+from longstop.supervision.child_runner import ChildSpec
+from longstop.supervision.exits import Exit, RestartBackoff
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
@@ -53,7 +52,7 @@ time.sleep(60)
 #: Watches its supervisor. The polite one notes that it was asked to stop, and does; the deaf one stays.
 WATCHING = """
 import os, pathlib, signal, sys, time
-from longstop.supervision.parent import parent_fd, watch_parent
+from longstop.supervision.pipes import parent_fd, watch_parent
 path = pathlib.Path(sys.argv[1])
 def leave(*_):
     path.with_suffix(".asked").touch()
@@ -68,7 +67,7 @@ time.sleep(60)
 SUPERVISOR = """
 import asyncio, os, sys
 from longstop.clock import SystemClock
-from longstop.supervision.keeper import ChildSpec
+from longstop.supervision.child_runner import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 program, folder = sys.argv[1:]
@@ -103,11 +102,13 @@ def python(name: str, program: str, *arguments: str) -> ChildSpec:
 
 @asynccontextmanager
 async def supervised(
-    *children: ChildSpec, stop_within: float = 10.0, policy: RestartPolicy | None = None
+    *children: ChildSpec, stop_within: float = 10.0, backoff: RestartBackoff | None = None
 ) -> AsyncIterator[tuple[Supervisor, Recorder]]:
     """Run a supervisor beside the test and stop it afterwards, whatever the test did."""
     recorder = Recorder()
-    supervisor = Supervisor(children, bus=Bus([recorder]), clock=SystemClock(), policy=policy, stop_within=stop_within)
+    supervisor = Supervisor(
+        children, bus=Bus([recorder]), clock=SystemClock(), backoff=backoff, stop_within=stop_within
+    )
     running = asyncio.create_task(supervisor.run())
     try:
         yield supervisor, recorder
@@ -165,9 +166,9 @@ async def test_a_child_that_was_asked_to_stop_is_started_again_and_that_is_no_en
 
 
 async def test_a_child_that_always_dies_is_started_ever_more_rarely() -> None:
-    policy = RestartPolicy(first_wait=0.1, longest_wait=0.4)
+    backoff = RestartBackoff(first_delay=0.1, longest_delay=0.4)
 
-    async with supervised(python("broken", "raise SystemExit(3)"), policy=policy) as (_, said):
+    async with supervised(python("broken", "raise SystemExit(3)"), backoff=backoff) as (_, said):
         await until(lambda: len(said.died("broken")) >= 5)
 
         assert [death.restart_in_seconds for death in said.died("broken")[:5]] == [0, 0.1, 0.2, 0.4, 0.4]
@@ -177,7 +178,7 @@ async def test_a_child_that_always_dies_is_started_ever_more_rarely() -> None:
 async def test_a_program_that_cannot_be_started_is_tried_again_and_stops_nobody() -> None:
     nowhere = ChildSpec(name="nowhere", argv=("/no/such/program",), env={})
 
-    async with supervised(nowhere, python("api", PATIENT), policy=RestartPolicy(first_wait=0.05)) as (_, said):
+    async with supervised(nowhere, python("api", PATIENT), backoff=RestartBackoff(first_delay=0.05)) as (_, said):
         await until(lambda: len(said.died("nowhere")) >= 3 and said.started("api"))
 
         assert {death.exit_code for death in said.died("nowhere")} == {Exit.NOT_STARTED}
@@ -213,7 +214,7 @@ async def test_a_stubborn_child_is_killed_when_its_time_is_over(tmp_path: Path) 
 
 
 async def test_a_stop_during_the_wait_before_a_restart_does_not_wait_it_out() -> None:
-    async with supervised(python("broken", "raise SystemExit(3)"), policy=RestartPolicy(first_wait=50)) as (_, said):
+    async with supervised(python("broken", "raise SystemExit(3)"), backoff=RestartBackoff(first_delay=50)) as (_, said):
         await until(lambda: len(said.died("broken")) == 2)
         began = time.monotonic()
 

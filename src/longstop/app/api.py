@@ -15,7 +15,7 @@ from longstop.storage.sqlite.connection import BUSY_TIMEOUT_MS
 from longstop.storage.sqlite.hot import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog
-from longstop.supervision.lag import LoopWatch
+from longstop.supervision.event_loop import LoopWatch
 from longstop.telemetry.bus import Bus
 
 #: A read on the event loop delays all requests: it waits at most this long for a file locked by another process.

@@ -14,10 +14,9 @@ from longstop import __version__
 from longstop.clock import Clock
 from longstop.errors import RestartNeeded
 from longstop.settings import Settings
-from longstop.supervision.beats import beating
+from longstop.supervision.event_loop import is_cancelled
 from longstop.supervision.exits import Exit
-from longstop.supervision.loops import is_cancelled
-from longstop.supervision.parent import watch_parent_if_any
+from longstop.supervision.pipes import sending_heartbeats, watch_parent_if_any
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.events.processes import ProcessStarted, ProcessStopped
 from longstop.telemetry.log import LogSink
@@ -50,7 +49,7 @@ def life(bus: Bus, process: str) -> Iterator[None]:
     watch_parent_if_any(os.environ)
     bus.emit(ProcessStarted(process=process, pid=os.getpid(), version=__version__, reported_by=process))
     try:
-        with beating(os.environ):
+        with sending_heartbeats(os.environ):
             yield
     finally:
         bus.emit(ProcessStopped(process=process, pid=os.getpid(), reported_by=process))

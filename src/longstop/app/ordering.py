@@ -14,7 +14,12 @@ async def taking_orders(
 ) -> AsyncIterator[CommandLoop]:
     """Give the one who takes orders, with what was ordered before in force already."""
     orders = CommandLoop(
-        runtime.ops.commands, schedulers, recycle=recycle, room=runtime.room, bus=runtime.bus, clock=runtime.clock
+        runtime.ops.commands,
+        schedulers,
+        recycle=recycle,
+        memory_check=runtime.memory_check,
+        bus=runtime.bus,
+        clock=runtime.clock,
     )
     await orders.begin()
     yield orders

@@ -24,7 +24,7 @@ from longstop.sources.base import SourceConfig
 from longstop.sources.registry import enabled_sources, make_source
 from longstop.sports.registry import sport_named
 from longstop.storage.base import HotWriter, Operations
-from longstop.supervision.room import Room
+from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ReloadFailed
 from longstop.watching.admission import ErrorPageStore, MatchAdmission, SourceAdmission
@@ -53,7 +53,7 @@ class Runtime(Struct, frozen=True, kw_only=True):
     #: `None` when error pages are not saved.
     screenshots: ScreenshotStore | None = None
     #: `None` where memory is not minded.
-    room: Room | None = None
+    memory_check: MemoryCheck | None = None
     #: When an earlier run has last read each match, by its number.
     former: Mapping[int, Moment] = {}
 
@@ -131,7 +131,7 @@ class SourceRuntime:
             precedence=self.config.precedence_weight,
             former=runtime.former,
         )
-        room = runtime.room
+        memory_check = runtime.memory_check
         return Scheduler(
             name,
             client=self.client,
@@ -139,8 +139,8 @@ class SourceRuntime:
             dispatcher=runtime.dispatcher,
             renew=self.renew,
             match_admission=None
-            if room is None
-            else MatchAdmission(name, room=room, clock=runtime.clock, bus=runtime.bus),
+            if memory_check is None
+            else MatchAdmission(name, memory_check=memory_check, clock=runtime.clock, bus=runtime.bus),
         )
 
     def _make_fetcher(self) -> Fetcher:

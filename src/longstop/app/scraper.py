@@ -21,8 +21,8 @@ from longstop.storage.error_pages import ErrorPages, ErrorPictures, NoPages
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter, former_polls
 from longstop.storage.sqlite.matches import SqliteMatchStore
 from longstop.storage.sqlite.ops import open_operations
-from longstop.supervision.parent import parent_fd
-from longstop.supervision.room import MeasuredRoom
+from longstop.supervision.pipes import parent_fd
+from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import HotViewFailed, StoreFailed
 from longstop.watching.dispatcher import Dispatcher
@@ -58,7 +58,7 @@ async def run_scraper(settings: Settings) -> None:
                 dispatcher=Dispatcher(clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap),
                 pages=ErrorPages(directory.storage / "error_pages") if is_kept else NoPages(),
                 screenshots=ErrorPictures(directory.storage / "errors") if is_kept else None,
-                room=MeasuredRoom(settings.scraper.resources.memory.min_available_mb << 20),
+                memory_check=MemoryCheck(settings.scraper.resources.memory.min_available_mb << 20),
                 former=former,
             )
             async with aclosing(runtime.browsers), source_runtimes(configs, runtime) as sources:

@@ -16,13 +16,11 @@ from longstop.fetching.browser.pool import BrowserPool
 from longstop.model.match import MonitoringRecord
 from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
+from longstop.supervision.event_loop import ClockJumpWatch, LoopWatch
 from longstop.supervision.health import Grade
 from longstop.supervision.health_log import HealthLog
-from longstop.supervision.lag import LoopWatch
-from longstop.supervision.leaps import LeapWatch
-from longstop.supervision.meter import Meter
 from longstop.supervision.recovery import HealthMonitor, Recycle
-from longstop.supervision.shares import Watched, match_costs
+from longstop.supervision.resources import MatchPage, ResourceMeter, match_costs
 from longstop.telemetry.bus import failure_of
 from longstop.watching.scheduler import Scheduler
 
@@ -70,9 +68,9 @@ class SelfMonitoring:
         self._bus = bus
         self._clock = clock
         self._started = Moment.of(clock)
-        self._leaps = LeapWatch(clock, bus)
+        self._clock_jumps = ClockJumpWatch(clock, bus)
         self._own_memory = OwnMemory()
-        self._meter = Meter(clock.monotonic)
+        self._meter = ResourceMeter(clock.monotonic)
         self._costs: dict[int, MatchCost] = {}
         self._log = HealthLog(runtime.ops.health_log, clock=clock)
         self.lag = LoopWatch(bus, clock.monotonic)
@@ -126,7 +124,7 @@ class SelfMonitoring:
     def _give_a_sign(self) -> None:
         self._hot.beat(self.beat())
         self._listeners.auditing.look()
-        self._leaps.look()
+        self._clock_jumps.check()
 
     def _take_note(self) -> None:
         self._costs = self._measured_costs()
@@ -173,7 +171,7 @@ class SelfMonitoring:
 
     def _measured_costs(self) -> dict[int, MatchCost]:
         matches = [
-            Watched(match_id=record.match_id, source=source, page=scheduler.client.page_of(record.ref.source_id))
+            MatchPage(match_id=record.match_id, source=source, page=scheduler.client.page_of(record.ref.source_id))
             for source, scheduler in self._schedulers.items()
             for record in scheduler.records
         ]

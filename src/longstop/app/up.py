@@ -19,15 +19,13 @@ from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries
 from longstop.supervision.auditing import Auditing
-from longstop.supervision.backoff import RestartPolicy
-from longstop.supervision.exits import Exit
-from longstop.supervision.keeper import ChildSpec, outlive_children
-from longstop.supervision.lag import LoopWatch
-from longstop.supervision.listening import Listening
-from longstop.supervision.memory import MEGABYTE, MemoryLimits, effective
-from longstop.supervision.parent import watch_parent_if_any
+from longstop.supervision.child_runner import ChildSpec, protect_from_oom_killer
+from longstop.supervision.event_loop import LoopWatch
+from longstop.supervision.exits import Exit, RestartBackoff
+from longstop.supervision.heartbeat import HeartbeatMonitor
+from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor, within_container
+from longstop.supervision.pipes import watch_parent_if_any
 from longstop.supervision.supervisor import Loop, Supervisor
-from longstop.supervision.weighing import Weighing
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.health_sinks import ExhaustionReporter, ExhaustionSink
 from longstop.telemetry.webhook import WebhookSink
@@ -49,7 +47,7 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
     directory = DataDirectory.open(settings.data)
     with directory.lock("supervisor"):
         watch_parent_if_any(environ)
-        outlive_children()
+        protect_from_oom_killer()
         store = SqliteAudit(directory.ops_db)
         audit = Recoveries(store, process="up", clock=clock)
         auditing, exhaustion = Auditing(audit, clock), ExhaustionSink(clock)
@@ -61,9 +59,9 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
                 loop.add_signal_handler(number, supervisor.stop)
             orphans = OrphanSweep(supervisor.own_pids, bus, data=settings.data, node=directory.node_id)
             stop_within = settings.supervision.stop_within
-            weighing = Weighing(supervisor.keepers, limits, bus=bus, stop_within=stop_within)
+            weighing = MemoryMonitor(supervisor.runners, limits, bus=bus, stop_within=stop_within)
             patience = settings.supervision.standstill_after
-            listening = Listening(supervisor.keepers, patience=patience, bus=bus, clock=clock)
+            listening = HeartbeatMonitor(supervisor.runners, patience=patience, bus=bus, clock=clock)
             loops: list[Loop] = [
                 ("sweep for orphans", orphans.run),
                 ("weigh processes", weighing.run),
@@ -96,7 +94,7 @@ def memory_limits(memory: Memory) -> MemoryLimits:
             f" MEMORY_SOFT_LIMIT_MB, which is {memory.soft_limit_mb}"
         )
     wanted = MemoryLimits(soft_bytes=memory.soft_limit_mb * MEGABYTE, hard_bytes=memory.hard_limit_mb * MEGABYTE)
-    return effective(wanted, memory_limit())
+    return within_container(wanted, memory_limit())
 
 
 @asynccontextmanager
@@ -125,7 +123,7 @@ def _supervisor(
         children,
         bus=bus,
         clock=clock,
-        policy=RestartPolicy(settled_after=settings.supervision.settled_after),
+        backoff=RestartBackoff(settled_after=settings.supervision.settled_after),
         stop_within=settings.supervision.stop_within * CHILDREN_SHARE,
         # Named after the node, so that what a killed supervisor has left is found, ended, and used again.
         group_for=lambda name: create_group(f"longstop-{directory.node_id}-{name}"),

@@ -92,7 +92,7 @@ def simulate(
 ) -> None:
     """Serve simulated sites, for the demo, for tests, and for developing a source."""
     from longstop.doctor.holders import listener_on
-    from longstop.supervision.parent import watch_parent_if_any
+    from longstop.supervision.pipes import watch_parent_if_any
     from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, read_kinds, serve
 
     for option, wanted in (("--port", port), ("--espn-port", espn_port), ("--sofascore-port", sofascore_port)):

@@ -1,7 +1,9 @@
-"""How our long-running processes end: one number for each reason, and a sentence for each number."""
+"""Exit codes of the long-running processes, what each means, and how long a restart or a stop may take. Pure."""
 
 import errno
 from enum import IntEnum
+
+from msgspec import Struct
 
 from longstop.errors import (
     DataDirectoryInUse,
@@ -16,46 +18,46 @@ from longstop.exhaustion import MachineResource, exhausted_resource
 
 
 class Exit(IntEnum):
-    """Why `up`, a scraper or an API has ended. Where the old `sysexits` have a number for it, it is theirs."""
+    """Why `up`, a scraper or an API has ended. Codes 64 to 78 are those of `sysexits.h`."""
 
-    #: It was asked to stop, and has.
+    #: Stopped as requested.
     DONE = 0
-    #: A bug, or anything else without a number of its own.
+    #: A bug, or a failure without a code of its own.
     FAILED = 1
-    #: The command line or a port asks for what cannot be had.
+    #: Bad command line, or a port that is in use.
     USAGE = 64
-    #: The system gave no file or process.
+    #: Out of file descriptors or processes.
     RESOURCES = 71
     #: The data directory or a file in it cannot be used.
     STORAGE = 74
-    #: Another process holds the data directory.
+    #: Another process has locked the data directory.
     LOCKED = 75
     #: A setting is wrong, unknown or missing.
     SETTINGS = 78
-    #: It asks to be started again.
+    #: It asks for a restart.
     RESTART = 80
-    #: It was asked to stop and something had to be killed: its time was over, or it was asked twice.
+    #: Stopped as requested, but something had to be killed: it took too long, or a second signal came.
     FORCED = 81
-    #: The system gave no memory.
+    #: Out of memory.
     MEMORY = 82
-    #: The program could not be started at all: what a shell says.
+    #: The program could not be started, as a shell reports it.
     NOT_STARTED = 127
 
 
-_SENTENCES = {
-    Exit.DONE: "it stopped as it was asked to",
-    Exit.FAILED: "it failed, and said why in the log",
-    Exit.USAGE: "it was asked for what cannot be had, such as a port in use",
-    Exit.RESOURCES: "the system gave it no file or process",
+_DESCRIPTIONS = {
+    Exit.DONE: "it stopped as requested",
+    Exit.FAILED: "it failed (see its log)",
+    Exit.USAGE: "its command line is wrong, or its port is in use",
+    Exit.RESOURCES: "it was out of file descriptors or processes",
     Exit.STORAGE: "the data directory cannot be used",
-    Exit.LOCKED: "another process holds the data directory",
-    Exit.SETTINGS: "a setting is wrong: it stays down until that is mended",
-    Exit.RESTART: "it asked to be started again",
+    Exit.LOCKED: "another process has locked the data directory",
+    Exit.SETTINGS: "a setting is wrong: fix it, then restart",
+    Exit.RESTART: "it asked for a restart",
     Exit.FORCED: "it had to be killed while it stopped",
-    Exit.MEMORY: "the system gave it no memory",
+    Exit.MEMORY: "it was out of memory",
     Exit.NOT_STARTED: "it could not be started",
 }
-#: Those that end processes in practice.
+#: Signals that end processes in practice; `signal.Signals` would be an import that acts.
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 _BY_RESOURCE = {
     MachineResource.DESCRIPTORS: Exit.RESOURCES,
@@ -63,8 +65,8 @@ _BY_RESOURCE = {
     MachineResource.MEMORY: Exit.MEMORY,
     MachineResource.TEMPORARY_SPACE: Exit.STORAGE,
 }
-#: The first that fits counts.
-_BY_KIND: tuple[tuple[type[LongstopError], Exit], ...] = (
+#: The first match counts.
+_BY_ERROR: tuple[tuple[type[LongstopError], Exit], ...] = (
     (DataDirectoryInUse, Exit.LOCKED),
     (StorageError, Exit.STORAGE),
     (SettingsError, Exit.SETTINGS),
@@ -74,26 +76,62 @@ _BY_KIND: tuple[tuple[type[LongstopError], Exit], ...] = (
 
 
 def exit_of(error: BaseException) -> Exit:
-    """Return the number with which a process ends that met this error."""
+    """Return the exit code of a process that ends with this error."""
     resource = error.resource if isinstance(error, ResourcesExhausted) else exhausted_resource(error)
     if resource is not None:
         return _BY_RESOURCE[MachineResource(resource)]
     if isinstance(error, OSError):
         return Exit.STORAGE if error.errno == errno.EROFS else Exit.FAILED
-    return next((code for kind, code in _BY_KIND if isinstance(error, kind)), Exit.FAILED)
+    return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), Exit.FAILED)
 
 
-def of_failed_start(error: OSError) -> Exit:
-    """Return the number for a program that could not be started at all."""
+def exit_of_failed_start(error: OSError) -> Exit:
+    """Return the exit code for a program that could not be started at all."""
     code = exit_of(error)
     return code if code in (Exit.RESOURCES, Exit.MEMORY) else Exit.NOT_STARTED
 
 
-def describe(exit_code: int) -> str:
-    """Say why a child has ended, by the number that the system gives; below zero it is a signal's."""
+def describe_exit(exit_code: int) -> str:
+    """Return why a child ended; negative codes are signals."""
     if exit_code < 0:
         return f"it was killed by {_SIGNALS.get(-exit_code, f'signal {-exit_code}')}"
     try:
-        return _SENTENCES[Exit(exit_code)]
+        return _DESCRIPTIONS[Exit(exit_code)]
     except ValueError:
-        return f"it ended with {exit_code}"
+        return f"it ended with exit code {exit_code}"
+
+
+class RestartBackoff(Struct, frozen=True, kw_only=True):
+    """The delay before a restart: none the first time, then 1, 2, 4 … 60 s for a child that keeps failing."""
+
+    #: A child that ran for this many seconds has started well: its next failure counts as the first.
+    settled_after: float = 30.0
+    #: The delay before the second restart in a row, in seconds; each further one doubles it.
+    first_delay: float = 1.0
+    longest_delay: float = 60.0
+    #: The longest delay while another process locks the data directory: it may release it at any time.
+    longest_delay_for_lock: float = 10.0
+
+    def count_failures(self, before: int, ran_seconds: float) -> int:
+        """Return the number of failures in a row, including this one."""
+        return 1 if ran_seconds >= self.settled_after else before + 1
+
+    def delay_after(self, failures: int, exit_code: int = Exit.FAILED) -> float:
+        """Return the seconds until the next start."""
+        if exit_code == Exit.SETTINGS:  # only an operator can fix it
+            return self.longest_delay
+        if exit_code == Exit.LOCKED:  # the owner of the lock needs a moment at least
+            return min(self.longest_delay_for_lock, self._doubled(failures - 1))
+        return min(self.longest_delay, self._doubled(failures - 2)) if failures > 1 else 0.0
+
+    def _doubled(self, times: int) -> float:
+        # Weeks of failures must not overflow a float.
+        return self.first_delay * 2.0 ** min(times, 64)
+
+
+def time_to_stop(left_seconds: float, behind: int, whole_seconds: float) -> float:
+    """Return how long a child may take to stop while `behind` others must stop after it within the same period.
+
+    Reserve a tenth of the period for each of them, so that one slow child cannot use up all of it.
+    """
+    return max(0.0, left_seconds - behind * whole_seconds / 10)

@@ -1,4 +1,4 @@
-"""The supervisor: one keeper for each child process, stopped in the order in which the children are listed."""
+"""The supervisor: one `ChildRunner` for each child. Children stop in the order in which they are listed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,22 +6,21 @@ from functools import partial
 
 from longstop.clock import Clock
 from longstop.process.cgroups import ChildGroup
-from longstop.supervision.backoff import RestartPolicy, time_to_stop
-from longstop.supervision.exits import Exit
-from longstop.supervision.keeper import Audit, ChildSpec, Keeper
-from longstop.supervision.loops import keep_going
-from longstop.supervision.parent import life_line_of_children
+from longstop.supervision.child_runner import Audit, ChildRunner, ChildSpec
+from longstop.supervision.event_loop import run_forever
+from longstop.supervision.exits import Exit, RestartBackoff, time_to_stop
+from longstop.supervision.pipes import lifeline
 from longstop.telemetry.bus import Bus, failure_of
 
-#: Seconds in which all children together must have stopped; what has not is killed.
+#: Seconds in which all children together must stop; the rest is killed.
 STOP_WITHIN = 30.0
 
-#: A loop beside the keepers, with its name.
+#: The name of a loop and its function.
 Loop = tuple[str, Callable[[], Awaitable[None]]]
 
 
 class Supervisor:
-    """Starts children, starts them again when they die, and stops them when asked. One child's death is its own."""
+    """Starts children, restarts each when it dies, and stops them on request. Children do not affect each other."""
 
     def __init__(
         self,
@@ -29,17 +28,17 @@ class Supervisor:
         *,
         bus: Bus,
         clock: Clock,
-        policy: RestartPolicy | None = None,
+        backoff: RestartBackoff | None = None,
         stop_within: float = STOP_WITHIN,
         group_for: Callable[[str], ChildGroup] = lambda name: ChildGroup(),
         audit: Audit | None = None,
     ) -> None:
-        self.keepers = tuple(
-            Keeper(
+        self.runners = tuple(
+            ChildRunner(
                 spec,
                 bus=bus,
                 clock=clock,
-                policy=policy or RestartPolicy(),
+                backoff=backoff or RestartBackoff(),
                 group=group_for(spec.name),
                 audit=audit,
             )
@@ -48,54 +47,59 @@ class Supervisor:
         self._bus = bus
         self._clock = clock
         self._stop_within = stop_within
-        self._stop_asked = asyncio.Event()
+        self._stop_requested = asyncio.Event()
         self._hurry = asyncio.Event()
 
     def stop(self) -> None:
-        """Ask `run` to stop the children and return, and when asked twice to kill them; meant for a signal handler."""
-        if self._stop_asked.is_set():
+        """Make `run` stop the children and return; a second call kills them. Made for a signal handler."""
+        if self._stop_requested.is_set():
             self._hurry.set()
-        self._stop_asked.set()
+        self._stop_requested.set()
 
     def own_pids(self) -> frozenset[int]:
-        """Return the children that live and all in their groups."""
-        return frozenset(pid for keeper in self.keepers for pid in keeper.own_pids())
+        """Return the running children and the members of their groups."""
+        return frozenset(pid for runner in self.runners for pid in runner.own_pids())
 
     async def run(self, loops: Sequence[Loop] = ()) -> Exit:
-        """Keep children and loops alive until asked to stop; no child is left when this returns, however it does."""
-        with life_line_of_children() as read_end:
+        """Run children and loops until stopped. No child is left when this returns or raises."""
+        with lifeline() as read_end:
             async with asyncio.TaskGroup() as tasks:
                 work = [
-                    *(tasks.create_task(self._keep(each, read_end), name=f"keep {each.name}") for each in self.keepers),
-                    *(tasks.create_task(self._go(name, loop), name=name) for name, loop in loops),
+                    *(
+                        tasks.create_task(self._run_child(each, read_end), name=f"run {each.name}")
+                        for each in self.runners
+                    ),
+                    *(tasks.create_task(self._run_loop(name, loop), name=name) for name, loop in loops),
                 ]
                 try:
-                    await self._stop_asked.wait()
+                    await self._stop_requested.wait()
                 finally:
-                    went = await self._stop_all()
-                    for task in work:  # also a keeper's whose child hangs in the kernel, killed as it is
+                    ended = await self._stop_all()
+                    for task in work:  # including a runner whose killed child hangs in the kernel
                         task.cancel()
-        return Exit.DONE if went else Exit.FORCED
+        return Exit.DONE if ended else Exit.FORCED
 
-    async def _keep(self, keeper: Keeper, life_line: int) -> None:
-        keep = partial(keeper.keep, life_line)
-        await keep_going(f"keep {keeper.name}", keep, bus=self._bus, clock=self._clock, is_over=lambda: keeper.is_over)
+    async def _run_child(self, runner: ChildRunner, read_end: int) -> None:
+        run = partial(runner.run, read_end)
+        await run_forever(
+            f"run {runner.name}", run, bus=self._bus, clock=self._clock, is_over=lambda: runner.is_stopping
+        )
 
-    async def _go(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
-        await keep_going(name, loop, bus=self._bus, clock=self._clock, is_over=self._stop_asked.is_set)
+    async def _run_loop(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+        await run_forever(name, loop, bus=self._bus, clock=self._clock, is_over=self._stop_requested.is_set)
 
     async def _stop_all(self) -> bool:
-        """Stop one child after the other, all within one deadline; return whether all went by themselves."""
+        """Stop one child after the other within one deadline; return whether all ended without being killed."""
         deadline = self._clock.monotonic() + self._stop_within
-        went = True
-        for behind, keeper in reversed(list(enumerate(reversed(self.keepers)))):
+        ended = True
+        for behind, runner in reversed(list(enumerate(reversed(self.runners)))):
             within = time_to_stop(deadline - self._clock.monotonic(), behind, self._stop_within)
-            went = await self._stop_one(keeper, within) and went
-        return went
+            ended = await self._stop_one(runner, within) and ended
+        return ended
 
-    async def _stop_one(self, keeper: Keeper, within: float) -> bool:
+    async def _stop_one(self, runner: ChildRunner, within: float) -> bool:
         try:
-            return await keeper.stop(within, self._hurry)
-        except Exception as error:  # the others have to be stopped all the same
-            self._bus.emit(failure_of(error, f"stop {keeper.name}"))
+            return await runner.stop(within, self._hurry)
+        except Exception as error:  # the other children must be stopped all the same
+            self._bus.emit(failure_of(error, f"stop {runner.name}"))
             return False

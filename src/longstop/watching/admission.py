@@ -16,8 +16,7 @@ from longstop.clock import Clock
 from longstop.errors import CircuitOpen, LayoutPaused, ParseError, SourceChallenged, SourceError
 from longstop.resilience.breaker import Breaker, BreakerPolicy, Permit, Transition
 from longstop.resilience.taxonomy import FailureKind, kind_of
-from longstop.supervision.admission import idle_ones
-from longstop.supervision.room import Room
+from longstop.supervision.resources import MemoryCheck, idle_watches
 from longstop.telemetry.bus import Bus, report_breaker
 from longstop.telemetry.events.processes import MemoryInsufficient
 from longstop.telemetry.events.sources import ChallengeCleared, ChallengeServed, LayoutBroken, LayoutRecovered
@@ -201,9 +200,9 @@ def _is_inconclusive(error: BaseException | None) -> bool:
 class MatchAdmission:
     """Refuses new matches while memory is low, and picks idle matches to drop (EC6)."""
 
-    def __init__(self, source: str, *, room: Room, clock: Clock, bus: Bus) -> None:
+    def __init__(self, source: str, *, memory_check: MemoryCheck, clock: Clock, bus: Bus) -> None:
         self._source = source
-        self._room = room
+        self._memory_check = memory_check
         self._clock = clock
         self._bus = bus
         #: After a refusal, memory is not measured again before this monotonic time.
@@ -214,7 +213,7 @@ class MatchAdmission:
         now = self._clock.monotonic()
         if not wanted or now < self.low_until:
             return not wanted
-        refusal = self._room.refusal()
+        refusal = self._memory_check.shortage()
         if refusal is None:
             return True
         self.low_until = now + refusal.retry_after_seconds
@@ -232,4 +231,4 @@ class MatchAdmission:
     def idle(self, active_at: Mapping[str, float]) -> list[str]:
         """Return the watches to drop now, by when each was last active; none while memory suffices."""
         now = self._clock.monotonic()
-        return idle_ones(active_at, now) if now < self.low_until else []
+        return idle_watches(active_at, now) if now < self.low_until else []

@@ -23,7 +23,7 @@ from longstop.model.command import (
 from longstop.model.match import MatchRef, Phase
 from longstop.sources.parsing import host_of
 from longstop.storage.base import CommandStore
-from longstop.supervision.room import Room
+from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed
@@ -50,14 +50,14 @@ class CommandLoop:
         schedulers: Mapping[str, Scheduler],
         *,
         recycle: Recycle,
-        room: Room | None,
+        memory_check: MemoryCheck | None,
         bus: Bus,
         clock: Clock,
     ) -> None:
         self._store = store
         self._schedulers = schedulers
         self._recycle = recycle
-        self._room = room
+        self._memory_check = memory_check
         self._bus = bus
         self._clock = clock
         self._free = MAX_AT_ONCE
@@ -186,7 +186,7 @@ class CommandLoop:
             return f"{ref} is watched already, as match {watcher.state.row.match_id}.{rests}"
         if scheduler.is_resting:
             raise _Refused(Refusal.CONFLICT, f"{ref.source} is paused: resume it first.")
-        if self._room is not None and (full := self._room.refusal()) is not None:
+        if self._memory_check is not None and (full := self._memory_check.shortage()) is not None:
             raise _Refused(Refusal.MEMORY, f"{full}.")
         trouble = await _trouble_at(scheduler, ref)
         await self._store.lift_order(StandingKind.UNWATCHED, str(ref))

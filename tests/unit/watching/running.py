@@ -15,7 +15,7 @@ from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import HotRow
 from longstop.storage.error_pages import NoPages
-from longstop.supervision.room import Room
+from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
 from longstop.watching.admission import MatchAdmission, SourceAdmission
@@ -61,7 +61,7 @@ class Running:
         delay_seconds: float = 0.01,
         slots: int = 4,
         is_guarded: bool = False,
-        room: Room | None = None,
+        memory_check: MemoryCheck | None = None,
     ) -> None:
         self.site = Site(*matches)
         self.fetcher = CountingFetcher(self.site, delay_seconds)
@@ -71,7 +71,7 @@ class Running:
         self._slots = slots
         #: Whether the fetcher stands behind its guards, and the source behind its admission.
         self._is_guarded = is_guarded
-        self._room = room
+        self._memory_check = memory_check
         self.rules = WatchRules()
         self.scheduler: Scheduler
         self.dispatcher: Dispatcher
@@ -94,7 +94,11 @@ class Running:
             rules=self.rules,
         )
         self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=self._slots)
-        match_admission = MatchAdmission("crex", room=self._room, clock=clock, bus=bus) if self._room else None
+        match_admission = (
+            MatchAdmission("crex", memory_check=self._memory_check, clock=clock, bus=bus)
+            if self._memory_check
+            else None
+        )
         self.scheduler = Scheduler(
             "crex", client=client, context=context, dispatcher=self.dispatcher, match_admission=match_admission
         )

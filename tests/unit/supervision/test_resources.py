@@ -1,10 +1,10 @@
-"""What a match costs: parts of what was measured, which add up to the whole."""
+"""The cost of each match, and the memory for one more."""
 
 import pytest
 
 from longstop.fetching.browser.base import BrowserCensus, Usage
 from longstop.model.resources import MatchCost, Resources
-from longstop.supervision.shares import Watched, match_costs
+from longstop.supervision.resources import MatchPage, MemoryCheck, idle_watches, match_costs
 
 #: Of its own 90 bytes and 3 %; with its browsers 10 %.
 USED = Resources(pids=(1,), cpu_percent=10.0, own_pss_bytes=90, own_cpu_percent=3.0)
@@ -24,8 +24,8 @@ def browser(*addresses: str, pss: int | None = 400, source: str = "crex", genera
     )
 
 
-def match(number: int, page: str = "", source: str = "crex") -> Watched:
-    return Watched(match_id=number, source=source, page=page)
+def match(number: int, page: str = "", source: str = "crex") -> MatchPage:
+    return MatchPage(match_id=number, source=source, page=page)
 
 
 @pytest.mark.req("US4.1")
@@ -81,3 +81,35 @@ def test_what_is_not_known_is_none_and_only_for_those_concerned() -> None:
     assert set(blind.values()) == {MatchCost()}
     assert (unmeasured[1].pss_bytes, unmeasured[2].pss_bytes) == (None, 45)
     assert match_costs(matches, [], None) == {}
+
+
+NEEDED = 500 << 20
+
+
+@pytest.mark.req("EC6")
+def test_under_500_megabytes_nothing_new_begins() -> None:
+    shortage = MemoryCheck(NEEDED, lambda: NEEDED - 1).shortage()
+
+    assert shortage is not None
+    assert str(shortage) == "Insufficient memory resources: 499 MB are free, 500 MB are needed"
+    assert shortage.retry_after_seconds == 60
+
+
+def test_500_megabytes_are_enough() -> None:
+    assert MemoryCheck(NEEDED, lambda: NEEDED).shortage() is None
+
+
+@pytest.mark.req("EC6")
+def test_watches_idle_for_half_an_hour_end_first_the_longest_idle_one_before_the_others() -> None:
+    active_at = {"younger": 300.0, "oldest": 0.0, "busy": 2000.0, "just short": 300.5}
+
+    assert idle_watches(active_at, now=2100.0) == ["oldest", "younger"]
+
+
+def test_memory_is_measured_at_every_check() -> None:
+    sizes = iter([NEEDED, NEEDED - 1, NEEDED])
+    check = MemoryCheck(NEEDED, measure=lambda: next(sizes))
+
+    answers = [check.shortage() is None for _ in range(3)]
+
+    assert answers == [True, False, True]

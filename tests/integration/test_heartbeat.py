@@ -14,9 +14,9 @@ from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import Recoveries
-from longstop.supervision.backoff import RestartPolicy
-from longstop.supervision.keeper import ChildSpec
-from longstop.supervision.listening import Listening
+from longstop.supervision.child_runner import ChildSpec
+from longstop.supervision.exits import RestartBackoff
+from longstop.supervision.heartbeat import HeartbeatMonitor
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildUnresponsive, ProcessStarted
@@ -26,10 +26,10 @@ from tests.readers import audited
 #: Beats; its first life blocks the loop after a while.
 BLOCKING = """
 import asyncio, os, pathlib, sys, time
-from longstop.supervision.beats import beating
+from longstop.supervision.pipes import sending_heartbeats
 async def main():
     flag = pathlib.Path(sys.argv[1])
-    with beating(os.environ):
+    with sending_heartbeats(os.environ):
         await asyncio.sleep(1.5)
         if not flag.exists():
             flag.touch()
@@ -40,11 +40,11 @@ asyncio.run(main())
 #: Beats from the moment on at which a file appears.
 SLOW = """
 import asyncio, os, pathlib, sys, time
-from longstop.supervision.beats import beating
+from longstop.supervision.pipes import sending_heartbeats
 async def main():
     while not pathlib.Path(sys.argv[1]).exists():
         time.sleep(0.05)
-    with beating(os.environ):
+    with sending_heartbeats(os.environ):
         await asyncio.sleep(60)
 asyncio.run(main())
 """
@@ -69,9 +69,9 @@ async def listened_to(folder: Path, **programs: str) -> AsyncIterator[Heard]:
         )
         for name, program in programs.items()
     ]
-    policy = RestartPolicy(settled_after=SETTLED_SECONDS)
-    supervisor = Supervisor(children, bus=bus, clock=clock, policy=policy, stop_within=5, audit=audit)
-    listening = Listening(supervisor.keepers, patience=5.0, bus=bus, clock=clock)
+    backoff = RestartBackoff(settled_after=SETTLED_SECONDS)
+    supervisor = Supervisor(children, bus=bus, clock=clock, backoff=backoff, stop_within=5, audit=audit)
+    listening = HeartbeatMonitor(supervisor.runners, patience=5.0, bus=bus, clock=clock)
     async with audit.writing(bus):
         running = asyncio.create_task(supervisor.run([("listen to beats", listening.run)]))
         try:
@@ -100,7 +100,7 @@ async def test_a_child_that_blocks_its_loop_is_renewed_and_its_neighbour_is_left
     assert len(heard.pids("api")) == 1
     (entry,) = audited(tmp_path)
     assert (entry.kind, entry.subject) == (RecoveryKind.HARD_RESTART, "scraper")
-    assert entry.trigger.startswith("it stands still: no sign of life for ")
+    assert entry.trigger.startswith("unresponsive: no heartbeat for ")
 
 
 @pytest.mark.req("MON-9")
@@ -115,4 +115,4 @@ async def test_a_restart_has_not_helped_before_the_first_sign_of_life(tmp_path: 
         await until(lambda: [each.outcome for each in audited(tmp_path)] == [RecoveryOutcome.RECOVERED])
 
     assert before == [RecoveryOutcome.PENDING]
-    assert audited(tmp_path)[0].observed == f"process {heard.pids('api')[1]} has run for 0.2 s and gives signs of life"
+    assert audited(tmp_path)[0].observed == f"process {heard.pids('api')[1]} has run for 0.2 s and sends heartbeats"

@@ -1,9 +1,10 @@
-"""A keeper with real processes: whoever is ended, the next child is not, and none is left."""
+"""One child with real processes: whatever is killed, the next child is not, and no process is left."""
 
 import asyncio
 import errno
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
@@ -14,10 +15,8 @@ from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind
 from longstop.process import processes
 from longstop.process.cgroups import ChildGroup
-from longstop.supervision.backoff import RestartPolicy
-from longstop.supervision.child import Child
-from longstop.supervision.exits import Exit
-from longstop.supervision.keeper import Keeper
+from longstop.supervision.child_runner import ChildProcess, ChildRunner
+from longstop.supervision.exits import Exit, RestartBackoff
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from tests.integration.test_supervisor import PATIENT, Recorder, is_alive, python, until
@@ -53,68 +52,68 @@ class SlowGroup(ChildGroup):
 
 
 @asynccontextmanager
-async def kept(group: ChildGroup | None = None) -> AsyncIterator[tuple[Keeper, Recorder]]:
+async def kept(group: ChildGroup | None = None) -> AsyncIterator[tuple[ChildRunner, Recorder]]:
     said, (read_end, write_end) = Recorder(), os.pipe()
-    policy = RestartPolicy(settled_after=0.01)
-    keeper = Keeper(python("scraper", PATIENT), bus=Bus([said]), clock=SystemClock(), policy=policy, group=group)
-    keeping = asyncio.create_task(keeper.keep(read_end))
+    backoff = RestartBackoff(settled_after=0.01)
+    runner = ChildRunner(python("scraper", PATIENT), bus=Bus([said]), clock=SystemClock(), backoff=backoff, group=group)
+    running_child = asyncio.create_task(runner.run(read_end))
     try:
-        await until(lambda: keeper.pid)
-        yield keeper, said
+        await until(lambda: runner.pid)
+        yield runner, said
     finally:
-        await keeper.stop(0.0, asyncio.Event())
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
+        await runner.stop(0.0, asyncio.Event())
+        running_child.cancel()
+        await asyncio.gather(running_child, return_exceptions=True)
         os.close(read_end)
         os.close(write_end)
 
 
 async def test_a_renewal_ends_one_life_and_never_the_next() -> None:
-    async with kept(SlowGroup()) as (keeper, said):
+    async with kept(SlowGroup()) as (runner, said):
         for lives in range(1, 6):
-            pid = keeper.pid
+            pid = runner.pid
             assert pid is not None
-            await keeper.renew(pid, SOFT, "it took too much", within=0)
-            await until(lambda lives=lives: len(said.started("scraper")) > lives and keeper.pid)  # type: ignore[misc]
+            await runner.restart(pid, SOFT, "it took too much", within=0)
+            await until(lambda lives=lives: len(said.started("scraper")) > lives and runner.pid)  # type: ignore[misc]
 
         assert len(said.started("scraper")) == 6
         assert said.died("scraper") == []
 
 
 async def test_a_renewal_that_comes_too_late_leaves_the_next_child_alone() -> None:
-    async with kept() as (keeper, said):
-        first = keeper.pid
+    async with kept() as (runner, said):
+        first = runner.pid
         assert first is not None
         os.kill(first, signal.SIGKILL)
-        await until(lambda: keeper.pid not in (None, first))
-        second = keeper.pid
+        await until(lambda: runner.pid not in (None, first))
+        second = runner.pid
 
-        await keeper.renew(first, SOFT, "it took too much", within=0)
+        await runner.restart(first, SOFT, "it took too much", within=0)
 
-        assert (keeper.pid, len(said.started("scraper"))) == (second, 2)
+        assert (runner.pid, len(said.started("scraper"))) == (second, 2)
 
 
 async def test_a_child_that_could_not_be_seen_at_its_birth_is_seen_later(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as blind:
         blind.setattr(processes, "find_process", lambda _pid: None)
-        async with kept() as (keeper, _):
+        async with kept() as (runner, _):
             blind.undo()
 
-            tree = keeper.tree()
+            tree = runner.tree()
 
-            assert [each.pid for each in tree] == [keeper.pid]
+            assert [each.pid for each in tree] == [runner.pid]
 
 
 async def test_a_child_that_died_by_itself_is_not_called_renewed() -> None:
-    async with kept() as (keeper, said):
-        first = keeper.pid
+    async with kept() as (runner, said):
+        first = runner.pid
         assert first is not None
         os.kill(first, signal.SIGKILL)
-        # Dead, and its keeper does not know it yet: the loop has not turned since.
+        # Dead, and its runner does not know it yet: the loop has not turned since.
         os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222
 
-        await keeper.renew(first, SOFT, "it took too much", within=0)
-        await until(lambda: keeper.pid not in (None, first))
+        await runner.restart(first, SOFT, "it took too much", within=0)
+        await until(lambda: runner.pid not in (None, first))
 
         assert [death.exit_code for death in said.died("scraper")] == [-signal.SIGKILL]
 
@@ -123,19 +122,19 @@ async def test_a_child_that_died_by_itself_is_not_called_renewed() -> None:
 async def test_a_renewed_child_that_hangs_in_the_kernel_stays_ours_until_it_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[Child] = []
-    async with kept() as (keeper, said):
-        pid = keeper.pid
+    asked: list[ChildProcess] = []
+    async with kept() as (runner, said):
+        pid = runner.pid
         assert pid is not None
         with monkeypatch.context() as hung:
-            hung.setattr(Child, "ask_to_stop", lambda child: asked.append(child))
-            hung.setattr(Child, "kill_group", lambda _: None)
+            hung.setattr(ChildProcess, "terminate", lambda child: asked.append(child))
+            hung.setattr(ChildProcess, "kill_group", lambda _: None)
             hung.setattr(processes, "kill", lambda _: False)
-            await keeper.renew(pid, RecoveryKind.HARD_RESTART, "it stands still", within=0)
+            await runner.restart(pid, RecoveryKind.HARD_RESTART, "unresponsive", within=0)
 
-            assert keeper.pid == pid
-            assert pid in keeper.own_pids()
-            assert not await keeper.stop(0.0, asyncio.Event())
+            assert runner.pid == pid
+            assert pid in runner.own_pids()
+            assert not await runner.stop(0.0, asyncio.Event())
 
         os.kill(pid, signal.SIGKILL)
         await until(lambda: asked[0].exit_code is not None)
@@ -147,23 +146,23 @@ async def supervised(stop_within: float) -> AsyncIterator[tuple[Supervisor, "asy
     children = (python("scraper", PATIENT), python("api", PATIENT))
     supervisor = Supervisor(children, bus=Bus(), clock=SystemClock(), stop_within=stop_within)
     running = asyncio.create_task(supervisor.run())
-    await until(lambda: all(keeper.pid for keeper in supervisor.keepers))
-    pids = [keeper.pid for keeper in supervisor.keepers if keeper.pid]
+    await until(lambda: all(runner.pid for runner in supervisor.runners))
+    pids = [runner.pid for runner in supervisor.runners if runner.pid]
     try:
         yield supervisor, running, pids
     finally:
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        await until(lambda: not any(keeper.pid for keeper in supervisor.keepers))
+        await until(lambda: not any(runner.pid for runner in supervisor.runners))
 
 
 @pytest.mark.req("FR-005")
 async def test_children_that_hang_in_the_kernel_do_not_hang_the_supervisor(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Child] = []
+    asked: list[ChildProcess] = []
     async with supervised(stop_within=1.0) as (supervisor, running, pids):
-        monkeypatch.setattr(Child, "ask_to_stop", lambda child: asked.append(child))
-        monkeypatch.setattr(Child, "kill_group", lambda _: None)
+        monkeypatch.setattr(ChildProcess, "terminate", lambda child: asked.append(child))
+        monkeypatch.setattr(ChildProcess, "kill_group", lambda _: None)
         monkeypatch.setattr(processes, "kill", lambda _: False)
         began = monotonic()
 
@@ -199,10 +198,80 @@ async def test_a_keeper_that_fails_to_stop_its_child_does_not_spare_the_others(
         raise RuntimeError("broken")
 
     async with supervised(stop_within=10.0) as (supervisor, running, pids):
-        monkeypatch.setattr(supervisor.keepers[0], "stop", fail)
+        monkeypatch.setattr(supervisor.runners[0], "stop", fail)
 
         supervisor.stop()
         ended = await asyncio.wait_for(running, 30)
 
         assert ended is Exit.FORCED
         assert [is_alive(pid) for pid in pids] == [True, False]
+
+
+def start(program: str) -> ChildProcess:
+    return ChildProcess.start((sys.executable, "-c", program), dict(os.environ))
+
+
+@pytest.fixture(params=["told by the kernel", "without a descriptor for that", "without memory for that"])
+def watched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOMEM, "no")
+
+    if request.param == "without a descriptor for that":
+        monkeypatch.setattr(os, "pidfd_open", refuse)
+    elif request.param == "without memory for that":
+        monkeypatch.setattr(asyncio.SelectorEventLoop, "add_reader", refuse)
+
+
+@pytest.mark.usefixtures("watched")
+async def test_everybody_who_waits_for_its_end_learns_its_exit_code() -> None:
+    child = start("import sys; sys.exit(7)")
+
+    async with asyncio.timeout(20):
+        codes = await asyncio.gather(child.wait(), child.wait())
+
+    assert list(codes) == [7, 7]
+    assert await child.wait() == 7
+
+
+@pytest.mark.usefixtures("watched")
+async def test_one_that_is_killed_ends_with_the_signal() -> None:
+    child = start(PATIENT)
+
+    child.kill_group()
+
+    async with asyncio.timeout(20):
+        assert await child.wait() == -signal.SIGKILL
+
+
+@pytest.mark.usefixtures("watched")
+async def test_one_that_is_asked_to_stop_does_and_asking_again_is_no_error() -> None:
+    child = start(PATIENT)
+
+    child.terminate()
+
+    async with asyncio.timeout(20):
+        assert await child.wait() == -signal.SIGTERM
+    child.terminate()
+
+
+async def test_the_number_of_one_that_has_ended_is_never_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    child, killed = start("pass"), []
+    async with asyncio.timeout(20):
+        await child.wait()
+    monkeypatch.setattr(os, "killpg", lambda pid, number: killed.append((pid, number)))
+
+    child.kill_group()
+
+    assert killed == []
+
+
+async def test_one_that_was_let_go_is_not_watched_any_more() -> None:
+    child = start(PATIENT)
+
+    child.release()
+    child.kill_group()
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(child.wait(), 0.5)
+    while child.exit_code is None:  # noqa: ASYNC110 - nobody tells us of it
+        await asyncio.sleep(0.01)

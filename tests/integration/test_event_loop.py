@@ -8,7 +8,7 @@ from time import monotonic
 
 import pytest
 
-from longstop.supervision.lag import STALLED_SECONDS, LoopWatch
+from longstop.supervision.event_loop import STALLED_SECONDS, LoopWatch
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import LoopResumed, LoopStalled
 from tests.memory import MemorySink
@@ -66,7 +66,7 @@ async def test_a_blocked_loop_is_told_once_with_the_place_where_it_stands() -> N
     (stall,) = stalls(sink)
     assert stall.stacks.startswith("the loop runs the culprit\nthread MainThread:")
     assert "block_in_a_named_place" in stall.stacks[:1500]
-    assert "watch of the event loop" in stall.stacks
+    assert "event loop watch" in stall.stacks
     (resumed,) = sink.named("loop.resumed")
     assert isinstance(resumed, LoopResumed)
     assert 1.5 <= resumed.seconds <= 20

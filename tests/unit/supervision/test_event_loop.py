@@ -1,12 +1,17 @@
-"""Loops that should never end, in virtual time."""
+"""Loops that restart, and jumps of the wall clock."""
 
 import asyncio
 
-from longstop.supervision.loops import keep_going
+import pytest
+
+from longstop.supervision.event_loop import JUMP_SECONDS, ClockJumpWatch, run_forever
+from longstop.telemetry.alerts import alert_of
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
-from longstop.telemetry.events.processes import PollPostponed, TaskEnded, TaskFailed
+from longstop.telemetry.events.processes import ClockJumped, PollPostponed, TaskEnded, TaskFailed
 from longstop.testing import VirtualClock, run_virtual
+from tests.memory import MemorySink
+from tests.readers import ManualClock
 
 
 class Recorder:
@@ -28,7 +33,7 @@ def test_a_loop_that_returns_or_raises_is_told_and_started_again() -> None:
             raise RuntimeError("broken")
 
     async def scene() -> None:
-        going = asyncio.ensure_future(keep_going("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
+        going = asyncio.ensure_future(run_forever("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
         await asyncio.sleep(0.35)
         going.cancel()
 
@@ -46,7 +51,7 @@ def test_a_loop_that_keeps_failing_is_started_ever_more_rarely() -> None:
         starts.append(asyncio.get_running_loop().time())
 
     async def scene() -> None:
-        going = asyncio.ensure_future(keep_going("weigh", loop, bus=Bus(), clock=VirtualClock()))
+        going = asyncio.ensure_future(run_forever("weigh", loop, bus=Bus(), clock=VirtualClock()))
         await asyncio.sleep(3600)
         going.cancel()
 
@@ -62,7 +67,7 @@ def test_a_loop_that_is_over_is_no_incident() -> None:
     async def loop() -> None:
         over.append(True)
 
-    run_virtual(keep_going("keep api", loop, bus=Bus([said]), clock=VirtualClock(), is_over=lambda: bool(over)))
+    run_virtual(run_forever("keep api", loop, bus=Bus([said]), clock=VirtualClock(), is_over=lambda: bool(over)))
 
     assert not said.events
 
@@ -74,7 +79,7 @@ def test_a_cancelled_loop_is_no_incident() -> None:
         await asyncio.sleep(60)
 
     async def scene() -> None:
-        going = asyncio.ensure_future(keep_going("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
+        going = asyncio.ensure_future(run_forever("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
         await asyncio.sleep(1)
         going.cancel()
 
@@ -93,7 +98,7 @@ def test_a_loop_that_ends_with_somebody_elses_cancellation_is_started_again() ->
         await other
 
     async def scene() -> None:
-        going = asyncio.ensure_future(keep_going("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
+        going = asyncio.ensure_future(run_forever("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
         await asyncio.sleep(0.05)
         going.cancel()
         await asyncio.gather(going, return_exceptions=True)
@@ -114,7 +119,7 @@ def test_a_loop_that_gets_no_thread_tells_the_lack_and_goes_on() -> None:
         await asyncio.Event().wait()
 
     async def scene() -> None:
-        going = asyncio.ensure_future(keep_going("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
+        going = asyncio.ensure_future(run_forever("weigh", loop, bus=Bus([said]), clock=VirtualClock()))
         await asyncio.sleep(60)
         going.cancel()
 
@@ -122,3 +127,41 @@ def test_a_loop_that_gets_no_thread_tells_the_lack_and_goes_on() -> None:
 
     assert said.events == [PollPostponed(resource="processes", subject="weigh")] * 3
     assert len(starts) == 4
+
+
+pytestmark = pytest.mark.req("NFR-009")
+
+
+@pytest.mark.parametrize("leap", [3600.0, -3600.0, JUMP_SECONDS])
+def test_a_leap_of_the_wall_clock_is_told_once_however_long_ago_the_last_look_was(leap: float) -> None:
+    clock, sink = ManualClock(), MemorySink()
+    watch = ClockJumpWatch(clock, Bus([sink]))
+
+    clock.advance(90)
+    clock.leap(leap)
+    watch.check()
+    watch.check()
+
+    assert sink.events == [ClockJumped(seconds=leap)]
+
+
+def test_a_clock_that_is_set_right_a_little_has_not_leapt() -> None:
+    clock, sink = ManualClock(), MemorySink()
+    watch = ClockJumpWatch(clock, Bus([sink]))
+
+    clock.advance(3600)
+    clock.leap(JUMP_SECONDS - 0.1)
+    watch.check()
+
+    assert sink.events == []
+
+
+def test_a_leap_is_an_alert_that_says_in_which_direction() -> None:
+    ahead, back = alert_of(ClockJumped(seconds=3600.0)), alert_of(ClockJumped(seconds=-3600.0))
+
+    assert ahead is not None
+    assert back is not None
+    assert (ahead.title, back.title) == (
+        "the clock of this machine leapt by +3600 s",
+        "the clock of this machine leapt by -3600 s",
+    )

@@ -8,7 +8,7 @@ from time import monotonic
 
 import pytest
 
-from longstop.supervision.meter import Meter
+from longstop.supervision.resources import ResourceMeter
 
 _PARENT = """
 import subprocess, sys, time
@@ -27,7 +27,7 @@ def test_a_process_is_measured_with_all_that_it_has_started() -> None:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
 
-        measured = Meter(monotonic, parent.pid).measure()
+        measured = ResourceMeter(monotonic, parent.pid).measure()
 
         parent.communicate(b"\n")
     assert measured is not None
@@ -41,7 +41,7 @@ def test_a_process_is_measured_with_all_that_it_has_started() -> None:
 
 
 def test_cpu_is_what_was_spent_since_the_time_before() -> None:
-    meter = Meter(monotonic)
+    meter = ResourceMeter(monotonic)
     meter.measure()
 
     until = monotonic() + 0.5
@@ -57,7 +57,7 @@ def test_cpu_is_what_was_spent_since_the_time_before() -> None:
 
 
 def test_the_peak_stays_when_the_memory_is_given_back() -> None:
-    meter = Meter(monotonic)
+    meter = ResourceMeter(monotonic)
     block = bytearray(80_000_000)
     high = meter.measure()
 
@@ -74,11 +74,11 @@ def test_of_a_process_that_is_gone_nothing_is_known() -> None:
     with subprocess.Popen(["true"]) as child:
         child.wait()
 
-    assert Meter(monotonic, child.pid).measure() is None
+    assert ResourceMeter(monotonic, child.pid).measure() is None
 
 
 async def test_it_measures_in_a_thread_until_it_is_told_to_end() -> None:
-    meter = Meter(monotonic)
+    meter = ResourceMeter(monotonic)
 
     ending = meter.start(0.01)
     async with asyncio.timeout(20):

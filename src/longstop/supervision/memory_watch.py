@@ -1,0 +1,198 @@
+"""Memory limits of the children: above the soft limit a child is restarted, above the hard limit it is killed."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from longstop.fetching.browser.base import Usage, held_bytes
+from longstop.model.recovery import RecoveryKind
+from longstop.process import processes
+from longstop.supervision.child_runner import ChildRunner
+from longstop.telemetry.bus import Bus, failure_of
+from longstop.telemetry.events.processes import MemoryExceeded, MemoryHigh, MemoryRecovered
+
+MEASURE_SECONDS = 2.0
+MEGABYTE = 1024 * 1024
+#: Memory use is reported as high at this share of the soft limit …
+HIGH_SHARE = 0.80
+#: … and as recovered below this one.
+RECOVERED_SHARE = 0.70
+#: The shares of the container's limit that one child may use.
+SOFT_SHARE_OF_CONTAINER = 0.70
+HARD_SHARE_OF_CONTAINER = 0.85
+
+
+class MemoryLimits(Struct, frozen=True, kw_only=True):
+    soft_bytes: int
+    hard_bytes: int
+
+
+def within_container(limits: MemoryLimits, container_bytes: int | None) -> MemoryLimits:
+    """Lower the limits to fit the container: the kernel would kill without warning."""
+    if container_bytes is None:
+        return limits
+    return MemoryLimits(
+        soft_bytes=min(limits.soft_bytes, int(container_bytes * SOFT_SHARE_OF_CONTAINER)),
+        hard_bytes=min(limits.hard_bytes, int(container_bytes * HARD_SHARE_OF_CONTAINER)),
+    )
+
+
+class MemoryLevel(StrEnum):
+    NORMAL = "normal"
+    #: Above 80 % of the soft limit.
+    HIGH = "high"
+    #: Above the soft limit.
+    SOFT = "soft"
+    #: Above the hard limit.
+    HARD = "hard"
+
+
+class MemoryAction(StrEnum):
+    REPORT_HIGH = "report_high"
+    REPORT_RECOVERED = "report_recovered"
+    RESTART = "restart"
+    KILL = "kill"
+
+
+#: What to do on each change of level; nothing on the others.
+MEMORY_ACTIONS: dict[tuple[MemoryLevel, MemoryLevel], MemoryAction] = {
+    (MemoryLevel.NORMAL, MemoryLevel.HIGH): MemoryAction.REPORT_HIGH,
+    (MemoryLevel.HIGH, MemoryLevel.NORMAL): MemoryAction.REPORT_RECOVERED,
+    (MemoryLevel.NORMAL, MemoryLevel.SOFT): MemoryAction.RESTART,
+    (MemoryLevel.HIGH, MemoryLevel.SOFT): MemoryAction.RESTART,
+    (MemoryLevel.NORMAL, MemoryLevel.HARD): MemoryAction.KILL,
+    (MemoryLevel.HIGH, MemoryLevel.HARD): MemoryAction.KILL,
+    (MemoryLevel.SOFT, MemoryLevel.HARD): MemoryAction.KILL,
+}
+
+
+class MemoryWatch(Struct, frozen=True, kw_only=True):
+    """The memory level of one child, decided from its size alone."""
+
+    limits: MemoryLimits
+    #: The process that was measured last: its successor starts at the normal level.
+    pid: int = 0
+    level: MemoryLevel = MemoryLevel.NORMAL
+
+    def observe(self, pid: int, size_bytes: int) -> tuple["MemoryWatch", MemoryAction | None]:
+        """Return the watch after a measurement, and what to do now."""
+        if pid != self.pid:
+            fresh, action = replace(self, pid=pid, level=MemoryLevel.NORMAL).observe(pid, size_bytes)
+            # The old process was reported as high: report the end of that.
+            was_high = self.level is not MemoryLevel.NORMAL
+            return fresh, action or (MemoryAction.REPORT_RECOVERED if was_high else None)
+        after = self._level(size_bytes)
+        return replace(self, level=after), MEMORY_ACTIONS.get((self.level, after))
+
+    def reset(self, pid: int) -> "MemoryWatch":
+        """Return the watch after an action on this process failed: the next measurement decides again."""
+        return replace(self, level=MemoryLevel.NORMAL) if pid == self.pid else self
+
+    def _level(self, size_bytes: int) -> MemoryLevel:
+        if size_bytes >= self.limits.hard_bytes:
+            return MemoryLevel.HARD
+        # A child that was asked to restart keeps its level, also if it shrinks meanwhile.
+        if size_bytes >= self.limits.soft_bytes or self.level in (MemoryLevel.SOFT, MemoryLevel.HARD):
+            return max(self.level, MemoryLevel.SOFT, key=list(MemoryLevel).index)
+        share = RECOVERED_SHARE if self.level is MemoryLevel.HIGH else HIGH_SHARE
+        return MemoryLevel.HIGH if size_bytes >= self.limits.soft_bytes * share else MemoryLevel.NORMAL
+
+
+class MemoryMonitor:
+    """Measures every child with its descendants every two seconds, and restarts those above a limit."""
+
+    def __init__(
+        self,
+        runners: Sequence[ChildRunner],
+        limits: MemoryLimits,
+        *,
+        bus: Bus,
+        stop_within: float,
+        measure_seconds: float = MEASURE_SECONDS,
+    ) -> None:
+        self._runners = runners
+        self._limits = limits
+        self._bus = bus
+        self._stop_within = stop_within
+        self._measure_seconds = measure_seconds
+        self._watches = {runner.name: MemoryWatch(limits=limits) for runner in runners}
+        #: A restart takes as long as its child needs to stop. Meanwhile the measuring goes on.
+        self._restarts: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            await self.measure()
+            await asyncio.sleep(self._measure_seconds)
+
+    async def measure(self) -> None:
+        """Measure every child once."""
+        everything = await asyncio.to_thread(processes.list_processes)
+        for runner in self._runners:
+            if (pid := runner.pid) is not None and not runner.is_stopping:
+                await self._measure_child(runner, pid, everything)
+
+    async def _measure_child(self, runner: ChildRunner, pid: int, everything: Collection[processes.Process]) -> None:
+        usage = await self._usage(runner.tree(everything))
+        size = held_bytes(usage)
+        self._watches[runner.name], action = self._watches[runner.name].observe(pid, size)
+        match action:
+            case MemoryAction.REPORT_HIGH:
+                self._report_high(runner, usage)
+            case MemoryAction.REPORT_RECOVERED:
+                self._bus.emit(MemoryRecovered(process=runner.name, held_bytes=size))
+            case MemoryAction.RESTART:
+                self._restart(runner, pid, RecoveryKind.SOFT_RESTART, usage)
+            case MemoryAction.KILL:
+                self._restart(runner, pid, RecoveryKind.HARD_RESTART, usage)
+
+    async def _usage(self, tree: Collection[processes.Process]) -> Usage:
+        """Measure a tree by its RSS while it is small, and by the slower PSS once that matters."""
+        rss = sum(each.rss_bytes for each in tree)
+        if rss < HIGH_SHARE * self._limits.soft_bytes:
+            return Usage(processes=len(tree), rss_bytes=rss, pss_bytes=None, cpu_seconds=0)
+        return await asyncio.to_thread(processes.measure, tree)
+
+    def _report_high(self, runner: ChildRunner, usage: Usage) -> None:
+        self._bus.emit(
+            MemoryHigh(
+                process=runner.name,
+                rss_bytes=usage.rss_bytes or 0,
+                pss_bytes=usage.pss_bytes,
+                processes=usage.processes,
+                soft_limit_bytes=self._limits.soft_bytes,
+            )
+        )
+
+    def _restart(self, runner: ChildRunner, pid: int, kind: RecoveryKind, usage: Usage) -> None:
+        is_soft = kind is RecoveryKind.SOFT_RESTART
+        limit, limit_bytes = ("soft", self._limits.soft_bytes) if is_soft else ("hard", self._limits.hard_bytes)
+        self._bus.emit(
+            MemoryExceeded(
+                process=runner.name,
+                limit=limit,
+                limit_bytes=limit_bytes,
+                rss_bytes=usage.rss_bytes or 0,
+                pss_bytes=usage.pss_bytes,
+                processes=usage.processes,
+            )
+        )
+        reason = f"used {held_bytes(usage) // MEGABYTE} MB, above the {limit} limit of {limit_bytes // MEGABYTE} MB"
+        within = self._stop_within if is_soft else 0.0
+        task = asyncio.create_task(
+            self._restart_child(runner, pid, kind, reason, within), name=f"restart {runner.name}"
+        )
+        self._restarts.add(task)
+        task.add_done_callback(self._restarts.discard)
+
+    async def _restart_child(
+        self, runner: ChildRunner, pid: int, kind: RecoveryKind, reason: str, within: float
+    ) -> None:
+        try:
+            await runner.restart(pid, kind, reason, within=within)
+        except Exception as error:
+            self._watches[runner.name] = self._watches[runner.name].reset(pid)
+            self._bus.emit(failure_of(error, f"restart {runner.name}"))

@@ -1,0 +1,188 @@
+"""Memory and CPU: what a scraper uses, what each match costs of it, and whether there is memory for one more match."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from msgspec import Struct
+
+from longstop.fetching.browser.base import BrowserCensus
+from longstop.model.resources import MatchCost, Resources
+from longstop.process.cgroups import available_bytes
+from longstop.process.processes import Identity, find_process, measure, process_tree
+
+#: The text that a client reads.
+INSUFFICIENT_MEMORY = "Insufficient memory resources"
+RETRY_SECONDS = 60.0
+#: A watch without any change for this long is stopped when another match needs the memory.
+IDLE_SECONDS = 1800.0
+
+Key = TypeVar("Key")
+
+
+class ResourceMeter:
+    """Measures a process tree from time to time, in a thread: reading the PSS of a browser takes a while."""
+
+    def __init__(self, monotonic: Callable[[], float], pid: int | None = None) -> None:
+        self._monotonic = monotonic
+        self._pid = os.getpid() if pid is None else pid
+        self._peak: int | None = None
+        self._cpu: dict[Identity, float] = {}
+        self._measured_at: float | None = None
+        self.newest: Resources | None = None
+
+    def start(self, every_seconds: float) -> threading.Event:
+        """Measure until the returned event is set."""
+        ending = threading.Event()
+
+        def work() -> None:
+            while not ending.is_set():
+                with suppress(OSError):  # out of file descriptors: keep the last figures
+                    self.newest = self.measure()
+                ending.wait(every_seconds)
+
+        threading.Thread(target=work, name="meter", daemon=True).start()
+        return ending
+
+    def measure(self) -> Resources | None:
+        """Measure now; `None` if the process does not exist."""
+        head = find_process(self._pid)
+        if head is None:
+            return None
+        tree = process_tree(head.identity)
+        measured = measure(tree)
+        now = self._monotonic()
+        own, percent = self._cpu_percents(head.identity, {each.identity: each.cpu_seconds for each in tree}, now)
+        if measured.rss_bytes is not None:
+            self._peak = max(self._peak or 0, measured.rss_bytes)
+        return Resources(
+            pids=tuple(sorted(each.pid for each in tree)),
+            rss_bytes=measured.rss_bytes,
+            pss_bytes=measured.pss_bytes,
+            peak_rss_bytes=self._peak,
+            cpu_percent=percent,
+            own_pss_bytes=measure([head]).pss_bytes,
+            own_cpu_percent=own,
+        )
+
+    def _cpu_percents(
+        self, head: Identity, spent: dict[Identity, float], now: float
+    ) -> tuple[float | None, float | None]:
+        """Return the CPU use of the first process and of the tree since the last measurement."""
+        before, self._cpu = self._cpu, spent
+        since, self._measured_at = self._measured_at, now
+        if since is None or now <= since:
+            return None, None
+        percents = {who: 100 * (cpu - before.get(who, 0.0)) / (now - since) for who, cpu in spent.items()}
+        return round(percents.get(head, 0.0), 1), round(sum(percents.values()), 1)
+
+
+# --- the cost of each match -------------------------------------------------------------------------------------------
+
+
+class MatchPage(Struct, frozen=True, kw_only=True):
+    """A watched match and the URL of its page; empty if its source has no page to open."""
+
+    match_id: int
+    source: str
+    page: str = ""
+
+
+def match_costs(
+    matches: Sequence[MatchPage], census: Sequence[BrowserCensus], used: Resources | None
+) -> dict[int, MatchCost]:
+    """Share the measured resources between the matches; the shares add up to the whole.
+
+    All matches share the scraper's own process equally. A browser is shared equally by its open pages: the page of one
+    match counts for that match, any other page for all matches of the source. What was not measured is `None`, not 0.
+    """
+    if used is None or not matches:
+        return {}
+    memory = [each.usage.pss_bytes if each.usage else None for each in census]
+    bytes_of = _sums(matches, census, memory, used.own_pss_bytes)
+    percent_of = _sums(matches, census, _cpu_of(census, used), used.own_cpu_percent)
+    return {
+        each.match_id: MatchCost(
+            pss_bytes=None if (held := bytes_of[each.match_id]) is None else round(held),
+            cpu_percent=None if (spent := percent_of[each.match_id]) is None else round(spent, 2),
+        )
+        for each in matches
+    }
+
+
+def _cpu_of(census: Sequence[BrowserCensus], used: Resources) -> list[float | None]:
+    """Share the CPU use of all browsers by their open pages; the use of a single page is not measured."""
+    if used.cpu_percent is None or used.own_cpu_percent is None:
+        return [None] * len(census)
+    spent = max(0.0, used.cpu_percent - used.own_cpu_percent)
+    pages = [max(1, each.pages) for each in census]
+    return [spent * count / sum(pages) for count in pages]
+
+
+def _sums(
+    matches: Sequence[MatchPage], census: Sequence[BrowserCensus], amounts: Sequence[float | None], own: float | None
+) -> dict[int, float | None]:
+    """Add up each match's share of the scraper and of the browsers of its source."""
+    sums: dict[int, float | None] = {each.match_id: None if own is None else own / len(matches) for each in matches}
+    for browser, amount in zip(census, amounts, strict=True):
+        users = [each for each in matches if each.source == browser.source]
+        shares = _browser_shares(browser, amount, users)
+        for each in users:
+            before, share = sums[each.match_id], shares.get(each.match_id)
+            sums[each.match_id] = None if before is None or share is None else before + share
+    return sums
+
+
+def _browser_shares(browser: BrowserCensus, amount: float | None, users: Sequence[MatchPage]) -> Mapping[int, float]:
+    if amount is None:
+        return {}
+    shares = dict.fromkeys((each.match_id for each in users), 0.0)
+    pages = browser.addresses or ("",)
+    for address in pages:
+        owners = _owners(address, users) or [each.match_id for each in users]
+        for match_id in owners:
+            shares[match_id] += amount / len(pages) / len(owners)
+    return shares
+
+
+def _owners(address: str, users: Iterable[MatchPage]) -> list[int]:
+    return [each.match_id for each in users if each.page and each.page.partition("?")[0] == address]
+
+
+# --- memory for one more match ----------------------------------------------------------------------------------------
+
+
+class InsufficientMemory(Struct, frozen=True, kw_only=True):
+    """Why no new match is watched, and when to try again."""
+
+    available_bytes: int
+    needed_bytes: int
+    retry_after_seconds: float = RETRY_SECONDS
+
+    def __str__(self) -> str:
+        return (
+            f"{INSUFFICIENT_MEMORY}: {self.available_bytes >> 20} MB are free, {self.needed_bytes >> 20} MB are needed"
+        )
+
+
+class MemoryCheck:
+    """Checks before each new match that machine and container have enough memory for it."""
+
+    def __init__(self, needed_bytes: int, measure: Callable[[], int] = available_bytes) -> None:
+        self._needed_bytes = needed_bytes
+        self._measure = measure
+
+    def shortage(self) -> InsufficientMemory | None:
+        """Return why there is not enough memory now; `None` if there is."""
+        available = self._measure()
+        if available >= self._needed_bytes:
+            return None
+        return InsufficientMemory(available_bytes=available, needed_bytes=self._needed_bytes)
+
+
+def idle_watches(active_at: Mapping[Key, float], now: float) -> list[Key]:
+    """Return the watches to stop when memory is short, longest idle first; times are monotonic."""
+    idle = [key for key, at in active_at.items() if now - at >= IDLE_SECONDS]
+    return sorted(idle, key=lambda key: active_at[key])

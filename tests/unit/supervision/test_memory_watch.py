@@ -1,0 +1,194 @@
+"""Memory limits: when a child is restarted or killed."""
+
+import asyncio
+import errno
+from collections.abc import Collection
+from itertools import pairwise
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longstop.model.recovery import RecoveryKind
+from longstop.process import processes
+from longstop.settings import Settings
+from longstop.supervision.child_runner import ChildRunner
+from longstop.supervision.memory_watch import (
+    MEGABYTE,
+    MemoryAction,
+    MemoryLimits,
+    MemoryMonitor,
+    MemoryWatch,
+    within_container,
+)
+from longstop.telemetry.bus import Bus
+from tests.memory import MemorySink
+
+LIMITS = MemoryLimits(soft_bytes=1000, hard_bytes=1500)
+TELL, END, RENEW, KILL = (
+    MemoryAction.REPORT_HIGH,
+    MemoryAction.REPORT_RECOVERED,
+    MemoryAction.RESTART,
+    MemoryAction.KILL,
+)
+
+
+def acts(*sizes: int, pid: int = 1) -> list[MemoryAction | None]:
+    watch, result = MemoryWatch(limits=LIMITS, pid=pid), []
+    for size in sizes:
+        watch, act = watch.observe(pid, size)
+        result.append(act)
+    return result
+
+
+@pytest.mark.req("FR-006")
+def test_the_limits_are_those_of_the_specification() -> None:
+    memory = Settings().scraper.resources.memory
+
+    assert (memory.soft_limit_mb, memory.hard_limit_mb, memory.min_available_mb) == (1536, 2048, 500)
+
+
+@pytest.mark.req("FR-006", "US2.1")
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((799, 799), [None, None]),
+        ((799, 800), [None, TELL]),  # 80 % of soft
+        ((800, 799, 800, 701, 999), [TELL, None, None, None, None]),  # once, however it sways
+        ((800, 699), [TELL, END]),
+        ((800, 699, 800), [TELL, END, TELL]),
+        ((800, 1000), [TELL, RENEW]),
+        ((10, 1000), [None, RENEW]),  # a leap
+        ((1000, 1000, 1499), [RENEW, None, None]),  # asked once
+        ((1000, 10), [RENEW, None]),  # and not taken back
+        ((1000, 1500), [RENEW, KILL]),
+        ((10, 1500), [None, KILL]),
+        ((1500, 1500, 10), [KILL, None, None]),  # killed once
+    ],
+)
+def test_each_size_means_one_thing(sizes: tuple[int, ...], expected: list[MemoryAction | None]) -> None:
+    assert acts(*sizes) == expected
+
+
+def test_the_next_process_begins_calm_and_whoever_was_told_hears_that_it_is_over() -> None:
+    watch, _ = MemoryWatch(limits=LIMITS).observe(1, 1000)
+
+    watch, act = watch.observe(2, 100)
+    _, later = watch.observe(2, 1000)
+
+    assert (act, later) == (END, RENEW)
+
+
+def test_a_next_process_that_is_too_large_at_once_is_acted_on_at_once() -> None:
+    watch, _ = MemoryWatch(limits=LIMITS).observe(1, 1500)
+
+    _, act = watch.observe(2, 1600)
+
+    assert act is KILL
+
+
+@given(st.lists(st.integers(min_value=0, max_value=2000), max_size=60))
+def test_one_process_is_told_asked_and_killed_in_turn_and_never_twice(sizes: list[int]) -> None:
+    told = [act for act in acts(*sizes) if act is not None]
+
+    assert told.count(RENEW) <= 1
+    assert told.count(KILL) <= 1
+    assert KILL not in told or told[-1] is KILL
+    assert (KILL in told) == any(size >= 1500 for size in sizes)
+    for one, other in pairwise(told):
+        assert one is not other
+
+
+@pytest.mark.parametrize(("size", "act"), [(1600, KILL), (1100, RENEW)])
+def test_what_was_decided_and_not_done_is_decided_again_at_the_next_look(size: int, act: MemoryAction) -> None:
+    watch, first = MemoryWatch(limits=LIMITS).observe(1, size)
+    _, unchanged = watch.observe(1, size)
+
+    _, again = watch.reset(1).observe(1, size)
+
+    assert (first, unchanged, again) == (act, None, act)
+
+
+def test_what_was_not_done_about_a_former_life_says_nothing_about_this_one() -> None:
+    watch, _ = MemoryWatch(limits=LIMITS).observe(2, 1600)
+
+    assert watch.reset(1) == watch
+
+
+def test_without_a_container_the_operators_limits_count() -> None:
+    assert within_container(LIMITS, None) == LIMITS
+
+
+def test_a_small_container_lowers_both_limits_below_its_own() -> None:
+    wanted = MemoryLimits(soft_bytes=1536 * MEGABYTE, hard_bytes=2048 * MEGABYTE)
+
+    limits = within_container(wanted, 1000 * MEGABYTE)
+
+    assert limits == MemoryLimits(soft_bytes=700 * MEGABYTE, hard_bytes=850 * MEGABYTE)
+
+
+def test_a_large_container_changes_nothing() -> None:
+    assert within_container(LIMITS, 1_000_000) == LIMITS
+
+
+MEGABYTE_LIMITS = MemoryLimits(soft_bytes=100 * MEGABYTE, hard_bytes=200 * MEGABYTE)
+
+
+class HeavyRunner:
+    """A runner whose child is above the hard limit; its first kills fail."""
+
+    name = "scraper"
+    pid = 4711
+    is_stopping = False
+
+    def __init__(self, failures: int) -> None:
+        self._failures = failures
+        self.restarted: list[tuple[int, RecoveryKind]] = []
+
+    def tree(self, _among: Collection[processes.Process] | None = None) -> list[processes.Process]:
+        return [
+            processes.Process(
+                identity=processes.Identity(self.pid, 1),
+                name="python",
+                state="S",
+                parent=1,
+                session=1,
+                cpu_seconds=0,
+                rss_bytes=300 * MEGABYTE,
+            )
+        ]
+
+    async def restart(self, pid: int, kind: RecoveryKind, _reason: str, *, within: float) -> None:
+        assert within == 0
+        self.restarted.append((pid, kind))
+        if len(self.restarted) <= self._failures:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+
+async def measure(runner: HeavyRunner, times: int) -> MemorySink:
+    sink = MemorySink()
+    monitor = MemoryMonitor([cast(ChildRunner, runner)], MEGABYTE_LIMITS, bus=Bus([sink]), stop_within=1.0)
+    for _ in range(times):
+        await monitor.measure()
+        await asyncio.sleep(0)  # what it began is done
+    return sink
+
+
+@pytest.mark.req("FR-006")
+async def test_a_kill_that_failed_is_retried_at_the_next_measurement() -> None:
+    runner = HeavyRunner(failures=2)
+
+    sink = await measure(runner, times=6)
+
+    assert runner.restarted == [(4711, RecoveryKind.HARD_RESTART)] * 3
+    assert len(sink.named("poll.postponed")) == 2
+
+
+async def test_a_child_that_is_stopping_is_not_measured() -> None:
+    runner = HeavyRunner(failures=0)
+    runner.is_stopping = True
+
+    sink = await measure(runner, times=2)
+
+    assert (runner.restarted, sink.events) == ([], [])
