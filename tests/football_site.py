@@ -187,7 +187,7 @@ class LookingAtFootball:
         self.sink = MemorySink()
         self.clock = ManualClock(NOW)
         self.client = SourceClient(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages))
-        self.road = Pipeline(
+        self.pipeline = Pipeline(
             Football(),
             client=self.client,
             store=self.store,
@@ -206,11 +206,11 @@ class LookingAtFootball:
         """Forget everything that is not stored."""
         self.state = cast(FootballState, await take(self.store, self.state.row.match_id, "node-b"))
 
-    async def look(self, times: int = 1, *, is_whole: bool = False) -> Polled:
+    async def poll(self, times: int = 1, *, is_whole: bool = False) -> Polled:
         """Look and go on from the result."""
         for _ in range(times):
             self.clock.advance(2.5)
-            outcome = await self.road.poll(self.state, is_full=is_whole)
+            outcome = await self.pipeline.poll(self.state, is_full=is_whole)
             self.state = cast(FootballState, outcome.state)
         return outcome
 

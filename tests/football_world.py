@@ -65,7 +65,7 @@ class WatchingFootball:
         """Forget everything that is not stored."""
         self.state = cast(FootballState, await take(self.store, self.state.row.match_id, "node-b"))
 
-    async def look(self, at: float) -> Polled:
+    async def poll(self, at: float) -> Polled:
         """Look at so many seconds after the kick-off as first planned."""
         self.world.advance_to(BEFORE + at)
         self._clock.advance(1.0)

@@ -29,6 +29,7 @@ PURE = (
     "fetching.browser.recycling",
     "fetching.browser.stealth",
     "watching.cadence",
+    "watching.frozen_pages",
     "watching.watch_state",
     "supervision.actions",
     "supervision.health",
@@ -59,6 +60,7 @@ PURE_PARTS = {
     ),
     "watching.dispatcher": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),
     "watching.listings": ("Plan", "sort_out", "Finished"),
+    "watching.watch_events": ("ErrorBurst", "ErrorWindow"),
 }
 #: Beside the pure rules, but allowed to wait or to read files.
 NOT_PURE = ("sources.registry", "sports.registry")

@@ -152,7 +152,7 @@ async def poll(directory: Path, plan: Plan) -> datetime:
                 match.world.advance_to(at)
                 for nth in range(POLLS_OF_A_MOMENT):
                     clock.moment = START + timedelta(seconds=at + nth)
-                    await watch.look()
+                    await watch.poll()
                     assert watch.record.last_error is None, watch.record.last_error
             assert watch.record.sync is SyncState.IN_SYNC
     finally:

@@ -39,12 +39,12 @@ async def test_whole_matches_are_stored_as_they_were_whatever_becomes_of_them() 
         await watching.start()
 
         for at in moments(watching, 60, dice):
-            await watching.look(at)
+            await watching.poll(at)
             statuses.add(watching.state.row.status)
             if dice.random() < RESTART_SHARE:
                 await watching.restart()
         for later in (1, 30, 60):
-            await watching.look(watching.script[-1].at + later)
+            await watching.poll(watching.script[-1].at + later)
 
         found = judge(watching.lines, {watching.match.key: watching.served()})
         assert (found.lost, found.duplicated, found.ghost) == (0, 0, 0), found.details

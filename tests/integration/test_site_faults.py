@@ -252,9 +252,9 @@ class Watching:
             group.create_task(self.dispatcher.run())
             await self.scheduler.run()
 
-    async def begin_anew(self) -> None:
+    async def restart_all(self) -> None:
         """Forget everything that is not stored: the next look at each match reads its whole list."""
-        for watcher in list(self.scheduler._watchers.values()):
+        for watcher in list(self.scheduler._watches.values()):
             await watcher.match.restart(watcher.feed)
 
     def verdict(self) -> TruthComparison:
@@ -339,7 +339,7 @@ async def test_nothing_wrong_is_stored_while_the_fault_lasts_and_the_next_good_p
         running.site.faults.clear()
         await running.until_in_sync()
         running.site.world.freeze(SystemClock().now())
-        await running.begin_anew()
+        await running.restart_all()
         await running.until_in_sync()
         await running.until_in_sync()  # a step back and a result want a second look
 

@@ -68,7 +68,7 @@ async def test_a_site_that_has_moved_is_found_at_its_new_address_without_a_resta
             await asyncio.wait_for(crex.client.listing(), 30)
         describe(file, site.base_url.removeprefix("http://"))
 
-        await crex.renew(False)
+        await crex.reconnect(False)
         listing = await asyncio.wait_for(crex.client.listing(), 30)
 
     assert len(listing.boards) == 2
@@ -84,7 +84,7 @@ async def test_a_description_that_cannot_be_read_is_told_and_the_old_one_goes_on
         async with source_runtimes(enabled_sources(file), runtime(settings, sink, tmp_path)) as sources:
             file.write_text("sources: 7")
 
-            await sources["crex"].renew(False)
+            await sources["crex"].reconnect(False)
             listing = await asyncio.wait_for(sources["crex"].client.listing(), 30)
 
     assert len(listing.boards) == 2

@@ -65,7 +65,7 @@ class Watching:
         row = await self._store.register(MatchRef("crex", self.game.key), self.game.title, None, NOW, sport="cricket")
         self.state = cast(CricketState, await take(self._store, row.match_id, "node-a"))
 
-    async def look(self, seconds: float) -> None:
+    async def poll(self, seconds: float) -> None:
         self.world.advance_to(seconds)
         self._clock.advance(1.0)
         self.state = cast(CricketState, (await self._road.poll(self.state)).state)
@@ -100,11 +100,11 @@ async def test_a_whole_match_is_stored_as_it_was_and_no_break_is_its_end(kind: s
         *on_the_way, last, again, once_more = moments(watching, every)
 
         for seconds in on_the_way:
-            await watching.look(seconds)
+            await watching.poll(seconds)
             breaks += watching.state.row.status is MatchStatus.BREAK
             assert watching.state.row.phase is not Phase.COMPLETED
         for seconds in (last, again, once_more):
-            await watching.look(seconds)
+            await watching.poll(seconds)
 
         found = watching.verdict()
         assert (found.lost, found.duplicated, found.ghost) == (0, 0, 0), found.details

@@ -27,24 +27,24 @@ class FullFeed(Capture):
     @rule(items=st.integers(min_value=1, max_value=6))
     def a_feed_that_lags_behind_its_board(self, items: int) -> None:
         """The ledger sees a void where a ball was only late."""
-        self.look()
-        self.look()
+        self.poll()
+        self.poll()
         assert isinstance(self.lab.front.site, CrexSite)
         self.lab.front.site.lag = items
         for _ in range(3):
-            self.lab.look()
+            self.lab.poll()
         self.lab.front.site.lag = 0
-        self.look()
+        self.poll()
 
     @rule()
     def the_site_behaves_for_a_while(self) -> None:
         self.truth.extra_runs = 0
         for _ in range(3):
-            self.look()
+            self.poll()
         self.check_understood(self.lab)
 
-    def check_after_look(self) -> None:
-        super().check_after_look()
+    def check_after_poll(self) -> None:
+        super().check_after_poll()
         if self.lab.owner.state.suspects:
             return
         held = {event.source_event_id for event in self.lab.ledger.live(CricketKind.DELIVERY)}

@@ -1,4 +1,4 @@
-"""One match under watch: the real road, watcher and store, a site that obeys, and ways to break them."""
+"""One match under watch: the real pipeline, watcher and store, a site that obeys, and ways to break them."""
 
 import asyncio
 import shutil
@@ -86,7 +86,7 @@ class Laboratory:
         else:
             shutil.copytree(files, self._directory)
         self.store = FragileStore(self.run(SqliteMatchStore.open(self._path)))
-        self._road = self._make_road(self.store)
+        self._road = self._make_pipeline(self.store)
         #: Owners that were paused when another one took the match.
         self.stale: list[FeedWatch] = []
         ref = MatchRef(site.source.name, site.source_id)
@@ -112,16 +112,16 @@ class Laboratory:
         self._runner.close()
         self._scratch.cleanup()
 
-    # --- looking ---
+    # --- polling ---
 
-    def look(self, watcher: FeedWatch | None = None, mishap: Mishap | None = None) -> bool:
+    def poll(self, watcher: FeedWatch | None = None, mishap: Mishap | None = None) -> bool:
         """Take one look and return whether it was accepted; a death in the midst of it is followed by a restart."""
-        looking = watcher or self.owner
+        polling = watcher or self.owner
         self.clock.advance(1)
         self.sink.events.clear()
         self.store.mishap = mishap
         try:
-            self.run(looking.look())
+            self.run(polling.poll())
         except Crash:
             self.die()
             return False
@@ -131,7 +131,7 @@ class Laboratory:
         bugs = [event for event in self.sink.events if event.name == "task.failed"]
         assert not bugs, bugs
         self.check()
-        return looking.record.consecutive_failures == 0
+        return polling.record.consecutive_failures == 0
 
     def check(self) -> None:
         """Take into the ledger what is new in the files."""
@@ -177,7 +177,7 @@ class Laboratory:
     def _new_owner(self) -> FeedWatch:
         return self.run(watch(self.match_id, self._road, self.store, MemoryHot(), Bus([self.sink]), self.clock))
 
-    def _make_road(self, store: MatchStore) -> Pipeline:
+    def _make_pipeline(self, store: MatchStore) -> Pipeline:
         client = SourceClient(self.front.site.source, ScriptedFetcher(self.front))
         return Pipeline(
             Cricket(), client=client, store=store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node"

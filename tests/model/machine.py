@@ -135,24 +135,24 @@ class Capture(RuleBasedStateMachine):
     def scoreboard_goes_wrong_or_right(self, runs: int) -> None:
         self.truth.extra_runs = runs if all(score.runs for score in self.truth.figures().values()) else 0
 
-    # --- looking, well and badly ---
+    # --- polling, well and badly ---
 
     @rule()
-    def look(self) -> None:
-        assert self.lab.look(), self.lab.owner.record.last_error
-        self.check_after_look()
+    def poll(self) -> None:
+        assert self.lab.poll(), self.lab.owner.record.last_error
+        self.check_after_poll()
 
     @rule()
     def play_and_looks(self) -> None:
         """Ball, look, ball, look: the rule without which a base that is always late goes unnoticed."""
         for value in ("1", "wd", "4"):
             self.truth.bowl(value)
-            self.look()
+            self.poll()
 
     @rule(values=BURST, nth=st.integers(min_value=1, max_value=4))
-    def play_during_a_look(self, values: list[str], nth: int) -> None:
+    def play_during_a_poll(self, values: list[str], nth: int) -> None:
         self.lab.front.before_answer = self._at(nth, lambda: self.burst(values))
-        assert self.lab.look(), self.lab.owner.record.last_error
+        assert self.lab.poll(), self.lab.owner.record.last_error
 
     @rule(nth=st.integers(min_value=1, max_value=5))
     def death_after_a_fetch(self, nth: int) -> None:
@@ -160,15 +160,15 @@ class Capture(RuleBasedStateMachine):
             raise Crash
 
         self.lab.front.before_answer = self._at(nth, die)
-        self.lab.look()
+        self.lab.poll()
 
     @rule(mishap=st.sampled_from(Mishap), values=BURST)
     def mishap_at_a_commit(self, mishap: Mishap, values: list[str]) -> None:
         self.burst(values)
-        self.lab.look(mishap=mishap)
+        self.lab.poll(mishap=mishap)
 
     @rule(error=ERRORS, nth=st.integers(min_value=1, max_value=4))
-    def failed_look(self, error: FetchError, nth: int) -> None:
+    def failed_poll(self, error: FetchError, nth: int) -> None:
         stored = self.lab.ledger.state
         asked: list[str] = []
 
@@ -177,7 +177,7 @@ class Capture(RuleBasedStateMachine):
             return error if len(asked) >= nth else None
 
         self.lab.front.before_answer = fail
-        if not self.lab.look():
+        if not self.lab.poll():
             assert self.lab.ledger.state == stored, "a look that failed stores nothing"
 
     @rule()
@@ -198,7 +198,7 @@ class Capture(RuleBasedStateMachine):
         self.truth.bowl(value)
         stored = self.lab.ledger.state
         for stale in self.lab.stale:
-            self.lab.look(stale)
+            self.lab.poll(stale)
             assert self.lab.ledger.state == stored, "who has lost the match writes nothing"
 
     # --- a site that is not itself ---
@@ -210,33 +210,33 @@ class Capture(RuleBasedStateMachine):
         older = self.copies[int(place * len(self.copies))]
         if self._gone(older) <= MOST_GONE:
             self.lab.front.choose = lambda resource: older if resource in parts else None
-            self.lab.look()
-            self.look()
+            self.lab.poll()
+            self.poll()
 
     @precondition(lambda self: not self.truth.headline)
     @rule()
     def a_result_that_flashes_up(self) -> None:
-        self.look()
-        self.look()
+        self.poll()
+        self.poll()
         before = self.lab.ledger.count(CricketKind.RESULT)
         hasty = self.truth.copy()
         hasty.headline = RESULT
         self.lab.front.choose = lambda _resource: hasty
-        self.lab.look()
-        self.look()
+        self.lab.poll()
+        self.poll()
         assert self.lab.ledger.count(CricketKind.RESULT) == before, "a result is looked at twice"
 
     @rule(place=PLACE)
     def a_ball_that_is_missing_once(self, place: float) -> None:
         """The page of one look lacks a ball, and scoreboard and sums with it: the ledger sees a void too many."""
-        self.look()
+        self.poll()
         without = self.truth.copy()
         ball = self._ball_at(place)
         if without.may_remove(ball):
             without.remove(ball)
             self.lab.front.choose = lambda _resource: without
-            self.lab.look()
-            self.look()
+            self.lab.poll()
+            self.poll()
 
     # --- the end ---
 
@@ -275,7 +275,7 @@ class Capture(RuleBasedStateMachine):
 
     # --- what must be true ---
 
-    def check_after_look(self) -> None:
+    def check_after_poll(self) -> None:
         """Check what holds after every look that was accepted."""
         state = self.lab.owner.state
         assert dict(state.events) == self.lab.ledger.fold, "the base is the fold of what is stored"
@@ -352,7 +352,7 @@ class Capture(RuleBasedStateMachine):
 
 def _look_on(lab: Laboratory) -> None:
     for _ in range(ENOUGH_LOOKS):
-        assert lab.look(), lab.owner.record.last_error
+        assert lab.poll(), lab.owner.record.last_error
 
 
 def _essence(lab: Laboratory) -> object:

@@ -2,16 +2,16 @@
 
 from tests.mutation.mutant import always, drop, drop_argument, never, nth, rule, swap
 
-_CADENCE, _STATE = "watching.cadence", "watching.watch_state"
+_CADENCE, _STATE, _FROZEN = "watching.cadence", "watching.watch_state", "watching.frozen_pages"
 _ADMISSION, _DISPATCHER = "watching.admission", "watching.dispatcher"
 
 _CADENCES = (
-    rule("errors speed up a match that is slow already", _CADENCE, "tempo_of", always("slowed > _.seconds")),
-    rule("errors do not slow", _CADENCE, "tempo_of", always("_.factor == 1.0")),
+    rule("errors speed up a match that is slow already", _CADENCE, "poll_interval", always("slowed > _.seconds")),
+    rule("errors do not slow", _CADENCE, "poll_interval", always("_.factor == 1.0")),
     rule(
         "an important match never slows down in a break",
         _CADENCE,
-        "_in_play",
+        "_live_interval",
         swap("not _1.failures", "not _1.is_important"),
     ),
     rule(
@@ -28,24 +28,35 @@ _CADENCES = (
         "may_be_archived",
         never("_ >= ARCHIVE_AFTER + ARCHIVE_PATIENCE"),
     ),
-    rule("ten unchanged polls are a break", _CADENCE, "Rhythm.is_break", always("status is MatchStatus.BREAK")),
-    rule("the status alone is a break", _CADENCE, "Rhythm.is_break", always("self.is_quiet")),
-    rule("no break without the status", _CADENCE, "Rhythm.is_break", never("_ - self.changed_at >= _")),
+    rule("ten unchanged polls are a break", _CADENCE, "Activity.is_break", always("status is MatchStatus.BREAK")),
+    rule("the status alone is a break", _CADENCE, "Activity.is_break", always("self.is_quiet")),
+    rule("no break without the status", _CADENCE, "Activity.is_break", never("_ - self.changed_at >= _")),
     rule(
         "a change does not end a break",
         _CADENCE,
-        "Rhythm.after",
+        "Activity.after",
         swap("_ if _ else self.changed_at", "self.changed_at"),
     ),
-    rule("half is more than half", _CADENCE, "Rhythm.is_busy", swap("_1 > _2", "_1 >= _2")),
-    rule("a slow phase never ends", _CADENCE, "Pace.calmed", never("_ - self.bad_at >= _")),
+    rule("half is more than half", _CADENCE, "Activity.is_busy", swap("_1 > _2", "_1 >= _2")),
+    rule("a slow phase never ends", _CADENCE, "ErrorBackoff.calmed", never("_ - self.bad_at >= _")),
     rule(
-        "every error in a slow phase is an isolated one", _CADENCE, "Pace.after", always("_ >= GOOD_BETWEEN_ACCIDENTS")
+        "every error in a slow phase is an isolated one",
+        _CADENCE,
+        "ErrorBackoff.after",
+        always("_ >= GOOD_BETWEEN_ACCIDENTS"),
     ),
-    rule("no error in a slow phase is an isolated one", _CADENCE, "Pace.after", never("_ >= GOOD_BETWEEN_ACCIDENTS")),
+    rule(
+        "no error in a slow phase is an isolated one",
+        _CADENCE,
+        "ErrorBackoff.after",
+        never("_ >= GOOD_BETWEEN_ACCIDENTS"),
+    ),
     rule("too few successes make an error isolated", _CADENCE, "GOOD_BETWEEN_ACCIDENTS", swap("7", "4")),
     rule(
-        "errors of an hour count as those of a minute", _CADENCE, "Pace.after", swap("_1 < MINUTE", "_1 < 60 * MINUTE")
+        "errors of an hour count as those of a minute",
+        _CADENCE,
+        "ErrorBackoff.after",
+        swap("_1 < MINUTE", "_1 < 60 * MINUTE"),
     ),
     rule(
         "a failed poll without errors calms the cadence",
@@ -59,20 +70,22 @@ _WATCHES = (
     rule("a burst of 404s ends a match", _STATE, "Absence.after_missing", never("self.times and _")),
     rule("a listed match counts as gone", _STATE, "Absence.is_gone", always("not is_listed")),
     rule("staleness has no consequence", _CADENCE, "restart_reason", swap("return RestartReason.STALE", "return None")),
-    rule("a match that is not in play is stale", _CADENCE, "Life.is_stale", always("self.is_in_play")),
+    rule("a match that is not in play is stale", _CADENCE, "RestartInput.is_stale", always("self.is_in_play")),
     rule("the tenth error restarts", _CADENCE, "restart_reason", swap("_1 > MAX_FAILURES", "_1 >= MAX_FAILURES")),
     rule("a watch waits for a quiet moment without limit", _CADENCE, "restart_reason", swap("1 + PATIENCE", "99")),
     rule("a watch restarts during play", _CADENCE, "restart_reason", swap("1 if _ else 1 + PATIENCE", "1")),
-    rule("a momentary disagreement is a frozen source", _STATE, "Lag.has_lasted", always("_ - self.since >= _")),
+    rule("a momentary disagreement is a frozen source", _FROZEN, "Lag.has_lasted", always("_ - self.since >= _")),
     rule(
         "a disagreement that returns has lasted all the time",
-        _STATE,
+        _FROZEN,
         "Lag.after",
         swap("self if _ else Lag(behind=_1, since=_2)", "Lag(behind=_1, since=self.since or _2)"),
     ),
-    rule("two silent sources are believed", _STATE, "who_is_behind", swap("Behind.BOTH if _ else _1", "_1")),
-    rule("an announced break is a frozen source", _STATE, "who_is_behind", always("own.status is MatchStatus.LIVE")),
-    rule("a frozen page makes a match fresh", _STATE, "WatchState._accepted", swap("self.good_at if _ else _1", "_1")),
+    rule("two silent sources are believed", _FROZEN, "page_behind", swap("Behind.BOTH if _ else _1", "_1")),
+    rule("an announced break is a frozen source", _FROZEN, "page_behind", always("own.status is MatchStatus.LIVE")),
+    rule(
+        "a frozen page makes a match fresh", _STATE, "WatchState._accepted", swap("self.accepted_at if _ else _1", "_1")
+    ),
     rule(
         "changes before a reset count for a frozen page", _STATE, "WatchState.after_move", swap("_1 if _ else 1", "_1")
     ),
@@ -80,7 +93,7 @@ _WATCHES = (
         "a restart forgets the errors",
         _STATE,
         "WatchState.restarted",
-        swap("return _1", "return replace(_1, pace=Pace())"),
+        swap("return _1", "return replace(_1, backoff=ErrorBackoff())"),
     ),
     rule("a long poll is a dead one", _STATE, "WatchState.poll_progressed", drop_argument("progress_at")),
     rule("a paused match is restarted repeatedly", _STATE, "WatchState.restarted", drop_argument("is_paused")),

@@ -28,7 +28,7 @@ from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ReloadFailed
 from longstop.watching.admission import ErrorPageStore, MatchAdmission, SourceAdmission
-from longstop.watching.cadence import Cadence, RestartPolicy, WatchRules
+from longstop.watching.cadence import Cadence, WatchRestartPolicy, WatchRules
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.feed_watch import WatchContext
 from longstop.watching.scheduler import Scheduler
@@ -84,7 +84,7 @@ class SourceRuntime:
             await self._screenshots.aclose()
         await self._fetcher.aclose()
 
-    async def renew(self, is_wanted: bool) -> None:
+    async def reconnect(self, is_wanted: bool) -> None:
         """Make the source's connections new, and read again what the operator says of it.
 
         A wish is granted at once; watches that restart by themselves share one renewal a minute.
@@ -137,7 +137,7 @@ class SourceRuntime:
             client=self.client,
             context=context,
             dispatcher=runtime.dispatcher,
-            renew=self.renew,
+            reconnect=self.reconnect,
             match_admission=None
             if memory_check is None
             else MatchAdmission(name, memory_check=memory_check, clock=runtime.clock, bus=runtime.bus),
@@ -158,7 +158,7 @@ class SourceRuntime:
             bus=runtime.bus,
             modes=config.modes,
             calls=make_source(config).calls,
-            on_signal=lambda page: self.scheduler.hear_of(page),
+            on_signal=lambda page: self.scheduler.on_page_signal(page),
         )
 
     @property
@@ -249,7 +249,7 @@ def watch_rules(settings: Scraper) -> WatchRules:
             calm_after=lifecycle.calm_after_errors,
             not_found=lifecycle.not_found_memory,
         ),
-        restarts=RestartPolicy(
+        restarts=WatchRestartPolicy(
             lifetime_seconds=lifecycle.max_lifetime_hours * 3600, stale_seconds=lifecycle.staleness_threshold
         ),
         breaker=match_policy(breaker.pause_threshold, breaker.cool_down),

@@ -136,7 +136,7 @@ class SelfMonitoring:
     def beat(self) -> NodeBeat:
         now, state, rates = Moment.of(self._clock), self._monitor.state, self._listeners.rates.rates()
         # A site that somebody has paused is not asked for its listing: nobody misses it.
-        awake = {name: each for name, each in self._schedulers.items() if not each.is_resting}
+        awake = {name: each for name, each in self._schedulers.items() if not each.is_paused}
         return NodeBeat(
             node=self._node,
             pid=os.getpid(),
@@ -155,9 +155,9 @@ class SelfMonitoring:
             resources=self._meter.newest,
             rates=rates,
             waiting=len(self._dispatcher.waiting),
-            looking=self._dispatcher.looking,
+            looking=self._dispatcher.running,
             breakers=self._listeners.breakers.notes()[:MAX_BREAKERS],
-            paused_sources=tuple(name for name, each in self._schedulers.items() if each.is_resting),
+            paused_sources=tuple(name for name, each in self._schedulers.items() if each.is_paused),
             costs=self._costs,
         )
 

@@ -130,7 +130,7 @@ class SourceClient:
             self._listing_digest = client.digests
         return self._listing
 
-    async def line(self, source_id: str) -> ListingEntry:
+    async def entry(self, source_id: str) -> ListingEntry:
         """Return what a match's own page shows at a glance."""
         return await PollClient(self).ask(Query(resource=LIVE, source_id=source_id), ListingEntry)
 

@@ -124,9 +124,9 @@ class LiveMatch:
             self.leader = feed.ref
             return polled
 
-    async def glance(self, feed: Feed, attempt: PollAttempt) -> None:
+    async def check_alive(self, feed: Feed, attempt: PollAttempt) -> None:
         """Poll a feed that does not lead, for a sign of life: its live state is read, and not kept."""
-        await feed.pipeline.line(feed.state, attempt)
+        await feed.pipeline.entry(feed.state, attempt)
 
     async def change(self, feed: Feed, work: Callable[[MatchState], Awaitable[MatchState]]) -> None:
         """Store a change that is ours, not the site's."""

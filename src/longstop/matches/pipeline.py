@@ -156,7 +156,7 @@ class Pipeline:
         )
         return Polled(state=after.after(receipt) if receipt else after, receipt=receipt)
 
-    async def line(self, state: MatchState, attempt: PollAttempt) -> ListingEntry:
+    async def entry(self, state: MatchState, attempt: PollAttempt) -> ListingEntry:
         """Return what the source shows of a match at a glance."""
         client = PollClient(
             self._client, attempt=attempt, priority=state.priority(self._clock.now()), clock=self._clock

@@ -1,1 +1,1 @@
-"""Keeping live matches fresh: when to look, who looks, and what becomes of it."""
+"""Scheduling: when to poll, what to restart, and what an operator commanded."""

@@ -1,7 +1,7 @@
-"""Carries out what people ask of a running scraper, and writes the answers back.
+"""Executes the commands of operators, and stores the replies.
 
-A command is taken in one transaction and answered in another: one that was taken is never done a second time, also
-when the scraper dies in between.
+A command is taken in one transaction and answered in another: a taken command never runs twice, even when the scraper
+dies in between.
 """
 
 import asyncio
@@ -30,19 +30,19 @@ from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, 
 from longstop.watching.feed_watch import FeedWatch
 from longstop.watching.scheduler import Scheduler
 
-#: How long a command waits at most before it is seen.
+#: How often new commands are read.
 POLL_SECONDS = 0.4
-#: How many are done at the same time.
+#: How many commands run concurrently.
 MAX_AT_ONCE = 8
-#: How long the first look at a match may take before it is watched without it.
-FIRST_LOOK_SECONDS = 10.0
+#: Time limit of the first poll of a match that is to be watched.
+FIRST_POLL_SECONDS = 10.0
 
-#: Makes afresh all that is asked with; it is told why.
+#: Restarts connections, browsers and watches, for the given reason.
 Recycle = Callable[[str], Awaitable[None]]
 
 
 class CommandLoop:
-    """The one who takes commands for the schedulers of a scraper."""
+    """Executes commands on the schedulers of a scraper."""
 
     def __init__(
         self,
@@ -61,55 +61,55 @@ class CommandLoop:
         self._bus = bus
         self._clock = clock
         self._free = MAX_AT_ONCE
-        #: What is asked of one source is done in the order in which it was asked: the last word counts.
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._is_begun = False
-        #: What goes wrong with the file at present; `None` while nothing does.
+        #: Commands for one source run in the order in which they were issued.
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._is_ready = False
+        #: The type of the current storage error; `None` while there is none.
         self._failing: type[Exception] | None = None
 
     async def begin(self) -> None:
-        """Put in force what was ordered before; a file that cannot be read is told, and tried again by `run`.
+        """Apply the standing orders. If they cannot be read, report that; `run` retries.
 
-        Matches are watched meanwhile: a broken file of wishes must not stop the work.
+        Polling starts anyway: a broken commands file must not stop it.
         """
         try:
             await self._store.give_up_taken()
             orders = await self._store.standing()
         except Exception as error:
-            self._complain(error)
+            self._report(error)
             return
         for source, scheduler in self._schedulers.items():
-            scheduler.obey(
+            scheduler.apply_standing_orders(
                 unwatched=_matches(orders, StandingKind.UNWATCHED),
                 paused=_matches(orders, StandingKind.PAUSED_MATCH),
-                is_resting=any(each.kind is StandingKind.PAUSED_SOURCE and each.subject == source for each in orders),
+                is_paused=any(each.kind is StandingKind.PAUSED_SOURCE and each.subject == source for each in orders),
             )
-        self._is_begun, self._failing = True, None
+        self._is_ready, self._failing = True, None
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 for command in await self._take():
                     self._free -= 1
-                    group.create_task(self._carry_out(command), name=f"command {command.id}")
+                    group.create_task(self._execute(command), name=f"command {command.id}")
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _take(self) -> list[Command]:
-        if not self._is_begun:
+        if not self._is_ready:
             await self.begin()
-        if not (self._is_begun and self._free):
+        if not (self._is_ready and self._free):
             return []
         try:
             taken = await self._store.take(self._free)
         except Exception as error:
-            self._complain(error)
+            self._report(error)
             return []
         self._failing = None
         return taken
 
-    async def _carry_out(self, command: Command) -> None:
-        began = self._clock.monotonic()
+    async def _execute(self, command: Command) -> None:
+        started = self._clock.monotonic()
         try:
             reply = await self._reply(command)
             await self._store.answer(command, reply)
@@ -120,33 +120,33 @@ class CommandLoop:
                     asked_by=command.asked_by,
                     state=reply.state.value,
                     answer=reply.answer,
-                    seconds=round(self._clock.monotonic() - began, 3),
+                    seconds=round(self._clock.monotonic() - started, 3),
                 )
             )
         except Exception as error:
-            self._complain(error)
+            self._report(error)
         finally:
             self._free += 1
 
     async def _reply(self, command: Command) -> Reply:
         try:
-            async with asyncio.timeout(DONE_WITHIN_SECONDS), self._turns[self._source_of(command)]:
+            async with asyncio.timeout(DONE_WITHIN_SECONDS), self._locks[self._source_of(command)]:
                 return _done(await self._do(command))
         except _Refused as refused:
             return Reply(state=CommandState.REFUSED, answer=refused.sentence, refusal=refused.refusal)
         except TimeoutError:
-            return _failed(f"This was not done within {DONE_WITHIN_SECONDS:.0f} s: look how things are, and ask again.")
+            return _failed(f"Timed out after {DONE_WITHIN_SECONDS:.0f} s. Check the status before retrying.")
         except LongstopError as error:
-            return _failed(f"This could not be done: {error}.")
-        except Exception as error:  # a bug in one command must end neither the others nor the watching
-            told = failure_of(error, f"command {command.kind}")
-            self._bus.emit(told)
-            if isinstance(told, PollPostponed):
-                return _failed(f"This could not be done: {ResourcesExhausted(told.resource)}.")
-            return _failed("This met a bug; it is in the log as task.failed.")
+            return _failed(f"Command failed: {error}.")
+        except Exception as error:  # a bug in one command must stop neither the others nor polling
+            failure = failure_of(error, f"command {command.kind}")
+            self._bus.emit(failure)
+            if isinstance(failure, PollPostponed):
+                return _failed(f"Command failed: {ResourcesExhausted(failure.resource)}.")
+            return _failed("Internal error; see task.failed in the log.")
 
     async def _do(self, command: Command) -> str:
-        """Do a command; return what to say of it, or raise `_Refused`."""
+        """Execute a command; return its reply, or raise `_Refused`."""
         match command.kind:
             case CommandKind.WATCH:
                 return await self._watch(command)
@@ -161,11 +161,11 @@ class CommandLoop:
             case CommandKind.RESUME_SOURCE:
                 return await self._resume_source(command)
             case CommandKind.RECYCLE:
-                await self._recycle(f"asked for by {command.asked_by}")
-                return "Connections and browsers are made afresh."
+                await self._recycle(f"requested by {command.asked_by}")
+                return "Restarted connections and browsers."
 
     def _source_of(self, command: Command) -> str:
-        """Return the source that a command speaks of; empty for all of them."""
+        """Return the source that a command concerns; empty for all sources."""
         match command.kind:
             case CommandKind.WATCH:
                 return self._page(command.argument).source
@@ -181,70 +181,71 @@ class CommandLoop:
     async def _watch(self, command: Command) -> str:
         ref = self._page(command.argument)
         scheduler = self._schedulers[ref.source]
-        if (watcher := scheduler.find(ref.source_id)) is not None:
-            rests = " It is paused: resume it, and it goes on." if watcher.record.is_on_hold else ""
-            return f"{ref} is watched already, as match {watcher.state.row.match_id}.{rests}"
-        if scheduler.is_resting:
+        if (watch := scheduler.find(ref.source_id)) is not None:
+            paused = " It is paused; resume it to continue." if watch.record.is_on_hold else ""
+            return f"{ref} is already watched, as match {watch.state.row.match_id}.{paused}"
+        if scheduler.is_paused:
             raise _Refused(Refusal.CONFLICT, f"{ref.source} is paused: resume it first.")
-        if self._memory_check is not None and (full := self._memory_check.shortage()) is not None:
-            raise _Refused(Refusal.MEMORY, f"{full}.")
-        trouble = await _trouble_at(scheduler, ref)
+        if self._memory_check is not None and (low := self._memory_check.shortage()) is not None:
+            raise _Refused(Refusal.MEMORY, f"{low}.")
+        warning = await _first_poll(scheduler, ref)
         await self._store.lift_order(StandingKind.UNWATCHED, str(ref))
-        watcher = await scheduler.watch(ref.source_id)
-        if watcher is None:
-            raise _Refused(Refusal.CONFLICT, f"{ref} is over and archived: there is nothing left to watch.")
-        return f"{ref} is watched from now on, as match {watcher.state.row.match_id}.{trouble}"
+        watch = await scheduler.watch(ref.source_id)
+        if watch is None:
+            raise _Refused(Refusal.CONFLICT, f"{ref} is finished and archived; it cannot be watched.")
+        return f"Watching {ref} as match {watch.state.row.match_id}.{warning}"
 
     def _page(self, url: str) -> MatchRef:
-        """Return the match whose page an address leads to."""
+        """Return the match that a URL shows."""
         for source, scheduler in self._schedulers.items():
             if (source_id := scheduler.client.source.match_of(url)) is not None:
                 return MatchRef(source, source_id)
         known = "; ".join(f"{name} ({', '.join(each.client.source.sites)})" for name, each in self._schedulers.items())
-        where = host_of(url) or "What was given"
+        what = f"This URL of {host_of(url)[:100]}" if host_of(url) else "This"
         raise _Refused(
             Refusal.NOT_KNOWN,
-            f"{where[:100]} leads to no match that is known here: give the address of a match's page. Known: {known}.",
+            f"{what} is not a supported match URL. Give the URL of a match's page. Supported sites: {known}.",
         )
 
     async def _unwatch(self, command: Command) -> str:
         ref, _ = self._match(command)
         await self._store.put_order(StandingKind.UNWATCHED, str(ref), command.asked_by)
-        # Whoever wants it back wants it to be looked at.
+        # A match that is watched again later should not start paused.
         await self._store.lift_order(StandingKind.PAUSED_MATCH, str(ref))
         unwatched = [each.unwatch(ref) for each in self._schedulers.values()]
-        return f"{ref} is not watched any more." if any(unwatched) else f"{ref} was not watched, and will not be."
+        return f"Stopped watching {ref}." if any(unwatched) else f"{ref} was not watched, and will be ignored."
 
     async def _pause_match(self, command: Command) -> str:
         ref, _ = self._match(command)
-        watcher = self._watched(ref)
+        watch = self._watched(ref)
         is_new = await self._store.put_order(StandingKind.PAUSED_MATCH, str(ref), command.asked_by)
         for each in self._schedulers.values():
             each.pause(ref)
-        await watcher.keep_paused()
-        return f"{ref} is paused until it is resumed." if is_new else f"{ref} was paused already."
+        await watch.store_pause()
+        return f"Paused {ref} until it is resumed." if is_new else f"{ref} was already paused."
 
     async def _resume_match(self, command: Command) -> str:
         ref, scheduler = self._match(command)
-        watcher = self._watched(ref)
-        if scheduler.is_resting:
-            raise _Refused(Refusal.CONFLICT, f"{ref.source} as a whole is paused: resume it first.")
+        watch = self._watched(ref)
+        if scheduler.is_paused:
+            raise _Refused(Refusal.CONFLICT, f"The whole source {ref.source} is paused: resume it first.")
         was_paused = await self._store.lift_order(StandingKind.PAUSED_MATCH, str(ref))
         for each in self._schedulers.values():
             each.resume(ref)
-        if not was_paused and watcher.record.phase is Phase.PAUSED:
+        if not was_paused and watch.record.phase is Phase.PAUSED:
             raise _Refused(
-                Refusal.CONFLICT, f"{ref} rests since it was refused or could not be read; it is tried again by itself."
+                Refusal.CONFLICT,
+                f"Circuit open for {ref}: the site refused it, or it could not be parsed. It is retried automatically.",
             )
-        return f"{ref} goes on." if was_paused else f"{ref} was not paused."
+        return f"Resumed {ref}." if was_paused else f"{ref} was not paused."
 
     def _match(self, command: Command) -> tuple[MatchRef, Scheduler]:
         ref = MatchRef.parse(command.argument)
         return ref, self._scheduler(ref.source)
 
     def _watched(self, ref: MatchRef) -> FeedWatch:
-        """Return a watch of the match; it may have one for each of its feeds."""
-        found = [watcher for each in self._schedulers.values() for watcher in each.of_match(ref)]
+        """Return a watch of the match; there is one for each of its feeds."""
+        found = [watch for each in self._schedulers.values() for watch in each.watches_of(ref)]
         if not found:
             raise _Refused(Refusal.CONFLICT, f"{ref} is not watched.")
         return found[0]
@@ -255,37 +256,37 @@ class CommandLoop:
         scheduler = self._scheduler(command.argument)
         source = command.argument
         is_new = await self._store.put_order(StandingKind.PAUSED_SOURCE, source, command.asked_by)
-        scheduler.rest()
-        await scheduler.renew()
+        scheduler.pause_source()
+        await scheduler.reconnect()
         if not is_new:
-            return f"{source} was paused already."
-        return f"{source} is left alone until it is resumed, also after a restart."
+            return f"{source} was already paused."
+        return f"Paused {source} until it is resumed, also across restarts."
 
     async def _resume_source(self, command: Command) -> str:
         scheduler = self._scheduler(command.argument)
-        was_resting = await self._store.lift_order(StandingKind.PAUSED_SOURCE, command.argument)
-        scheduler.wake()
-        return f"{command.argument} is read again." if was_resting else f"{command.argument} was not paused."
+        was_paused = await self._store.lift_order(StandingKind.PAUSED_SOURCE, command.argument)
+        scheduler.resume_source()
+        return f"Resumed {command.argument}." if was_paused else f"{command.argument} was not paused."
 
     def _scheduler(self, source: str) -> Scheduler:
         if source not in self._schedulers:
             known = ", ".join(self._schedulers)
-            raise _Refused(Refusal.NOT_KNOWN, f"There is no source {source[:40]} at work here. Known: {known}.")
+            raise _Refused(Refusal.NOT_KNOWN, f"Source {source[:40]} is not enabled. Enabled sources: {known}.")
         return self._schedulers[source]
 
-    def _complain(self, error: Exception) -> None:
-        """Tell that the file cannot be used, once until it can; whatever it is, the matches are watched on."""
+    def _report(self, error: Exception) -> None:
+        """Report that commands cannot be read or stored, once until they can. Polling goes on."""
         is_news, self._failing = type(error) is not self._failing, type(error)
         if isinstance(error, StorageError):
-            told: Telemetry = RecordsFailed(records="commands", error_message=str(error))
+            failure: Telemetry = RecordsFailed(records="commands", error_message=str(error))
         else:
-            told = failure_of(error, "orders")
-        if is_news or isinstance(told, PollPostponed):  # a lack lasts as long as it is told
-            self._bus.emit(told)
+            failure = failure_of(error, "commands")
+        if is_news or isinstance(failure, PollPostponed):  # exhaustion counts as over when it is no longer reported
+            self._bus.emit(failure)
 
 
 class _Refused(Exception):
-    """A command cannot be done, and nothing was."""
+    """A command cannot be executed; nothing was changed."""
 
     def __init__(self, refusal: Refusal, sentence: str) -> None:
         super().__init__(sentence)
@@ -293,20 +294,20 @@ class _Refused(Exception):
         self.sentence = sentence
 
 
-async def _trouble_at(scheduler: Scheduler, ref: MatchRef) -> str:
-    """Look at a match before it is watched; return what went wrong with that, or raise when the site has none such."""
+async def _first_poll(scheduler: Scheduler, ref: MatchRef) -> str:
+    """Poll a match before it is watched; return a warning if that failed, or refuse a match that does not exist."""
     try:
-        async with asyncio.timeout(FIRST_LOOK_SECONDS):
-            await scheduler.client.line(ref.source_id)
+        async with asyncio.timeout(FIRST_POLL_SECONDS):
+            await scheduler.client.entry(ref.source_id)
     except PageNotFound:
-        raise _Refused(Refusal.NOT_KNOWN, f"{ref.source} shows no match {ref.source_id}.") from None
+        raise _Refused(Refusal.NOT_KNOWN, f"{ref.source} has no match {ref.source_id}.") from None
     except (SourceError, TimeoutError) as error:
-        return f" A first look failed ({type(error).__name__}); others follow by themselves."
+        return f" The first poll failed ({type(error).__name__}); it is retried automatically."
     return ""
 
 
 def _matches(orders: list[StandingOrder], kind: StandingKind) -> list[MatchRef]:
-    """Return the matches that an order of this kind is about."""
+    """Return the matches that standing orders of this kind concern."""
     return [MatchRef.parse(each.subject) for each in orders if each.kind is kind]
 
 

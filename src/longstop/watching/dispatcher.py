@@ -1,4 +1,4 @@
-"""Scrape requests in their order, and the one loop that runs them: at most `cap` at a time over all sources."""
+"""The queue of polls, and the loop that runs them: at most `cap` at a time over all sources."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ Work = Callable[[], Awaitable[None]]
 
 
 class ResourceType(StrEnum):
-    """Which resource of a match is requested; one poll brings scorecard and commentary together."""
+    """The requested resource of a match. One poll reads scorecard and commentary together."""
 
     SCORECARD = "scorecard"
     COMMENTARY = "commentary"
@@ -26,14 +26,14 @@ class ResourceType(StrEnum):
 class ScrapeRequest(Struct, frozen=True, kw_only=True):
     """A request to poll one match."""
 
-    #: Lower goes first.
+    #: Lower runs first.
     priority: int
     ref: MatchRef
     resource: ResourceType
-    #: The moment, monotonic, before which it does not start.
+    #: It does not start before this monotonic time.
     scheduled_at: float
     request_id: str
-    #: How many polls of this match have failed in a row before this one.
+    #: Consecutive failed polls of this match before this one.
     attempt: int = 0
     metadata: Mapping[str, str] = {}
 
@@ -43,12 +43,12 @@ class ScrapeRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def slot(self) -> tuple[MatchRef, ResourceType]:
-        """Return what there is at most one of at a time."""
+        """Return the key of which at most one request is queued or running."""
         return self.ref, self.resource
 
 
 class ScrapeQueue:
-    """Requests by priority, then by time; of each match and resource one at a time, waiting or running. Pure."""
+    """Requests by priority, then by time; one for each match and resource, queued or running. Pure."""
 
     def __init__(self) -> None:
         self._later: list[tuple[float, int, ScrapeRequest]] = []
@@ -57,7 +57,7 @@ class ScrapeQueue:
         self._count = 0
 
     def put(self, request: ScrapeRequest) -> bool:
-        """Add a request; return `False` when the same one is waiting or running already."""
+        """Add a request; return `False` when the same one is queued or running."""
         if request.slot in self._taken:
             return False
         self._taken.add(request.slot)
@@ -66,7 +66,7 @@ class ScrapeQueue:
         return True
 
     def take(self, now: float) -> ScrapeRequest | None:
-        """Return the most urgent request whose time has come."""
+        """Return the most urgent request that may start now."""
         while self._later and self._later[0][0] <= now:
             scheduled_at, count, request = heappop(self._later)
             heappush(self._ready, (request.priority, scheduled_at, count, request))
@@ -77,7 +77,7 @@ class ScrapeQueue:
         self._taken.discard(request.slot)
 
     def next_at(self) -> float | None:
-        """Return when the next request that is not ready yet becomes so."""
+        """Return when the next request may start that may not start yet."""
         return self._later[0][0] if self._later else None
 
     @property
@@ -87,7 +87,7 @@ class ScrapeQueue:
 
 
 class Dispatcher:
-    """The one loop that starts polls."""
+    """Runs the queued polls."""
 
     def __init__(self, *, clock: Clock, bus: Bus, cap: int) -> None:
         self._clock = clock
@@ -95,7 +95,7 @@ class Dispatcher:
         self._cap = self._free = cap
         self._queue = ScrapeQueue()
         self._work: dict[str, Work] = {}
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     @property
     def waiting(self) -> list[ScrapeRequest]:
@@ -103,42 +103,42 @@ class Dispatcher:
         return list(self._queue.waiting)
 
     @property
-    def looking(self) -> int:
-        """Return how many are running."""
+    def running(self) -> int:
+        """Return how many requests are running."""
         return self._cap - self._free
 
     def submit(self, request: ScrapeRequest, work: Work) -> bool:
-        """Run the work in its turn; return `False` when the same request is waiting or running already."""
+        """Queue the work; return `False` when the same request is queued or running."""
         if not self._queue.put(request):
             return False
         self._work[request.request_id] = work
-        self._news.set()
+        self._changed.set()
         return True
 
     async def run(self) -> None:
         """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
-                self._news.clear()
+                self._changed.clear()
                 while self._free and (request := self._queue.take(self._clock.monotonic())):
                     self._free -= 1
-                    group.create_task(self._do(request), name=f"look at {request.ref}")
-                await self._next()
+                    group.create_task(self._do(request), name=f"poll of {request.ref}")
+                await self._wait()
 
     async def _do(self, request: ScrapeRequest) -> None:
         try:
             await self._work.pop(request.request_id)()
-        except Exception as error:  # a bug in one match's work must not stop the others
-            self._bus.emit(failure_of(error, f"look at {request.ref}"))
+        except Exception as error:  # a bug in one poll must not stop the others
+            self._bus.emit(failure_of(error, f"poll of {request.ref}"))
         finally:
             self._free += 1
             self._queue.done(request)
-            self._news.set()
+            self._changed.set()
 
-    async def _next(self) -> None:
-        """Wait until there is something to start: a request, a free place, or the time of one that waits."""
+    async def _wait(self) -> None:
+        """Wait for a new request, a free slot, or the start time of a queued request."""
         next_at = self._queue.next_at() if self._free else None
         wait = None if next_at is None else max(0.0, next_at - self._clock.monotonic())
         with suppress(TimeoutError):
             async with asyncio.timeout(wait):
-                await self._news.wait()
+                await self._changed.wait()

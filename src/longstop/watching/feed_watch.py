@@ -1,4 +1,4 @@
-"""Polling one feed of a match: one poll at a time, and what follows from how it went."""
+"""Polls one feed of a match, one poll at a time, and acts on the outcome."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -30,19 +30,19 @@ from longstop.storage.base import HotRow, HotWriter
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import MatchGone, PollSucceeded, WatchRestarted
 from longstop.telemetry.events.processes import PollPostponed, TaskFailed
-from longstop.watching.cadence import RestartReason, Tempo, WatchRules
+from longstop.watching.cadence import PollInterval, RestartReason, WatchRules
 from longstop.watching.watch_events import WatchEvents
-from longstop.watching.watch_state import SHUT_OUT, ErrorWindow, Obstacle, WatchState
+from longstop.watching.watch_state import SOURCE_WIDE, Postponement, WatchState
 
-#: Failures that say something about the match itself, and so count for its pause.
+#: Failures caused by the match itself; they count for its breaker.
 _COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
-#: A feed that was polled well counts as alive for this long, or for so many of its intervals; then another may lead.
+#: A feed is alive for this long after a good poll, or for this many of its intervals. Then another feed may lead.
 ALIVE_SECONDS = 10.0
 ALIVE_INTERVALS = 2.0
 
 
-class Hold(StrEnum):
-    """What somebody has asked to leave alone, so that a match is not looked at."""
+class PauseScope(StrEnum):
+    """What an operator paused: the match, or its whole source."""
 
     MATCH = "match"
     SOURCE = "source"
@@ -59,7 +59,7 @@ class WatchContext(Struct, frozen=True, kw_only=True):
     rules: WatchRules = WatchRules()
     #: Among the feeds of a match, the highest leads.
     precedence: int = 0
-    #: When a former life of ours has last read each match, by its number.
+    #: The last accepted poll of each match by an earlier run, by match id.
     former: Mapping[int, Moment] = {}
 
     def now(self) -> Moment:
@@ -67,29 +67,28 @@ class WatchContext(Struct, frozen=True, kw_only=True):
 
 
 class FeedWatch:
-    """Polls one feed. It never raises for a bad page: the next poll goes on from the same base."""
+    """Polls one feed. A failed poll never raises; the next one continues from the same base."""
 
     def __init__(self, match: LiveMatch, feed: Feed, context: WatchContext) -> None:
         self.match = match
         self.feed = feed
-        #: Whether another owner has taken the match; such a watch is dropped.
+        #: Whether another node owns the match now; such a watch is dropped.
         self.is_lost = False
         self._context = context
-        # Until it has had its chance, no feed of a lower precedence leads.
+        # No feed of lower precedence leads before this one had its first poll.
         feed.fresh_until = context.clock.monotonic() + ALIVE_SECONDS
         former = context.former.get(match.row.match_id)
         self._watch = WatchState.starting(match.row, context.rules, context.now(), former)
         self._breaker = Breaker(context.rules.breaker)
-        self._voice = WatchEvents(context.bus, match.row)
-        self._errors = ErrorWindow(context.rules.max_errors)
+        self._events = WatchEvents(context.bus, match.row, context.rules.max_errors)
         self._attempt = PollAttempt()
-        self._look: asyncio.Task[object] | None = None
-        self._holds: set[Hold] = set()
-        #: Whether a hold is over and the watch has not begun anew since.
-        self._is_released = False
-        #: Whether nobody is to look at the match through this watch any more.
-        self._is_ended = False
-        #: Whether it is to begin anew because the scraper fails.
+        self._poll_task: asyncio.Task[object] | None = None
+        self._pauses: set[PauseScope] = set()
+        #: Whether an operator resumed the match, and the watch was not restarted since.
+        self._is_resumed = False
+        #: Whether the watch was stopped for good.
+        self._is_stopped = False
+        #: Whether to restart because the scraper is failing.
         self._is_recycled = False
 
     @property
@@ -98,8 +97,8 @@ class FeedWatch:
         return self.feed.state
 
     @property
-    def is_shown(self) -> bool:
-        """Return whether this watch speaks for its match: the leading feed's does, before the first poll the first."""
+    def is_published(self) -> bool:
+        """Return whether this watch publishes the match: that of the leading feed does, before a poll the first."""
         first = next(iter(self.match.feeds), self.feed)
         return self.feed.ref == (self.match.leader or first.ref)
 
@@ -107,7 +106,7 @@ class FeedWatch:
     def record(self) -> MonitoringRecord:
         now = self._context.now()
         record = self._watch.record(self.state, now, paused_for=self._breaker.remaining(now.monotonic))
-        if not self._holds:
+        if not self._pauses:
             return record
         is_pausable = Phase.PAUSED in TRANSITIONS[record.phase]
         return replace(record, phase=Phase.PAUSED if is_pausable else record.phase, is_on_hold=True)
@@ -119,7 +118,7 @@ class FeedWatch:
 
     @property
     def failures(self) -> int:
-        """Return how many polls have failed in a row."""
+        """Return the number of consecutive failed polls."""
         return self._watch.failures
 
     @property
@@ -128,23 +127,23 @@ class FeedWatch:
 
     @property
     def active_at(self) -> float:
-        """Return the moment, monotonic, at which something last moved in the match."""
-        return self._watch.rhythm.changed_at
+        """Return when the match last changed, in monotonic time."""
+        return self._watch.activity.changed_at
 
     @property
-    def tempo(self) -> Tempo:
-        """Return how long a good look lasts at present."""
-        return self._watch.tempo(self.state, self._context.now())
+    def interval(self) -> PollInterval:
+        """Return the current interval between polls."""
+        return self._watch.interval(self.state, self._context.now())
 
     @property
     def is_polling(self) -> bool:
-        return self._look is not None
+        return self._poll_task is not None
 
-    # --- what the listing says -------------------------------------------------------------------------------
+    # --- the listing -----------------------------------------------------------------------------------------
 
-    def listed(self, board: ListingEntry) -> bool:
-        """Take note of the listing's line; return whether an unchanged one is not enough this time."""
-        self._watch = self._watch.after_listing(board)
+    def see_entry(self, entry: ListingEntry) -> bool:
+        """Note the listing's entry; return whether the match must be polled."""
+        self._watch = self._watch.after_listing(entry)
         state, now = self.state, self._context.now()
         if not self.match.leads(self.feed, now.monotonic):
             return False
@@ -153,58 +152,58 @@ class FeedWatch:
             or state.board is None
             or state.sync is not SyncState.IN_SYNC
             or bool(state.suspects)
-            or board.fingerprint != state.board.fingerprint
-            or not board.tells_all
-            or self._watch.wants_full(state, now)
-            or self._watch.wants_check(state, now)
+            or entry.fingerprint != state.board.fingerprint
+            or not entry.tells_all
+            or self._watch.needs_full_poll(state, now)
+            or self._watch.needs_check(state, now)
         )
 
-    def unlisted(self) -> None:
-        """Take note that the listing does not show the match."""
+    def see_no_entry(self) -> None:
+        """Note that the listing does not show the match."""
         self._watch = self._watch.after_listing(None)
 
-    def unheard(self) -> None:
-        """Take note that there is no listing to go by."""
+    def see_no_listing(self) -> None:
+        """Note that there is no listing."""
         self._watch = self._watch.without_listing()
 
-    def turned_away(self) -> None:
-        """Take note that the site refuses us, so that nobody is asked for now."""
+    def see_refusal(self) -> None:
+        """Note that the site refuses the listing, so that the match is not polled either."""
         if not self.is_polling:
-            self._watch = self._watch.after_obstacle(SHUT_OUT, self._context.now())
-            self.show()
+            self._watch = self._watch.after_postponed(SOURCE_WIDE, self._context.now())
+            self.publish()
 
-    def accept(self, at: Moment) -> None:
-        """Count a listing's unchanged line as a good look: nothing to store, only a younger age."""
-        if self.state.row.phase is not Phase.PAUSED and not self._holds:
+    def accept_entry(self, at: Moment) -> None:
+        """Count an unchanged entry as a good poll: nothing is stored, only the age is reset."""
+        if self.state.row.phase is not Phase.PAUSED and not self._pauses:
             now = self._context.now()
-            self._watch = self._watch.after_line(self.state.board, at, now)
+            self._watch = self._watch.after_entry(self.state.board, at, now)
             if not self._watch.failures:  # a cached listing must not keep a feed in the lead whose own pages fail
                 self._stay_alive(now)
             self._after_cycle({})
 
-    # --- when to act -----------------------------------------------------------------------------------------
+    # --- decisions -------------------------------------------------------------------------------------------
 
-    def is_due(self, *, is_news: bool = False, at_least: float = 0.0) -> bool:
-        """Return whether the match may and should be looked at now, so many seconds after the last time at least."""
-        # Who is to begin anew does that first: another look in between would be abandoned like the one before.
-        if self.is_polling or self._holds or self.restart_reason() is not None:
+    def is_due(self, *, is_news: bool = False, minimum: float = 0.0) -> bool:
+        """Return whether to poll now, at least `minimum` seconds after the last poll."""
+        # A pending restart comes first; a poll before it would be cancelled too.
+        if self.is_polling or self._pauses or self.restart_reason() is not None:
             return False
         now = self._context.now()
         paused_for = self._breaker.remaining(now.monotonic)
-        return self._watch.is_due(self.state, now, paused_for=paused_for, is_news=is_news, at_least=at_least)
+        return self._watch.is_due(self.state, now, paused_for=paused_for, is_news=is_news, minimum=minimum)
 
-    def hurried_at(self) -> float | None:
-        """Return when a match that is said to have changed may be looked at; `None` when something holds it back."""
+    def signalled_poll_at(self) -> float | None:
+        """Return when to poll after the page signalled a change; `None` if not at all."""
         if self.is_polling or self.restart_reason() is not None:
             return None
         now = self._context.now()
-        return self._watch.hurried_at(self.state, now, paused_for=self._breaker.remaining(now.monotonic))
+        return self._watch.signalled_poll_at(self.state, now, paused_for=self._breaker.remaining(now.monotonic))
 
     def restart_reason(self) -> RestartReason | None:
-        """Return why the watch should be begun anew; `None` while it should not."""
-        if self._holds:
+        """Return why the watch should be restarted; `None` if it should not."""
+        if self._pauses:
             return None
-        if self._is_released:
+        if self._is_resumed:
             return RestartReason.ASKED
         if self._is_recycled:
             return RestartReason.RECYCLED
@@ -214,149 +213,149 @@ class FeedWatch:
         paused_for = self._breaker.remaining(now.monotonic)
         return self._watch.restart_reason(self.state.row, now, paused_for=paused_for, is_polling=self.is_polling)
 
-    def mind_staleness(self) -> None:
-        """Tell that the match was not read for too long, once as long as that lasts."""
+    def report_staleness(self) -> None:
+        """Report that the match is stale, once for as long as it stays stale."""
         now = self._context.now()
-        is_stale = not self._holds and self._watch.is_stale(self.state.row, now)
-        self._voice.staleness(is_stale, self._watch.last_poll_at, self._watch.age_at(now))
+        is_stale = not self._pauses and self._watch.is_stale(self.state.row, now)
+        self._events.staleness(is_stale, self._watch.last_poll_at, self._watch.age_at(now))
 
     def may_be_archived(self) -> bool:
         return not self.is_polling and self._watch.may_be_archived(self.state, self._context.now())
 
-    def abandon(self) -> None:
-        """End a look that does not come back."""
-        if self._look is not None:
-            self._look.cancel()
+    def cancel_poll(self) -> None:
+        """Cancel the poll in progress."""
+        if self._poll_task is not None:
+            self._poll_task.cancel()
 
-    def end(self) -> None:
-        """Leave the match for good: what is still on its way to it is not done any more, and it is not shown again."""
-        self._is_ended = True
-        self.abandon()
+    def stop(self) -> None:
+        """Stop for good: cancel the poll in progress, release the match, publish nothing more."""
+        self._is_stopped = True
+        self.cancel_poll()
         self._context.matches.drop(self.match, self.feed)
 
     def recycle(self) -> None:
-        """Have the watch begun anew; a look that is under way is ended."""
+        """Request a restart, and cancel the poll in progress."""
         self._is_recycled = True
-        self.abandon()
+        self.cancel_poll()
 
-    # --- what people ask for ---------------------------------------------------------------------------------
+    # --- commands of an operator -----------------------------------------------------------------------------
 
-    def hold(self, what: Hold) -> None:
-        """Leave the match alone from this moment on, until that is taken back."""
-        self._holds.add(what)
+    def pause(self, scope: PauseScope) -> None:
+        """Stop polling until `resume`."""
+        self._pauses.add(scope)
         self.feed.fresh_until = -inf
-        self.abandon()
-        self.show()
+        self.cancel_poll()
+        self.publish()
 
-    def release(self, what: Hold) -> None:
-        """Take a hold back; after the last one the watch begins anew, with a comparison of everything."""
-        if what in self._holds:
-            self._holds.remove(what)
-            self._is_released = not self._holds
-            self.show()
+    def resume(self, scope: PauseScope) -> None:
+        """End a pause. After the last one the watch restarts with a full poll."""
+        if scope in self._pauses:
+            self._pauses.remove(scope)
+            self._is_resumed = not self._pauses
+            self.publish()
 
-    async def keep_paused(self) -> None:
-        """Store that the match rests. One that is over has no such phase: there the hold is all."""
+    async def store_pause(self) -> None:
+        """Store that the match is paused. A finished match has no such phase."""
         if self.state.row.phase is not Phase.PAUSED and Phase.PAUSED in TRANSITIONS[self.state.row.phase]:
-            await self._keep(self.feed.pipeline.pause)
+            await self._store(self.feed.pipeline.pause)
 
-    # --- acting ----------------------------------------------------------------------------------------------
+    # --- polling ---------------------------------------------------------------------------------------------
 
-    async def look(self) -> None:
-        """Take one look; store what changed; note how it went."""
-        if self._holds or self._is_ended:
+    async def poll(self) -> None:
+        """Poll once, store what changed, and note the outcome."""
+        if self._pauses or self._is_stopped:
             return
         permit = self._breaker.permit(self._context.clock.monotonic())
         if permit is None:
             return
         if permit.transition is not None:
-            self._voice.breaker(permit.transition)
-        began, attempt = self._context.now(), PollAttempt()
-        self._look, self._attempt = asyncio.current_task(), attempt
-        self._watch = self._watch.poll_started(began)
+            self._events.breaker(permit.transition)
+        started, attempt = self._context.now(), PollAttempt()
+        self._poll_task, self._attempt = asyncio.current_task(), attempt
+        self._watch = self._watch.poll_started(started)
         try:
-            await self._look_from(began, permit, attempt)
+            await self._poll(started, permit, attempt)
         finally:
             self._breaker.release(permit, self._context.clock.monotonic())
-            self._look = None
+            self._poll_task = None
 
-    async def _look_from(self, began: Moment, permit: Permit, attempt: PollAttempt) -> None:
+    async def _poll(self, started: Moment, permit: Permit, attempt: PollAttempt) -> None:
         match, feed, before = self.match, self.feed, self.state
-        is_full, polled = self._watch.wants_full(before, began), None
+        is_full, polled = self._watch.needs_full_poll(before, started), None
         try:
             await match.reload()
-            leads = match.leads(feed, began.monotonic)
+            leads = match.leads(feed, started.monotonic)
             if leads:
                 is_full = is_full or self.state.sync is not SyncState.IN_SYNC
                 polled = await match.poll(feed, is_full=is_full, attempt=attempt)
             else:
-                await match.glance(feed, attempt)
+                await match.check_alive(feed, attempt)
         except Exception as error:
             await self._note_error(mapped(error), attempt, permit)
         else:
-            # A feed that does not lead, or was too slow, was not read in full, whatever was due.
-            self._note_success(before, polled, attempt, permit, began, is_full=is_full and polled is not None)
-            if polled is not None or not leads:  # one that is too slow must not keep a quicker feed from the lead
+            # A feed that does not lead, or was too slow, was not read in full.
+            self._note_success(before, polled, attempt, permit, started, is_full=is_full and polled is not None)
+            if polled is not None or not leads:  # a slow feed must not keep a faster one from leading
                 self._stay_alive(self._context.now())
 
     async def _note_error(self, error: Exception, attempt: PollAttempt, permit: Permit) -> None:
-        """Take note of why a poll failed; whatever it was, it must not end the polling of the others."""
+        """Note why a poll failed. No error may stop the polls of other matches."""
         self.is_lost = self.is_lost or isinstance(error, EpochLost)
         if isinstance(error, SourceError):
-            attempt.failed(error)  # what was read and is not believed has failed nowhere else
+            attempt.failed(error)  # a refused observation was not counted by the client
         await self._note_failure(error, attempt, permit)
         if not isinstance(error, LongstopError):
             self._context.bus.emit(TaskFailed.by(error, task=f"watch {self.feed.ref}"))
 
     async def restart(self, reason: RestartReason) -> bool:
-        """Begin the watch anew: claim the match again, go on from what is stored, forget what was only remembered.
+        """Claim the match again, reload the stored base, and drop what is only in memory.
 
-        Return whether that was done; a restart that failed is tried again.
+        Return whether that succeeded; a failed restart is retried.
         """
-        if self._is_ended:
+        if self._is_stopped:
             return False
-        now, began, row = self._context.now(), self._watch.began, self.state.row
+        now, started_at, row = self._context.now(), self._watch.started_at, self.state.row
         try:
             await self.match.restart(self.feed)
         except StorageError as error:
             await self._note_failure(error, PollAttempt())
             return False
-        self._is_released = self._is_recycled = False
+        self._is_resumed = self._is_recycled = False
         self._watch = self._watch.restarted(now)
         self._context.bus.emit(
             WatchRestarted(
                 match_id=row.match_id,
                 ref=str(row.ref),
                 reason=reason.value,
-                age_seconds=round(now.monotonic - began, 1),
+                age_seconds=round(now.monotonic - started_at, 1),
                 epoch=self.state.row.epoch,
             )
         )
-        self.show()
+        self.publish()
         return True
 
     async def archive(self) -> None:
-        """Put the match away; it is kept and served, but nobody looks at it any more."""
-        if await self._keep(self.feed.pipeline.archive):
+        """Archive the match: it is kept and served, but polled no more."""
+        if await self._store(self.feed.pipeline.archive):
             self._context.hot.forget(self.state.row.match_id)
 
-    async def _keep(self, store: Callable[[MatchState], Awaitable[MatchState]]) -> bool:
-        """Store a change that is ours, not the site's; one that fails is tried again when its reason comes again."""
+    async def _store(self, change: Callable[[MatchState], Awaitable[MatchState]]) -> bool:
+        """Store a change of our own, not the site's. A failed one is retried when its reason recurs."""
         before = self.state
         try:
-            await self.match.change(self.feed, store)
+            await self.match.change(self.feed, change)
         except LongstopError as error:
             self.match.is_base_known, self.is_lost = False, isinstance(error, EpochLost)
             if kind_of(error) is FailureKind.NOT_SENT:
-                self._hold_back(error, self._context.now())
+                self._note_postponed(error, self._context.now())
                 return False
             self._watch = self._watch.after_failure(error, self._context.now(), errors=0)
-            self._voice.failure(error, AttemptState.VALIDATED)
+            self._events.failure(error, AttemptState.VALIDATED)
             return False
-        self._voice.changes(before, self.state)
+        self._events.changes(before, self.state)
         return True
 
-    # --- what follows ----------------------------------------------------------------------------------------
+    # --- outcomes --------------------------------------------------------------------------------------------
 
     def _note_success(
         self,
@@ -364,28 +363,28 @@ class FeedWatch:
         polled: Polled | None,
         attempt: PollAttempt,
         permit: Permit,
-        began: Moment,
+        started: Moment,
         *,
         is_full: bool,
     ) -> None:
-        """Take note of a good poll; one of a feed that does not lead has stored nothing."""
+        """Note a good poll; a feed that does not lead has stored nothing."""
         receipt = polled.receipt if polled else None
         if receipt is not None:
-            self._voice.stored(receipt)
-        self._voice.changes(before, self.state)
+            self._events.stored(receipt)
+        self._events.changes(before, self.state)
         now = self._context.now()
-        seconds = now.monotonic - began.monotonic
+        seconds = now.monotonic - started.monotonic
         self._context.bus.emit(
             PollSucceeded(match_id=before.row.match_id, ref=str(before.row.ref), seconds=round(seconds, 3))
         )
         is_news, errors = receipt is not None, attempt.error_count
-        self._watch = self._watch.after_poll(self.state, began, now, errors=errors, is_news=is_news, is_full=is_full)
+        self._watch = self._watch.after_poll(self.state, started, now, errors=errors, is_news=is_news, is_full=is_full)
         if transition := self._breaker.succeed(permit, now.monotonic):
-            self._voice.breaker(transition)
+            self._events.breaker(transition)
         self._after_cycle(attempt.errors)
 
     def _stay_alive(self, now: Moment) -> None:
-        alive = max(ALIVE_SECONDS, ALIVE_INTERVALS * self._watch.tempo(self.state, now).seconds)
+        alive = max(ALIVE_SECONDS, ALIVE_INTERVALS * self._watch.interval(self.state, now).seconds)
         self.feed.fresh_until = now.monotonic + alive
 
     def _is_alone(self, now: Moment) -> bool:
@@ -395,53 +394,51 @@ class FeedWatch:
     async def _note_failure(self, error: Exception, attempt: PollAttempt, permit: Permit | None = None) -> None:
         now, kind = self._context.now(), kind_of(error)
         if kind is FailureKind.NOT_SENT:
-            self._hold_back(error, now)
+            self._note_postponed(error, now)
             return
         self._watch = self._watch.after_failure(error, now, errors=attempt.error_count)
-        self._voice.failure(error, attempt.state)
+        self._events.failure(error, attempt.state)
         if isinstance(error, PageNotFound):
-            await self._consider_gone(now)
+            await self._finish_if_gone(now)
         if permit is not None and kind in _COUNTED:
             transition = self._breaker.fail(permit, now.monotonic)
             if transition is not None:
-                self._voice.breaker(transition)
-                await self._pause()
+                self._events.breaker(transition)
+                await self._pause_by_breaker()
         self._after_cycle(attempt.errors if isinstance(error, SourceError) else {type(error).__name__: 1})
 
-    def _hold_back(self, error: Exception, now: Moment) -> None:
-        """Take note that nobody could be asked, which says nothing about the match."""
-        self._watch = self._watch.after_obstacle(Obstacle.of(error), now)
+    def _note_postponed(self, error: Exception, now: Moment) -> None:
+        """Note that no request was sent, which proves nothing about the match."""
+        self._watch = self._watch.after_postponed(Postponement.of(error), now)
         if isinstance(error, ResourcesExhausted):
             self._context.bus.emit(PollPostponed(resource=error.resource, subject=str(self.state.row.ref)))
-        self.show()
+        self.publish()
 
-    async def _pause(self) -> None:
-        """Let the match rest. One that is over has no such phase: there the breaker's rest is all."""
+    async def _pause_by_breaker(self) -> None:
+        """Pause the match while its breaker is open. A finished match has no such phase."""
         self._watch, self.feed.fresh_until = self._watch.paused(), -inf
         if self._is_alone(self._context.now()) and Phase.PAUSED in TRANSITIONS[self.state.row.phase]:
-            await self._keep(self.feed.pipeline.pause)
+            await self._store(self.feed.pipeline.pause)
 
-    async def _consider_gone(self, now: Moment) -> None:
-        """End a match whose page is gone for good; once, and after reading what is left of it."""
+    async def _finish_if_gone(self, now: Moment) -> None:
+        """Finish a match whose page was removed, after reading what is left of it."""
         self._watch = self._watch.after_missing(now)
         absence, row = self._watch.absence, self.state.row
         if row.phase is Phase.COMPLETED or not (self._watch.is_gone() and self._is_alone(now)):
             return
         self._context.bus.emit(MatchGone(match_id=row.match_id, ref=str(row.ref), confirmations=absence.times))
-        await self._keep(lambda state: self.feed.pipeline.finish(state, PollAttempt()))
+        await self._store(lambda state: self.feed.pipeline.finish(state, PollAttempt()))
 
     def _after_cycle(self, errors: dict[str, int]) -> None:
         now = self._context.now()
-        crowd = self._errors.add(now.monotonic, errors)
-        if crowd is not None:
-            self._voice.crowd(crowd)
-        self._voice.frozen(self._watch.frozen(now.monotonic), now.monotonic)
-        self._voice.tempo(self.tempo)
-        self.show()
+        self._events.errors(now.monotonic, errors)
+        self._events.frozen(self._watch.frozen(now.monotonic), now.monotonic)
+        self._events.interval(self.interval)
+        self.publish()
 
-    def show(self) -> None:
-        """Put how it goes into the hot view; for a match with several feeds the one that leads does so."""
-        if self._is_ended or not self.is_shown or self.state.row.phase is Phase.ARCHIVED:
+    def publish(self) -> None:
+        """Write the match to the hot view; of several feeds, the leading one does."""
+        if self._is_stopped or not self.is_published or self.state.row.phase is Phase.ARCHIVED:
             return
         snapshot = self.state.snapshot
         self._context.hot.put(

@@ -1,6 +1,6 @@
-"""One source's listing: when it is requested, and which matches it shows.
+"""One source's listing: when to request it, and which matches it shows.
 
-It is requested once at a time, and less often while it fails. No match waits long for it.
+There is one request at a time, and fewer while they fail. Matches do not wait long for it.
 """
 
 import asyncio
@@ -16,24 +16,21 @@ from longstop.model.observation import Listing, ListingEntry
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import PollPostponed
 from longstop.telemetry.events.sources import ListingFailed
-from longstop.watching.cadence import EARLY, Cadence, Pace
+from longstop.watching.cadence import EARLY, Cadence, ErrorBackoff
 
-#: How long the matches wait for a listing that is under way, and how often each is polled by itself without one: in
-#: multiples of the usual interval.
+#: How long matches wait for the listing, and how often they are polled without one: in multiples of the usual interval.
 UNLISTED_FACTOR = 4.0
-#: All matches depend on the listing: while it is read well after a bad spell, its interval grows by this factor at
-#: most.
+#: All matches depend on the listing. Once it succeeds after errors, its interval grows by at most this factor.
 SLOWEST_GOOD_LISTING = 2.0
-#: A finished match that was not listed for this long is forgotten. If it comes back, the store still knows that it is
-#: archived.
+#: A finished match that was not listed for this long is forgotten. If it returns, the store knows that it is archived.
 FORGOTTEN_AFTER_SECONDS = 24 * 3600.0
 
 
-# --- who is listed: pure --------------------------------------------------------------------------------------------
+# --- listed matches: pure -------------------------------------------------------------------------------------------
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """A listing, sorted out. A match it does not show is not finished: it is polled by itself."""
+    """The matches of a listing, by what to do with them. A missing match is not finished; its own page is polled."""
 
     new: tuple[ListingEntry, ...]
     changed: tuple[ListingEntry, ...]
@@ -44,22 +41,21 @@ class Plan(Struct, frozen=True, kw_only=True):
 def sort_out(
     listing: Listing, *, watched: Collection[str], ignored: Collection[str], is_news: Callable[[ListingEntry], bool]
 ) -> Plan:
-    """Return what to do about each match of a listing and each match that is watched."""
-    boards = [board for board in listing.boards if board.source_id not in ignored]
-    known = [board for board in boards if board.source_id in watched]
-    news = [is_news(board) for board in known]
+    """Sort the listed and the watched matches by what to do with them."""
+    entries = [entry for entry in listing.boards if entry.source_id not in ignored]
+    known = [(entry, is_news(entry)) for entry in entries if entry.source_id in watched]
     return Plan(
-        new=tuple(board for board in boards if board.source_id not in watched),
-        changed=tuple(board for board, is_changed in zip(known, news, strict=True) if is_changed),
-        unchanged=tuple(board for board, is_changed in zip(known, news, strict=True) if not is_changed),
-        missing=tuple(sorted(set(watched) - {board.source_id for board in boards})),
+        new=tuple(entry for entry in entries if entry.source_id not in watched),
+        changed=tuple(entry for entry, is_changed in known if is_changed),
+        unchanged=tuple(entry for entry, is_changed in known if not is_changed),
+        missing=tuple(sorted(set(watched) - {entry.source_id for entry in entries})),
     )
 
 
 class Finished:
-    """Matches that are finished for us, while a site may still list them: remembered until a day after that.
+    """Matches that are no longer watched although the site may list them; kept for a day after that.
 
-    Moments are monotonic.
+    Times are monotonic.
     """
 
     def __init__(self) -> None:
@@ -74,33 +70,33 @@ class Finished:
     def discard(self, source_id: str) -> None:
         self._listed_at.pop(source_id, None)
 
-    def hear(self, listed: Iterable[str], now: float) -> None:
-        """Note who is listed, and forget those who have not been listed for a day."""
-        heard = {source_id: now for source_id in listed if source_id in self._listed_at}
+    def note_listed(self, listed: Iterable[str], now: float) -> None:
+        """Note the listed matches, and forget those that were not listed for a day."""
+        seen = {source_id: now for source_id in listed if source_id in self._listed_at}
         kept = {key: at for key, at in self._listed_at.items() if now - at < FORGOTTEN_AFTER_SECONDS}
-        self._listed_at = kept | heard
+        self._listed_at = kept | seen
 
 
-# --- asking for it --------------------------------------------------------------------------------------------------
+# --- requests ------------------------------------------------------------------------------------------------------
 
 
 class Listings:
-    """Brings the listings of one source, one after the other."""
+    """Requests the listings of one source, one at a time."""
 
     def __init__(self, source: str, *, client: SourceClient, bus: Bus, clock: Clock, cadence: Cadence) -> None:
         self._source = source
         self._client = client
         self._bus, self._clock, self._cadence = bus, clock, cadence
-        self._asking: asyncio.Task[Listing] | None = None
-        #: When the last one was asked for: an age counts from the question, however late the answer is.
+        self._request: asyncio.Task[Listing] | None = None
+        #: When the last listing was requested: an age counts from the request, not from the answer.
         self.asked = self._began = Moment.of(clock)
         self._read: Moment | None = None
-        #: Not asked for before this moment, since it failed.
+        #: After a failure, no request before this time.
         self._again_at = 0.0
-        self._pace = Pace()
-        #: Whether the last one was refused: then the matches are left alone too.
+        self._backoff = ErrorBackoff()
+        #: Whether the site refused the last request: then the matches are not polled either.
         self.is_refused = False
-        #: Whether the last one was not read, so that everybody is waiting for the next.
+        #: Whether the last request failed, so that all matches are due at the next listing.
         self.is_awaited = True
 
     @property
@@ -110,53 +106,53 @@ class Listings:
 
     @property
     def unread_seconds(self) -> float:
-        """Return how long ago that was; before the first time, for how long it has been waited for."""
+        """Return the seconds since the last listing; before the first, since the start."""
         return self._clock.monotonic() - (self._read or self._began).monotonic
 
     async def next(self) -> Listing | None:
-        """Return a listing; `None` while there is none, or it takes so long that the matches must not wait."""
+        """Return a listing; `None` after a failure, and when it takes too long for the matches to wait."""
         if self._clock.monotonic() < self._again_at:
             return None
         try:
-            listing = await self._ask()
+            listing = await self._read_next()
         except SourceError as error:
             self.is_awaited, self.is_refused = True, isinstance(error, SourceRefused)
-            self._take_note(error)
+            self._note_failure(error)
             return None
         if listing is not None:
             self._read = self.asked
         return listing
 
     def settle(self) -> None:
-        """Take note that the last one was read and sorted out: nobody is waiting any more."""
+        """Note that the last listing was processed."""
         self.is_awaited = self.is_refused = False
-        self._pace = self._pace.after(self._clock.monotonic(), errors=0, calm_after=self._cadence.calm_after)
+        self._backoff = self._backoff.after(self._clock.monotonic(), errors=0, calm_after=self._cadence.calm_after)
 
     def distance(self, usual: float) -> float:
-        """Return the seconds to the next one, which is usually so far away; after a bad spell it is further."""
-        if self._pace.factor <= 1:
+        """Return the seconds to the next listing, which errors extend."""
+        if self._backoff.factor <= 1:
             return usual
-        return max(usual, self._cadence.live * min(self._pace.factor, SLOWEST_GOOD_LISTING))
+        return max(usual, self._cadence.live * min(self._backoff.factor, SLOWEST_GOOD_LISTING))
 
-    def drop(self) -> None:
-        """Let go of the one that is under way."""
-        if self._asking is not None:
-            self._asking.cancel()
-            self._asking = None
+    def cancel(self) -> None:
+        """Cancel the request in progress."""
+        if self._request is not None:
+            self._request.cancel()
+            self._request = None
 
-    async def _ask(self) -> Listing | None:
-        if self._asking is None:
+    async def _read_next(self) -> Listing | None:
+        if self._request is None:
             self.asked = Moment.of(self._clock)
-            self._asking = asyncio.create_task(self._client.listing(), name=f"listing of {self._source}")
-        asking = self._asking
-        done, _ = await asyncio.wait({asking}, timeout=self._cadence.live * UNLISTED_FACTOR)
+            self._request = asyncio.create_task(self._client.listing(), name=f"listing of {self._source}")
+        request = self._request
+        done, _ = await asyncio.wait({request}, timeout=self._cadence.live * UNLISTED_FACTOR)
         if not done:
             return None
-        self._asking = None
-        return None if asking.cancelled() else asking.result()
+        self._request = None
+        return None if request.cancelled() else request.result()
 
-    def _take_note(self, error: SourceError) -> None:
-        """Say that a listing was not read, and settle when to ask again; the matches do not wait for that."""
+    def _note_failure(self, error: SourceError) -> None:
+        """Report a failed listing, and set the time of the next request; the matches do not wait for it."""
         if isinstance(error, ResourcesExhausted):
             self._bus.emit(PollPostponed(resource=error.resource, subject=f"the listing of {self._source}"))
         if isinstance(error, CircuitOpen):
@@ -169,8 +165,8 @@ class Listings:
         if error.is_canary:
             return
         now = self._clock.monotonic()
-        self._pace = self._pace.after(now, errors=1 + error.retries, calm_after=self._cadence.calm_after)
-        slowed = self._cadence.live * self._pace.factor
-        # A turn that comes a moment early is not to be lost for a whole one.
+        self._backoff = self._backoff.after(now, errors=1 + error.retries, calm_after=self._cadence.calm_after)
+        slowed = self._cadence.live * self._backoff.factor
+        # Slightly less than the interval, or a tick that comes a moment early would be skipped.
         distance = self._cadence.not_found if isinstance(error, PageNotFound) else slowed - EARLY * self._cadence.live
         self._again_at = now + distance

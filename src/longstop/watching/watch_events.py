@@ -1,6 +1,9 @@
-"""What a watch says of itself: from what happened to telemetry, each thing once."""
+"""Telemetry of one watch. A condition that lasts is reported once."""
 
+from collections import Counter, deque
 from datetime import datetime
+
+from msgspec import Struct
 
 from longstop.clock import to_iso
 from longstop.errors import SourceError
@@ -24,21 +27,52 @@ from longstop.telemetry.events.matches import (
     SourceResumed,
     UpdateStored,
 )
-from longstop.watching.cadence import Tempo, Why
-from longstop.watching.watch_state import WITNESS, Crowd, Lag
+from longstop.watching.cadence import MINUTE, IntervalReason, PollInterval
+from longstop.watching.frozen_pages import WITNESS, Lag
 
-#: A lively match goes from one to the other and back all the time: that is no news.
-_USUAL = frozenset({Why.BASELINE, Why.BUSY, Why.IMPORTANT})
+#: A busy match alternates between these all the time; the changes are not reported.
+_USUAL = frozenset({IntervalReason.BASELINE, IntervalReason.BUSY, IntervalReason.IMPORTANT})
+#: The error window holds at most this many errors.
+MAX_COUNTED = 200
+
+
+class ErrorBurst(Struct, frozen=True, kw_only=True):
+    """More errors within a minute than allowed."""
+
+    errors: int
+    types: dict[str, int]
+
+
+class ErrorWindow:
+    """A sliding minute. It reports once when the threshold is exceeded, and again only after a calm phase."""
+
+    def __init__(self, threshold: int) -> None:
+        self._threshold = threshold
+        self._seen: deque[tuple[float, str]] = deque(maxlen=MAX_COUNTED)
+        self._is_reported = False
+
+    def add(self, now: float, types: dict[str, int]) -> ErrorBurst | None:
+        """Count the errors of one poll; return what to report when there are too many."""
+        self._seen.extend((now, name) for name, times in types.items() for _ in range(times))
+        while self._seen and now - self._seen[0][0] >= MINUTE:
+            self._seen.popleft()
+        is_burst = len(self._seen) > self._threshold
+        is_news, self._is_reported = is_burst and not self._is_reported, is_burst
+        if not is_news:
+            return None
+        counts = Counter(name for _, name in self._seen)
+        return ErrorBurst(errors=len(self._seen), types=dict(sorted(counts.items())))
 
 
 class WatchEvents:
-    """The voice of one watch. It remembers what it has told, so that a state that lasts is told once."""
+    """Emits the events of one watch. It remembers what it has reported."""
 
-    def __init__(self, bus: Bus, row: MatchRow) -> None:
+    def __init__(self, bus: Bus, row: MatchRow, max_errors: int) -> None:
         self._bus = bus
         self._match_id = row.match_id
         self._ref = str(row.ref)
-        self._tempo: Tempo | None = None
+        self._errors = ErrorWindow(max_errors)
+        self._interval: PollInterval | None = None
         self._frozen: Lag | None = None
         self._is_stale = False
 
@@ -57,9 +91,9 @@ class WatchEvents:
         )
 
     def changes(self, before: MatchState, after: MatchState) -> None:
-        """Tell what is different about the match in our care."""
+        """Report changes of phase, sync and findings."""
         if before.row.phase is not after.row.phase:
-            self._moved(before.row.phase, after)
+            self._phase_changed(before.row.phase, after)
         if before.sync is not after.sync:
             self._bus.emit(MatchInSync(match_id=self._match_id, ref=self._ref, events=len(after.events)))
         for finding in _sorted(set(after.findings) - set(before.findings)):
@@ -77,7 +111,7 @@ class WatchEvents:
                 FindingClosed(match_id=self._match_id, ref=self._ref, kind=finding.kind, place=finding.place)
             )
 
-    def _moved(self, before: Phase, after: MatchState) -> None:
+    def _phase_changed(self, before: Phase, after: MatchState) -> None:
         phase = after.row.phase
         self._bus.emit(MatchPhaseChanged(match_id=self._match_id, ref=self._ref, before=before, after=phase))
         if phase is Phase.COMPLETED:
@@ -103,13 +137,18 @@ class WatchEvents:
     def breaker(self, transition: Transition) -> None:
         report_breaker(self._bus, "match", self._ref, transition, match_id=self._match_id)
 
-    def crowd(self, crowd: Crowd) -> None:
-        self._bus.emit(ErrorRateHigh(match_id=self._match_id, ref=self._ref, errors=crowd.errors, types=crowd.types))
+    def errors(self, now: float, types: dict[str, int]) -> None:
+        """Count the errors of one poll; report when there were too many within a minute."""
+        burst = self._errors.add(now, types)
+        if burst is not None:
+            self._bus.emit(
+                ErrorRateHigh(match_id=self._match_id, ref=self._ref, errors=burst.errors, types=burst.types)
+            )
 
     def staleness(self, is_stale: bool, last_poll_at: datetime | None, age_seconds: float) -> None:
-        """Tell that the match was not read for too long; when it is read again, that may be told anew."""
-        was_told, self._is_stale = self._is_stale, is_stale
-        if not is_stale or was_told:
+        """Report that the match became stale."""
+        was_stale, self._is_stale = self._is_stale, is_stale
+        if not is_stale or was_stale:
             return
         self._bus.emit(
             MatchStale(
@@ -120,19 +159,22 @@ class WatchEvents:
             )
         )
 
-    def tempo(self, tempo: Tempo) -> None:
-        """Tell a new pace, unless it is one of those that a game changes all the time."""
-        last, self._tempo = self._tempo, tempo
-        is_usual = tempo.why in _USUAL and (last is None or last.why in _USUAL)
-        if tempo != last and not is_usual:
+    def interval(self, interval: PollInterval) -> None:
+        """Report a new interval, unless it changes all the time during play."""
+        last, self._interval = self._interval, interval
+        is_usual = interval.reason in _USUAL and (last is None or last.reason in _USUAL)
+        if interval != last and not is_usual:
             self._bus.emit(
                 CadenceChanged(
-                    match_id=self._match_id, ref=self._ref, reason=tempo.why.value, interval_seconds=tempo.seconds
+                    match_id=self._match_id,
+                    ref=self._ref,
+                    reason=interval.reason.value,
+                    interval_seconds=interval.seconds,
                 )
             )
 
     def frozen(self, lag: Lag | None, now: float) -> None:
-        """Tell who stands still, and that it moves again."""
+        """Report a page that froze, and its recovery."""
         if lag is not None and self._frozen is None:
             self._frozen = lag
             self._bus.emit(

@@ -31,19 +31,23 @@ class NoBrowsers(BrowserPool):
         self._browsers: dict[str, SourceBrowser] = {}
 
 
+class BrokenClient(SourceClient):
+    def __init__(self) -> None: ...
+
+    def page_of(self, source_id: str) -> str:
+        raise ZeroDivisionError("a bug")
+
+
 class Site(Scheduler):
-    """A source with one match in play that rests by its breaker, and a bug where its page is asked for."""
+    """A source whose one match in play is paused by its breaker, with a bug in the address of its page."""
 
     def __init__(self) -> None:
-        self._is_resting = True
+        self.is_paused = True
+        self.client = BrokenClient()
 
     @property
     def records(self) -> list[MonitoringRecord]:
         return [a_record(phase=Phase.PAUSED)]
-
-    @property
-    def client(self) -> SourceClient:
-        raise ZeroDivisionError("a bug")
 
 
 async def cared_for(path: Path) -> tuple[MemoryHot, MemorySink]:

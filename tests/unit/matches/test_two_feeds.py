@@ -276,7 +276,7 @@ def test_a_player_whom_the_second_feed_introduced_keeps_its_key_when_the_first_i
     assert "A3" not in feeds.store.players[1]
 
 
-def test_a_second_feed_that_is_left_alone_after_a_restart_learns_its_ids_once() -> None:
+def test_a_second_feed_that_is_excluded_after_a_restart_learns_its_ids_once() -> None:
     feeds = TwoFeeds(second=Mirror)
     feeds.match.bowl(*BOWLED)
     feeds.play(until=20)

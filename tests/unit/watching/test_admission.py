@@ -277,7 +277,7 @@ def test_a_page_that_cannot_be_kept_changes_nothing_else() -> None:
 
 @pytest.mark.req("CAP-9")
 @pytest.mark.parametrize("error", [REFUSED, SourceRefused("429"), SourceChallenged("a puzzle")])
-def test_a_source_that_refuses_a_third_of_thirty_questions_is_left_alone_for_a_quarter_of_an_hour(
+def test_a_source_that_refuses_a_third_of_thirty_questions_is_excluded_for_a_quarter_of_an_hour(
     error: SourceRefused,
 ) -> None:
     standing = Standing()

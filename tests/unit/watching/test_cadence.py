@@ -1,4 +1,4 @@
-"""When to poll next: rhythm, pace, and the interval that follows from them."""
+"""When to poll next: activity, backoff, and the interval that follows from them."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,44 +13,44 @@ from longstop.watching.cadence import (
     CYCLES,
     GOOD_BETWEEN_ACCIDENTS,
     MANY_FAILURES,
+    Activity,
     Cadence,
-    Course,
-    Life,
-    Pace,
-    RestartPolicy,
+    ErrorBackoff,
+    IntervalInput,
+    IntervalReason,
+    PollInterval,
+    RestartInput,
     RestartReason,
-    Rhythm,
-    Tempo,
-    Why,
-    hurried_at,
+    WatchRestartPolicy,
     is_due,
     is_due_for_news,
     listing_interval,
     may_be_archived,
     must_reread,
+    poll_interval,
     restart_reason,
     revisit_after,
-    tempo_of,
+    signalled_poll_at,
 )
 from tests.builders import NOW
 
 CADENCE = Cadence()
 SOON, LATER = NOW + timedelta(minutes=30), NOW + timedelta(hours=5)
 #: How a match goes after ten cycles, of which so many brought news, the last one among them.
-LIVELY, CALM = Rhythm(changed_at=0.0, news=(False,) * 4 + (True,) * 6), Rhythm(changed_at=0.0, news=(True,) * 5)
-STILL = Rhythm(changed_at=0.0, news=(False,) * 10, unchanged=10)
-SLOWED = {errors: Pace(errors=errors) for errors in (5, 10, 20)}
+LIVELY, CALM = Activity(changed_at=0.0, news=(False,) * 4 + (True,) * 6), Activity(changed_at=0.0, news=(True,) * 5)
+STILL = Activity(changed_at=0.0, news=(False,) * 10, unchanged=10)
+SLOWED = {errors: ErrorBackoff(errors=errors) for errors in (5, 10, 20)}
 
 
-def _tempo(monotonic: float = 0.0, cadence: Cadence = CADENCE, **changes: Any) -> Tempo:
+def _interval(monotonic: float = 0.0, cadence: Cadence = CADENCE, **changes: Any) -> PollInterval:
     fields: dict[str, Any] = {
         "status": MatchStatus.LIVE,
         "start_at": None,
         "sync": SyncState.IN_SYNC,
-        "rhythm": CALM,
-        "pace": Pace(),
+        "activity": CALM,
+        "backoff": ErrorBackoff(),
     }
-    return tempo_of(Course(**{**fields, **changes}), NOW, monotonic, cadence)
+    return poll_interval(IntervalInput(**{**fields, **changes}), NOW, monotonic, cadence)
 
 
 def _hours(hours: float) -> datetime:
@@ -62,73 +62,83 @@ def _hours(hours: float) -> datetime:
 
 @pytest.mark.req("FR-022", "MON-2")
 @pytest.mark.parametrize(
-    ("status", "start_at", "seconds", "why"),
+    ("status", "start_at", "seconds", "reason"),
     [
-        (MatchStatus.LIVE, None, 2.5, Why.BASELINE),
-        (MatchStatus.BREAK, None, 2.5, Why.BASELINE),  # the word alone is no break yet
-        (MatchStatus.UPCOMING, SOON, 60.0, Why.IMMINENT),
-        (MatchStatus.UPCOMING, NOW - timedelta(hours=1), 60.0, Why.IMMINENT),
-        (MatchStatus.UPCOMING, None, 60.0, Why.IMMINENT),
-        (MatchStatus.UPCOMING, LATER, 3600.0, Why.UPCOMING),
-        (MatchStatus.COMPLETED, None, 300.0, Why.COMPLETED),
+        (MatchStatus.LIVE, None, 2.5, IntervalReason.BASELINE),
+        (MatchStatus.BREAK, None, 2.5, IntervalReason.BASELINE),  # the word alone is no break yet
+        (MatchStatus.UPCOMING, SOON, 60.0, IntervalReason.IMMINENT),
+        (MatchStatus.UPCOMING, NOW - timedelta(hours=1), 60.0, IntervalReason.IMMINENT),
+        (MatchStatus.UPCOMING, None, 60.0, IntervalReason.IMMINENT),
+        (MatchStatus.UPCOMING, LATER, 3600.0, IntervalReason.UPCOMING),
+        (MatchStatus.COMPLETED, None, 300.0, IntervalReason.COMPLETED),
     ],
 )
 def test_each_urgency_has_its_interval(
-    status: MatchStatus, start_at: datetime | None, seconds: float, why: Why
+    status: MatchStatus, start_at: datetime | None, seconds: float, reason: IntervalReason
 ) -> None:
-    assert _tempo(status=status, start_at=start_at) == Tempo(seconds=seconds, why=why)
+    assert _interval(status=status, start_at=start_at) == PollInterval(seconds=seconds, reason=reason)
 
 
 @pytest.mark.req("FR-022", "US5")
 def test_a_match_with_news_in_more_than_half_of_its_cycles_is_looked_at_every_two_seconds() -> None:
-    assert _tempo(rhythm=LIVELY) == Tempo(seconds=2.0, why=Why.BUSY)
+    assert _interval(activity=LIVELY) == PollInterval(seconds=2.0, reason=IntervalReason.BUSY)
 
 
 @pytest.mark.req("FR-024", "US5")
 @pytest.mark.parametrize(
-    ("status", "rhythm", "seconds", "why"),
+    ("status", "activity", "seconds", "reason"),
     [
-        (MatchStatus.BREAK, STILL, 0.0, Why.BREAK),  # by its word and ten cycles
-        (MatchStatus.LIVE, STILL, 179.9, Why.BASELINE),  # balls are 30 s apart: ten cycles alone are no break
-        (MatchStatus.LIVE, STILL, 180.0, Why.BREAK),  # by the clock
-        (MatchStatus.BREAK, CALM, 180.0, Why.BREAK),
-        (MatchStatus.LIVE, STILL.after(200.0, is_news=True), 200.0, Why.BASELINE),  # ended by the first change
-        (MatchStatus.BREAK, STILL.after(1.0, is_news=True), 2.0, Why.BASELINE),
+        (MatchStatus.BREAK, STILL, 0.0, IntervalReason.BREAK),  # by its word and ten cycles
+        (
+            MatchStatus.LIVE,
+            STILL,
+            179.9,
+            IntervalReason.BASELINE,
+        ),  # balls are 30 s apart: ten cycles alone are no break
+        (MatchStatus.LIVE, STILL, 180.0, IntervalReason.BREAK),  # by the clock
+        (MatchStatus.BREAK, CALM, 180.0, IntervalReason.BREAK),
+        (
+            MatchStatus.LIVE,
+            STILL.after(200.0, is_news=True),
+            200.0,
+            IntervalReason.BASELINE,
+        ),  # ended by the first change
+        (MatchStatus.BREAK, STILL.after(1.0, is_news=True), 2.0, IntervalReason.BASELINE),
     ],
 )
 def test_in_a_break_a_match_is_looked_at_every_30_seconds(
-    status: MatchStatus, rhythm: Rhythm, seconds: float, why: Why
+    status: MatchStatus, activity: Activity, seconds: float, reason: IntervalReason
 ) -> None:
-    tempo = _tempo(seconds, status=status, rhythm=rhythm)
+    interval = _interval(seconds, status=status, activity=activity)
 
-    assert tempo == Tempo(seconds=30.0 if why is Why.BREAK else 2.5, why=why)
+    assert interval == PollInterval(seconds=30.0 if reason is IntervalReason.BREAK else 2.5, reason=reason)
 
 
 @pytest.mark.parametrize("status", [MatchStatus.UPCOMING, MatchStatus.COMPLETED])
 def test_what_is_not_in_play_has_no_break(status: MatchStatus) -> None:
-    assert _tempo(10_000.0, status=status, start_at=LATER, rhythm=STILL).why is not Why.BREAK
+    assert _interval(10_000.0, status=status, start_at=LATER, activity=STILL).reason is not IntervalReason.BREAK
 
 
 @pytest.mark.req("FR-025")
 def test_an_important_match_is_looked_at_faster_and_rests_in_a_break_all_the_same() -> None:
-    in_play = _tempo(is_important=True)
-    in_a_break = _tempo(is_important=True, status=MatchStatus.BREAK, rhythm=STILL)
-    over = _tempo(is_important=True, status=MatchStatus.COMPLETED)
+    in_play = _interval(is_important=True)
+    in_a_break = _interval(is_important=True, status=MatchStatus.BREAK, activity=STILL)
+    over = _interval(is_important=True, status=MatchStatus.COMPLETED)
 
-    assert in_play == Tempo(seconds=2.0, why=Why.IMPORTANT)
-    assert (in_a_break.why, over.why) == (Why.BREAK, Why.COMPLETED)
+    assert in_play == PollInterval(seconds=2.0, reason=IntervalReason.IMPORTANT)
+    assert (in_a_break.reason, over.reason) == (IntervalReason.BREAK, IntervalReason.COMPLETED)
 
 
-@pytest.mark.parametrize("changes", [{"is_important": True}, {"rhythm": LIVELY}])
+@pytest.mark.parametrize("changes", [{"is_important": True}, {"activity": LIVELY}])
 def test_an_operator_who_looks_more_often_than_a_busy_match_needs_is_not_slowed_by_it(changes: Any) -> None:
-    assert _tempo(cadence=Cadence(live=0.5), **changes).seconds == 0.5
+    assert _interval(cadence=Cadence(live=0.5), **changes).seconds == 0.5
 
 
 def test_a_match_not_yet_compared_is_as_urgent_as_a_live_one_until_it_has_failed_often() -> None:
     finished: dict[str, Any] = {"status": MatchStatus.COMPLETED, "sync": SyncState.RECOVERING}
 
-    assert _tempo(**finished, failures=MANY_FAILURES - 1).seconds == 2.5
-    assert _tempo(**finished, failures=MANY_FAILURES).seconds == 300.0
+    assert _interval(**finished, failures=MANY_FAILURES - 1).seconds == 2.5
+    assert _interval(**finished, failures=MANY_FAILURES).seconds == 300.0
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------
@@ -137,38 +147,40 @@ def test_a_match_not_yet_compared_is_as_urgent_as_a_live_one_until_it_has_failed
 @pytest.mark.req("FR-022", "US5")
 @pytest.mark.parametrize(("errors", "seconds"), [(5, 5.0), (10, 10.0), (20, 20.0)])
 def test_errors_slow_a_match_down(errors: int, seconds: float) -> None:
-    slowed = Tempo(seconds=seconds, why=Why.ERRORS, at_least=seconds)
+    slowed = PollInterval(seconds=seconds, reason=IntervalReason.ERRORS, minimum=seconds)
 
-    assert _tempo(pace=SLOWED[errors]) == slowed
-    assert _tempo(pace=SLOWED[errors], rhythm=LIVELY) == slowed
-    assert _tempo(pace=SLOWED[errors], is_important=True) == slowed
+    assert _interval(backoff=SLOWED[errors]) == slowed
+    assert _interval(backoff=SLOWED[errors], activity=LIVELY) == slowed
+    assert _interval(backoff=SLOWED[errors], is_important=True) == slowed
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"status": MatchStatus.BREAK, "rhythm": STILL},
+        {"status": MatchStatus.BREAK, "activity": STILL},
         {"status": MatchStatus.UPCOMING, "start_at": SOON},
         {"status": MatchStatus.UPCOMING, "start_at": LATER},
         {"status": MatchStatus.COMPLETED},
     ],
 )
 def test_errors_never_hurry_a_match_that_is_slow_already(changes: dict[str, Any]) -> None:
-    slowed, usual = _tempo(**changes, pace=SLOWED[20]), _tempo(**changes)
+    slowed, usual = _interval(**changes, backoff=SLOWED[20]), _interval(**changes)
 
-    assert (slowed.seconds, slowed.why) == (usual.seconds, usual.why)
+    assert (slowed.seconds, slowed.reason) == (usual.seconds, usual.reason)
     assert not is_due_for_news(0.0, slowed, 19.0, CADENCE)
 
 
 def test_a_match_that_cannot_be_read_is_in_no_break_however_long_nothing_changed() -> None:
-    assert _tempo(10_000.0, pace=SLOWED[20], failures=40) == Tempo(seconds=20.0, why=Why.ERRORS, at_least=20.0)
+    assert _interval(10_000.0, backoff=SLOWED[20], failures=40) == PollInterval(
+        seconds=20.0, reason=IntervalReason.ERRORS, minimum=20.0
+    )
 
 
 COURSES = {
     "status": st.sampled_from(MatchStatus),
     "start_at": st.sampled_from([None, SOON, LATER]),
     "sync": st.sampled_from(SyncState),
-    "rhythm": st.sampled_from([LIVELY, CALM, STILL]),
+    "activity": st.sampled_from([LIVELY, CALM, STILL]),
     "is_important": st.booleans(),
     "failures": st.integers(0, 12),
 }
@@ -176,33 +188,39 @@ COURSES = {
 
 @given(st.fixed_dictionaries(COURSES), st.integers(0, 30), st.floats(0, 400))
 def test_whatever_else_holds_errors_only_ever_slow(course: dict[str, Any], errors: int, monotonic: float) -> None:
-    slowed = _tempo(monotonic, pace=Pace(errors=errors), **course)
+    slowed = _interval(monotonic, backoff=ErrorBackoff(errors=errors), **course)
 
-    assert slowed.seconds >= _tempo(monotonic, pace=Pace(), **course).seconds
+    assert slowed.seconds >= _interval(monotonic, backoff=ErrorBackoff(), **course).seconds
 
 
 # --- when it is time ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("tempo", "due_after"),
-    [(Tempo(seconds=2.5, why=Why.BASELINE), 1.25), (Tempo(seconds=300.0, why=Why.COMPLETED), 298.75)],
+    ("interval", "due_after"),
+    [
+        (PollInterval(seconds=2.5, reason=IntervalReason.BASELINE), 1.25),
+        (PollInterval(seconds=300.0, reason=IntervalReason.COMPLETED), 298.75),
+    ],
 )
 def test_a_match_is_due_when_its_interval_is_over_or_would_be_before_the_next_tick(
-    tempo: Tempo, due_after: float
+    interval: PollInterval, due_after: float
 ) -> None:
-    assert is_due(100.0, tempo, 100.0 + due_after, CADENCE)
-    assert not is_due(100.0, tempo, 100.0 + due_after - 0.01, CADENCE)
+    assert is_due(100.0, interval, 100.0 + due_after, CADENCE)
+    assert not is_due(100.0, interval, 100.0 + due_after - 0.01, CADENCE)
 
 
 def test_a_match_never_looked_at_is_due() -> None:
-    assert is_due(None, Tempo(seconds=3600.0, why=Why.UPCOMING), 0.0, CADENCE)
-    assert is_due_for_news(None, Tempo(seconds=20.0, why=Why.ERRORS), 0.0, CADENCE)
+    assert is_due(None, PollInterval(seconds=3600.0, reason=IntervalReason.UPCOMING), 0.0, CADENCE)
+    assert is_due_for_news(None, PollInterval(seconds=20.0, reason=IntervalReason.ERRORS), 0.0, CADENCE)
 
 
 @pytest.mark.req("FR-024")
 def test_news_ends_a_break_at_once_and_errors_hold_it_back() -> None:
-    resting, slowed = Tempo(seconds=30.0, why=Why.BREAK), Tempo(seconds=20.0, why=Why.ERRORS, at_least=20.0)
+    resting, slowed = (
+        PollInterval(seconds=30.0, reason=IntervalReason.BREAK),
+        PollInterval(seconds=20.0, reason=IntervalReason.ERRORS, minimum=20.0),
+    )
 
     assert is_due_for_news(0.0, resting, 2.5, CADENCE)
     assert not is_due_for_news(0.0, resting, 1.0, CADENCE)
@@ -211,18 +229,21 @@ def test_news_ends_a_break_at_once_and_errors_hold_it_back() -> None:
 
 
 def test_news_of_a_busy_match_waits_no_longer_than_its_own_interval() -> None:
-    busy = Tempo(seconds=2.0, why=Why.BUSY)
+    busy = PollInterval(seconds=2.0, reason=IntervalReason.BUSY)
 
     assert is_due_for_news(0.0, busy, 1.4, CADENCE)
 
 
 def test_what_is_open_is_looked_into_at_growing_distances_and_never_given_up() -> None:
-    assert [revisit_after(visits) for visits in range(7)] == [10, 20, 40, 80, 160, 300, 300]
+    assert [revisit_after(revisits) for revisits in range(7)] == [10, 20, 40, 80, 160, 300, 300]
     assert revisit_after(100_000) == 300
 
 
 def test_the_listing_is_asked_as_often_as_the_most_urgent_match_wants() -> None:
-    live, over = Tempo(seconds=2.5, why=Why.BASELINE), Tempo(seconds=300.0, why=Why.COMPLETED)
+    live, over = (
+        PollInterval(seconds=2.5, reason=IntervalReason.BASELINE),
+        PollInterval(seconds=300.0, reason=IntervalReason.COMPLETED),
+    )
 
     assert listing_interval([over, live], CADENCE) == 2.5
     assert listing_interval([over], CADENCE) == 60.0
@@ -297,15 +318,15 @@ def test_a_match_without_an_end_is_never_put_away() -> None:
 
 
 def test_a_sign_of_change_is_followed_at_once_but_once_a_second_at_most() -> None:
-    tempo = Tempo(seconds=30.0, why=Why.BREAK)
+    interval = PollInterval(seconds=30.0, reason=IntervalReason.BREAK)
 
-    moments = [hurried_at(tried_at, tempo, 100.0) for tried_at in (None, 50.0, 99.5)]
+    moments = [signalled_poll_at(tried_at, interval, 100.0) for tried_at in (None, 50.0, 99.5)]
 
     assert moments == [100.0, 100.0, 100.5]
 
 
 def test_a_sign_of_change_hurries_nobody_whom_errors_hold_back() -> None:
-    assert hurried_at(50.0, Tempo(seconds=5.0, why=Why.ERRORS, at_least=5.0), 100.0) is None
+    assert signalled_poll_at(50.0, PollInterval(seconds=5.0, reason=IntervalReason.ERRORS, minimum=5.0), 100.0) is None
 
 
 # --- how lively a match is --------------------------------------------------------------------------------------------
@@ -316,11 +337,11 @@ STEP = 2.5
 BREAK_AFTER = 180.0
 
 
-def _after(*news: bool, step: float = STEP) -> Rhythm:
-    rhythm = Rhythm(changed_at=0.0)
+def _after(*news: bool, step: float = STEP) -> Activity:
+    activity = Activity(changed_at=0.0)
     for cycle, is_news in enumerate(news, start=1):
-        rhythm = rhythm.after(cycle * step, is_news=is_news)
-    return rhythm
+        activity = activity.after(cycle * step, is_news=is_news)
+    return activity
 
 
 @pytest.mark.req("FR-022")
@@ -354,18 +375,18 @@ def test_a_match_is_busy_when_more_than_half_of_its_last_ten_cycles_brought_news
 def test_a_break_begins_by_word_and_ten_equal_cycles_or_by_three_minutes_alone(
     status: MatchStatus, cycles: int, is_break: bool
 ) -> None:
-    rhythm = _after(*[False] * cycles)
+    activity = _after(*[False] * cycles)
 
-    assert rhythm.is_break(status, cycles * STEP, BREAK_AFTER) is is_break
+    assert activity.is_break(status, cycles * STEP, BREAK_AFTER) is is_break
 
 
 @pytest.mark.req("FR-024")
 def test_balls_that_are_30_seconds_apart_are_no_break() -> None:
-    rhythm, breaks = Rhythm(changed_at=0.0), 0
+    activity, breaks = Activity(changed_at=0.0), 0
 
     for cycle in range(1, 600):
-        rhythm = rhythm.after(cycle * STEP, is_news=cycle % 12 == 0)
-        breaks += rhythm.is_break(MatchStatus.LIVE, cycle * STEP, BREAK_AFTER)
+        activity = activity.after(cycle * STEP, is_news=cycle % 12 == 0)
+        breaks += activity.is_break(MatchStatus.LIVE, cycle * STEP, BREAK_AFTER)
 
     assert breaks == 0
 
@@ -384,10 +405,10 @@ def test_the_first_change_ends_any_break(news: list[bool], status: MatchStatus) 
 
 @given(st.lists(st.booleans(), max_size=200))
 def test_a_rhythm_remembers_ten_cycles_however_long_the_match(news: list[bool]) -> None:
-    rhythm = _after(*news)
+    activity = _after(*news)
 
-    assert list(rhythm.news) == news[-CYCLES:]
-    assert rhythm.unchanged == next((back for back, is_news in enumerate(reversed(news)) if is_news), len(news))
+    assert list(activity.news) == news[-CYCLES:]
+    assert activity.unchanged == next((back for back, is_news in enumerate(reversed(news)) if is_news), len(news))
 
 
 # --- how errors slow a match down -------------------------------------------------------------------------------------
@@ -402,27 +423,27 @@ GAPS = st.sampled_from([0.5, 2.0, 2.5, 5.0, 10.0, 20.0, 60.0, 301.0])
 LOOKS = st.lists(st.tuples(GAPS, st.sampled_from([0, 0, 0, 1, 1, 3, 12])), max_size=120)
 
 
-def _paces(looks: Looks, pace: Pace | None = None, now: float = 0.0) -> list[tuple[float, Pace]]:
-    """Return the pace after each look, with its moment."""
-    seen, pace = [], pace or Pace()
+def _backoffs(looks: Looks, backoff: ErrorBackoff | None = None, now: float = 0.0) -> list[tuple[float, ErrorBackoff]]:
+    """Return the backoff after each look, with its moment."""
+    seen, backoff = [], backoff or ErrorBackoff()
     for gap, errors in looks:
         now += gap
-        pace = pace.after(now, errors=errors, calm_after=CALM_AFTER)
-        seen.append((now, pace))
+        backoff = backoff.after(now, errors=errors, calm_after=CALM_AFTER)
+        seen.append((now, backoff))
     return seen
 
 
-def _last(looks: Looks) -> Pace:
-    return _paces(looks)[-1][1]
+def _last(looks: Looks) -> ErrorBackoff:
+    return _backoffs(looks)[-1][1]
 
 
 def _obeying(seconds: float, every: int, base: float = BASE) -> list[float]:
     """Return the factors seen by one who keeps to them while every so-many-th look fails."""
-    pace, now, factors = Pace(), 0.0, list[float]()
+    backoff, now, factors = ErrorBackoff(), 0.0, list[float]()
     while now < seconds:
-        pace = pace.after(now, errors=int(len(factors) % every == 0), calm_after=CALM_AFTER)
-        factors.append(pace.factor)
-        now += base if pace.factor == 1.0 else BASE * pace.factor
+        backoff = backoff.after(now, errors=int(len(factors) % every == 0), calm_after=CALM_AFTER)
+        factors.append(backoff.factor)
+        now += base if backoff.factor == 1.0 else BASE * backoff.factor
     return factors
 
 
@@ -435,7 +456,7 @@ def test_five_ten_and_twenty_errors_slow_a_match_however_they_are_spread_over_lo
     two_looks = _last([(BASE, errors // 2), (BASE, errors - errors // 2)])
     at_once = _last([(BASE, errors)])
 
-    assert [pace.factor for pace in (one_by_one, two_looks, at_once)] == [factor] * 3
+    assert [backoff.factor for backoff in (one_by_one, two_looks, at_once)] == [factor] * 3
 
 
 @pytest.mark.req("FR-022")
@@ -462,7 +483,7 @@ def test_after_a_spell_the_count_begins_anew() -> None:
 def test_in_a_spell_an_accident_neither_slows_further_nor_keeps_it() -> None:
     looks = [(BASE, 5), *[(30.0, 0)] * 9, (30.0, 1)]  # the error comes as the five minutes are over
 
-    *_, (_, at_the_error), (_, after_it) = _paces([*looks, (5.0, 0)])
+    *_, (_, at_the_error), (_, after_it) = _backoffs([*looks, (5.0, 0)])
 
     assert (at_the_error.errors, at_the_error.factor) == (5, 2.0)
     assert after_it.factor == 1.0
@@ -471,7 +492,7 @@ def test_in_a_spell_an_accident_neither_slows_further_nor_keeps_it() -> None:
 @given(LOOKS)
 @example([(BASE, 5), *[(30.0, 0)] * 9, (30.0, 1)])  # after four minutes and a half of good looks
 def test_an_error_never_makes_a_match_faster(looks: Looks) -> None:
-    factors = [1.0, *(pace.factor for _, pace in _paces(looks))]
+    factors = [1.0, *(backoff.factor for _, backoff in _backoffs(looks))]
 
     assert all(
         after >= before for (_, errors), before, after in zip(looks, factors, factors[1:], strict=False) if errors
@@ -480,11 +501,11 @@ def test_an_error_never_makes_a_match_faster(looks: Looks) -> None:
 
 @given(LOOKS)
 def test_a_spell_ends_only_after_five_minutes_in_which_errors_were_rare(looks: Looks) -> None:
-    seen = _paces(looks)
+    seen = _backoffs(looks)
 
     for end in range(1, len(seen)):
-        ended_at, pace = seen[end]
-        if pace.factor == 1.0 and seen[end - 1][1].factor > 1.0:
+        ended_at, backoff = seen[end]
+        if backoff.factor == 1.0 and seen[end - 1][1].factor > 1.0:
             within = [at for at in range(end) if ended_at - seen[at][0] < CALM_AFTER and looks[at][1]]
             assert all(_good_before(looks, at) >= GOOD_BETWEEN_ACCIDENTS for at in within)
 
@@ -496,9 +517,9 @@ def _good_before(looks: Looks, at: int) -> int:
 @pytest.mark.req("FR-022")
 @given(st.lists(st.tuples(st.floats(0.1, 3600), st.integers(1, 9)), max_size=100))
 def test_while_everything_fails_a_match_stays_slow_however_seldom_it_is_looked_at(looks: Looks) -> None:
-    paces = _paces([(BASE, 5), *looks])
+    backoffs = _backoffs([(BASE, 5), *looks])
 
-    factors = [pace.factor for _, pace in paces]
+    factors = [backoff.factor for _, backoff in backoffs]
     assert factors == sorted(factors)
     assert factors[0] > 1.0
 
@@ -507,7 +528,7 @@ def test_while_everything_fails_a_match_stays_slow_however_seldom_it_is_looked_a
 def test_isolated_errors_never_slow(extra: list[int], step: float) -> None:
     looks = [look for more in extra for look in [(step, 1)] + [(step, 0)] * (GOOD_BETWEEN_ACCIDENTS + more)]
 
-    assert all(pace.factor == 1.0 for _, pace in _paces(looks))
+    assert all(backoff.factor == 1.0 for _, backoff in _backoffs(looks))
 
 
 @pytest.mark.parametrize("base", [2.0, 2.5])
@@ -520,33 +541,33 @@ def test_errors_at_an_even_rate_slow_a_match_once_and_for_all_or_never(every: in
 
 @given(LOOKS)
 def test_after_five_minutes_of_good_looks_any_match_is_as_fast_as_ever(looks: Looks) -> None:
-    _, pace = _paces([*looks, (BASE, 5), *[(10.0, 0)] * 30])[-1]
+    _, backoff = _backoffs([*looks, (BASE, 5), *[(10.0, 0)] * 30])[-1]
 
-    assert pace.factor == 1.0
+    assert backoff.factor == 1.0
 
 
 def test_a_pace_remembers_little_however_long_the_trouble() -> None:
-    pace = _last([(BASE, 3)] * 10_000)
+    backoff = _last([(BASE, 3)] * 10_000)
 
-    assert len(pace.recent) <= 20
+    assert len(backoff.recent) <= 20
 
 
 # --- when the polling of a feed is restarted ----------------------------------------------------------------------
 
 
-POLICY = RestartPolicy()
+POLICY = WatchRestartPolicy()
 HOUR = 3600.0
 
 
-def _reason(now: float, policy: RestartPolicy = POLICY, **changes: Any) -> RestartReason | None:
+def _reason(now: float, policy: WatchRestartPolicy = POLICY, **changes: Any) -> RestartReason | None:
     fields: dict[str, Any] = {
-        "began": 0.0,
-        "good_at": now,
+        "started_at": 0.0,
+        "accepted_at": now,
         "failures": 0,
         "is_in_play": True,
         "is_quiet": False,
     }
-    return restart_reason(Life(**{**fields, **changes}), now, policy)
+    return restart_reason(RestartInput(**{**fields, **changes}), now, policy)
 
 
 @pytest.mark.req("FR-001")
@@ -554,16 +575,16 @@ def _reason(now: float, policy: RestartPolicy = POLICY, **changes: Any) -> Resta
 def test_a_match_in_play_is_stale_after_five_minutes_without_progress(
     silent: float, reason: RestartReason | None
 ) -> None:
-    assert _reason(1000.0, good_at=1000.0 - silent) is reason
+    assert _reason(1000.0, accepted_at=1000.0 - silent) is reason
 
 
 def test_a_match_that_is_not_in_play_is_never_stale() -> None:
-    assert _reason(5 * HOUR, good_at=0.0, is_in_play=False) is None
+    assert _reason(5 * HOUR, accepted_at=0.0, is_in_play=False) is None
 
 
 def test_a_watch_that_has_just_begun_is_given_its_time() -> None:
-    assert _reason(1000.0, began=900.0, good_at=0.0) is None
-    assert _reason(1201.0, began=900.0, good_at=0.0) is RestartReason.STALE
+    assert _reason(1000.0, started_at=900.0, accepted_at=0.0) is None
+    assert _reason(1201.0, started_at=900.0, accepted_at=0.0) is RestartReason.STALE
 
 
 @pytest.mark.req("FR-001")
@@ -591,26 +612,26 @@ def test_a_watch_lives_for_six_hours_and_ends_in_a_quiet_moment(
 
 
 def test_the_lifetime_counts_from_the_beginning_of_this_watch() -> None:
-    assert _reason(10 * HOUR, began=5 * HOUR, is_quiet=True) is None
+    assert _reason(10 * HOUR, started_at=5 * HOUR, is_quiet=True) is None
 
 
 def test_an_operator_may_choose_other_lengths() -> None:
-    policy = RestartPolicy(lifetime_seconds=20.0, stale_seconds=5.0)
+    policy = WatchRestartPolicy(lifetime_seconds=20.0, stale_seconds=5.0)
 
-    assert _reason(10.0, policy, good_at=4.0) is RestartReason.STALE
+    assert _reason(10.0, policy, accepted_at=4.0) is RestartReason.STALE
     assert _reason(21.0, policy, is_quiet=True) is RestartReason.LIFETIME
 
 
 def test_what_is_stuck_is_told_as_stuck_and_not_as_old() -> None:
-    assert _reason(7 * HOUR, good_at=0.0, failures=11, is_quiet=True) is RestartReason.STALE
+    assert _reason(7 * HOUR, accepted_at=0.0, failures=11, is_quiet=True) is RestartReason.STALE
 
 
 @given(st.floats(0, 6 * HOUR), st.floats(0, 300), st.integers(0, 10), st.booleans(), st.booleans())
-def test_a_healthy_watch_is_left_alone(
+def test_a_healthy_watch_is_excluded(
     now: float, silent: float, failures: int, is_in_play: bool, is_quiet: bool
 ) -> None:
-    good_at = max(0.0, now - silent)
+    accepted_at = max(0.0, now - silent)
 
-    reason = _reason(now, good_at=good_at, failures=failures, is_in_play=is_in_play, is_quiet=is_quiet)
+    reason = _reason(now, accepted_at=accepted_at, failures=failures, is_in_play=is_in_play, is_quiet=is_quiet)
 
     assert reason is None

@@ -165,7 +165,7 @@ class Desk:
         self.most_at_once = 0
 
     def ask(self, name: str, priority: int = 0, at: float = 0.0, seconds: float = 1.0) -> bool:
-        async def look() -> None:
+        async def poll() -> None:
             task, loop = asyncio.current_task(), asyncio.get_running_loop()
             assert task is not None
             self.began.append((name, loop.time()))
@@ -177,7 +177,7 @@ class Desk:
                 del self.tasks[name]
                 self.ended.append((name, loop.time()))
 
-        return self.dispatcher.submit(request(name, priority, at), look)
+        return self.dispatcher.submit(request(name, priority, at), poll)
 
     def play(self, act: Act, seconds: float) -> None:
         """Run the dispatcher in virtual time beside what a test does."""

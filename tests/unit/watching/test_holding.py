@@ -82,7 +82,7 @@ def test_a_source_that_is_paused_is_asked_nothing_at_all() -> None:
     one, _, running = two()
 
     def pause() -> None:
-        running.scheduler.rest()
+        running.scheduler.pause_source()
         running.fetcher.requests.clear()
         one.bowl("4")
 
@@ -96,7 +96,7 @@ def test_a_listing_under_way_ends_with_the_pause_of_its_source() -> None:
     _, _, running = two()
     running.fetcher.slow[LIST] = 5.0
 
-    script(running, (2.0, lambda: running.scheduler.rest()), until=60.0)
+    script(running, (2.0, lambda: running.scheduler.pause_source()), until=60.0)
 
     assert len(running.fetcher.requests) == 0
     assert running.scheduler.records == []
@@ -107,9 +107,9 @@ def test_a_source_that_is_resumed_is_read_again_at_once() -> None:
 
     def wake() -> None:
         one.bowl("4")
-        running.scheduler.wake()
+        running.scheduler.resume_source()
 
-    script(running, (4.0, lambda: running.scheduler.rest()), (200.0, wake), until=203.0)
+    script(running, (4.0, lambda: running.scheduler.pause_source()), (200.0, wake), until=203.0)
 
     assert all(running.row(key).record.sync is SyncState.IN_SYNC for key in ("M1", "M2"))
     assert running.age("M1", 203.0) <= 3.0
@@ -121,9 +121,9 @@ def test_a_match_paused_by_itself_stays_so_when_its_source_is_resumed() -> None:
 
     def pause() -> None:
         running.scheduler.pause(MatchRef("crex", "M1"))
-        running.scheduler.rest()
+        running.scheduler.pause_source()
 
-    script(running, (4.0, pause), (20.0, lambda: running.scheduler.wake()), until=30.0)
+    script(running, (4.0, pause), (20.0, lambda: running.scheduler.resume_source()), until=30.0)
 
     assert running.row("M1").record.phase is Phase.PAUSED
     assert running.row("M2").record.phase is Phase.ACTIVE
@@ -156,7 +156,9 @@ def test_standing_orders_hold_from_the_first_moment() -> None:
     async def play() -> None:
         task = asyncio.create_task(running.start())
         await asyncio.sleep(0)
-        running.scheduler.obey(unwatched=[MatchRef("crex", "M1")], paused=[MatchRef("crex", "M2")], is_resting=False)
+        running.scheduler.apply_standing_orders(
+            unwatched=[MatchRef("crex", "M1")], paused=[MatchRef("crex", "M2")], is_paused=False
+        )
         await asyncio.sleep(30)
         await running.stop(task)
 

@@ -11,7 +11,7 @@ from longstop.sports.cricket.model import CricketKind
 from longstop.telemetry.events.matches import ErrorRateHigh, MatchStale, WatchRestarted
 from longstop.telemetry.events.sources import CircuitOpened
 from longstop.testing import START
-from longstop.watching.cadence import RestartPolicy, WatchRules
+from longstop.watching.cadence import WatchRestartPolicy, WatchRules
 from tests.unit.watching.running import LIST, Running, match, script
 
 STATE, FEED = "getSV3", "getBallFeeds"
@@ -134,7 +134,7 @@ def test_more_than_ten_failures_in_a_row_begin_a_watch_anew() -> None:
 def test_an_old_watch_waits_for_a_quiet_moment_and_goes_on_at_the_exact_ball() -> None:
     one = match("M1", "1")
     running = Running(one)
-    running.rules = WatchRules(restarts=RestartPolicy(lifetime_seconds=100.0))
+    running.rules = WatchRules(restarts=WatchRestartPolicy(lifetime_seconds=100.0))
     moments: list[int] = []
 
     def bowl() -> None:
@@ -154,7 +154,7 @@ def test_an_old_watch_waits_for_a_quiet_moment_and_goes_on_at_the_exact_ball() -
 def test_a_watch_without_a_quiet_moment_begins_anew_at_most_a_tenth_late() -> None:
     one = match("M1", "1")
     running = Running(one)
-    running.rules = WatchRules(restarts=RestartPolicy(lifetime_seconds=100.0))
+    running.rules = WatchRules(restarts=WatchRestartPolicy(lifetime_seconds=100.0))
 
     script(running, *[(float(at), lambda: one.bowl("1")) for at in range(5, 125, 10)], until=126.0)
 
@@ -215,8 +215,8 @@ def test_five_refusals_end_nothing_whatever_the_phase(phase: Phase) -> None:
     def refuse() -> None:
         running.site.faults[FEED] = SourceRefused("403")
         running.store.rows[1] = msgspec.structs.replace(running.store.rows[1], phase=phase)
-        running.scheduler._watchers["M1"].feed.state = msgspec.structs.replace(
-            running.scheduler._watchers["M1"].state, row=running.store.rows[1]
+        running.scheduler._watches["M1"].feed.state = msgspec.structs.replace(
+            running.scheduler._watches["M1"].state, row=running.store.rows[1]
         )
         one.bowl("4")
 

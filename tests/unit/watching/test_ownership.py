@@ -10,32 +10,32 @@ from longstop.storage.base import MatchBase
 from tests.builders import NOW
 from tests.live import take
 from tests.memory import MemoryStore
-from tests.unit.sports.cricket.polling import Looking
+from tests.unit.sports.cricket.polling import Polling
 
 
 async def test_taking_a_match_raises_its_epoch_and_begins_as_recovering() -> None:
-    looking = Looking()
-    looking.match.bowl("1", "4")
-    await looking.start()
-    await looking.look()
+    polling = Polling()
+    polling.match.bowl("1", "4")
+    await polling.start()
+    await polling.poll()
 
-    state = await take(looking.store, 1, "node-b")
+    state = await take(polling.store, 1, "node-b")
 
     assert (state.row.owner, state.row.epoch, state.sync) == ("node-b", 2, SyncState.RECOVERING)
-    assert dict(state.events) == dict(looking.state.events)
-    assert (state.players, state.snapshot) == (looking.store.players[1], looking.store.snapshots[1])
+    assert dict(state.events) == dict(polling.state.events)
+    assert (state.players, state.snapshot) == (polling.store.players[1], polling.store.snapshots[1])
 
 
 async def test_the_one_before_can_write_nothing_any_more() -> None:
-    looking = Looking()
-    await looking.start()
-    await take(looking.store, 1, "node-b")
-    looking.match.bowl("1")
+    polling = Polling()
+    await polling.start()
+    await take(polling.store, 1, "node-b")
+    polling.match.bowl("1")
 
     with pytest.raises(EpochLost):
-        await looking.look()
+        await polling.poll()
 
-    assert looking.store.history == {}
+    assert polling.store.history == {}
 
 
 async def test_every_match_that_is_not_archived_is_taken() -> None:

@@ -194,15 +194,15 @@ def test_a_match_that_was_put_away_is_kept_in_mind_as_long_as_it_is_listed_and_a
     running = Running(one, two)
     kept: list[list[bool]] = []
 
-    def look() -> None:
-        kept.append([running.scheduler.is_left_alone(key) for key in ("M1", "M2")])
+    def note() -> None:
+        kept.append([running.scheduler.is_excluded(key) for key in ("M1", "M2")])
 
     def unlist() -> None:
-        look()
+        note()
         two.is_listed = False
 
-    script(running, (DAY + 300, unlist), (2 * DAY, look), until=2 * DAY + 900)
-    look()
+    script(running, (DAY + 300, unlist), (2 * DAY, note), until=2 * DAY + 900)
+    note()
 
     assert kept == [[True, True], [True, True], [True, False]]
 
@@ -424,7 +424,7 @@ def test_a_sign_of_change_has_its_match_looked_at_at_once_and_no_other() -> None
     def signal() -> None:
         running.fetcher.requests.clear()
         two.bowl("6")
-        running.scheduler.hear_of(running.scheduler._client.page_of("M2"))
+        running.scheduler.on_page_signal(running.scheduler.client.page_of("M2"))
 
     script(running, (4.0, signal), until=4.5)
 
@@ -436,7 +436,7 @@ def test_however_often_a_page_speaks_its_match_is_looked_at_once_a_second() -> N
     running = Running(match("M1", "1"))
 
     def chatter() -> None:
-        running.scheduler.hear_of(running.scheduler._client.page_of("M1"))
+        running.scheduler.on_page_signal(running.scheduler.client.page_of("M1"))
 
     script(running, *((4.0 + tenth / 10, chatter) for tenth in range(30)), until=7.0)
 

@@ -12,24 +12,11 @@ from longstop.clock import Moment
 from longstop.errors import FetchTimeout, PageNotFound
 from longstop.model.match import MatchStatus, MonitoringRecord, Phase, SyncState
 from longstop.resilience.breaker import Breaker
-from longstop.sports.cricket.model import Board, CricketState, Result, ResultKind
+from longstop.sports.cricket.model import Board, CricketState
 from longstop.storage.base import Finding, FindingKind
-from longstop.watching.cadence import RestartReason, WatchRules, Why
-from longstop.watching.watch_state import (
-    CHECK_AFTER,
-    CONFIRMATIONS,
-    MAX_COUNTED,
-    SHUT_OUT,
-    SILENT_AFTER,
-    WITNESS,
-    Absence,
-    Behind,
-    Crowd,
-    ErrorWindow,
-    Lag,
-    WatchState,
-    who_is_behind,
-)
+from longstop.watching.cadence import IntervalReason, RestartReason, WatchRules
+from longstop.watching.frozen_pages import Behind
+from longstop.watching.watch_state import CHECK_AFTER, CONFIRMATIONS, SOURCE_WIDE, Absence, WatchState
 from tests.builders import NOW, board, match_row, match_state, score
 
 OLDER, NEWER = board(first=score("12/1 2.3")), board(first=score("13/1 2.4"))
@@ -65,9 +52,9 @@ class Watch:
     def fail(self, at: float, error: FetchTimeout | PageNotFound | None = None) -> None:
         self.state = self.state.poll_started(_at(at)).after_failure(error or FetchTimeout("30 s"), _at(at), errors=1)
 
-    def is_due(self, at: float, *, is_news: bool = False, at_least: float = 0.0) -> bool:
+    def is_due(self, at: float, *, is_news: bool = False, minimum: float = 0.0) -> bool:
         paused_for = self.breaker.remaining(START + at)
-        return self.state.is_due(self.match, _at(at), paused_for=paused_for, is_news=is_news, at_least=at_least)
+        return self.state.is_due(self.match, _at(at), paused_for=paused_for, is_news=is_news, minimum=minimum)
 
     def restart_reason(self, now: Moment, *, is_polling: bool) -> RestartReason | None:
         paused_for = self.breaker.remaining(now.monotonic)
@@ -100,10 +87,10 @@ def test_a_match_is_due_at_its_tempo_be_the_last_look_good_or_bad() -> None:
 
 def test_a_match_is_not_due_sooner_than_the_caller_wants() -> None:
     watch = Watch()
-    assert watch.is_due(0, at_least=10)
+    assert watch.is_due(0, minimum=10)
     watch.poll(10)
 
-    assert (watch.is_due(19, at_least=10), watch.is_due(20, at_least=10)) == (False, True)
+    assert (watch.is_due(19, minimum=10), watch.is_due(20, minimum=10)) == (False, True)
 
 
 @pytest.mark.req("EC3")
@@ -142,18 +129,18 @@ def test_a_signal_of_change_is_followed_at_once_but_not_while_the_match_is_pause
     watch = Watch()
     watch.poll(10)
 
-    at_once = watch.state.hurried_at(watch.match, _at(20), paused_for=0.0)
+    at_once = watch.state.signalled_poll_at(watch.match, _at(20), paused_for=0.0)
 
     assert at_once == START + 20
-    assert watch.state.hurried_at(watch.match, _at(20), paused_for=1.0) is None
-    assert watch.state.after_missing(_at(20)).hurried_at(watch.match, _at(79), paused_for=0.0) is None
+    assert watch.state.signalled_poll_at(watch.match, _at(20), paused_for=1.0) is None
+    assert watch.state.after_missing(_at(20)).signalled_poll_at(watch.match, _at(79), paused_for=0.0) is None
 
 
 def test_a_look_that_was_held_back_is_a_try_and_nothing_else() -> None:
     watch = Watch()
     watch.poll(0)
 
-    watch.state = watch.state.after_obstacle(SHUT_OUT, _at(10))
+    watch.state = watch.state.after_postponed(SOURCE_WIDE, _at(10))
 
     record = watch.record(_at(10))
     assert (watch.is_due(11), watch.is_due(12.5)) == (False, True)
@@ -164,9 +151,9 @@ def test_a_look_that_was_held_back_is_a_try_and_nothing_else() -> None:
 def test_an_important_match_is_told_by_a_word_of_its_title_whatever_its_case() -> None:
     final, friendly = _match("T1 vs T2 - World Cup FINAL"), _match("T1 vs T2 - friendly")
 
-    assert Watch(final, FINAL).state.tempo(final, _at(0)).why is Why.IMPORTANT
-    assert Watch(friendly, FINAL).state.tempo(friendly, _at(0)).why is Why.BASELINE
-    assert Watch(final).state.tempo(final, _at(0)).why is Why.BASELINE
+    assert Watch(final, FINAL).state.interval(final, _at(0)).reason is IntervalReason.IMPORTANT
+    assert Watch(friendly, FINAL).state.interval(friendly, _at(0)).reason is IntervalReason.BASELINE
+    assert Watch(final).state.interval(final, _at(0)).reason is IntervalReason.BASELINE
 
 
 @pytest.mark.req("EC3")
@@ -198,7 +185,7 @@ def test_what_is_open_about_a_match_is_looked_into_by_whole_looks_further_and_fu
     watch, whole = Watch(match_state(**{**fields, **changes})), list[int]()
 
     for second in range(100):
-        if watch.state.wants_full(watch.match, _at(second)):
+        if watch.state.needs_full_poll(watch.match, _at(second)):
             whole.append(second)
         watch.poll(second)
 
@@ -215,8 +202,8 @@ def test_once_nothing_is_open_the_distances_begin_anew() -> None:
     watch.poll(20, match=closed)
     watch.poll(30, match=open_)
 
-    assert not watch.state.wants_full(open_, _at(39))
-    assert watch.state.wants_full(open_, _at(40))
+    assert not watch.state.needs_full_poll(open_, _at(39))
+    assert watch.state.needs_full_poll(open_, _at(40))
 
 
 @pytest.mark.req("FLD-8")
@@ -225,10 +212,10 @@ def test_a_finished_match_wants_a_whole_look_two_hours_after_its_end() -> None:
     watch = Watch(over)
     watch.state = replace(watch.state, full_poll_at=NOW)
 
-    before, due = (watch.state.wants_full(over, _at(hours * 3600)) for hours in (1.9, 2.0))
+    before, due = (watch.state.needs_full_poll(over, _at(hours * 3600)) for hours in (1.9, 2.0))
     watch.state = replace(watch.state, full_poll_at=NOW + timedelta(hours=2))
 
-    assert (before, due, watch.state.wants_full(over, _at(2.1 * 3600))) == (False, True, False)
+    assert (before, due, watch.state.needs_full_poll(over, _at(2.1 * 3600))) == (False, True, False)
 
 
 @pytest.mark.req("MON-1")
@@ -249,7 +236,7 @@ def test_only_a_match_in_play_needs_a_second_witness_of_its_standing_still() -> 
     resting = Watch(match_state(board=board(status=MatchStatus.BREAK)))
     unseen = Watch(match_state())
 
-    wanted = [watch.state.wants_check(watch.match, _at(61)) for watch in (live, resting, unseen)]
+    wanted = [watch.state.needs_check(watch.match, _at(61)) for watch in (live, resting, unseen)]
 
     assert wanted == [True, False, False]
 
@@ -279,7 +266,7 @@ def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_looks_nor_by_
     for second in range(20, 100, 10):
         watch.poll(second)
 
-    watch.state = watch.state.after_line(OLDER, _at(100), _at(100))
+    watch.state = watch.state.after_entry(OLDER, _at(100), _at(100))
 
     record = watch.record(_at(100))
     assert record.last_poll_at == NOW + timedelta(seconds=30)  # the last one that may have been a cache
@@ -289,10 +276,10 @@ def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_looks_nor_by_
 def test_a_line_makes_a_match_as_young_as_the_listing() -> None:
     watch = Watch()
 
-    watch.state = watch.state.after_line(NEWER, _at(5), _at(6))
+    watch.state = watch.state.after_entry(NEWER, _at(5), _at(6))
 
     assert watch.state.last_poll_at == NOW + timedelta(seconds=5)
-    assert watch.state.rhythm.unchanged == 1
+    assert watch.state.activity.unchanged == 1
 
 
 # --- restarts -------------------------------------------------------------------------------------------------------
@@ -341,7 +328,7 @@ def test_a_long_look_whose_answers_keep_coming_is_not_a_dead_one() -> None:
 @pytest.mark.parametrize(("title", "patience"), [("T1 vs T2", 300.0), ("the final", 150.0)])
 def test_a_look_without_an_answer_for_so_long_is_held_back_by_nobody(title: str, patience: float) -> None:
     watch = Watch(_match(title), FINAL)
-    watch.state = watch.state.after_obstacle(SHUT_OUT, _at(10))
+    watch.state = watch.state.after_postponed(SOURCE_WIDE, _at(10))
     watch.state = watch.state.poll_started(_at(400))
 
     watch.state = watch.state.poll_progressed(0, watch.match.row, _at(400 + patience))
@@ -392,7 +379,7 @@ def test_a_match_found_paused_at_the_start_is_looked_at_without_a_restart() -> N
 def test_the_record_shows_how_it_goes() -> None:
     watch = Watch()
     watch.poll(10, is_news=True)
-    watch.state = watch.state.after_line(NEWER, _at(12), _at(12))
+    watch.state = watch.state.after_entry(NEWER, _at(12), _at(12))
     watch.fail(15)
 
     record = watch.record(_at(20))
@@ -490,7 +477,7 @@ def _polled(
 
 
 def _lined(state: WatchState, now: float) -> WatchState:
-    return replace(state, listed=NEWER).after_line(NEWER, _moment(now), _moment(now))
+    return replace(state, listed=NEWER).after_entry(NEWER, _moment(now), _moment(now))
 
 
 def _failed(state: WatchState, *moments: float, errors: int = 1) -> WatchState:
@@ -504,14 +491,20 @@ def test_a_good_look_makes_a_match_young_and_forgets_its_failures() -> None:
 
     state = _polled(troubled, 10.0)
 
-    assert (state.good_at, state.tried_at, state.polled_at, state.failures, state.absence.times) == (10, 10, 10, 0, 0)
+    assert (state.accepted_at, state.tried_at, state.polled_at, state.failures, state.absence.times) == (
+        10,
+        10,
+        10,
+        0,
+        0,
+    )
 
 
 def test_a_failed_look_is_a_try_and_no_sign_of_life() -> None:
     state = _failed(_start(), 10.0)
 
-    assert (state.good_at, state.tried_at, state.polled_at, state.failures) == (0, 10, 10, 1)
-    assert state.rhythm == _start().rhythm
+    assert (state.accepted_at, state.tried_at, state.polled_at, state.failures) == (0, 10, 10, 1)
+    assert state.activity == _start().activity
 
 
 def test_failed_looks_without_an_error_of_the_site_neither_slow_a_match_nor_calm_it() -> None:
@@ -521,40 +514,40 @@ def test_failed_looks_without_an_error_of_the_site_neither_slow_a_match_nor_calm
     for now in range(2, 400):
         state = _failed(state, float(now), errors=0)
 
-    assert state.pace == slowed.pace
+    assert state.backoff == slowed.backoff
     assert state.failures == 399
 
 
 def test_a_look_for_which_nobody_was_asked_says_nothing_about_the_match() -> None:
     before = _failed(_start(), 10.0)
 
-    held = before.after_obstacle(SHUT_OUT, _moment(20.0))
+    held = before.after_postponed(SOURCE_WIDE, _moment(20.0))
 
     assert held.tried_at == 20.0
-    assert (held.good_at, held.polled_at, held.failures, held.pace) == (0.0, 10.0, 1, before.pace)
+    assert (held.accepted_at, held.polled_at, held.failures, held.backoff) == (0.0, 10.0, 1, before.backoff)
 
 
 def test_an_unchanged_line_is_a_good_cycle_without_a_look() -> None:
     state = _lined(_start(), 5.0)
 
-    assert (state.good_at, state.tried_at, state.polled_at, state.rhythm.unchanged) == (5.0, 5.0, None, 1)
+    assert (state.accepted_at, state.tried_at, state.polled_at, state.activity.unchanged) == (5.0, 5.0, None, 1)
 
 
 def test_errors_on_the_way_of_a_good_look_slow_it_like_any_others() -> None:
     state = _polled(_start(), 1.0, is_news=True, errors=5)
 
-    assert state.pace.factor == 2.0
+    assert state.backoff.factor == 2.0
     assert state.failures == 0
 
 
 def test_a_match_whose_own_page_stands_still_while_the_list_moves_on_gets_no_younger() -> None:
     state = _polled(_start(), 10.0, OLDER, NEWER)  # a cache, perhaps
-    assert (state.is_blind(10.0), state.good_at) == (False, 10.0)
+    assert (state.is_outdated(10.0), state.accepted_at) == (False, 10.0)
 
     frozen = _polled(state.after_move(Behind.MATCH).after_move(Behind.MATCH), 10.0 + FROZEN_AFTER, OLDER, NEWER)
 
-    assert frozen.is_blind(10.0 + FROZEN_AFTER)
-    assert frozen.good_at == 10.0
+    assert frozen.is_outdated(10.0 + FROZEN_AFTER)
+    assert frozen.accepted_at == 10.0
 
 
 def test_two_pages_that_differ_for_good_are_no_frozen_feed() -> None:
@@ -564,7 +557,7 @@ def test_two_pages_that_differ_for_good_are_no_frozen_feed() -> None:
         state = _polled(state, float(now), OLDER, NEWER)
 
     assert state.frozen(400.0) is None
-    assert state.good_at == 390.0
+    assert state.accepted_at == 390.0
 
 
 def test_a_page_that_moves_though_it_is_behind_is_no_frozen_feed() -> None:
@@ -579,12 +572,12 @@ def test_a_page_that_moves_though_it_is_behind_is_no_frozen_feed() -> None:
 
 def test_news_of_a_page_restarts_the_count_of_how_often_the_other_has_moved() -> None:
     ahead = _polled(_start(), 10.0, OLDER, NEWER).after_move(Behind.MATCH).after_move(Behind.MATCH)
-    assert ahead.is_blind(50.0)
+    assert ahead.is_outdated(50.0)
 
     once = _polled(ahead, 20.0, OLDER, NEWER, is_news=True).after_move(Behind.MATCH)
 
-    assert not once.is_blind(50.0)
-    assert once.after_move(Behind.MATCH).is_blind(50.0)
+    assert not once.is_outdated(50.0)
+    assert once.after_move(Behind.MATCH).is_outdated(50.0)
 
 
 @pytest.mark.req("FR-001")
@@ -604,7 +597,7 @@ def test_a_list_that_is_behind_does_not_make_a_match_blind() -> None:
     for now in (10.0, 50.0, 90.0):
         state = _polled(state, now, NEWER, OLDER)
 
-    assert (state.lag.behind, state.is_blind(90.0), state.good_at) == (Behind.LIST, False, 90.0)
+    assert (state.lag.behind, state.is_outdated(90.0), state.accepted_at) == (Behind.LIST, False, 90.0)
 
 
 def test_a_thawed_page_is_believed_at_once() -> None:
@@ -612,8 +605,8 @@ def test_a_thawed_page_is_believed_at_once() -> None:
 
     thawed = _polled(frozen, 60.0, NEWER, is_news=True)
 
-    assert not thawed.is_blind(60.0)
-    assert thawed.good_at == 60.0
+    assert not thawed.is_outdated(60.0)
+    assert thawed.accepted_at == 60.0
 
 
 def test_a_line_that_stands_still_for_a_minute_needs_a_second_witness() -> None:
@@ -667,17 +660,23 @@ def test_a_watch_begun_anew_keeps_what_is_known_of_the_game_and_of_the_errors() 
 
     after = before.restarted(_moment(100.0))
 
-    assert (after.began, after.good_at, after.tried_at, after.polled_at, after.failures) == (100.0, 10.0, None, None, 0)
-    assert (after.rhythm, after.pace, after.lag) == (before.rhythm, before.pace, before.lag)
+    assert (after.started_at, after.accepted_at, after.tried_at, after.polled_at, after.failures) == (
+        100.0,
+        10.0,
+        None,
+        None,
+        0,
+    )
+    assert (after.activity, after.backoff, after.lag) == (before.activity, before.backoff, before.lag)
     assert after.absence == before.absence
-    assert after.pace.factor > 1.0
+    assert after.backoff.factor > 1.0
 
 
 @pytest.mark.parametrize(("progress_at", "counts"), [(5.0, 10.0), (20.0, 20.0)])
 def test_the_last_sign_of_progress_is_a_good_look_or_an_answer_within_one(progress_at: float, counts: float) -> None:
-    life = _polled(_start(), 10.0).poll_started(_moment(progress_at)).life(LIVE, is_polling=True)
+    life = _polled(_start(), 10.0).poll_started(_moment(progress_at))._restart_input(LIVE, is_polling=True)
 
-    assert life.good_at == counts
+    assert life.accepted_at == counts
 
 
 # --- when "not found" means that a match is over ----------------------------------------------------------------------
@@ -718,136 +717,3 @@ def test_a_match_is_never_gone_within_two_minutes(gaps: list[float]) -> None:
     for gap in gaps:
         absence, now = absence.after_missing(now, apart=APART), now + gap
         assert now - gap - 1000.0 >= (CONFIRMATIONS - 1) * APART or not absence.is_gone(is_listed=False)
-
-
-# --- whether one page stands still while the other moves --------------------------------------------------------------
-
-
-OVER = board(
-    first=score("13/1 2.4"), status=MatchStatus.COMPLETED, result=Result(outcome=ResultKind.WON, text="T1 won")
-)
-AT_LUNCH = board(first=score("13/1 2.4"), status=MatchStatus.BREAK)
-
-
-@pytest.mark.parametrize(
-    ("own", "listed", "behind"),
-    [
-        (OLDER, NEWER, Behind.MATCH),
-        (NEWER, OLDER, Behind.LIST),
-        (NEWER, NEWER, Behind.NOBODY),
-        (NEWER, OVER, Behind.MATCH),
-        (OVER, NEWER, Behind.LIST),
-        (None, NEWER, Behind.NOBODY),
-        (NEWER, None, Behind.NOBODY),
-    ],
-)
-def test_who_shows_less_than_the_other_is_behind(own: Board | None, listed: Board | None, behind: Behind) -> None:
-    assert who_is_behind(own, listed, 0.0) is behind
-
-
-@pytest.mark.parametrize(
-    ("shown", "seconds", "behind"),
-    [
-        (NEWER, SILENT_AFTER, Behind.BOTH),
-        (NEWER, SILENT_AFTER - 0.1, Behind.NOBODY),
-        (AT_LUNCH, 10 * SILENT_AFTER, Behind.NOBODY),  # a break that is announced may last
-        (OVER, 10 * SILENT_AFTER, Behind.NOBODY),
-    ],
-)
-def test_two_witnesses_of_a_standstill_are_believed_for_ten_minutes_of_play(
-    shown: Board, seconds: float, behind: Behind
-) -> None:
-    assert who_is_behind(shown, shown, seconds) is behind
-
-
-def test_a_page_that_is_behind_is_told_as_such_even_after_a_long_silence() -> None:
-    assert who_is_behind(OLDER, NEWER, SILENT_AFTER) is Behind.MATCH
-
-
-@pytest.mark.parametrize("behind", [Behind.MATCH, Behind.LIST])
-def test_a_disagreement_is_a_cache_for_half_a_minute_and_a_frozen_feed_after_it(behind: Behind) -> None:
-    lag = Lag().after(100.0, behind).after(120.0, behind)
-
-    assert not lag.has_lasted(100.0 + FROZEN_AFTER - 0.1, FROZEN_AFTER)
-    assert lag.has_lasted(100.0 + FROZEN_AFTER, FROZEN_AFTER)
-
-
-def test_a_disagreement_that_ends_and_comes_back_is_counted_anew() -> None:
-    lag = Lag().after(0.0, Behind.MATCH).after(20.0, Behind.NOBODY).after(25.0, Behind.MATCH)
-
-    assert not lag.has_lasted(54.0, FROZEN_AFTER)
-    assert lag.has_lasted(55.0, FROZEN_AFTER)
-
-
-def test_the_other_one_being_behind_is_another_disagreement() -> None:
-    lag = Lag().after(0.0, Behind.MATCH).after(29.0, Behind.LIST)
-
-    assert not lag.has_lasted(31.0, FROZEN_AFTER)
-
-
-def test_a_silence_of_both_is_frozen_at_once_since_it_has_lasted_already() -> None:
-    assert Lag().after(700.0, Behind.BOTH).has_lasted(700.0, FROZEN_AFTER)
-
-
-def test_where_nobody_is_behind_nothing_is_frozen() -> None:
-    assert not Lag().has_lasted(10_000.0, FROZEN_AFTER)
-
-
-def test_everybody_who_can_be_behind_has_a_witness_against_him() -> None:
-    assert set(WITNESS) == set(Behind) - {Behind.NOBODY}
-
-
-# --- errors within a minute -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.req("US3.4")
-def test_the_eleventh_error_of_a_minute_is_told_with_the_types_of_all() -> None:
-    window = ErrorWindow(threshold=10)
-
-    told = [window.add(now, {"FetchTimeout": 2}) for now in range(5)]
-    crowd = window.add(59.9, {"EmptyBody": 1})
-
-    assert told == [None] * 5
-    assert crowd == Crowd(errors=11, types={"EmptyBody": 1, "FetchTimeout": 10})
-
-
-def test_what_is_a_minute_old_no_longer_counts() -> None:
-    window = ErrorWindow(threshold=10)
-    window.add(0.0, {"FetchTimeout": 10})
-
-    assert window.add(60.0, {"FetchTimeout": 10}) is None
-    assert window.add(60.1, {"EmptyBody": 1}) == Crowd(errors=11, types={"EmptyBody": 1, "FetchTimeout": 10})
-
-
-def test_trouble_that_lasts_is_told_once_and_again_only_after_a_calm() -> None:
-    window = ErrorWindow(threshold=10)
-
-    lasting = [window.add(now, {"FetchTimeout": 1}) is not None for now in range(0, 600, 5)]
-    calm = window.add(700.0, {})
-    again = [window.add(701.0 + now, {"FetchTimeout": 1}) is not None for now in range(11)]
-
-    assert lasting.count(True) == 1
-    assert calm is None
-    assert again == [False] * 10 + [True]
-
-
-@given(st.lists(st.tuples(st.floats(0, 30), st.integers(0, 15)), max_size=80), st.integers(1, 30))
-def test_a_crowd_is_told_exactly_when_the_count_of_a_minute_passes_the_threshold(
-    looks: list[tuple[float, int]], threshold: int
-) -> None:
-    window, seen, was_crowded, now = ErrorWindow(threshold), list[float](), False, 0.0
-
-    for gap, errors in looks:
-        now += gap
-        seen += [now] * errors
-        count = min(sum(now - at < 60 for at in seen), MAX_COUNTED)
-        crowd = window.add(now, {"FetchTimeout": errors})
-        is_crowded = count > threshold
-        assert (crowd.errors if crowd else None) == (count if is_crowded and not was_crowded else None)
-        was_crowded = is_crowded
-
-
-def test_a_storm_costs_no_more_memory_than_a_bad_minute() -> None:
-    crowd = ErrorWindow(threshold=10).add(0.0, {"FetchTimeout": 100_000})
-
-    assert crowd == Crowd(errors=MAX_COUNTED, types={"FetchTimeout": MAX_COUNTED})

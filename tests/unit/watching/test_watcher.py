@@ -28,10 +28,10 @@ from tests.builders import NOW
 from tests.crex_site import OUT_OF_ORDER
 from tests.live import watch
 from tests.memory import MemoryHot
-from tests.unit.sports.cricket.polling import Looking
+from tests.unit.sports.cricket.polling import Polling
 
 
-class Watching(Looking):
+class Watching(Polling):
     """A match with its watcher."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Watching(Looking):
         self.match.bowl(*values)
         state = await self.start()
         bus = Bus([self.sink])
-        self.watcher = await watch(state.row.match_id, self.road, self.store, self.hot, bus, self.clock)
+        self.watcher = await watch(state.row.match_id, self.pipeline, self.store, self.hot, bus, self.clock)
 
     async def entry(self) -> ListingEntry:
         listing: Listing = await self.client.listing()
@@ -54,7 +54,7 @@ async def test_a_good_look_shows_the_snapshot_and_its_age() -> None:
     watching = Watching()
     await watching.begin("1")
 
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
     row = watching.hot.rows[1]
     assert (row.record.last_poll_at, row.record.total_polls, row.sequence) == (NOW, 1, 1)
@@ -67,7 +67,7 @@ async def test_the_age_counts_from_the_question_and_not_from_the_answer() -> Non
     await watching.begin("1")
     watching.site.before_answer = lambda _resource: watching.clock.advance(1)
 
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
     assert watching.watcher.record.last_poll_at == NOW
 
@@ -76,11 +76,11 @@ async def test_the_age_counts_from_the_question_and_not_from_the_answer() -> Non
 async def test_an_unchanged_line_only_makes_the_match_younger() -> None:
     watching = Watching()
     await watching.begin("1")
-    await watching.watcher.look()
+    await watching.watcher.poll()
     asked = list(watching.site.asked)
-    assert not watching.watcher.listed(await watching.entry())
+    assert not watching.watcher.see_entry(await watching.entry())
 
-    watching.watcher.accept(Moment(NOW + timedelta(seconds=5), 5.0))
+    watching.watcher.accept_entry(Moment(NOW + timedelta(seconds=5), 5.0))
 
     assert watching.hot.rows[1].record.last_poll_at == NOW + timedelta(seconds=5)
     assert (watching.site.asked, len(watching.store.updates)) == ([*asked, "getLiveMatches"], 1)
@@ -90,42 +90,42 @@ async def test_a_match_needs_a_look_until_it_was_seen_once() -> None:
     watching = Watching()
     await watching.begin("1")
 
-    assert watching.watcher.listed(await watching.entry())
+    assert watching.watcher.see_entry(await watching.entry())
 
 
 async def test_a_changed_line_needs_a_look() -> None:
     watching = Watching()
     await watching.begin("1")
-    await watching.watcher.look()
+    await watching.watcher.poll()
     watching.match.bowl("4")
 
-    assert watching.watcher.listed(await watching.entry())
+    assert watching.watcher.see_entry(await watching.entry())
 
 
 async def test_a_step_back_needs_a_second_look_even_if_the_line_stays() -> None:
     watching = Watching()
     await watching.begin("1", "4")
-    await watching.watcher.look()
+    await watching.watcher.poll()
     watching.match.balls[0].value = "0"
-    await watching.watcher.look()
-    assert watching.watcher.listed(await watching.entry())
+    await watching.watcher.poll()
+    assert watching.watcher.see_entry(await watching.entry())
 
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
-    assert not watching.watcher.listed(await watching.entry())
+    assert not watching.watcher.see_entry(await watching.entry())
     assert watching.stored_balls() == watching.true_balls()
 
 
 async def test_a_failed_look_counts_and_changes_nothing_else() -> None:
     watching = Watching()
     await watching.begin("1")
-    await watching.watcher.look()
+    await watching.watcher.poll()
     before = watching.watcher.state
     watching.clock.advance(10)
     watching.site.faults["getBallFeeds"] = OUT_OF_ORDER
 
-    await watching.watcher.look()
-    await watching.watcher.look()
+    await watching.watcher.poll()
+    await watching.watcher.poll()
 
     record = watching.hot.rows[1].record
     assert (record.consecutive_failures, record.total_failures, record.total_polls) == (2, 2, 1)
@@ -139,10 +139,10 @@ async def test_a_good_look_ends_a_row_of_failures_but_not_their_sum() -> None:
     watching = Watching()
     await watching.begin("1")
     watching.site.faults["getSV3"] = b"<html>"
-    await watching.watcher.look()
+    await watching.watcher.poll()
     watching.site.faults.clear()
 
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
     record = watching.watcher.record
     assert (record.consecutive_failures, record.total_failures, record.last_error) == (0, 1, None)
@@ -153,9 +153,9 @@ async def test_a_store_that_fails_is_a_failed_look_and_the_next_one_loses_nothin
     await watching.begin("1")
     watching.store.next_failure = StorageError("the disk is full")
 
-    await watching.watcher.look()
+    await watching.watcher.poll()
     assert watching.watcher.record.consecutive_failures == 1
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
     assert watching.stored_balls() == watching.true_balls()
 
@@ -165,9 +165,9 @@ async def test_a_lack_of_our_own_counts_for_nobody_and_the_next_look_goes_on_fro
     await watching.begin("1")
     watching.store.next_failure = ResourcesExhausted("file descriptors")
 
-    await watching.watcher.look()
+    await watching.watcher.poll()
     record = watching.watcher.record
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
     assert (record.consecutive_failures, record.total_failures, record.is_held) == (0, 0, True)
     assert (record.lacking, watching.watcher.record.lacking) == ("file descriptors", None)
@@ -185,14 +185,14 @@ async def test_a_look_that_gets_no_thread_is_put_off_and_is_no_bug() -> None:
         raise RuntimeError("can't start new thread")
 
     watching.site.before_answer = starve
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
     record = watching.watcher.record
     assert (record.lacking, record.total_failures) == ("processes", 0)
     assert watching.sink.named("task.failed") == []
 
 
-async def test_a_match_whose_site_is_left_alone_lacks_nothing() -> None:
+async def test_a_match_whose_site_is_excluded_lacks_nothing() -> None:
     watching = Watching()
     await watching.begin("1")
     errors = iter([ResourcesExhausted("memory"), CircuitOpen("it rests")])
@@ -201,8 +201,8 @@ async def test_a_match_whose_site_is_left_alone_lacks_nothing() -> None:
         raise next(errors)
 
     watching.site.before_answer = refuse
-    await watching.watcher.look()
-    await watching.watcher.look()
+    await watching.watcher.poll()
+    await watching.watcher.poll()
 
     record = watching.watcher.record
     assert (record.is_held, record.lacking) == (True, None)
@@ -218,7 +218,7 @@ async def test_a_match_whose_site_is_left_alone_lacks_nothing() -> None:
         (ResourcesExhausted("memory"), False),
     ],
 )
-async def test_only_a_site_that_is_left_alone_has_shut_its_matches_out(error: FetchError, is_shut_out: bool) -> None:
+async def test_only_a_site_that_is_excluded_has_shut_its_matches_out(error: FetchError, is_shut_out: bool) -> None:
     watching = Watching()
     await watching.begin("1")
 
@@ -226,7 +226,7 @@ async def test_only_a_site_that_is_left_alone_has_shut_its_matches_out(error: Fe
         raise error
 
     watching.site.before_answer = refuse
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
     record = watching.watcher.record
     assert (record.is_held, record.is_shut_out) == (True, is_shut_out)
@@ -244,7 +244,7 @@ async def test_a_canary_that_fails_was_shut_out_and_any_other_failure_was_not() 
 
     watching.site.before_answer = fail
     for _ in range(2):
-        await watching.watcher.look()
+        await watching.watcher.poll()
         seen.append((watching.watcher.record.is_held, watching.watcher.record.is_shut_out))
 
     assert seen == [(True, True), (False, False)]
@@ -255,11 +255,11 @@ async def test_a_match_whose_listing_is_refused_is_shut_out_and_an_older_lack_is
     watching = Watching()
     await watching.begin("1")
     watching.store.next_failure = ResourcesExhausted("file descriptors")
-    await watching.watcher.look()
+    await watching.watcher.poll()
     if is_read_since:
-        await watching.watcher.look()
+        await watching.watcher.poll()
 
-    watching.watcher.turned_away()
+    watching.watcher.see_refusal()
 
     record = watching.hot.rows[1].record
     assert (record.is_held, record.is_shut_out, record.lacking) == (True, True, None)
@@ -273,7 +273,7 @@ async def test_a_bug_is_shown_with_its_trace_and_does_not_come_out() -> None:
         raise KeyError("a bug")
 
     watching.site.before_answer = stumble
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
     [failure] = watching.sink.named("task.failed")
     assert "KeyError" in msgspec.structs.asdict(failure)["stack_trace"]
@@ -285,7 +285,7 @@ async def test_a_watcher_whose_match_was_taken_says_so() -> None:
     await watching.begin("1")
     await watching.store.claim(1, "node-b")
 
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
     assert watching.watcher.is_lost
     assert watching.store.history == {}
@@ -294,12 +294,12 @@ async def test_a_watcher_whose_match_was_taken_says_so() -> None:
 async def test_what_a_look_changed_is_told() -> None:
     watching = Watching()
     await watching.begin("1")
-    await watching.watcher.look()
+    await watching.watcher.poll()
     watching.match.extra_runs = 1
-    await watching.watcher.look()
-    await watching.watcher.look()
+    await watching.watcher.poll()
+    await watching.watcher.poll()
     watching.match.extra_runs = 0
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
     names = [event.name for event in watching.sink.events if event.name not in ("update.stored", "poll.succeeded")]
     assert names == ["match.phase_changed", "match.in_sync", "finding.opened", "finding.closed"]
@@ -310,8 +310,8 @@ async def test_a_finished_match_can_be_put_away() -> None:
     watching = Watching()
     await watching.begin("1")
     watching.match.headline = "No result"
-    await watching.watcher.look()
-    await watching.watcher.look()
+    await watching.watcher.poll()
+    await watching.watcher.poll()
 
     await watching.watcher.archive()
 
@@ -324,8 +324,8 @@ async def test_a_match_that_was_taken_cannot_be_put_away_and_is_lost() -> None:
     watching = Watching()
     await watching.begin("1")
     watching.match.headline = "No result"
-    await watching.watcher.look()
-    await watching.watcher.look()
+    await watching.watcher.poll()
+    await watching.watcher.poll()
     await watching.store.claim(1, "node-b")
 
     await watching.watcher.archive()
@@ -339,7 +339,7 @@ async def test_after_a_commit_of_unknown_outcome_the_next_look_goes_on_from_what
     """The disk said no, and the rows are there all the same: what we remember is then behind what is durable."""
     watching = Watching()
     await watching.begin("1", "2")
-    await watching.watcher.look()
+    await watching.watcher.poll()
     save = watching.store.save_update
 
     async def save_and_fail(update: MatchUpdate) -> Receipt:
@@ -349,9 +349,9 @@ async def test_after_a_commit_of_unknown_outcome_the_next_look_goes_on_from_what
 
     watching.store.save_update = save_and_fail  # type: ignore[method-assign]
     watching.match.bowl("4")
-    await watching.watcher.look()
+    await watching.watcher.poll()
     watching.match.bowl("6")
-    await watching.watcher.look()
+    await watching.watcher.poll()
 
     assert watching.watcher.record.consecutive_failures == 0
     assert len(watching.stored(CricketKind.DELIVERY)) == 4

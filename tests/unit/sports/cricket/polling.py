@@ -24,7 +24,7 @@ from tests.readers import ManualClock
 Ball = tuple[int, int, object, tuple[tuple[Dismissal, str], ...]]
 
 
-class Looking:
+class Polling:
     """A match, its site, its store, and the state after the last look."""
 
     def __init__(self, match: SiteMatch | None = None) -> None:
@@ -34,7 +34,7 @@ class Looking:
         self.sink = MemorySink()
         self.clock = ManualClock(NOW)
         self.client = SourceClient(CrexSource(CREX_CONFIG), ScriptedFetcher(self.site))
-        self.road = Pipeline(
+        self.pipeline = Pipeline(
             Cricket(), client=self.client, store=self.store, bus=Bus([self.sink]), clock=self.clock, scraper_id="node-a"
         )
         self.state: CricketState
@@ -44,10 +44,10 @@ class Looking:
         self.state = cast(CricketState, await take(self.store, row.match_id, "node-a"))
         return self.state
 
-    async def look(self, times: int = 1) -> Polled:
+    async def poll(self, times: int = 1) -> Polled:
         """Look and go on from the result."""
         for _ in range(times):
-            outcome = await self.road.poll(self.state)
+            outcome = await self.pipeline.poll(self.state)
             self.state = cast(CricketState, outcome.state)
         return outcome
 

@@ -7,7 +7,7 @@ from longstop.model.event import Op
 from longstop.sports.cricket.model import CricketKind
 from longstop.testing import run_virtual
 from tests.crex_site import SiteBall, SiteMatch
-from tests.unit.sports.cricket.polling import Looking
+from tests.unit.sports.cricket.polling import Polling
 
 VALUES = st.sampled_from(["0", "1", "4", "6", "wd", "nb", "2lb", "4nb"])
 #: A value that leaves the over's legal balls as many as they were.
@@ -32,9 +32,9 @@ STEP = st.one_of(
 )
 
 
-async def take_step(looking: Looking, step: tuple[str, float, str]) -> None:
+async def take_step(polling: Polling, step: tuple[str, float, str]) -> None:
     what, place, value = step
-    match = looking.match
+    match = polling.match
     ball = match.balls[int(place * len(match.balls))]
     match what:
         case "bowl":
@@ -43,17 +43,17 @@ async def take_step(looking: Looking, step: tuple[str, float, str]) -> None:
             ball.value = value
         case "there and back" if ball.is_legal:
             before, ball.value = ball.value, value
-            await looking.look(2)
+            await polling.poll(2)
             ball.value = before
         case "insert":
             match.insert(ball, value)
         case "remove" if _may_go(match, ball):
             match.remove(ball)
             # More gone at once than an over holds is refused, and has a test of its own.
-            await looking.look()
+            await polling.poll()
         case "remove the newest" if _may_go(match, match.balls[-1]):
             match.remove(match.balls[-1])
-            await looking.look()
+            await polling.poll()
         case "renumber":
             _renumber(match, ball)
         case "wicket":
@@ -61,9 +61,9 @@ async def take_step(looking: Looking, step: tuple[str, float, str]) -> None:
         case "no wicket":
             ball.outs = []
         case "look":
-            await looking.look()
+            await polling.poll()
         case "restart":
-            await looking.restart()
+            await polling.restart()
 
 
 def _renumber(match: SiteMatch, ball: SiteBall) -> None:
@@ -78,17 +78,17 @@ def _may_go(match: SiteMatch, ball: SiteBall) -> bool:
     return sum(each.over == ball.over for each in match.balls) > 1
 
 
-async def converge(first: list[str], steps: list[tuple[str, float, str]]) -> Looking:
-    looking = Looking()
-    looking.match.bowl(*first)
-    await looking.start()
-    await looking.look()
+async def converge(first: list[str], steps: list[tuple[str, float, str]]) -> Polling:
+    polling = Polling()
+    polling.match.bowl(*first)
+    await polling.start()
+    await polling.poll()
     for step in steps:
-        await take_step(looking, step)
-        looking.check_invariants()
-    looking.match.headline = "Innings Break"
-    await looking.look(4)
-    return looking
+        await take_step(polling, step)
+        polling.check_invariants()
+    polling.match.headline = "Innings Break"
+    await polling.poll(4)
+    return polling
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
@@ -96,22 +96,22 @@ async def converge(first: list[str], steps: list[tuple[str, float, str]]) -> Loo
 def test_any_sequence_of_edits_ends_in_what_the_source_shows(
     first: list[str], steps: list[tuple[str, float, str]]
 ) -> None:
-    looking = run_virtual(converge(first, steps))
+    polling = run_virtual(converge(first, steps))
 
-    assert looking.stored_balls() == looking.true_balls()
-    assert looking.stored_overs() == looking.true_overs()
-    looking.check_invariants()
-    assert looking.store.findings[1] == ()
+    assert polling.stored_balls() == polling.true_balls()
+    assert polling.stored_overs() == polling.true_overs()
+    polling.check_invariants()
+    assert polling.store.findings[1] == ()
 
 
 @settings(max_examples=25)
 @given(first=FIRST, steps=st.lists(STEP, max_size=15))
 def test_once_equal_further_looks_store_nothing(first: list[str], steps: list[tuple[str, float, str]]) -> None:
     async def look_on() -> tuple[int, int]:
-        looking = await converge(first, steps)
-        before = len(looking.store.updates)
-        await looking.look(3)
-        return before, len(looking.store.updates)
+        polling = await converge(first, steps)
+        before = len(polling.store.updates)
+        await polling.poll(3)
+        return before, len(polling.store.updates)
 
     before, after = run_virtual(look_on())
 
@@ -121,16 +121,16 @@ def test_once_equal_further_looks_store_nothing(first: list[str], steps: list[tu
 @settings(max_examples=25)
 @given(balls=st.lists(VALUES, min_size=1, max_size=60), batch=st.integers(min_value=1, max_value=30))
 def test_a_source_that_only_adds_gives_only_inserts(balls: list[str], batch: int) -> None:
-    async def watch() -> Looking:
-        looking = Looking()
-        await looking.start()
+    async def watch() -> Polling:
+        polling = Polling()
+        await polling.start()
         for place in range(0, len(balls), batch):
-            looking.match.bowl(*balls[place : place + batch])
-            await looking.look()
-        return looking
+            polling.match.bowl(*balls[place : place + batch])
+            await polling.poll()
+        return polling
 
-    looking = run_virtual(watch())
+    polling = run_virtual(watch())
 
-    versions = [stored.event for stored in looking.store.history[1] if stored.event.key.kind == CricketKind.DELIVERY]
+    versions = [stored.event for stored in polling.store.history[1] if stored.event.key.kind == CricketKind.DELIVERY]
     assert {event.op for event in versions} == {Op.INSERT}
     assert [event.position for event in versions] == list(range(1, len(balls) + 1))

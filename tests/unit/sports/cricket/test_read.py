@@ -21,21 +21,21 @@ from longstop.sports.cricket.model import (
 from longstop.sports.cricket.read import Depth, assemble, depth_for, walk
 from tests.builders import ball_item, board, event, fold, match_row, match_state, over_item, score, wicket, wicket_item
 from tests.crex_site import OUT_OF_ORDER, RETIRED
-from tests.unit.sports.cricket.polling import Looking
+from tests.unit.sports.cricket.polling import Polling
 
 FEED = "getBallFeeds"
 BOARD = "getSV3"
 
 
-async def watching(*values: str) -> Looking:
+async def watching(*values: str) -> Polling:
     """Return a match that is in sync after these balls, with the count of requests at zero."""
-    looking = Looking()
-    looking.match.bowl(*values)
-    await looking.start()
-    await looking.look()
-    assert looking.state.sync is SyncState.IN_SYNC
-    looking.site.asked.clear()
-    return looking
+    polling = Polling()
+    polling.match.bowl(*values)
+    await polling.start()
+    await polling.poll()
+    assert polling.state.sync is SyncState.IN_SYNC
+    polling.site.asked.clear()
+    return polling
 
 
 # --- how far ---
@@ -90,231 +90,231 @@ def test_a_step_back_is_looked_for_where_it_was_seen() -> None:
 
 
 async def test_a_new_ball_costs_one_page_and_one_scoreboard() -> None:
-    looking = await watching(*["1"] * 31)
-    looking.match.bowl("4")
+    polling = await watching(*["1"] * 31)
+    polling.match.bowl("4")
 
-    await walk(PollClient(looking.client), looking.state)
+    await walk(PollClient(polling.client), polling.state)
 
-    assert (looking.site.count(FEED), looking.site.count(BOARD)) == (1, 1)
+    assert (polling.site.count(FEED), polling.site.count(BOARD)) == (1, 1)
 
 
 async def test_thirty_balls_between_two_looks_are_all_there_in_order() -> None:
-    looking = await watching(*["1"] * 31)
-    looking.match.bowl(*["2"] * 30)
+    polling = await watching(*["1"] * 31)
+    polling.match.bowl(*["2"] * 30)
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.stored_balls() == looking.true_balls()
-    assert looking.site.count(FEED) == 4
+    assert polling.stored_balls() == polling.true_balls()
+    assert polling.site.count(FEED) == 4
 
 
 async def test_an_innings_that_begins_unannounced_is_read_whole_with_the_one_before_it() -> None:
     """The side that follows on bats twice running: when the break was missed, nothing else on the board has turned."""
-    looking = await watching(*["1"] * 61)
-    looking.match.bowl(*["1"] * 61, innings=2)
-    await looking.look(2)
-    looking.match.bowl("4", innings=2)
-    looking.match.bowl("2", innings=3)
-    looking.match.sides = looking.match.sides[::-1]
+    polling = await watching(*["1"] * 61)
+    polling.match.bowl(*["1"] * 61, innings=2)
+    await polling.poll(2)
+    polling.match.bowl("4", innings=2)
+    polling.match.bowl("2", innings=3)
+    polling.match.sides = polling.match.sides[::-1]
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.stored_balls() == looking.true_balls()
-    closed = {each.key.numbers[0]: each.content for each in looking.stored(CricketKind.INNINGS)}
+    assert polling.stored_balls() == polling.true_balls()
+    closed = {each.key.numbers[0]: each.content for each in polling.stored(CricketKind.INNINGS)}
     assert isinstance(closed[2], InningsSummary)
     assert (closed[2].runs, closed[2].overs) == (65, Overs(10, 2))
 
 
 async def test_a_mismatch_walks_on_until_the_totals_agree() -> None:
-    looking = await watching(*["1"] * 61)
-    looking.match.balls[40].value = "3"
+    polling = await watching(*["1"] * 61)
+    polling.match.balls[40].value = "3"
 
-    seen = await walk(PollClient(looking.client), looking.state)
+    seen = await walk(PollClient(polling.client), polling.state)
 
     assert seen.differences[1] == Difference()
     assert not seen.listed.is_whole
-    assert {each.source_event_id for each in seen.listed.events} >= {str(looking.match.balls[40].id)}
+    assert {each.source_event_id for each in seen.listed.events} >= {str(polling.match.balls[40].id)}
 
 
 async def test_a_ball_between_feed_and_scoreboard_is_asked_for_once_more() -> None:
-    looking = await watching(*["1"] * 31)
+    polling = await watching(*["1"] * 31)
     moments = iter(range(10))
 
     def bowl_before_the_first_board(resource: str) -> None:
         if resource == BOARD and next(moments) == 0:
-            looking.match.bowl("4")
+            polling.match.bowl("4")
 
-    looking.site.before_answer = bowl_before_the_first_board
-    seen = await walk(PollClient(looking.client), looking.state)
+    polling.site.before_answer = bowl_before_the_first_board
+    seen = await walk(PollClient(polling.client), polling.state)
 
-    assert (looking.site.count(FEED), looking.site.count(BOARD)) == (2, 2)
+    assert (polling.site.count(FEED), polling.site.count(BOARD)) == (2, 2)
     assert seen.differences[1] == Difference()
 
 
 async def test_many_balls_between_two_questions_of_one_look_are_all_seen() -> None:
-    looking = await watching(*["1"] * 31)
+    polling = await watching(*["1"] * 31)
     moments = iter(range(10))
 
     def bowl_before_the_first_board(resource: str) -> None:
         if resource == BOARD and next(moments) == 0:
-            looking.match.bowl(*["4"] * 25)
+            polling.match.bowl(*["4"] * 25)
 
-    looking.site.before_answer = bowl_before_the_first_board
-    await looking.look()
+    polling.site.before_answer = bowl_before_the_first_board
+    await polling.poll()
 
-    assert looking.stored_balls() == looking.true_balls()
+    assert polling.stored_balls() == polling.true_balls()
 
 
 async def test_an_over_end_reads_that_over_from_its_first_ball() -> None:
-    looking = await watching(*["1"] * 29)
-    looking.match.bowl("1")
+    polling = await watching(*["1"] * 29)
+    polling.match.bowl("1")
 
-    seen = await walk(PollClient(looking.client), looking.state)
+    seen = await walk(PollClient(polling.client), polling.state)
 
     assert seen.listed.events[0].over < 4
 
 
 async def test_a_known_difference_is_not_walked_for_again() -> None:
-    looking = await watching(*["1"] * 61)
-    looking.match.extra_runs = 2
-    await looking.look(2)
-    assert [finding.place for finding in looking.state.findings] == ["1"]
-    looking.site.asked.clear()
-    looking.match.bowl("1")
+    polling = await watching(*["1"] * 61)
+    polling.match.extra_runs = 2
+    await polling.poll(2)
+    assert [finding.place for finding in polling.state.findings] == ["1"]
+    polling.site.asked.clear()
+    polling.match.bowl("1")
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.site.count(FEED) == 1
+    assert polling.site.count(FEED) == 1
 
 
 async def test_a_difference_that_is_gone_is_no_reason_to_walk() -> None:
-    looking = await watching(*["1"] * 61)
-    looking.match.extra_runs = 2
-    await looking.look(2)
-    looking.match.extra_runs = 0
-    looking.site.asked.clear()
+    polling = await watching(*["1"] * 61)
+    polling.match.extra_runs = 2
+    await polling.poll(2)
+    polling.match.extra_runs = 0
+    polling.site.asked.clear()
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.site.count(FEED) == 1
-    assert looking.state.findings == ()
+    assert polling.site.count(FEED) == 1
+    assert polling.state.findings == ()
 
 
 async def test_a_wicket_split_from_its_ball_by_a_page_border_is_joined() -> None:
-    looking = await watching("1", "1", "1")
-    balls = looking.match.bowl("1", *["wd"] * 9)
+    polling = await watching("1", "1", "1")
+    balls = polling.match.bowl("1", *["wd"] * 9)
     balls[0].outs = [(2, "Cat Out", "C1")]
-    first_page = looking.match.feed(None)
+    first_page = polling.match.feed(None)
     assert first_page[-1]["type"] == "w"
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.stored_balls() == looking.true_balls()
-    assert (Dismissal.CAUGHT, "Cat Out") in looking.stored_balls()[3][3]
+    assert polling.stored_balls() == polling.true_balls()
+    assert (Dismissal.CAUGHT, "Cat Out") in polling.stored_balls()[3][3]
 
 
 async def test_a_wicket_beyond_whose_ball_nothing_calls_for_a_walk_is_joined_too() -> None:
-    looking = await watching("1", "1", *["wd"] * 9)
-    looking.match.balls[1].outs = [(RETIRED, "Cat Out", "C1")]
-    assert looking.match.feed(None)[-1]["type"] == "w"
+    polling = await watching("1", "1", *["wd"] * 9)
+    polling.match.balls[1].outs = [(RETIRED, "Cat Out", "C1")]
+    assert polling.match.feed(None)[-1]["type"] == "w"
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.stored_balls() == looking.true_balls()
+    assert polling.stored_balls() == polling.true_balls()
 
 
 async def test_a_renumbered_ball_at_the_page_border_is_not_taken_for_a_new_one() -> None:
-    looking = await watching(*["0"] * 31)
-    border = int(looking.match.feed(None)[-1]["id"])
-    next(ball for ball in looking.match.balls if ball.id == border).id += 7
+    polling = await watching(*["0"] * 31)
+    border = int(polling.match.feed(None)[-1]["id"])
+    next(ball for ball in polling.match.balls if ball.id == border).id += 7
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.stored_balls() == looking.true_balls()
+    assert polling.stored_balls() == polling.true_balls()
 
 
 async def test_a_feed_that_does_not_move_on_is_refused() -> None:
-    looking = await watching(*["1"] * 31)
-    page = looking.match.feed(None)
-    looking.match.feed = lambda before: page  # type: ignore[method-assign]
-    await looking.restart()
+    polling = await watching(*["1"] * 31)
+    page = polling.match.feed(None)
+    polling.match.feed = lambda before: page  # type: ignore[method-assign]
+    await polling.restart()
 
     with pytest.raises(ImpossibleObservation, match="does not move on"):
-        await looking.look()
+        await polling.poll()
 
 
 async def test_an_endless_feed_is_refused() -> None:
-    looking = await watching("1")
+    polling = await watching("1")
     turn = iter(range(10_000))
-    item = looking.match.feed(None)[0]
-    looking.match.feed = lambda before: [{**item, "id": 10**6 - next(turn)}]  # type: ignore[method-assign]
-    await looking.restart()
+    item = polling.match.feed(None)[0]
+    polling.match.feed = lambda before: [{**item, "id": 10**6 - next(turn)}]  # type: ignore[method-assign]
+    await polling.restart()
 
     with pytest.raises(ImpossibleObservation, match="pages"):
-        await looking.look()
+        await polling.poll()
 
 
 async def test_a_page_of_other_teams_is_not_believed_and_says_whose_it_was() -> None:
-    looking = await watching("1")
-    looking.match.sides = ("T8", "T9")
+    polling = await watching("1")
+    polling.match.sides = ("T8", "T9")
 
     with pytest.raises(WrongMatch, match="T8") as caught:
-        await looking.look()
+        await polling.poll()
 
     assert caught.value.source == "crex"
     assert "M1" in caught.value.request
 
 
 async def test_an_error_in_the_middle_of_a_walk_is_the_error_of_the_look() -> None:
-    looking = await watching("1")
-    looking.site.faults[BOARD] = OUT_OF_ORDER
+    polling = await watching("1")
+    polling.site.faults[BOARD] = OUT_OF_ORDER
 
     with pytest.raises(SourceFailed):
-        await walk(PollClient(looking.client), looking.state)
+        await walk(PollClient(polling.client), polling.state)
 
 
 # --- unchanged is free -----------------------------------------------------------------------------------------
 
 
-async def shows_news(looking: Looking, *, is_full: bool = False) -> bool:
+async def shows_news(polling: Polling, *, is_full: bool = False) -> bool:
     """Return whether a poll has read what the site shows, rather than found it unchanged; go on from there."""
     attempt = PollAttempt()
-    observation = await looking.road.observe(looking.state, is_full=is_full, attempt=attempt)
-    looking.state = cast(CricketState, (await looking.road.apply(looking.state, observation, attempt)).state)
+    observation = await polling.pipeline.observe(polling.state, is_full=is_full, attempt=attempt)
+    polling.state = cast(CricketState, (await polling.pipeline.apply(polling.state, observation, attempt)).state)
     return observation.view is not None
 
 
-async def polled_twice(*values: str) -> Looking:
+async def polled_twice(*values: str) -> Polling:
     """Return a match in sync whose pages the last poll has remembered."""
-    looking = await watching(*values)
-    await looking.look()
-    looking.site.asked.clear()
-    return looking
+    polling = await watching(*values)
+    await polling.poll()
+    polling.site.asked.clear()
+    return polling
 
 
 async def test_a_poll_of_unchanged_pages_ends_after_two_requests_and_changes_nothing() -> None:
-    looking = await polled_twice("1", "4")
-    looking.match.odds += 1
-    before = looking.state
+    polling = await polled_twice("1", "4")
+    polling.match.odds += 1
+    before = polling.state
 
-    assert not await shows_news(looking)
+    assert not await shows_news(polling)
 
-    assert looking.site.asked == [FEED, BOARD]
-    assert looking.state is before
+    assert polling.site.asked == [FEED, BOARD]
+    assert polling.state is before
 
 
 @pytest.mark.parametrize("change", ["ball", "headline", "score"])
 async def test_a_change_of_either_page_is_read(change: str) -> None:
-    looking = await polled_twice("1", "4")
+    polling = await polled_twice("1", "4")
     match change:
         case "ball":
-            looking.match.balls[0].value = "2"
+            polling.match.balls[0].value = "2"
         case "headline":
-            looking.match.headline = "Drinks"
+            polling.match.headline = "Drinks"
         case "score":
-            looking.match.j = "9/0(0.2"
+            polling.match.j = "9/0(0.2"
 
-    assert await shows_news(looking)
+    assert await shows_news(polling)
 
 
 async def test_a_full_poll_reads_unchanged_pages() -> None:
@@ -322,47 +322,47 @@ async def test_a_full_poll_reads_unchanged_pages() -> None:
 
 
 async def test_a_restart_reads_unchanged_pages() -> None:
-    looking = await polled_twice("1", "4")
-    await looking.restart()
+    polling = await polled_twice("1", "4")
+    await polling.restart()
 
-    assert await shows_news(looking)
+    assert await shows_news(polling)
 
 
 async def test_the_same_pages_again_confirm_a_step_back() -> None:
-    looking = await polled_twice("1", "4")
-    looking.match.balls[1].value = "0"
+    polling = await polled_twice("1", "4")
+    polling.match.balls[1].value = "0"
 
-    assert [await shows_news(looking) for _ in range(2)] == [True, True]
-    assert looking.stored_balls() == looking.true_balls()
+    assert [await shows_news(polling) for _ in range(2)] == [True, True]
+    assert polling.stored_balls() == polling.true_balls()
 
 
 async def test_a_failed_commit_is_made_good_though_the_pages_stay_the_same() -> None:
-    looking = await polled_twice("1", "4")
-    looking.match.bowl("6")
-    looking.store.next_failure = StorageError("the disk is full")
+    polling = await polled_twice("1", "4")
+    polling.match.bowl("6")
+    polling.store.next_failure = StorageError("the disk is full")
     with pytest.raises(StorageError):
-        await looking.look()
+        await polling.poll()
 
-    assert await shows_news(looking)
-    assert looking.stored_balls() == looking.true_balls()
+    assert await shows_news(polling)
+    assert polling.stored_balls() == polling.true_balls()
 
 
 async def test_answers_that_a_poll_asked_for_again_are_not_remembered() -> None:
     """It did not go by them: when they come again, they are read."""
-    looking = await polled_twice(*["1"] * 8)
-    looking.match.bowl("4")
-    looking.match.feed_lag = 1
+    polling = await polled_twice(*["1"] * 8)
+    polling.match.bowl("4")
+    polling.match.feed_lag = 1
 
     def catch_up(resource: str) -> None:
         if resource == BOARD:
-            looking.match.feed_lag = 0
+            polling.match.feed_lag = 0
 
-    looking.site.before_answer = catch_up
-    await looking.look()
-    assert looking.site.count(FEED) == 2
-    looking.match.feed_lag = 1
+    polling.site.before_answer = catch_up
+    await polling.poll()
+    assert polling.site.count(FEED) == 2
+    polling.match.feed_lag = 1
 
-    assert await shows_news(looking)
+    assert await shows_news(polling)
 
 
 # --- from items to events --------------------------------------------------------------------------------------------

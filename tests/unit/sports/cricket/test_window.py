@@ -50,7 +50,7 @@ class Site:
         return ball(innings * 1000 + number, f"{over_index}.{place + 1}", place + 1, 1, innings=innings)
 
 
-class Looking:
+class Polling:
     """One match, looked at again and again."""
 
     def __init__(self, bowled: int) -> None:
@@ -59,7 +59,7 @@ class Looking:
         self.store = MemoryStore()
         self.fetcher = ScriptedFetcher(lambda _request: self.site.body())
         client = SourceClient(EspncricinfoSource(CONFIG), self.fetcher)
-        self.road = Pipeline(
+        self.pipeline = Pipeline(
             Cricket(), client=client, store=self.store, bus=Bus(), clock=ManualClock(NOW), scraper_id="node"
         )
         self.state: CricketState
@@ -68,9 +68,9 @@ class Looking:
         row = await self.store.register(MatchRef("espncricinfo", "77"), "a match", None, NOW, sport="cricket")
         self.state = cast(CricketState, await take(self.store, row.match_id, "node"))
 
-    async def look(self, times: int = 1) -> Polled:
+    async def poll(self, times: int = 1) -> Polled:
         for _ in range(times):
-            outcome = await self.road.poll(self.state)
+            outcome = await self.pipeline.poll(self.state)
             self.state = cast(CricketState, outcome.state)
         return outcome
 
@@ -89,25 +89,25 @@ class Looking:
 
 
 @pytest.fixture
-async def early() -> Looking:
+async def early() -> Polling:
     """A match that was found while its first balls were still in the window."""
-    looking = Looking(bowled=10)
-    await looking.start()
-    await looking.look()
-    return looking
+    polling = Polling(bowled=10)
+    await polling.start()
+    await polling.poll()
+    return polling
 
 
-async def test_a_window_that_reaches_the_beginning_leaves_no_hole(early: Looking) -> None:
+async def test_a_window_that_reaches_the_beginning_leaves_no_hole(early: Polling) -> None:
     assert early.shown == list(range(1, 11))
     assert early.unseen == {}
     assert early.state.findings == ()
     assert early.state.sync is SyncState.IN_SYNC
 
 
-async def test_balls_that_slide_out_of_the_window_are_kept(early: Looking) -> None:
+async def test_balls_that_slide_out_of_the_window_are_kept(early: Polling) -> None:
     for bowled in (20, 35, 50):
         early.site.bowled = bowled
-        await early.look()
+        await early.poll()
 
     assert early.shown == list(range(1, 51))
     assert early.unseen == {}
@@ -115,11 +115,11 @@ async def test_balls_that_slide_out_of_the_window_are_kept(early: Looking) -> No
 
 
 @pytest.mark.req("NFR-009")
-async def test_what_fell_out_unseen_becomes_a_sum_and_a_declared_gap(early: Looking) -> None:
+async def test_what_fell_out_unseen_becomes_a_sum_and_a_declared_gap(early: Polling) -> None:
     """Ball 10 was the last one seen; at ball 40 the window begins with ball 21."""
     early.site.bowled = 40
 
-    await early.look(times=2)
+    await early.poll(times=2)
 
     assert early.shown == [*range(1, 11), *range(21, 41)]
     assert early.unseen == {
@@ -134,67 +134,67 @@ async def test_what_fell_out_unseen_becomes_a_sum_and_a_declared_gap(early: Look
     ]
 
 
-async def test_sums_and_balls_together_agree_with_the_scoreboard(early: Looking) -> None:
+async def test_sums_and_balls_together_agree_with_the_scoreboard(early: Polling) -> None:
     early.site.bowled = 40
 
-    await early.look(times=2)
+    await early.poll(times=2)
 
     assert all(not difference for difference in early.state.differences.values())
     assert early.state.sync is SyncState.IN_SYNC
 
 
-async def test_a_declared_gap_is_declared_once(early: Looking) -> None:
+async def test_a_declared_gap_is_declared_once(early: Polling) -> None:
     early.site.bowled = 40
-    await early.look(times=2)
+    await early.poll(times=2)
     before = len(early.store.history[1])
 
-    outcome = await early.look()
+    outcome = await early.poll()
 
     assert outcome.receipt is None
     assert len(early.store.history[1]) == before
 
 
 async def test_balls_that_turn_up_after_all_take_the_place_of_their_sum() -> None:
-    looking = Looking(bowled=40)
-    await looking.start()
-    await looking.look(times=2)
-    assert looking.unseen[0] == InferredBalls(runs=6, wickets=0, balls=6)
+    polling = Polling(bowled=40)
+    await polling.start()
+    await polling.poll(times=2)
+    assert polling.unseen[0] == InferredBalls(runs=6, wickets=0, balls=6)
 
-    looking.site.is_first_over_shown = True
-    await looking.look(times=2)
+    polling.site.is_first_over_shown = True
+    await polling.poll(times=2)
 
-    assert looking.shown[:6] == [1, 2, 3, 4, 5, 6]
-    assert 0 not in looking.unseen
+    assert polling.shown[:6] == [1, 2, 3, 4, 5, 6]
+    assert 0 not in polling.unseen
     assert Finding(kind=FindingKind.GAP, place="1:0", detail="not shown: 6 balls, 6 runs, 0 wickets") not in (
-        looking.state.findings
+        polling.state.findings
     )
 
 
-async def test_a_ball_keeps_the_number_that_the_source_gives_it(early: Looking) -> None:
+async def test_a_ball_keeps_the_number_that_the_source_gives_it(early: Polling) -> None:
     early.site.bowled = 40
 
-    await early.look()
+    await early.poll()
 
     numbered = [event.key for event in early.state.live(CricketKind.DELIVERY) if event.key.numbers[1] == 3]
     assert numbered == [EventKey(CricketKind.DELIVERY, (1, 3, nth)) for nth in (3, 4, 5, 6)]
 
 
-async def test_one_look_fetches_the_page_once(early: Looking) -> None:
+async def test_one_look_fetches_the_page_once(early: Polling) -> None:
     early.site.bowled = 12
     before = len(early.fetcher.requests)
 
-    await early.look()
+    await early.poll()
 
     assert len(early.fetcher.requests) == before + 1
 
 
-async def test_a_restart_declares_the_same_gaps_and_stores_nothing_anew(early: Looking) -> None:
+async def test_a_restart_declares_the_same_gaps_and_stores_nothing_anew(early: Polling) -> None:
     early.site.bowled = 40
-    await early.look(times=2)
+    await early.poll(times=2)
     before = len(early.store.history[1])
 
     early.state = cast(CricketState, await take(early.store, 1, "other node"))
-    await early.look(times=2)
+    await early.poll(times=2)
 
     assert len(early.store.history[1]) == before
     assert len(early.state.findings) == 3
@@ -203,36 +203,36 @@ async def test_a_restart_declares_the_same_gaps_and_stores_nothing_anew(early: L
 
 async def test_the_over_in_which_an_innings_ended_unseen_is_summed_up_too() -> None:
     """All out at 6.4, two balls after the last look: no over's end sums those up, but the total does."""
-    looking = Looking(bowled=38)
-    await looking.start()
-    await looking.look(times=2)
+    polling = Polling(bowled=38)
+    await polling.start()
+    await polling.poll(times=2)
     rest = [over(number, 6, number * 6) for number in range(1, 7)]
     closed = innings(1, 40, 10, 6.4, *rest, over(7, 4, 40, 10, balls=4, isComplete=False), isCurrent=False)
     chase = innings(2, 20, 0, 3.2, *(over(number, 6, number * 6) for number in range(1, 4)))
     shown = [Site.ball(number, innings=2) for number in range(20, 0, -1)]
 
-    looking.site.page = match_page([closed, chase], shown, liveInning=2)
-    await looking.look(times=2)
+    polling.site.page = match_page([closed, chase], shown, liveInning=2)
+    await polling.poll(times=2)
 
-    assert looking.unseen[6] == InferredBalls(runs=2, wickets=10, balls=2)
-    assert (FindingKind.GAP, "1:6") in [(finding.kind, finding.place) for finding in looking.state.findings]
-    assert all(not difference for difference in looking.state.differences.values())
+    assert polling.unseen[6] == InferredBalls(runs=2, wickets=10, balls=2)
+    assert (FindingKind.GAP, "1:6") in [(finding.kind, finding.place) for finding in polling.state.findings]
+    assert all(not difference for difference in polling.state.differences.values())
 
 
 async def test_balls_behind_the_window_keep_their_order() -> None:
     """The source numbers a late ball into its place; once the over is out of sight, our numbers must not undo that."""
-    looking = Looking(bowled=3)
-    await looking.start()
-    await looking.look()
+    polling = Polling(bowled=3)
+    await polling.start()
+    await polling.poll()
     balls = [Site.ball(number) for number in (3, 2, 1)]
     balls[0] |= {"ballNumber": 4, "oversActual": 0.4}
     late = Site.ball(7) | {"ballNumber": 3, "oversActual": 0.3, "overNumber": 1, "id": 1050}
-    looking.site.page = match_page([innings(1, 4, 0, 0.4)], [balls[0], late, balls[1], balls[2]])
-    await looking.look()
-    assert looking.shown == [1, 2, 50, 3]
+    polling.site.page = match_page([innings(1, 4, 0, 0.4)], [balls[0], late, balls[1], balls[2]])
+    await polling.poll()
+    assert polling.shown == [1, 2, 50, 3]
 
     rest = [Site.ball(number) for number in range(32, 12, -1)]
-    looking.site.page = match_page([innings(1, 33, 0, 5.2, *(over(n, 6, n * 6) for n in range(1, 6)))], rest)
-    await looking.look(times=2)
+    polling.site.page = match_page([innings(1, 33, 0, 5.2, *(over(n, 6, n * 6) for n in range(1, 6)))], rest)
+    await polling.poll(times=2)
 
-    assert looking.shown[:4] == [1, 2, 50, 3]
+    assert polling.shown[:4] == [1, 2, 50, 3]

@@ -6,5 +6,5 @@ from tests.football_site import LookingAtFootball
 
 
 @pytest.fixture
-async def looking() -> LookingAtFootball:
+async def polling() -> LookingAtFootball:
     return await LookingAtFootball().start()

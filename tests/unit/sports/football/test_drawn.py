@@ -27,7 +27,7 @@ class Browsing(LookingAtFootball):
         self.drawn: ScriptedReply = sofascore_page("2 : 1", "2nd half")
         self.fetcher = ScriptedFetcher(self._answer)
         self.client = SourceClient(SofascoreSource(SOFASCORE_CONFIG), self.fetcher, is_browsed=True)
-        self.road = Pipeline(
+        self.pipeline = Pipeline(
             Football(),
             client=self.client,
             store=self.store,
@@ -45,110 +45,110 @@ class Browsing(LookingAtFootball):
 
 
 @pytest.fixture
-async def looking() -> Browsing:
+async def polling() -> Browsing:
     """Return a match that was read well at 1-0, and whose event is another one now."""
-    looking = Browsing()
-    await looking.start()
-    looking.pages.event = event("1st half", 1, 0)
-    looking.pages.incidents = [goal(100, 1, 0)]
-    looking.pages.lineups = lineups()
-    await looking.look()
-    looking.pages.event = BROKEN
-    return looking
+    polling = Browsing()
+    await polling.start()
+    polling.pages.event = event("1st half", 1, 0)
+    polling.pages.incidents = [goal(100, 1, 0)]
+    polling.pages.lineups = lineups()
+    await polling.poll()
+    polling.pages.event = BROKEN
+    return polling
 
 
 @pytest.mark.req("FR-019")
-async def test_while_the_data_is_broken_the_drawn_score_is_served_and_the_events_stay(looking: Browsing) -> None:
-    before = looking.payload()
+async def test_while_the_data_is_broken_the_drawn_score_is_served_and_the_events_stay(polling: Browsing) -> None:
+    before = polling.payload()
 
-    await looking.look()
+    await polling.poll()
 
-    after = looking.payload()
-    assert (looking.score(), after["headline"], after["status"]) == ((2, 1), "2nd half", "live")
+    after = polling.payload()
+    assert (polling.score(), after["headline"], after["status"]) == ((2, 1), "2nd half", "live")
     assert {name: after[name] for name in ("teams", "metadata", "incidents", "lineups", "title", "players")} == {
         name: before[name] for name in ("teams", "metadata", "incidents", "lineups", "title", "players")
     }
-    assert looking.versions() == ["goal:home:1 1 insert"]
-    assert looking.store.findings[1] == (DOM_ONLY,)
-    assert looking.state.sync is SyncState.RECOVERING
+    assert polling.versions() == ["goal:home:1 1 insert"]
+    assert polling.store.findings[1] == (DOM_ONLY,)
+    assert polling.state.sync is SyncState.RECOVERING
 
 
 @pytest.mark.req("FR-019")
-async def test_once_the_data_is_back_the_events_catch_up_and_the_finding_is_closed(looking: Browsing) -> None:
-    await looking.look()
-    looking.pages.event = event("2nd half", 2, 1)
-    looking.pages.incidents = [
+async def test_once_the_data_is_back_the_events_catch_up_and_the_finding_is_closed(polling: Browsing) -> None:
+    await polling.poll()
+    polling.pages.event = event("2nd half", 2, 1)
+    polling.pages.incidents = [
         goal(100, 1, 0),
         goal(101, 2, 0, time=50),
         goal(102, 2, 1, is_home=False, time=60, scorer=41),
     ]
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.versions()[1:] == ["goal:home:2 1 insert", "goal:away:1 1 insert"]
-    assert (looking.store.findings[1], looking.state.sync) == ((), SyncState.IN_SYNC)
-
-
-async def test_a_drawn_score_that_goes_back_counts_when_it_is_seen_twice(looking: Browsing) -> None:
-    looking.drawn = sofascore_page("0 : 0", "1st half")
-
-    await looking.look()
-    assert looking.score() == (1, 0)
-    await looking.look()
-
-    assert looking.score() == (0, 0)
-    assert looking.versions() == ["goal:home:1 1 insert"]
+    assert polling.versions()[1:] == ["goal:home:2 1 insert", "goal:away:1 1 insert"]
+    assert (polling.store.findings[1], polling.state.sync) == ((), SyncState.IN_SYNC)
 
 
-async def test_a_drawn_score_that_goes_back_and_comes_again_was_a_cached_copy(looking: Browsing) -> None:
+async def test_a_drawn_score_that_goes_back_counts_when_it_is_seen_twice(polling: Browsing) -> None:
+    polling.drawn = sofascore_page("0 : 0", "1st half")
+
+    await polling.poll()
+    assert polling.score() == (1, 0)
+    await polling.poll()
+
+    assert polling.score() == (0, 0)
+    assert polling.versions() == ["goal:home:1 1 insert"]
+
+
+async def test_a_drawn_score_that_goes_back_and_comes_again_was_a_cached_copy(polling: Browsing) -> None:
     for page in (sofascore_page("0 : 0"), sofascore_page("1 : 0"), sofascore_page("0 : 0")):
-        looking.drawn = page
-        await looking.look()
+        polling.drawn = page
+        await polling.poll()
 
-        assert looking.score() == (1, 0)
+        assert polling.score() == (1, 0)
 
 
-async def test_after_a_restart_the_drawn_page_is_compared_with_what_is_stored(looking: Browsing) -> None:
-    await looking.restart()
-    looking.drawn = sofascore_page("0 : 0", "1st half")
+async def test_after_a_restart_the_drawn_page_is_compared_with_what_is_stored(polling: Browsing) -> None:
+    await polling.restart()
+    polling.drawn = sofascore_page("0 : 0", "1st half")
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.score() == (1, 0)
+    assert polling.score() == (1, 0)
 
 
 @pytest.mark.req("FLD-3")
 async def test_what_a_page_does_not_draw_stays_while_the_score_is_the_same_and_goes_with_it() -> None:
-    looking = Browsing()
-    await looking.start()
+    polling = Browsing()
+    await polling.start()
     kicks = {"current": 5, "display": 1, "period1": 0, "period2": 1, "penalties": 4}
     shoot_out = {"code": 50, "description": "Penalties", "type": "inprogress"}
-    looking.pages.event = event("2nd half", kicks, {**kicks, "current": 4, "penalties": 3}, status=shoot_out)
-    await looking.look()
-    looking.pages.event = BROKEN
+    polling.pages.event = event("2nd half", kicks, {**kicks, "current": 4, "penalties": 3}, status=shoot_out)
+    await polling.poll()
+    polling.pages.event = BROKEN
 
-    looking.drawn = sofascore_page("1 : 1", "Penalties")
-    await looking.look()
-    assert looking.payload()["score"]["penalties"] == {"home": 4, "away": 3}
-    looking.drawn = sofascore_page("1 : 1", "AP")
-    await looking.look()
+    polling.drawn = sofascore_page("1 : 1", "Penalties")
+    await polling.poll()
+    assert polling.payload()["score"]["penalties"] == {"home": 4, "away": 3}
+    polling.drawn = sofascore_page("1 : 1", "AP")
+    await polling.poll()
 
-    assert looking.payload()["score"] == {"home": 1, "away": 1, "periods": []}
+    assert polling.payload()["score"] == {"home": 1, "away": 1, "periods": []}
 
 
-async def test_a_match_that_ends_while_it_is_only_drawn_keeps_its_events_and_gets_no_result(looking: Browsing) -> None:
-    looking.drawn = sofascore_page("0 : 0", "Ended")
-    await looking.look(2)
-    assert looking.state.row.status is MatchStatus.LIVE
-    looking.pages.event = PageNotFound("404")
-    looking.pages.incidents = []
+async def test_a_match_that_ends_while_it_is_only_drawn_keeps_its_events_and_gets_no_result(polling: Browsing) -> None:
+    polling.drawn = sofascore_page("0 : 0", "Ended")
+    await polling.poll(2)
+    assert polling.state.row.status is MatchStatus.LIVE
+    polling.pages.event = PageNotFound("404")
+    polling.pages.incidents = []
 
-    state = await looking.road.finish(looking.state, PollAttempt())
+    state = await polling.pipeline.finish(polling.state, PollAttempt())
 
     assert state.row.phase is Phase.COMPLETED
     assert FootballKind.RESULT not in {key.kind for key in state.events}
-    assert looking.versions() == ["goal:home:1 1 insert"]
-    assert "result" in {finding.place for finding in looking.store.findings[1]}
+    assert polling.versions() == ["goal:home:1 1 insert"]
+    assert "result" in {finding.place for finding in polling.store.findings[1]}
 
 
 @pytest.mark.parametrize(
@@ -161,33 +161,33 @@ async def test_a_match_that_ends_while_it_is_only_drawn_keeps_its_events_and_get
     ],
     ids=["undrawn", "another match", "sides exchanged", "impossible"],
 )
-async def test_a_drawn_page_that_cannot_be_believed_changes_nothing(looking: Browsing, page: bytes) -> None:
-    looking.drawn = page
+async def test_a_drawn_page_that_cannot_be_believed_changes_nothing(polling: Browsing, page: bytes) -> None:
+    polling.drawn = page
 
     with pytest.raises(LayoutChanged):
-        await looking.look()
+        await polling.poll()
 
-    assert (looking.score(), len(looking.store.updates)) == ((1, 0), 1)
-
-
-async def test_a_list_that_was_doubted_before_a_look_at_the_drawn_page_is_doubted_afresh(looking: Browsing) -> None:
-    looking.pages.event = event("1st half", 1, 0)
-    looking.pages.incidents = [goal(900, 1, 0, scorer=11, time=5), goal(901, 2, 0, scorer=12, time=50)]
-    await looking.look()
-    assert looking.state.doubt is not None
-    looking.pages.event = BROKEN
-    await looking.look()
-    looking.pages.event = event("1st half", 1, 0)
-
-    await looking.look()
-
-    assert looking.versions() == ["goal:home:1 1 insert"]
+    assert (polling.score(), len(polling.store.updates)) == ((1, 0), 1)
 
 
-async def test_whoever_is_refused_does_not_go_round_by_the_drawn_page(looking: Browsing) -> None:
-    looking.pages.event = SourceRefused("403")
+async def test_a_list_that_was_doubted_before_a_look_at_the_drawn_page_is_doubted_afresh(polling: Browsing) -> None:
+    polling.pages.event = event("1st half", 1, 0)
+    polling.pages.incidents = [goal(900, 1, 0, scorer=11, time=5), goal(901, 2, 0, scorer=12, time=50)]
+    await polling.poll()
+    assert polling.state.doubt is not None
+    polling.pages.event = BROKEN
+    await polling.poll()
+    polling.pages.event = event("1st half", 1, 0)
+
+    await polling.poll()
+
+    assert polling.versions() == ["goal:home:1 1 insert"]
+
+
+async def test_whoever_is_refused_does_not_go_round_by_the_drawn_page(polling: Browsing) -> None:
+    polling.pages.event = SourceRefused("403")
 
     with pytest.raises(SourceRefused):
-        await looking.look()
+        await polling.poll()
 
-    assert not any(request.is_rendered for request in looking.fetcher.requests)
+    assert not any(request.is_rendered for request in polling.fetcher.requests)

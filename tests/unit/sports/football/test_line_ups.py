@@ -7,58 +7,58 @@ from longstop.sports.football.read import PARTS_EVERY_SECONDS
 from tests.football_site import LookingAtFootball, card, event, lineups, squad, statistics, substitution
 
 
-async def test_line_ups_join_the_payload_when_they_are_there(looking: LookingAtFootball) -> None:
-    looking.pages.event, looking.pages.lineups = event("Not started", {}, {}), None
-    await looking.look()
-    looking.pages.lineups = lineups(confirmed=False)
-    looking.clock.advance(PARTS_EVERY_SECONDS)
+async def test_line_ups_join_the_payload_when_they_are_there(polling: LookingAtFootball) -> None:
+    polling.pages.event, polling.pages.lineups = event("Not started", {}, {}), None
+    await polling.poll()
+    polling.pages.lineups = lineups(confirmed=False)
+    polling.clock.advance(PARTS_EVERY_SECONDS)
 
-    await looking.look()
+    await polling.poll()
 
-    shown = looking.payload()["lineups"]
+    shown = polling.payload()["lineups"]
     assert (shown["confirmed"], shown["home"]["formation"], len(shown["away"]["bench"])) == (False, "4-4-2", 9)
     assert [each["key"] for each in shown["home"]["starters"]] == [str(key) for key in range(11, 22)]
 
 
-async def test_line_ups_and_statistics_are_asked_for_now_and_then_only(looking: LookingAtFootball) -> None:
-    looking.pages.lineups, looking.pages.statistics = lineups(), statistics()
+async def test_line_ups_and_statistics_are_asked_for_now_and_then_only(polling: LookingAtFootball) -> None:
+    polling.pages.lineups, polling.pages.statistics = lineups(), statistics()
 
-    await looking.look(times=10)
-    assert (looking.pages.asked.count("lineups"), looking.pages.asked.count("statistics")) == (2, 1)
-    await looking.look(is_whole=True)
+    await polling.poll(times=10)
+    assert (polling.pages.asked.count("lineups"), polling.pages.asked.count("statistics")) == (2, 1)
+    await polling.poll(is_whole=True)
 
     # Only line-ups of which we know nobody are asked for twice.
-    assert (looking.pages.asked.count("lineups"), looking.pages.asked.count("statistics")) == (3, 2)
+    assert (polling.pages.asked.count("lineups"), polling.pages.asked.count("statistics")) == (3, 2)
 
 
 @pytest.mark.req("FLD-7")
-async def test_line_ups_without_anybody_do_not_take_the_place_of_those_we_have(looking: LookingAtFootball) -> None:
-    looking.pages.lineups = lineups()
-    await looking.look()
-    before = looking.payload()
-    looking.pages.lineups = {"confirmed": False, "home": None, "away": None}
-    looking.pages.incidents = [card(101)]
-    await looking.restart()
+async def test_line_ups_without_anybody_do_not_take_the_place_of_those_we_have(polling: LookingAtFootball) -> None:
+    polling.pages.lineups = lineups()
+    await polling.poll()
+    before = polling.payload()
+    polling.pages.lineups = {"confirmed": False, "home": None, "away": None}
+    polling.pages.incidents = [card(101)]
+    await polling.restart()
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.payload()["lineups"] == before["lineups"]
+    assert polling.payload()["lineups"] == before["lineups"]
 
 
 @pytest.mark.req("FLD-7")
-async def test_what_was_read_before_a_restart_stays_when_it_cannot_be_read_again(looking: LookingAtFootball) -> None:
-    looking.pages.lineups, looking.pages.statistics = lineups(), statistics()
-    await looking.look()
-    before = looking.payload()
-    looking.pages.lineups, looking.pages.statistics = SourceFailed("502"), None
-    looking.pages.incidents = [card(101)]
-    await looking.restart()
+async def test_what_was_read_before_a_restart_stays_when_it_cannot_be_read_again(polling: LookingAtFootball) -> None:
+    polling.pages.lineups, polling.pages.statistics = lineups(), statistics()
+    await polling.poll()
+    before = polling.payload()
+    polling.pages.lineups, polling.pages.statistics = SourceFailed("502"), None
+    polling.pages.incidents = [card(101)]
+    await polling.restart()
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.payload()["lineups"] == before["lineups"]
-    assert looking.payload()["statistics"] == before["statistics"]
-    assert [each.name for each in looking.sink.named("resource.failed")] == ["resource.failed"]
+    assert polling.payload()["lineups"] == before["lineups"]
+    assert polling.payload()["statistics"] == before["statistics"]
+    assert [each.name for each in polling.sink.named("resource.failed")] == ["resource.failed"]
 
 
 @pytest.mark.req("JOB-6")
@@ -71,64 +71,64 @@ async def test_what_was_read_before_a_restart_stays_when_it_cannot_be_read_again
     ids=["a player twice", "ten begin"],
 )
 async def test_line_ups_that_cannot_be_are_refused_and_the_look_goes_on(
-    looking: LookingAtFootball, wrong: dict[str, object]
+    polling: LookingAtFootball, wrong: dict[str, object]
 ) -> None:
-    looking.pages.lineups = wrong
+    polling.pages.lineups = wrong
 
-    await looking.look()
+    await polling.poll()
 
-    assert "lineups" not in looking.payload()
-    assert looking.sink.named("resource.failed")
+    assert "lineups" not in polling.payload()
+    assert polling.sink.named("resource.failed")
 
 
 @pytest.mark.req("JOB-6")
-async def test_a_possession_of_more_than_all_is_refused(looking: LookingAtFootball) -> None:
-    looking.pages.statistics = statistics(52, 50)
+async def test_a_possession_of_more_than_all_is_refused(polling: LookingAtFootball) -> None:
+    polling.pages.statistics = statistics(52, 50)
 
-    await looking.look()
+    await polling.poll()
 
-    assert "statistics" not in looking.payload()
-
-
-async def test_empty_line_ups_do_not_confirm_those_of_another_match(looking: LookingAtFootball) -> None:
-    looking.pages.lineups_before = [lineups(home=6000, away=7000)]
-    looking.pages.lineups = {"confirmed": False, "home": None, "away": None}
-    looking.pages.incidents = [card(101, who=6001)]
-
-    await looking.look()
-
-    assert looking.versions() == []
-    assert "lineups" not in looking.payload()
-    assert looking.sink.named("resource.failed")
+    assert "statistics" not in polling.payload()
 
 
-async def test_line_ups_before_the_first_event_are_not_replaced_by_another_match_s(looking: LookingAtFootball) -> None:
-    await looking.look()
-    looking.pages.lineups_before = [lineups(home=6000, away=7000)]
+async def test_empty_line_ups_do_not_confirm_those_of_another_match(polling: LookingAtFootball) -> None:
+    polling.pages.lineups_before = [lineups(home=6000, away=7000)]
+    polling.pages.lineups = {"confirmed": False, "home": None, "away": None}
+    polling.pages.incidents = [card(101, who=6001)]
 
-    await looking.look(is_whole=True)
+    await polling.poll()
 
-    assert looking.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
-
-
-async def test_line_ups_that_a_list_contradicts_twice_are_read_again(looking: LookingAtFootball) -> None:
-    looking.pages.lineups = lineups(home=6000, away=7000)
-    await looking.look()
-    looking.pages.lineups = lineups()
-    looking.pages.incidents = [card(100 + nth, who=12 + nth) for nth in range(4)]
-
-    await looking.look(times=3)
-
-    assert len(looking.versions()) == 4
-    assert looking.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
+    assert polling.versions() == []
+    assert "lineups" not in polling.payload()
+    assert polling.sink.named("resource.failed")
 
 
-async def test_line_ups_of_people_who_do_not_play_here_are_refused(looking: LookingAtFootball) -> None:
-    looking.pages.incidents = [card(101, who=12), card(102, who=13), substitution(103)]
-    await looking.look()
-    looking.pages.lineups = lineups(home=6000, away=7000)
+async def test_line_ups_before_the_first_event_are_not_replaced_by_another_match_s(polling: LookingAtFootball) -> None:
+    await polling.poll()
+    polling.pages.lineups_before = [lineups(home=6000, away=7000)]
 
-    await looking.look(is_whole=True)
+    await polling.poll(is_whole=True)
 
-    assert looking.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
-    assert looking.sink.named("resource.failed")
+    assert polling.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
+
+
+async def test_line_ups_that_a_list_contradicts_twice_are_read_again(polling: LookingAtFootball) -> None:
+    polling.pages.lineups = lineups(home=6000, away=7000)
+    await polling.poll()
+    polling.pages.lineups = lineups()
+    polling.pages.incidents = [card(100 + nth, who=12 + nth) for nth in range(4)]
+
+    await polling.poll(times=3)
+
+    assert len(polling.versions()) == 4
+    assert polling.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
+
+
+async def test_line_ups_of_people_who_do_not_play_here_are_refused(polling: LookingAtFootball) -> None:
+    polling.pages.incidents = [card(101, who=12), card(102, who=13), substitution(103)]
+    await polling.poll()
+    polling.pages.lineups = lineups(home=6000, away=7000)
+
+    await polling.poll(is_whole=True)
+
+    assert polling.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
+    assert polling.sink.named("resource.failed")

@@ -10,22 +10,22 @@ from longstop.sports.football.read import PARTS_EVERY_SECONDS
 from tests.football_site import LookingAtFootball, card, event, goal
 
 
-async def shows_news(looking: LookingAtFootball, *, is_full: bool = False) -> bool:
+async def shows_news(polling: LookingAtFootball, *, is_full: bool = False) -> bool:
     """Return whether a poll has read what the site shows, rather than found it unchanged; go on from there."""
     attempt = PollAttempt()
-    looking.clock.advance(2.5)
-    observation = await looking.road.observe(looking.state, is_full=is_full, attempt=attempt)
-    looking.state = cast(FootballState, (await looking.road.apply(looking.state, observation, attempt)).state)
+    polling.clock.advance(2.5)
+    observation = await polling.pipeline.observe(polling.state, is_full=is_full, attempt=attempt)
+    polling.state = cast(FootballState, (await polling.pipeline.apply(polling.state, observation, attempt)).state)
     return observation.view is not None
 
 
 @pytest.fixture
-async def known(looking: LookingAtFootball) -> LookingAtFootball:
+async def known(polling: LookingAtFootball) -> LookingAtFootball:
     """A match in sync whose pages the last poll has remembered."""
-    looking.pages.event, looking.pages.incidents = event("1st half", 1, 0), [goal(1, 1, 0)]
-    await looking.look(2)
-    looking.pages.asked.clear()
-    return looking
+    polling.pages.event, polling.pages.incidents = event("1st half", 1, 0), [goal(1, 1, 0)]
+    await polling.poll(2)
+    polling.pages.asked.clear()
+    return polling
 
 
 async def test_a_poll_of_unchanged_pages_ends_after_two_requests_and_changes_nothing(known: LookingAtFootball) -> None:
@@ -38,13 +38,13 @@ async def test_a_poll_of_unchanged_pages_ends_after_two_requests_and_changes_not
     assert known.state is before
 
 
-async def test_a_list_that_is_still_not_there_is_unchanged(looking: LookingAtFootball) -> None:
-    looking.pages.event, looking.pages.incidents = event("Not started", {}, {}), None
-    await looking.look(2)
+async def test_a_list_that_is_still_not_there_is_unchanged(polling: LookingAtFootball) -> None:
+    polling.pages.event, polling.pages.incidents = event("Not started", {}, {}), None
+    await polling.poll(2)
 
-    assert not await shows_news(looking)
-    looking.pages.incidents = []
-    assert await shows_news(looking)
+    assert not await shows_news(polling)
+    polling.pages.incidents = []
+    assert await shows_news(polling)
 
 
 async def test_a_change_of_either_page_is_read(known: LookingAtFootball) -> None:

@@ -1,4 +1,4 @@
-"""The road of football, from pages to what is stored and served."""
+"""The pipeline of football, from pages to what is stored and served."""
 
 from typing import cast
 
@@ -13,9 +13,9 @@ from longstop.sports.football.payload import FootballEventV1
 from tests.football_site import LookingAtFootball, card, event, goal, lineups, period, player, statistics, substitution
 
 
-async def test_a_match_in_play_is_stored_with_its_events_and_is_in_sync(looking: LookingAtFootball) -> None:
-    looking.pages.event = event("2nd half", 1, 1)
-    looking.pages.incidents = [
+async def test_a_match_in_play_is_stored_with_its_events_and_is_in_sync(polling: LookingAtFootball) -> None:
+    polling.pages.event = event("2nd half", 1, 1)
+    polling.pages.incidents = [
         goal(100, 1, 0),
         card(101),
         period("HT", 1, 0, 45),
@@ -23,9 +23,9 @@ async def test_a_match_in_play_is_stored_with_its_events_and_is_in_sync(looking:
         substitution(103),
     ]
 
-    outcome = await looking.look()
+    outcome = await polling.poll()
 
-    assert looking.versions() == [
+    assert polling.versions() == [
         "goal:home:1 1 insert",
         "card:home:1 1 insert",
         "period:1 1 insert",
@@ -33,43 +33,43 @@ async def test_a_match_in_play_is_stored_with_its_events_and_is_in_sync(looking:
         "substitution:home:1 1 insert",
     ]
     assert (outcome.state.sync, outcome.state.row.phase) == (SyncState.IN_SYNC, Phase.ACTIVE)
-    assert looking.payload()["score"] == {"home": 1, "away": 1, "periods": []}
+    assert polling.payload()["score"] == {"home": 1, "away": 1, "periods": []}
 
 
-async def test_a_second_look_at_the_same_pages_stores_nothing(looking: LookingAtFootball) -> None:
-    looking.pages.event = event("1st half", 1, 0)
-    looking.pages.incidents = [goal(100, 1, 0)]
-    await looking.look()
+async def test_a_second_look_at_the_same_pages_stores_nothing(polling: LookingAtFootball) -> None:
+    polling.pages.event = event("1st half", 1, 0)
+    polling.pages.incidents = [goal(100, 1, 0)]
+    await polling.poll()
 
-    outcome = await looking.look()
+    outcome = await polling.poll()
 
     assert outcome.receipt is None
 
 
 @pytest.mark.req("MON-1")
-async def test_a_result_counts_when_two_looks_have_seen_it(looking: LookingAtFootball) -> None:
-    looking.pages.event = event("2nd half", 1, 0)
-    looking.pages.incidents = [goal(100, 1, 0)]
-    await looking.look()
-    looking.pages.event = event("Ended", 1, 0, winnerCode=1)
+async def test_a_result_counts_when_two_looks_have_seen_it(polling: LookingAtFootball) -> None:
+    polling.pages.event = event("2nd half", 1, 0)
+    polling.pages.incidents = [goal(100, 1, 0)]
+    await polling.poll()
+    polling.pages.event = event("Ended", 1, 0, winnerCode=1)
 
-    await looking.look()
-    assert (looking.state.row.phase, looking.state.row.status) == (Phase.ACTIVE, MatchStatus.LIVE)
-    await looking.look()
+    await polling.poll()
+    assert (polling.state.row.phase, polling.state.row.status) == (Phase.ACTIVE, MatchStatus.LIVE)
+    await polling.poll()
 
-    assert (looking.state.row.phase, looking.state.row.status) == (Phase.COMPLETED, MatchStatus.COMPLETED)
-    assert looking.payload()["result"] == {"outcome": "home", "after": "FT", "text": "home won 1-0 FT"}
+    assert (polling.state.row.phase, polling.state.row.status) == (Phase.COMPLETED, MatchStatus.COMPLETED)
+    assert polling.payload()["result"] == {"outcome": "home", "after": "FT", "text": "home won 1-0 FT"}
 
 
-async def test_a_result_that_is_taken_back_opens_the_match_again(looking: LookingAtFootball) -> None:
-    looking.pages.event = event("Ended", 0, 0, winnerCode=3)
-    await looking.look(times=2)
-    looking.pages.event = event("2nd half", 0, 0)
+async def test_a_result_that_is_taken_back_opens_the_match_again(polling: LookingAtFootball) -> None:
+    polling.pages.event = event("Ended", 0, 0, winnerCode=3)
+    await polling.poll(times=2)
+    polling.pages.event = event("2nd half", 0, 0)
 
-    await looking.look(times=2)
+    await polling.poll(times=2)
 
-    assert (looking.state.row.phase, looking.state.row.status) == (Phase.ACTIVE, MatchStatus.LIVE)
-    assert looking.versions() == ["result 1 insert", "result 2 void"]
+    assert (polling.state.row.phase, polling.state.row.status) == (Phase.ACTIVE, MatchStatus.LIVE)
+    assert polling.versions() == ["result 1 insert", "result 2 void"]
 
 
 @pytest.mark.req("FLD-1")
@@ -82,129 +82,129 @@ async def test_a_result_that_is_taken_back_opens_the_match_again(looking: Lookin
         ("Awaiting extra time", MatchStatus.BREAK),
     ],
 )
-async def test_what_is_not_over_is_not_completed(looking: LookingAtFootball, name: str, status: MatchStatus) -> None:
-    looking.pages.event = event(name, {}, {})
+async def test_what_is_not_over_is_not_completed(polling: LookingAtFootball, name: str, status: MatchStatus) -> None:
+    polling.pages.event = event(name, {}, {})
 
-    await looking.look(times=3)
+    await polling.poll(times=3)
 
-    assert (looking.state.row.phase, looking.state.row.status) == (Phase.ACTIVE, status)
+    assert (polling.state.row.phase, polling.state.row.status) == (Phase.ACTIVE, status)
 
 
-async def test_a_postponed_match_that_is_played_later_goes_on_by_itself(looking: LookingAtFootball) -> None:
-    looking.pages.event, looking.pages.incidents = event("Postponed", {}, {}), None
-    await looking.look(times=2)
-    looking.pages.event = event("1st half", 1, 0, startTimestamp=1_800_000_000)
-    looking.pages.incidents = [goal(100, 1, 0)]
+async def test_a_postponed_match_that_is_played_later_goes_on_by_itself(polling: LookingAtFootball) -> None:
+    polling.pages.event, polling.pages.incidents = event("Postponed", {}, {}), None
+    await polling.poll(times=2)
+    polling.pages.event = event("1st half", 1, 0, startTimestamp=1_800_000_000)
+    polling.pages.incidents = [goal(100, 1, 0)]
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.state.row.status is MatchStatus.LIVE
-    assert looking.state.row.start_at is not None
-    assert looking.state.row.start_at.timestamp() == 1_800_000_000
+    assert polling.state.row.status is MatchStatus.LIVE
+    assert polling.state.row.start_at is not None
+    assert polling.state.row.start_at.timestamp() == 1_800_000_000
 
 
 @pytest.mark.req("FLD-3")
 async def test_before_the_kick_off_there_is_no_score_and_nothing_that_is_missing_is_an_error(
-    looking: LookingAtFootball,
+    polling: LookingAtFootball,
 ) -> None:
-    looking.pages.event, looking.pages.incidents = event("Not started", {}, {}), None
-    looking.pages.lineups = None
+    polling.pages.event, polling.pages.incidents = event("Not started", {}, {}), None
+    polling.pages.lineups = None
     attempt = PollAttempt()
 
-    outcome = await looking.road.poll(looking.state, attempt=attempt)
+    outcome = await polling.pipeline.poll(polling.state, attempt=attempt)
 
-    looking.state = cast(FootballState, outcome.state)
-    assert looking.state.sync is SyncState.IN_SYNC
+    polling.state = cast(FootballState, outcome.state)
+    assert polling.state.sync is SyncState.IN_SYNC
     assert attempt.error_count == 0
-    assert not looking.sink.named("resource.failed")
-    assert not {"score", "lineups", "statistics", "result"} & looking.payload().keys()
-    assert looking.payload()["incidents"] == []
+    assert not polling.sink.named("resource.failed")
+    assert not {"score", "lineups", "statistics", "result"} & polling.payload().keys()
+    assert polling.payload()["incidents"] == []
 
 
-async def test_an_event_of_another_match_is_refused(looking: LookingAtFootball) -> None:
-    looking.pages.event = event(id=78)
+async def test_an_event_of_another_match_is_refused(polling: LookingAtFootball) -> None:
+    polling.pages.event = event(id=78)
 
     with pytest.raises(WrongMatch):
-        await looking.look()
+        await polling.poll()
 
-    assert not looking.store.updates
+    assert not polling.store.updates
 
 
-async def test_exchanged_sides_are_refused(looking: LookingAtFootball) -> None:
-    looking.pages.incidents = [card(101)]
-    await looking.look()
+async def test_exchanged_sides_are_refused(polling: LookingAtFootball) -> None:
+    polling.pages.incidents = [card(101)]
+    await polling.poll()
     turned = event()
-    looking.pages.event = {**turned, "homeTeam": turned["awayTeam"], "awayTeam": turned["homeTeam"]}
+    polling.pages.event = {**turned, "homeTeam": turned["awayTeam"], "awayTeam": turned["homeTeam"]}
 
     with pytest.raises(WrongMatch):
-        await looking.look()
+        await polling.poll()
 
 
-async def test_a_team_that_plays_against_itself_is_refused(looking: LookingAtFootball) -> None:
-    looking.pages.event = event(awayTeam={"id": 1, "name": "Fennick FC"})
+async def test_a_team_that_plays_against_itself_is_refused(polling: LookingAtFootball) -> None:
+    polling.pages.event = event(awayTeam={"id": 1, "name": "Fennick FC"})
 
     with pytest.raises(ImpossibleObservation):
-        await looking.look()
+        await polling.poll()
 
 
-async def test_names_are_learnt_from_line_ups_and_incidents(looking: LookingAtFootball) -> None:
-    looking.pages.incidents = [{**card(101), "player": player(12, "Ngaio Šimek")}]
-    looking.pages.lineups = lineups()
+async def test_names_are_learnt_from_line_ups_and_incidents(polling: LookingAtFootball) -> None:
+    polling.pages.incidents = [{**card(101), "player": player(12, "Ngaio Šimek")}]
+    polling.pages.lineups = lineups()
 
-    await looking.look()
+    await polling.poll()
 
-    assert looking.store.teams[1] == {"1": "Fennick FC", "2": "Port Élan United"}
-    assert len(looking.store.players[1]) == 40
-    assert looking.state.row.title == "Fennick FC vs Port Élan United"
+    assert polling.store.teams[1] == {"1": "Fennick FC", "2": "Port Élan United"}
+    assert len(polling.store.players[1]) == 40
+    assert polling.state.row.title == "Fennick FC vs Port Élan United"
 
 
-async def test_a_page_that_cannot_be_read_changes_nothing(looking: LookingAtFootball) -> None:
-    looking.pages.incidents = [goal(100, 1, 0)]
-    looking.pages.event = event("1st half", 1, 0)
-    await looking.look()
+async def test_a_page_that_cannot_be_read_changes_nothing(polling: LookingAtFootball) -> None:
+    polling.pages.incidents = [goal(100, 1, 0)]
+    polling.pages.event = event("1st half", 1, 0)
+    await polling.poll()
     spoilt = goal(101, 2, 0)
     del spoilt["homeScore"]
-    looking.pages.incidents = [goal(100, 1, 0), spoilt]
+    polling.pages.incidents = [goal(100, 1, 0), spoilt]
 
     with pytest.raises(LayoutChanged):
-        await looking.look()
+        await polling.poll()
 
-    assert looking.versions() == ["goal:home:1 1 insert"]
+    assert polling.versions() == ["goal:home:1 1 insert"]
 
 
 @pytest.mark.req("EC3")
-async def test_a_match_whose_page_is_gone_is_read_once_more_and_completed(looking: LookingAtFootball) -> None:
-    looking.pages.event = event("2nd half", 1, 0)
-    looking.pages.incidents = [goal(100, 1, 0)]
-    await looking.look()
-    looking.pages.event = PageNotFound("404")
-    looking.pages.incidents = [goal(100, 1, 0), card(101)]
+async def test_a_match_whose_page_is_gone_is_read_once_more_and_completed(polling: LookingAtFootball) -> None:
+    polling.pages.event = event("2nd half", 1, 0)
+    polling.pages.incidents = [goal(100, 1, 0)]
+    await polling.poll()
+    polling.pages.event = PageNotFound("404")
+    polling.pages.incidents = [goal(100, 1, 0), card(101)]
 
-    done = await looking.road.finish(looking.state, PollAttempt())
+    done = await polling.pipeline.finish(polling.state, PollAttempt())
 
     assert done.row.phase is Phase.COMPLETED
-    assert looking.versions()[-1] == "card:home:1 1 insert"
+    assert polling.versions()[-1] == "card:home:1 1 insert"
     assert [finding.place for finding in done.findings] == ["result"]
 
 
-async def test_a_restart_goes_on_from_what_is_stored(looking: LookingAtFootball) -> None:
-    looking.pages.event = event("1st half", 1, 0)
-    looking.pages.incidents = [goal(100, 1, 0)]
-    await looking.look()
-    await looking.restart()
+async def test_a_restart_goes_on_from_what_is_stored(polling: LookingAtFootball) -> None:
+    polling.pages.event = event("1st half", 1, 0)
+    polling.pages.incidents = [goal(100, 1, 0)]
+    await polling.poll()
+    await polling.restart()
 
-    outcome = await looking.look()
+    outcome = await polling.poll()
 
     assert outcome.receipt is None
     assert outcome.state.sync is SyncState.IN_SYNC
 
 
-async def test_the_payload_is_of_its_schema_and_in_the_order_of_play(looking: LookingAtFootball) -> None:
-    looking.pages.event = event("AP", {"current": 5, "display": 1, "penalties": 4, "period1": 1, "period2": 0}, {
+async def test_the_payload_is_of_its_schema_and_in_the_order_of_play(polling: LookingAtFootball) -> None:
+    polling.pages.event = event("AP", {"current": 5, "display": 1, "penalties": 4, "period1": 1, "period2": 0}, {
         "current": 4, "display": 1, "penalties": 3, "period1": 0, "period2": 1,
     }, winnerCode=1)  # fmt: skip
     kick = {"incidentType": "penaltyShootout", "id": 300, "isHome": True, "incidentClass": "missed", "sequence": 1}
-    looking.pages.incidents = [
+    polling.pages.incidents = [
         {**period("PEN", 4, 3, 999), "period": "penalties"},
         {**kick, "homeScore": 0, "awayScore": 0, "player": player(11)},
         period("FT", 1, 1, 90),
@@ -213,18 +213,18 @@ async def test_the_payload_is_of_its_schema_and_in_the_order_of_play(looking: Lo
         goal(100, 1, 0, time=45) | {"addedTime": 2},
         card(104) | {"time": -5},
     ]
-    looking.pages.lineups, looking.pages.statistics = lineups(), statistics()
+    polling.pages.lineups, polling.pages.statistics = lineups(), statistics()
 
-    await looking.look(times=2)
+    await polling.poll(times=2)
 
-    FootballEventV1.model_validate(looking.payload())
-    assert [each["key"] for each in looking.payload()["incidents"]] == [
+    FootballEventV1.model_validate(polling.payload())
+    assert [each["key"] for each in polling.payload()["incidents"]] == [
         "goal:home:1", "period:3", "goal:away:1", "period:2", "card:home:1", "kick:home:1", "period:1",
     ]  # fmt: skip
-    assert looking.payload()["score"]["penalties"] == {"home": 4, "away": 3}
-    result = looking.state.result
+    assert polling.payload()["score"]["penalties"] == {"home": 4, "away": 3}
+    result = polling.state.result
     assert isinstance(result, FootballResult)
     assert (result.after, result.home, result.home_penalties) == ("AP", 1, 4)
-    scored = looking.state.events[EventKey.parse("goal:home:1")].content
+    scored = polling.state.events[EventKey.parse("goal:home:1")].content
     assert isinstance(scored, Goal)
     assert (scored.minute, scored.added) == (45, 2)

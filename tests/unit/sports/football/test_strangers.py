@@ -62,19 +62,19 @@ def mix_ups(draw: st.DrawFn) -> tuple[Other, list[Shown]]:
 
 async def watch(other: Other, turns: list[Shown], *, has_lineups: bool) -> LookingAtFootball:
     """Watch a match that has one event more at every third look."""
-    looking = await LookingAtFootball().start()
-    looking.pages.event = event("1st half", 0, 0)
-    looking.pages.lineups = lineups() if has_lineups else None
+    polling = await LookingAtFootball().start()
+    polling.pages.event = event("1st half", 0, 0)
+    polling.pages.lineups = lineups() if has_lineups else None
     for nth, shown in enumerate([*turns, *[Shown.OURS] * POLLS_AGAINST]):
         ours = OURS[: min(nth // 3, len(OURS))]
-        looking.pages.incidents = {Shown.OURS: ours, Shown.OTHERS: other.incidents(), Shown.NONE: None}[shown]
+        polling.pages.incidents = {Shown.OURS: ours, Shown.OTHERS: other.incidents(), Shown.NONE: None}[shown]
         try:
-            await looking.look()
+            await polling.poll()
         except SourceError:
             continue
-    looking.pages.incidents = OURS
-    await looking.look(times=2)
-    return looking
+    polling.pages.incidents = OURS
+    await polling.poll(times=2)
+    return polling
 
 
 @pytest.mark.req("NFR-009")
@@ -83,7 +83,7 @@ async def watch(other: Other, turns: list[Shown], *, has_lineups: bool) -> Looki
 def test_no_event_of_another_match_is_stored_and_none_of_ours_is_lost(
     mixed: tuple[Other, list[Shown]], has_lineups: bool
 ) -> None:
-    looking = run_virtual(watch(*mixed, has_lineups=has_lineups))
+    polling = run_virtual(watch(*mixed, has_lineups=has_lineups))
 
-    assert looking.versions() == [f"card:home:{nth} 1 insert" for nth in range(1, len(OURS) + 1)]
-    assert looking.state.people == {str(11 + nth) for nth in range(len(OURS))}
+    assert polling.versions() == [f"card:home:{nth} 1 insert" for nth in range(1, len(OURS) + 1)]
+    assert polling.state.people == {str(11 + nth) for nth in range(len(OURS))}
