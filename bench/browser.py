@@ -126,8 +126,8 @@ def compared(ours: Sequence[Cost], theirs: Sequence[Cost], replays: Sequence[Cos
 async def _weigh_pages(ours: Contender) -> dict[str, Any]:
     """Return what one more open page holds."""
     say("pages are left open and weighed")
-    few = (await ours.do({"do": "open", "pages": 1}))["pages"], ours.held().pss_bytes
-    many = (await ours.do({"do": "open", "pages": OPENED}))["pages"], ours.held().pss_bytes
+    few = (await ours.do({"do": "open", "pages": 1}))["pages"], ours.usage().pss_bytes
+    many = (await ours.do({"do": "open", "pages": OPENED}))["pages"], ours.usage().pss_bytes
     if few[1] is None or many[1] is None:
         return {"memory_per_page_mb": None}
     return {"memory_per_page_mb": round((many[1] - few[1]) / (many[0] - few[0]) / MEGABYTE, 1)}

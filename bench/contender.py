@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bench.tree import held, spent, tree
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import Usage
 from longstop.process.processes import Identity, is_alive
+from tests.process_tree import tree, tree_cpu_seconds, tree_usage
 
 ANSWER_WITHIN = 60.0
 END_WITHIN = 20.0
@@ -64,14 +64,14 @@ class Contender:
 
     async def measured(self, order: Mapping[str, Any]) -> Cost:
         """Give an order, and return what it cost."""
-        before, began = spent(self._process.pid), monotonic()
+        before, began = tree_cpu_seconds(self._process.pid), monotonic()
         answer = await self.do(order)
-        seconds, cpu_seconds = monotonic() - began, spent(self._process.pid) - before
+        seconds, cpu_seconds = monotonic() - began, tree_cpu_seconds(self._process.pid) - before
         return Cost(captures=answer["captures"], seconds=seconds, cpu_seconds=cpu_seconds)
 
-    def held(self) -> Usage:
+    def usage(self) -> Usage:
         """Return what the whole tree holds now."""
-        return held(self._process.pid)
+        return tree_usage(self._process.pid)
 
     async def processes_left(self) -> int:
         """Return how many processes that were ever seen below it live on after its end."""

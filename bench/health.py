@@ -15,11 +15,11 @@ import psutil
 from msgspec import Struct
 
 from bench.frame import Report, rounded, say
-from bench.holding import held, stopped
-from bench.steady import Load, steady
 from longstop.api.health_cache import BLIND_AFTER_SECONDS
 from longstop.errors import UsageError
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from tests.blocking import locked, stopped
+from tests.steady_load import Load, steady
 
 RATE = 200.0
 #: What is aimed at; the floor of NFR-006 is ten times as much.
@@ -86,7 +86,7 @@ async def compare(deployment: Deployment, *, seconds: float) -> Trial:
         say("now the store hangs, and scraper and browser are halted")
         # The writer stands still, too: it would make a new file of one that it cannot open.
         with stopped([*browsers, *([scraper] if scraper else [])]):
-            async with held(deployment.data / name for name in _FILES):
+            async with locked(deployment.data / name for name in _FILES):
                 idle, hung = await asyncio.gather(
                     *(steady(f"{url}/health", rate=RATE, seconds=seconds) for url in (idle_url, deployment.api_url))
                 )

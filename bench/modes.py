@@ -15,12 +15,12 @@ from typing import Any
 from msgspec import Struct
 
 from bench.frame import Report, rounded, say
-from bench.tree import held, spent
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop_lab.client import Samples, list_matches, percentile
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 from longstop_lab.final_check import check_events, wait_until_synced
+from tests.process_tree import tree_cpu_seconds, tree_usage
 
 #: What a source may use so that it ends in the way that is measured.
 WAYS = {
@@ -91,14 +91,14 @@ async def watched(mode: Mode, trial: Trial) -> tuple[dict[str, Any], Sequence[st
 
 async def _measured(deployment: Deployment, seconds: float) -> dict[str, Any]:
     head, samples = _supervisor(deployment), Samples()
-    before, began = spent(head), monotonic()
+    before, began = tree_cpu_seconds(head), monotonic()
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while True:
                 samples.add(await list_matches(deployment, samples.api_seconds), deployment.rss_bytes())
                 await asyncio.sleep(1.0)
     ages = samples.ages["football"]
-    cores, now = (spent(head) - before) / (monotonic() - began), held(head)
+    cores, now = (tree_cpu_seconds(head) - before) / (monotonic() - began), tree_usage(head)
     return {
         "freshness_p50_s": rounded(percentile(ages, 0.50)),
         "freshness_p99_s": rounded(percentile(ages, 0.99)),

@@ -8,11 +8,11 @@ import psutil
 from msgspec import Struct
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.tree import tree
 from longstop.errors import UsageError
 from longstop.process.processes import Process, command_line, measure
 from longstop_lab.client import list_matches
 from longstop_lab.deployment import Deployment
+from tests.process_tree import tree
 
 MEGABYTE = 1_000_000
 #: Gauges of the scraper, added up over sources.

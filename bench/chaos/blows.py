@@ -3,7 +3,6 @@
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from itertools import product
 from random import Random
 from typing import Any
@@ -12,18 +11,10 @@ from msgspec import Struct
 
 from longstop.clock import from_iso
 from longstop.process.processes import Process
+from tests.process_tree import Role
 
 #: Seconds between two blows: some fall before the one before is overcome, and a minute holds every kind.
 GAP = (5.0, 7.5)
-
-
-class Role(StrEnum):
-    """What a process does for a browser."""
-
-    BROWSER = "browser"
-    RENDERER = "renderer"
-    NETWORK = "network"
-    DRIVER = "driver"
 
 
 class Blow(Struct, frozen=True, kw_only=True):
@@ -50,18 +41,6 @@ def _blows(dice: Random, seconds: float, sources: Sequence[str]) -> Iterator[Blo
         role, sent = waiting.pop()
         yield Blow(at=round(at, 3), role=role, signal=sent, source=dice.choice(sources))
         at += dice.uniform(*GAP)
-
-
-def role_of(arguments: Iterable[str]) -> Role | None:
-    """Return what a process of a browser does, by its command line; `None` for what is not struck."""
-    line = " ".join(arguments)
-    if "run-driver" in line:
-        return Role.DRIVER
-    if "NetworkService" in line:
-        return Role.NETWORK
-    if "--type=renderer" in line:
-        return Role.RENDERER
-    return None if "--type=" in line or "crashpad" in line or "chrom" not in line else Role.BROWSER
 
 
 def tree_of(head: int, people: Sequence[Process]) -> list[Process]:

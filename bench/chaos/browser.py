@@ -15,13 +15,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from bench.beside import beside
 from bench.chaos.arena import Arena, Figures, Plan, in_arena, is_whole
-from bench.chaos.blows import Blow, blows, noticed_at, role_of, tree_of
+from bench.chaos.blows import Blow, blows, noticed_at, tree_of
 from bench.chaos.ladders import read_events
 from bench.chaos.recovery import GIVE_UP_AFTER, are_all_fresh
 from bench.frame import Report, rounded, say
-from bench.tree import tree
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
@@ -29,6 +27,8 @@ from longstop.model.match import IN_PLAY
 from longstop.process.processes import Identity, Process, command_line, is_alive, list_processes
 from longstop_lab.client import list_matches, percentile
 from longstop_lab.deployment import Deployment
+from tests.background import background
+from tests.process_tree import role_of, tree
 
 SITES = ("crex", "sofascore")
 MATCHES = 6
@@ -165,7 +165,7 @@ def of_source(entries: Sequence[dict[str, Any]], source: str) -> list[dict[str, 
 @asynccontextmanager
 async def watching(deployment: Deployment) -> AsyncIterator[Watch]:
     watch = Watch(deployment)
-    async with beside(watch.run()):
+    async with background(watch.run()):
         yield watch
 
 

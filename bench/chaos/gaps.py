@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from typing import Any
 
-from bench.beside import beside
 from bench.frame import rounded
 from longstop.errors import UsageError
 from longstop.model.match import IN_PLAY
 from longstop_lab.client import list_matches
 from longstop_lab.deployment import Deployment
+from tests.background import background
 
 #: More often than twice a second, also when an answer takes its time.
 SAMPLE_EVERY = 0.25
@@ -42,7 +42,7 @@ class Gaps:
 async def sampled_gaps(deployment: Deployment) -> AsyncIterator[Gaps]:
     """Sample all the time while the block runs."""
     gaps = Gaps()
-    async with beside(_sample(deployment, gaps)):
+    async with background(_sample(deployment, gaps)):
         yield gaps
 
 

@@ -17,19 +17,17 @@ from time import monotonic
 from msgspec import Struct
 
 from bench.chaos.arena import Arena, Figures, Plan, in_arena, is_whole
-from bench.chaos.blows import Role, role_of
 from bench.chaos.processes_census import Census
-from bench.chaos.processes_hits import halt_all_below, hit
 from bench.chaos.processes_service import Service, serviced
 from bench.chaos.processes_strikes import ROUND, Strike, Victim, strikes
 from bench.chaos.recovery import Recoveries, are_all_fresh
 from bench.frame import Report, rounded, say
-from bench.tree import tree
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.process.processes import Identity, command_line, find_process
 from longstop_lab.deployment import Deployment
+from tests.process_tree import Role, hit, role_of, stop_descendants, tree
 
 MATCHES = 6
 #: The matches have to last: so many seconds of theirs pass at most, whatever the run's length.
@@ -161,8 +159,8 @@ class Striking:
         """Strike as soon as there is somebody to hit; return since when all has to become well again."""
         self.loads.append(os.getloadavg()[0])
         if strike.is_browser_halted and (scraper := self._deployment.scraper()) is not None:
-            self.browsers_halted += bool(await asyncio.to_thread(halt_all_below, scraper.pid))
-        if not await hit(lambda: self._find(strike.victim), halt=strike.halt, within=VICTIM_WITHIN):
+            self.browsers_halted += bool(await asyncio.to_thread(stop_descendants, scraper.pid))
+        if not await hit(lambda: self._find(strike.victim), halt=strike.halt, timeout=VICTIM_WITHIN):
             raise UsageError(f"there was no {strike.victim} within {VICTIM_WITHIN:g} s: it did not come back")
         since = self._clock.now()
         self.hurried += strike.is_hurried

@@ -2,13 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from contextlib import asynccontextmanager
 from time import monotonic
 
-import psutil
-
-from bench.beside import beside
 from bench.chaos.arena import Figures
 from bench.chaos.processes_strikes import CHILDREN
 from bench.frame import rounded
@@ -16,6 +12,8 @@ from longstop.errors import UsageError
 from longstop.process.processes import Identity, Process, command_line, find_process, kill
 from longstop_lab.deployment import Deployment
 from longstop_lab.processes import DeploymentProcesses
+from tests.background import background
+from tests.process_tree import writes
 
 LOOK_EVERY = 0.25
 #: What was ended may take so long to vanish.
@@ -34,7 +32,7 @@ class Census:
     async def taken(self, deployment: Deployment) -> AsyncIterator[None]:
         """Count while the block runs."""
         self._known = DeploymentProcesses.of(deployment.data)
-        async with beside(self._count(deployment)):
+        async with background(self._count(deployment)):
             yield
 
     async def lasting_zombies(self) -> int:
@@ -116,10 +114,3 @@ def without_owner(people: Collection[Process], owners: Collection[int], up: int)
     while more := {each.pid for each in people if each.parent in owned} - owned:
         owned |= more
     return {each.identity for each in people if each.pid not in owned and each.pid != up and each.state != "Z"}
-
-
-def writes(pid: int, file: Path) -> bool:
-    """Return whether a process has a file open for writing."""
-    with suppress(psutil.Error):
-        return any(each.path == str(file) and each.mode != "r" for each in psutil.Process(pid).open_files())
-    return False

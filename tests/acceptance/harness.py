@@ -19,7 +19,6 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from bench.beside import beside
 from longstop.clock import SystemClock, from_iso
 from longstop.settings import OUR_PREFIXES
 from longstop_lab.client import list_matches
@@ -28,6 +27,7 @@ from longstop_lab.final_check import check_events, wait_until_synced
 from longstop_lab.simulator.judge import TruthComparison
 from longstop_lab.version_log import VersionLog, logging_versions
 from tests.acceptance.receiver import Posted, receiving
+from tests.background import background
 
 LIST = "/api/v3/getLiveMatches"
 STATE = "/api/v3/getSV3"
@@ -219,7 +219,7 @@ async def _play(plot: Plot, simulate: tuple[str, ...], settings: Mapping[str, st
             scene = Scene(deployment)
             await wait_until_synced(deployment, since=began)
             try:
-                async with logging_versions(deployment) as version_log, beside(scene.sample()):
+                async with logging_versions(deployment) as version_log, background(scene.sample()):
                     await plot(scene)
             except BaseException:
                 print(deployment.log.read_text(errors="replace"))  # what there is to say about a play that failed

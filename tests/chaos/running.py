@@ -13,9 +13,6 @@ from typing import Any
 import psutil
 import pytest
 
-from bench.chaos.blows import Role, role_of
-from bench.chaos.processes_census import writes
-from bench.tree import tree
 from longstop.errors import UsageError
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.process.processes import command_line
@@ -27,6 +24,7 @@ from longstop_lab.processes import DeploymentProcesses
 from longstop_lab.simulator.judge import TruthComparison
 from longstop_lab.version_log import VersionLog, logging_versions
 from tests.acceptance.harness import QUICK, Event, read_log, told
+from tests.process_tree import Role, role_of, tree, writes
 
 PATIENCE_SECONDS = 40.0
 

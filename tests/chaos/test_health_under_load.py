@@ -15,9 +15,9 @@ import msgspec
 import pytest
 
 from bench.health import P95_SECONDS, RATIO, WORST_SECONDS, Trial, compare, troubles, wait_until_healthy
-from bench.holding import held
-from bench.steady import Load, steady
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
+from tests.blocking import locked
+from tests.steady_load import Load, steady
 
 #: What is promised. What is aimed at is measured by `scripts/bench health`.
 FLOOR_SECONDS = 0.1
@@ -74,7 +74,7 @@ def test_health_is_fast_and_honest_while_the_store_hangs_and_the_browser_is_halt
 @pytest.mark.timeout(240)
 def test_who_asks_for_data_that_hangs_holds_up_nobody_who_asks_for_health() -> None:
     async def ask_both() -> tuple[Load, Load]:
-        async with a_deployment() as deployment, held(deployment.data / name for name in ("hot.db", "matches.db")):
+        async with a_deployment() as deployment, locked(deployment.data / name for name in ("hot.db", "matches.db")):
             token = f"Authorization: Bearer {deployment.token}\r\n"
             # Long enough for the hanging to be known; whoever asks before is the one who finds out.
             await asyncio.sleep(3)

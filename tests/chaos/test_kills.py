@@ -6,16 +6,16 @@ from time import monotonic
 
 import pytest
 
-from bench.beside import beside
-from bench.chaos.processes_hits import halt_all_below
 from bench.chaos.processes_strikes import OWNERS
 from longstop.fetching.browser.base import BrowserKind
 from longstop.fetching.browser.chromium import find_chromium
 from longstop.process import processes
 from longstop_lab.client import percentile
 from tests.acceptance.harness import assert_nothing_lost
+from tests.background import background
 from tests.chaos.running import Running, in_play, until, until_true
 from tests.needs import lack
+from tests.process_tree import stop_descendants
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -50,7 +50,7 @@ async def kill(running: Running, victim: str) -> float:
 def halt_browser(running: Running) -> None:
     scraper = running.pid_of("scraper")
     assert scraper is not None
-    assert halt_all_below(scraper) > 1
+    assert stop_descendants(scraper) > 1
 
 
 @pytest.mark.req("NFR-005", "NFR-009", "FR-009", "US2.1")
@@ -75,7 +75,7 @@ async def test_ten_kills_at_random_moments_lose_nothing_and_are_mended_within_se
     async with in_play(matches=2, seed=2, is_browsed=True) as running:
         shown = await running.events_shown()
         recoveries = []
-        async with beside(count_writers(running)):
+        async with background(count_writers(running)):
             for place, victim in enumerate(victims):
                 await asyncio.sleep(dice.uniform(0.0, 3.0) if place in hurried else dice.uniform(0.1, 1.0))
                 if place in orphaning:

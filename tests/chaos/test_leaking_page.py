@@ -7,15 +7,15 @@ from time import monotonic
 
 import pytest
 
-from bench.beside import beside
-from bench.tree import held
 from longstop.fetching.browser.base import BrowserKind, Mode
 from longstop.fetching.browser.chromium import find_chromium
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 from longstop_lab.final_check import check_events, wait_until_synced
 from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
+from tests.background import background
 from tests.chaos.running import own_environment, until
 from tests.needs import lack
+from tests.process_tree import tree_usage
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -37,13 +37,13 @@ async def weighing(deployment: Deployment) -> AsyncIterator[list[int]]:
             weights.append(await asyncio.to_thread(_weight_of_scraper, deployment))
             await asyncio.sleep(0.3)
 
-    async with beside(weigh()):
+    async with background(weigh()):
         yield weights
 
 
 def _weight_of_scraper(deployment: Deployment) -> int:
     scraper = deployment.scraper()
-    return (held(scraper.pid).pss_bytes or 0) if scraper is not None else 0
+    return (tree_usage(scraper.pid).pss_bytes or 0) if scraper is not None else 0
 
 
 @pytest.mark.req("FR-006", "NFR-009", "US2.1", "US4.2")

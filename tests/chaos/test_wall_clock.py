@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from bench.beside import beside
 from longstop.errors import UsageError
 from tests.acceptance.harness import assert_nothing_lost, read_log, told
+from tests.background import background
 from tests.chaos.running import Running, in_play, is_alive, until, until_true
 from tests.needs import lack
 
@@ -127,7 +127,7 @@ async def test_an_hour_ahead_and_two_back_move_nothing(libfaketime: Path, tmp_pa
         told_before, witness = len(read_log(running.deployment.log)), Witness(running)
         await until_true(is_healthy, running)
 
-        async with beside(witness.ask()):
+        async with background(witness.ask()):
             await leap_about(shift, running.deployment.log)
 
         said = read_log(running.deployment.log)[told_before:]
@@ -184,7 +184,7 @@ async def test_the_next_life_of_a_scraper_knows_how_old_its_matches_are_though_t
         set_clock(shift, "+3600s")
         await until(lambda: running.told("clock.jumped"), "the leap is noticed")
 
-        async with beside(witness.ask()):
+        async with background(witness.ask()):
             scraper.kill()
             await until(lambda: running.told("process.died"), "it dies")
             polls = len(running.told("poll.succeeded"))
@@ -215,7 +215,7 @@ async def test_processes_whose_wall_clocks_differ_by_an_hour_agree_on_every_age(
         await until_true(running.is_fresh_since, began)
         await until_true(is_healthy, running)
 
-        async with beside(witness.ask()):
+        async with background(witness.ask()):
             await leap_about(shift, logs["scraper"])
 
         said = [event for log in logs.values() for event in read_log(log)]

@@ -6,9 +6,10 @@ from itertools import product
 
 import pytest
 
-from bench.chaos.blows import Role, blows, noticed_at, role_of, tree_of
+from bench.chaos.blows import blows, noticed_at, tree_of
 from longstop.clock import to_iso
 from longstop.process.processes import Identity, Process
+from tests.process_tree import Role, role_of
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 SOURCES = ("crex", "sofascore")

@@ -68,7 +68,7 @@ def test_bytes_are_counted_for_a_user_whatever_the_sessions_are_called() -> None
 async def test_a_contender_is_told_by_lines_and_pays_for_what_it_does() -> None:
     async with contending("echo", (sys.executable, "-c", ECHO)) as echo:
         measured = await echo.measured({"captures": 3})
-        held = echo.held()
+        held = echo.usage()
 
     assert measured.captures == 3
     assert measured.cpu_seconds > 0

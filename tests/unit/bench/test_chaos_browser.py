@@ -6,10 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from bench.chaos.blows import Blow, Role
+from bench.chaos.blows import Blow
 from bench.chaos.browser import Struck, Watch, is_in_time, told
 from longstop.clock import to_iso
 from longstop_lab.deployment import Deployment
+from tests.process_tree import Role
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 IN_TIME = {

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bench.health import Trial, report
-from bench.steady import Load
+from tests.steady_load import Load
 
 QUESTIONS = 2_400
 

@@ -3,8 +3,9 @@
 import os
 from pathlib import Path
 
-from bench.chaos.processes_census import Abandoned, is_owner, without_owner, writes
+from bench.chaos.processes_census import Abandoned, is_owner, without_owner
 from longstop.process.processes import Identity, Process
+from tests.process_tree import writes
 
 UP = 5
 BROWSER = Identity(8, 1)

@@ -1,4 +1,4 @@
-"""Makes stores hang and processes stand still, and lets them go on."""
+"""Blocks SQLite files and stops processes while a block runs."""
 
 import asyncio
 import fcntl
@@ -9,20 +9,20 @@ from pathlib import Path
 
 import psutil
 
-#: Where SQLite's readers and writers of a write-ahead log lock its index: whoever holds these bytes holds everybody.
+#: The bytes of a write-ahead log's index that SQLite's readers and writers lock.
 _FIRST_LOCK, _LOCKS = 120, 8
-#: Each reader lets go within milliseconds; a busy machine may take longer.
-PATIENCE_SECONDS = 20.0
+#: A reader releases its lock within milliseconds, on a busy machine later.
+LOCK_TIMEOUT = 20.0
 
 
 @asynccontextmanager
-async def held(databases: Iterable[Path]) -> AsyncIterator[None]:
-    """Let nobody read or write these SQLite files meanwhile; who tries, hangs until SQLite gives up."""
+async def locked(databases: Iterable[Path]) -> AsyncIterator[None]:
+    """Lock SQLite files; readers and writers wait until SQLite gives up."""
     with ExitStack() as stack:
         for database in databases:
             index = stack.enter_context(database.with_name(f"{database.name}-shm").open("r+b"))
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while not _lock(index.fileno()):  # noqa: ASYNC110 -- other processes let go
+            async with asyncio.timeout(LOCK_TIMEOUT):
+                while not _lock(index.fileno()):  # noqa: ASYNC110 -- other processes release it
                     await asyncio.sleep(0.001)
         yield
 
@@ -37,7 +37,7 @@ def _lock(index: int) -> bool:
 
 @contextmanager
 def stopped(processes: Iterable[psutil.Process]) -> Iterator[None]:
-    """Halt processes meanwhile."""
+    """Stop processes with SIGSTOP while the block runs."""
     halted = list(processes)
     try:
         for process in halted:

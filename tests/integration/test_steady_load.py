@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from bench.steady import CONNECTIONS, Load, steady
+from tests.steady_load import CONNECTIONS, Load, steady
 
 Answering = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
@@ -48,20 +48,20 @@ async def serving(*answers: Answering) -> AsyncIterator[str]:
         server.close()
 
 
-async def load(*answers: Answering, patience_seconds: float) -> Load:
+async def load(*answers: Answering, timeout_seconds: float) -> Load:
     async with serving(*answers) as url:
-        return await steady(url, rate=100, seconds=0.4, patience_seconds=patience_seconds)
+        return await steady(url, rate=100, seconds=0.4, timeout_seconds=timeout_seconds)
 
 
 async def test_every_question_is_asked_and_its_answer_counted() -> None:
-    taken = await load(refuse, answer, patience_seconds=30)
+    taken = await load(refuse, answer, timeout_seconds=30)
 
     assert (taken.statuses, taken.unanswered, taken.last) == ({500: 1, 200: 39}, 0, b"ok")
     assert len(taken.seconds) == 40
 
 
 async def test_a_server_that_never_answers_is_given_up_and_costs_the_whole_time() -> None:
-    taken = await load(hang, patience_seconds=1.0)
+    taken = await load(hang, timeout_seconds=1.0)
 
     assert (taken.statuses, taken.unanswered) == ({}, 40)
     assert len(taken.seconds) == 40 > CONNECTIONS
@@ -70,7 +70,7 @@ async def test_a_server_that_never_answers_is_given_up_and_costs_the_whole_time(
 
 @pytest.mark.parametrize("once", [hang, hang_up])
 async def test_a_question_without_an_answer_counts_its_whole_time_and_spoils_no_other(once: Answering) -> None:
-    taken = await load(once, answer, patience_seconds=3)
+    taken = await load(once, answer, timeout_seconds=3)
 
     assert (taken.statuses, taken.unanswered) == ({200: 39}, 1)
     assert max(taken.seconds) >= 3
@@ -80,6 +80,6 @@ async def test_where_nobody_listens_nothing_is_answered() -> None:
     async with serving(answer) as url:
         pass
 
-    taken = await steady(url, rate=100, seconds=0.1, patience_seconds=3)
+    taken = await steady(url, rate=100, seconds=0.1, timeout_seconds=3)
 
     assert (taken.statuses, taken.unanswered, min(taken.seconds)) == ({}, 10, 3.0)

@@ -8,9 +8,8 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from bench.chaos.processes_hits import halt_all_below, hit
-from bench.tree import tree
 from longstop.process.processes import Identity, find_process, kill
+from tests.process_tree import hit, stop_descendants, tree
 
 SLEEP = ("sleep", "60")
 
@@ -34,7 +33,7 @@ async def test_who_died_before_the_strike_is_not_hit_and_the_next_one_is_waited_
         await first.wait()
         found = iter([dead, None, living])
 
-        assert await hit(lambda: next(found), halt=0, within=20)
+        assert await hit(lambda: next(found), halt=0, timeout=20)
 
         assert await second.wait() == -signal.SIGKILL
 
@@ -45,12 +44,12 @@ async def test_where_nobody_comes_in_time_nobody_was_hit(halt: float) -> None:
         process.kill()
         await process.wait()
 
-        assert not await hit(lambda: dead, halt=halt, within=0.3)
+        assert not await hit(lambda: dead, halt=halt, timeout=0.3)
 
 
 async def test_who_was_halted_stands_still_and_goes_on() -> None:
     async with running(*SLEEP) as (_, identity):
-        halting = asyncio.create_task(hit(lambda: identity, halt=1.0, within=20))
+        halting = asyncio.create_task(hit(lambda: identity, halt=1.0, timeout=20))
         async with asyncio.timeout(20):
             while (now := find_process(identity.pid)) is None or now.state != "T":  # noqa: ASYNC110 - the kernel tells nobody
                 await asyncio.sleep(0.01)
@@ -68,7 +67,7 @@ async def test_all_below_a_process_stand_still_and_it_goes_on_itself() -> None:
             while len(below := tree(head.pid)[1:]) < 2:  # noqa: ASYNC110 - the kernel tells nobody
                 await asyncio.sleep(0.01)
 
-        assert halt_all_below(head.pid) == 2
+        assert stop_descendants(head.pid) == 2
 
         async with asyncio.timeout(20):
             while [each.state for each in tree(head.pid)[1:]] != ["T", "T"]:  # noqa: ASYNC110 - it stops them soon

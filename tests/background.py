@@ -1,4 +1,4 @@
-"""Something that goes on beside a test or a run, and ends with it."""
+"""Work that runs while a block runs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -7,8 +7,8 @@ from typing import Any
 
 
 @asynccontextmanager
-async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Let work go on meanwhile; what it raises by itself is raised at the end."""
+async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run a coroutine until the block ends; an exception of its own is raised then."""
     task = asyncio.create_task(work)
     try:
         yield
