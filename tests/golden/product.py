@@ -57,7 +57,7 @@ from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucc
 from longstop.telemetry.events.sources import ListingFailed, RequestRetried
 from longstop.telemetry.exposition import expose
 from longstop.telemetry.log import LogSink
-from longstop.telemetry.metrics import Metrics, Watched
+from longstop.telemetry.metrics import Metrics, ScraperState
 from longstop.testing import ScriptedFetcher
 from longstop.watching.feed_watch import FeedWatch, WatchContext
 from longstop_lab.simulator.cricket.mistakes import with_mistakes
@@ -414,7 +414,7 @@ def _api(
 
 def first_metrics() -> str:
     """Return the page of a scraper to which nothing has happened yet."""
-    watched = Watched(node=NODE, records=[], waiting=[], findings=[], rss_bytes=64_000_000)
+    watched = ScraperState(node=NODE, records=[], waiting=[], findings=[], rss_bytes=64_000_000)
     return expose(Metrics().read(watched, Moment(START, 0.0))).decode()
 
 
@@ -444,7 +444,7 @@ def metrics() -> str:
         contexts=1,
         usage=Usage(processes=5, rss_bytes=900, pss_bytes=400, cpu_seconds=1.0),
     )
-    watched = Watched(
+    watched = ScraperState(
         node=NODE,
         records=records,
         waiting=[0],

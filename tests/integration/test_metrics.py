@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from longstop.app.metrics import Pages, metrics_work
 from longstop.settings import Prometheus
-from longstop.telemetry import serving
+from longstop.telemetry import metrics_server
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import MetricsServed
-from longstop.telemetry.metrics import Metrics, Watched
-from longstop.telemetry.serving import PageMaker, serve_metrics
+from longstop.telemetry.metrics import Metrics, ScraperState
+from longstop.telemetry.metrics_server import MakePage, MetricsPages, metrics_tasks, serve_metrics
 from tests.memory import MemorySink
 from tests.readers import ManualClock
 
@@ -58,7 +57,7 @@ async def a_page() -> bytes:
 
 
 @asynccontextmanager
-async def serving_page(page: PageMaker = a_page) -> AsyncIterator[tuple[int, MemorySink]]:
+async def serving_page(page: MakePage = a_page) -> AsyncIterator[tuple[int, MemorySink]]:
     """Serve on a free port; give it and what was said."""
     sink = Heard()
     task = asyncio.create_task(serve_metrics("127.0.0.1", 0, page, Bus([sink])))
@@ -80,7 +79,7 @@ async def exchange(port: int, request: bytes) -> bytes:
         writer.close()
 
 
-async def gets_room(port: int) -> bool:
+async def gets_page(port: int) -> bool:
     """Return whether a page comes, be it a little later: the server hears of closed connections one by one."""
     for _ in range(100):
         with suppress(ConnectionError):
@@ -132,7 +131,7 @@ async def test_an_endless_head_is_cut_off() -> None:
 
 
 async def test_a_client_that_says_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "ANSWER_WITHIN", 0.1)
+    monkeypatch.setattr(metrics_server, "RESPOND_WITHIN", 0.1)
     async with serving_page() as (port, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
@@ -142,7 +141,7 @@ async def test_a_client_that_says_nothing_is_let_go(monkeypatch: pytest.MonkeyPa
 
 async def test_silent_clients_cannot_take_all_the_room_for_ever() -> None:
     async with serving_page() as (port, _):
-        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(serving.MAX_CONNECTIONS)]
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(metrics_server.MAX_CONNECTIONS)]
         await asyncio.sleep(0.05)
 
         reader, refused = await asyncio.open_connection("127.0.0.1", port)
@@ -151,10 +150,10 @@ async def test_silent_clients_cannot_take_all_the_room_for_ever() -> None:
         for writer in (refused, *(writer for _, writer in idle)):
             writer.close()
 
-        assert await gets_room(port)
+        assert await gets_page(port)
 
 
-async def test_a_bug_in_the_page_is_told_and_the_next_page_comes() -> None:
+async def test_a_bug_in_the_page_is_reported_and_the_next_page_comes() -> None:
     turns = iter([1, 2])
 
     async def page() -> bytes:
@@ -172,8 +171,8 @@ async def test_a_bug_in_the_page_is_told_and_the_next_page_comes() -> None:
     assert second.endswith(b"up 1\n")
 
 
-async def test_a_taken_port_is_told_once_and_had_when_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "RETRY_SECONDS", 0.05)
+async def test_a_port_in_use_is_reported_once_and_opened_when_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_server, "RETRY_SECONDS", 0.05)
     sink = Heard()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -191,11 +190,11 @@ async def test_a_taken_port_is_told_once_and_had_when_it_is_free(monkeypatch: py
 async def test_many_collectors_cost_one_reading_a_second() -> None:
     clock, taken = ManualClock(), []
 
-    def watching() -> Watched:
+    def read_state() -> ScraperState:
         taken.append(clock.now())
-        return Watched(node="node-1", records=[], waiting=[], findings=[], rss_bytes=1)
+        return ScraperState(node="node-1", records=[], waiting=[], findings=[], rss_bytes=1)
 
-    pages = Pages(Metrics(), watching, clock)
+    pages = MetricsPages(Metrics(), read_state, clock)
 
     texts = await asyncio.gather(*(pages.newest() for _ in range(10)))
     clock.advance(1)
@@ -205,13 +204,13 @@ async def test_many_collectors_cost_one_reading_a_second() -> None:
     assert len(taken) == 2
 
 
-async def test_a_bug_in_the_sampling_is_told_and_ends_nothing() -> None:
+async def test_a_bug_in_the_sampling_is_reported_and_stops_nothing() -> None:
     sink = Heard()
 
-    def watching() -> Watched:
+    def read_state() -> ScraperState:
         raise KeyError("a bug")
 
-    work = metrics_work(Prometheus(port=0), Metrics(), watching, bus=Bus([sink]), clock=ManualClock())
+    work = metrics_tasks(Prometheus(port=0), Metrics(), read_state, bus=Bus([sink]), clock=ManualClock())
     tasks = [asyncio.create_task(each) for each in work]
     await sink.port()
     ended = [task for task in tasks if task.done()]
@@ -258,7 +257,7 @@ def fetch(port: object) -> str:
 
 
 @pytest.mark.req("FR-015")
-async def test_a_running_scraper_tells_its_metrics_and_a_second_one_lives_without_the_port(tmp_path: Path) -> None:
+async def test_a_running_scraper_serves_metrics_and_a_second_one_runs_without_the_port(tmp_path: Path) -> None:
     async with scraper(tmp_path, "one", PROMETHEUS_PORT="0") as first:
         served = await hear(first, "metrics.served")
         await hear(first, "listing.failed")
@@ -271,8 +270,8 @@ async def test_a_running_scraper_tells_its_metrics_and_a_second_one_lives_withou
     values = {sample.name: sample.value for family in text_string_to_metric_families(text) for sample in family.samples}
     assert served["host"] == "127.0.0.1"
     assert unserved["severity"] == "WARN"
-    assert f"it is taken by longstop, pid {first.pid}, data directory " in str(unserved["reason"])
-    assert "; end that process, or choose another port with PROMETHEUS_PORT" in str(unserved["reason"])
+    assert f"it is in use by longstop, pid {first.pid}, data directory " in str(unserved["reason"])
+    assert "; stop that process, or set another port with PROMETHEUS_PORT" in str(unserved["reason"])
     assert values["active_scrapers_count"] == 1
     assert values["longstop_listing_failed_total"] >= 1
     assert values["scraper_memory_bytes"] > 10_000_000

@@ -1,16 +1,15 @@
 """The scraper process: owns matches, looks at them, stores what changed."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 
 from longstop.app.browsers import browser_pool, scratch_of
-from longstop.app.common import life, make_bus, run_until_stopped
-from longstop.app.listeners import Listeners
-from longstop.app.metrics import metrics_work, watching
+from longstop.app.common import OwnMemory, life, make_bus, run_until_stopped
 from longstop.app.ordering import taking_orders
 from longstop.app.runtime import Runtime, source_runtimes
 from longstop.app.self_monitoring import SelfMonitoring, recycling
+from longstop.app.sinks import ScraperSinks
 from longstop.clock import SystemClock
 from longstop.matches.live_match import LiveMatches
 from longstop.model.match import MatchRef
@@ -25,6 +24,8 @@ from longstop.supervision.pipes import parent_fd
 from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import HotViewFailed, StoreFailed
+from longstop.telemetry.metrics import ScraperState
+from longstop.telemetry.metrics_server import ReadState, metrics_tasks
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
 
@@ -35,14 +36,14 @@ async def run_scraper(settings: Settings) -> None:
     configs = enabled_sources(settings.sources)
     directory = DataDirectory.open(settings.data)
     ops = open_operations(directory.ops_db, clock)
-    listeners = Listeners(settings, directory, ops, clock)
-    bus = make_bus("scraper", settings, clock, *listeners.sinks)
+    sinks = ScraperSinks(settings, directory, ops, clock)
+    bus = make_bus("scraper", settings, clock, *sinks.all)
     with directory.lock(), life(bus, "scraper"), scratch_of(directory) as scratch:
         async with aclosing(SqliteHotReader(directory.hot_db)) as before:
             former = await former_polls(before)
         async with (
             aclosing(ops),
-            listeners.at_work(bus),
+            sinks.running(bus),
             aclosing(await SqliteMatchStore.open(directory.matches_db)) as store,
             aclosing(_open_hot(directory, bus)) as hot,
         ):
@@ -62,10 +63,10 @@ async def run_scraper(settings: Settings) -> None:
                 former=former,
             )
             async with aclosing(runtime.browsers), source_runtimes(configs, runtime) as sources:
-                await _watch(runtime, {name: each.scheduler for name, each in sources.items()}, listeners)
+                await _watch(runtime, {name: each.scheduler for name, each in sources.items()}, sinks)
 
 
-async def _watch(runtime: Runtime, schedulers: Mapping[str, Scheduler], listeners: Listeners) -> None:
+async def _watch(runtime: Runtime, schedulers: Mapping[str, Scheduler], sinks: ScraperSinks) -> None:
     """Watch until asked to stop, and look after the scraper meanwhile."""
     recycle, prometheus = recycling(schedulers, runtime.browsers), runtime.settings.scraper.monitoring.prometheus
     async with taking_orders(runtime, schedulers, recycle) as orders:
@@ -73,21 +74,40 @@ async def _watch(runtime: Runtime, schedulers: Mapping[str, Scheduler], listener
         self_monitoring = SelfMonitoring(
             runtime,
             schedulers=schedulers,
-            listeners=listeners,
+            sinks=sinks,
             recycle=recycle,
             is_supervised=parent_fd(os.environ) is not None,
         )
-        watched = watching(schedulers.values(), runtime, lambda: self_monitoring.lag.lag_seconds)
+        read_state = _state_reader(schedulers.values(), runtime, lambda: self_monitoring.lag.lag_seconds)
         async with self_monitoring.at_work():
             await run_until_stopped(
                 self_monitoring.run(),
                 self_monitoring.lag.run(),
-                *metrics_work(prometheus, listeners.metrics, watched, bus=runtime.bus, clock=runtime.clock),
+                *metrics_tasks(prometheus, sinks.metrics, read_state, bus=runtime.bus, clock=runtime.clock),
                 runtime.browsers.run(),
                 orders.run(),
                 runtime.dispatcher.run(),
                 *(scheduler.run() for scheduler in schedulers.values()),
             )
+
+
+def _state_reader(schedulers: Iterable[Scheduler], runtime: Runtime, lag: Callable[[], float | None]) -> ReadState:
+    """Return a function that reads schedulers and browsers for the metrics. Call it on their event loop."""
+    own, browsers = OwnMemory(), runtime.browsers
+
+    def read() -> ScraperState:
+        return ScraperState(
+            node=runtime.node,
+            records=[record for scheduler in schedulers for record in scheduler.records],
+            waiting=[request.priority for request in runtime.dispatcher.waiting],
+            findings=[finding.kind for scheduler in schedulers for finding in scheduler.findings],
+            rss_bytes=own.rss_bytes(),
+            loop_lag_seconds=lag(),
+            browsers=browsers.census(),
+            proxy_bytes=browsers.meter.used_bytes if browsers.meter else None,
+        )
+
+    return read
 
 
 async def _adopt_all(runtime: Runtime, schedulers: Mapping[str, Scheduler]) -> None:

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 
 from longstop.app.common import OwnMemory
-from longstop.app.listeners import Listeners
 from longstop.app.runtime import Runtime
+from longstop.app.sinks import ScraperSinks
 from longstop.clock import Moment
 from longstop.errors import RestartNeeded
 from longstop.fetching.browser.pool import BrowserPool
@@ -53,7 +53,7 @@ class SelfMonitoring:
         runtime: Runtime,
         *,
         schedulers: Mapping[str, Scheduler],
-        listeners: Listeners,
+        sinks: ScraperSinks,
         recycle: Recycle,
         is_supervised: bool,
     ) -> None:
@@ -63,7 +63,7 @@ class SelfMonitoring:
         self._schedulers = schedulers
         self._browsers = runtime.browsers
         self._dispatcher = runtime.dispatcher
-        self._listeners = listeners
+        self._sinks = sinks
         self._hot = runtime.hot
         self._bus = bus
         self._clock = clock
@@ -77,12 +77,12 @@ class SelfMonitoring:
         self._monitor = HealthMonitor(
             self._node,
             recycle=recycle,
-            recoveries=listeners.recoveries,
+            recoveries=sinks.recoveries,
             pids=self._pids,
             bus=bus,
             clock=clock,
             stall_after=runtime.settings.supervision.stalled_after,
-            exhausted=listeners.exhaustion.now,
+            exhausted=sinks.exhaustion.now,
         )
 
     @asynccontextmanager
@@ -123,7 +123,7 @@ class SelfMonitoring:
 
     def _give_a_sign(self) -> None:
         self._hot.beat(self.beat())
-        self._listeners.auditing.look()
+        self._sinks.auditing.look()
         self._clock_jumps.check()
 
     def _take_note(self) -> None:
@@ -134,7 +134,7 @@ class SelfMonitoring:
         self._monitor.evaluate(self._records())
 
     def beat(self) -> NodeBeat:
-        now, state, rates = Moment.of(self._clock), self._monitor.state, self._listeners.rates.rates()
+        now, state, rates = Moment.of(self._clock), self._monitor.state, self._sinks.rates.rates()
         # A site that somebody has paused is not asked for its listing: nobody misses it.
         awake = {name: each for name, each in self._schedulers.items() if not each.is_paused}
         return NodeBeat(
@@ -156,7 +156,7 @@ class SelfMonitoring:
             rates=rates,
             waiting=len(self._dispatcher.waiting),
             looking=self._dispatcher.running,
-            breakers=self._listeners.breakers.notes()[:MAX_BREAKERS],
+            breakers=self._sinks.breakers.notes()[:MAX_BREAKERS],
             paused_sources=tuple(name for name, each in self._schedulers.items() if each.is_paused),
             costs=self._costs,
         )

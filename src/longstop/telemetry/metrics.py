@@ -1,7 +1,7 @@
-"""The metrics sink: counts what it hears, by match and by site, and gives a reading that can be written out.
+"""The metrics sink: counts events by match and by site.
 
-Series of a match live as long as the match is watched, and there are at most `MAX_MATCHES` of them: the others share
-one named `other`, so that no site can fill a metrics store with ids.
+A match has series while it is polled. At most `MAX_MATCHES` matches have their own; the others share the label
+`other`, so that no site can flood a metrics store with ids.
 """
 
 from bisect import bisect_left
@@ -19,13 +19,13 @@ from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucc
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, ListingRead, RequestRetried
 
 MAX_MATCHES = 2_000
-#: Kinds of error for one match; our own tree has fewer, a stranger's source may have any number.
+#: Error types of one match; plug-ins may raise any number of types.
 MAX_ERROR_TYPES = 32
 MAX_LABEL_CHARACTERS = 100
-#: What shares a label when there are too many; no match id looks like this, since those have an underscore.
+#: Shared label when there are too many; match ids contain an underscore, so none is equal to it.
 OTHER = "other"
 
-#: What a breaker guards, and why a watch begins anew: told from the start, so that a first time is a step up from 0.
+#: Labels that are exported from the start with 0, so that the first occurrence shows as an increase.
 SCOPES = ("target", "match", "source")
 RESTART_REASONS = ("stale", "errors", "lifetime", "cool_down", "asked", "recycled")
 
@@ -34,8 +34,8 @@ LATENCY_BOUNDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 DURATION_BOUNDS = (0.1, 0.25, 0.5, 1.0, 3.0, 10.0)
 
 
-class Spread(Struct, frozen=True):
-    """How values are distributed between upper bounds; the last count is of those above all bounds."""
+class Distribution(Struct, frozen=True):
+    """Counts of values by upper bound; the last count is that of values above all bounds."""
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
@@ -45,58 +45,58 @@ class Spread(Struct, frozen=True):
     def count(self) -> int:
         return sum(self.counts)
 
-    def not_above(self) -> list[tuple[str, int]]:
-        """Return how many values did not exceed each bound, the last being infinity."""
+    def buckets(self) -> list[tuple[str, int]]:
+        """Return cumulative counts by bound, as Prometheus wants them."""
         names = [*(f"{bound:g}" for bound in self.bounds), "+Inf"]
         return list(zip(names, accumulate(self.counts), strict=True))
 
 
 class MatchReading(Struct, frozen=True, kw_only=True):
-    """What was counted for one match."""
+    """The counters of one match."""
 
     match_id: str
     updates: int
-    latency: Spread
+    latency: Distribution
     errors: Mapping[str, int]
 
 
-class Watched(Struct, frozen=True, kw_only=True):
-    """What only the schedulers and the process know, taken at one moment."""
+class ScraperState(Struct, frozen=True, kw_only=True):
+    """What only the schedulers and the process know, at one moment."""
 
     node: str
     records: Sequence[MonitoringRecord]
-    #: The priorities of the looks that have not begun.
+    #: Priorities of queued polls.
     waiting: Sequence[int]
-    #: The kinds of all open findings.
+    #: Kinds of all open findings.
     findings: Sequence[str]
     rss_bytes: int
-    #: The worst of the last ten seconds.
+    #: Maximum of the last ten seconds.
     loop_lag_seconds: float | None = None
     browsers: tuple[BrowserCensus, ...] = ()
-    #: Through the proxy in this month; `None` where there is none.
+    #: Bytes through the proxy this month; `None` without a proxy.
     proxy_bytes: int | None = None
 
 
-class Reading(Struct, frozen=True, kw_only=True):
-    """Everything there is to write out, at one moment."""
+class MetricsReading(Struct, frozen=True, kw_only=True):
+    """All values to export, at one moment."""
 
     node: str
     rss_bytes: int
     loop_lag_seconds: float | None = None
     matches: tuple[MatchReading, ...]
-    #: Seconds since the last accepted poll, by match; only those in play.
+    #: Seconds since the last accepted poll, for matches in play.
     staleness: Mapping[str, float]
-    #: The ages that the matches in play had, sampled over the whole run …
-    freshness: Spread
-    #: … and those of the latest sample, in order.
+    #: Ages of matches in play, sampled over the whole run, …
+    freshness: Distribution
+    #: … and those of the latest sample, sorted.
     ages: tuple[float, ...]
     waiting: Mapping[str, int]
     open_findings: Mapping[str, int]
     scrapes: Mapping[tuple[str, str], int]
-    durations: Mapping[str, Spread]
+    durations: Mapping[str, Distribution]
     events_stored: Mapping[str, int]
     listings_failed: Mapping[str, int]
-    #: By what a breaker guards: how often one opened, and how many requests were turned away.
+    #: By scope of the breaker.
     breakers_opened: Mapping[str, int]
     requests_rejected: Mapping[str, int]
     requests_retried: Mapping[str, int]
@@ -105,9 +105,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     proxy_bytes: int | None = None
 
 
-class _Tally:
-    """Sorts values below upper bounds."""
-
+class _Histogram:
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
@@ -117,32 +115,32 @@ class _Tally:
         self._counts[bisect_left(self._bounds, value)] += 1
         self._total += value
 
-    def spread(self) -> Spread:
-        return Spread(self._bounds, tuple(self._counts), self._total)
+    def distribution(self) -> Distribution:
+        return Distribution(self._bounds, tuple(self._counts), self._total)
 
 
 class _MatchSeries:
     def __init__(self) -> None:
         self.updates = 0
-        self.latency = _Tally(LATENCY_BOUNDS)
+        self.latency = _Histogram(LATENCY_BOUNDS)
         self.errors: Counter[str] = Counter()
 
 
 class Metrics:
-    """Listens to the bus and counts."""
+    """Counts events. Call `sample` once a second, and `read` to export."""
 
     def __init__(self, max_matches: int = MAX_MATCHES) -> None:
         self._max_matches = max_matches
         self._matches: dict[str, _MatchSeries] = {}
         self._scrapes: Counter[tuple[str, str]] = Counter()
-        self._durations: dict[str, _Tally] = {}
+        self._durations: dict[str, _Histogram] = {}
         self._events_stored: Counter[str] = Counter(insert=0, update=0, void=0)
         self._listings_failed: Counter[str] = Counter()
         self._breakers_opened = Counter(dict.fromkeys(SCOPES, 0))
         self._requests_rejected = Counter(dict.fromkeys(SCOPES, 0))
         self._requests_retried: Counter[str] = Counter()
         self._watches_restarted = Counter(dict.fromkeys(RESTART_REASONS, 0))
-        self._freshness = _Tally(FRESHNESS_BOUNDS)
+        self._freshness = _Histogram(FRESHNESS_BOUNDS)
         self._ages: tuple[float, ...] = ()
 
     def take(self, event: Telemetry) -> None:
@@ -152,7 +150,7 @@ class Metrics:
             case UpdateStored():
                 self._count_update(event)
             case PollSucceeded():
-                self._count_look(event)
+                self._count_success(event)
             case PollFailed():
                 self._count_failure(event)
             case ListingRead():
@@ -161,38 +159,38 @@ class Metrics:
                 self._scrapes[_label(event.source), "failure"] += 1
                 self._listings_failed[_label(event.source)] += 1
             case _:
-                self._count_care(event)
+                self._count_measure(event)
 
     def sample(self, records: Sequence[MonitoringRecord], now: Moment) -> None:
-        """Note how old each match in play is, and forget the matches that are watched no more."""
+        """Record the age of each match in play, and drop the series of matches that are no longer polled."""
         self._ages = tuple(sorted(age for _, age in _in_play(records, now)))
         for age in self._ages:
             self._freshness.add(age)
         watched = {_label(str(record.ref)) for record in records} | {OTHER}
         self._matches = {name: series for name, series in self._matches.items() if name in watched}
 
-    def read(self, watched: Watched, now: Moment) -> Reading:
-        """Return what there is to write out; nothing in it changes afterwards."""
-        return Reading(
-            node=_label(watched.node),
-            rss_bytes=watched.rss_bytes,
-            loop_lag_seconds=watched.loop_lag_seconds,
+    def read(self, state: ScraperState, now: Moment) -> MetricsReading:
+        """Return an immutable copy of all values."""
+        return MetricsReading(
+            node=_label(state.node),
+            rss_bytes=state.rss_bytes,
+            loop_lag_seconds=state.loop_lag_seconds,
             matches=tuple(_match_reading(name, series) for name, series in self._matches.items()),
-            staleness=_staleness(watched.records, now, self._matches.keys()),
-            freshness=self._freshness.spread(),
+            staleness=_staleness(state.records, now, self._matches.keys()),
+            freshness=self._freshness.distribution(),
             ages=self._ages,
-            waiting=_by_priority(watched.waiting),
-            open_findings=Counter(watched.findings),
+            waiting=_by_priority(state.waiting),
+            open_findings=Counter(state.findings),
             scrapes=dict(self._scrapes),
-            durations={domain: tally.spread() for domain, tally in self._durations.items()},
+            durations={domain: each.distribution() for domain, each in self._durations.items()},
             events_stored=dict(self._events_stored),
             listings_failed=dict(self._listings_failed),
             breakers_opened=dict(self._breakers_opened),
             requests_rejected=dict(self._requests_rejected),
             requests_retried=dict(self._requests_retried),
             watches_restarted=dict(self._watches_restarted),
-            browsers=watched.browsers,
-            proxy_bytes=watched.proxy_bytes,
+            browsers=state.browsers,
+            proxy_bytes=state.proxy_bytes,
         )
 
     def _series(self, ref: str) -> _MatchSeries:
@@ -208,13 +206,13 @@ class Metrics:
             series.latency.add(event.latency_ms / 1000)
         self._events_stored.update(insert=event.inserted, update=event.updated, void=event.voided)
 
-    def _count_look(self, event: PollSucceeded) -> None:
+    def _count_success(self, event: PollSucceeded) -> None:
         domain = _domain(event.ref)
         self._scrapes[domain, "success"] += 1
-        self._durations.setdefault(domain, _Tally(DURATION_BOUNDS)).add(event.seconds)
+        self._durations.setdefault(domain, _Histogram(DURATION_BOUNDS)).add(event.seconds)
 
-    def _count_care(self, event: Telemetry) -> None:
-        """Count what was done about trouble."""
+    def _count_measure(self, event: Telemetry) -> None:
+        """Count breakers, retries and restarts."""
         match event:
             case CircuitOpened():
                 self._breakers_opened[_label(event.scope)] += 1
@@ -234,7 +232,7 @@ class Metrics:
 
 
 def _label(text: str) -> str:
-    """Return what may stand in a label; escaping it is up to whoever writes it out."""
+    """Return a valid label of bounded length; the exposition escapes it."""
     if text.isascii() and len(text) <= MAX_LABEL_CHARACTERS:
         return text
     return text[:MAX_LABEL_CHARACTERS].encode(errors="replace").decode()
@@ -246,12 +244,11 @@ def _domain(ref: str) -> str:
 
 def _match_reading(name: str, series: _MatchSeries) -> MatchReading:
     return MatchReading(
-        match_id=name, updates=series.updates, latency=series.latency.spread(), errors=dict(series.errors)
+        match_id=name, updates=series.updates, latency=series.latency.distribution(), errors=dict(series.errors)
     )
 
 
 def _in_play(records: Sequence[MonitoringRecord], now: Moment) -> list[tuple[str, float]]:
-    """Return the age of every match in play."""
     return [
         (_label(str(record.ref)), age)
         for record in records
@@ -261,7 +258,7 @@ def _in_play(records: Sequence[MonitoringRecord], now: Moment) -> list[tuple[str
 
 
 def _staleness(records: Sequence[MonitoringRecord], now: Moment, known: Collection[str]) -> dict[str, float]:
-    """Return the ages by match; those without a series of their own are told by their oldest."""
+    """Return the ages by match; matches without their own series share the highest age."""
     ages: dict[str, float] = {}
     for name, age in _in_play(records, now):
         shown = name if name in known else OTHER

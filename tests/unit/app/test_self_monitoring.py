@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from longstop.app.listeners import Listeners
 from longstop.app.runtime import Runtime
 from longstop.app.self_monitoring import SelfMonitoring
+from longstop.app.sinks import ScraperSinks
 from longstop.fetching.browser.pool import BrowserPool
 from longstop.fetching.browser.source_browser import SourceBrowser
 from longstop.matches.client import SourceClient
@@ -73,7 +73,7 @@ async def cared_for(path: Path) -> tuple[MemoryHot, MemorySink]:
     monitoring = SelfMonitoring(
         runtime,
         schedulers={"crex": Site()},
-        listeners=Listeners(settings, directory, runtime.ops, clock),
+        sinks=ScraperSinks(settings, directory, runtime.ops, clock),
         recycle=recycle,
         is_supervised=False,
     )

@@ -5,13 +5,14 @@ import subprocess
 import time
 
 import pytest
+from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
 from longstop.fetching.browser.base import BrowserCensus, Usage
 from longstop.telemetry.events.matches import PollFailed, PollSucceeded, UpdateStored, WatchRestarted
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, RequestRetried
-from longstop.telemetry.exposition import expose
-from longstop.telemetry.metrics import Metrics, Watched
+from longstop.telemetry.exposition import browser_metrics, expose
+from longstop.telemetry.metrics import Metrics, ScraperState
 from tests.readers import MOMENT, a_record
 
 #: As the seeds have them; most of what was added since begins with `longstop_`.
@@ -58,7 +59,7 @@ def a_text(matches: int = 3, error_type: str = "FetchTimeout") -> bytes:
     metrics.take(a_retry())
     records = [a_record(number, polled=number + 1) for number in range(matches)]
     metrics.sample(records, MOMENT)
-    watched = Watched(
+    watched = ScraperState(
         node="node-1",
         records=records,
         waiting=[0],
@@ -191,3 +192,53 @@ def test_promtool_minds_nothing_but_the_one_name_that_was_asked_for() -> None:
     assert said.stderr.decode().splitlines() == [
         'active_scrapers_count non-histogram and non-summary metrics should not have "_count" suffix'
     ]
+
+
+USAGE = Usage(processes=6, rss_bytes=900, pss_bytes=400, cpu_seconds=1)
+BROWSER = BrowserCensus(
+    source="crex",
+    generation=1,
+    pid=5,
+    age_seconds=1,
+    users=0,
+    pages_served=9,
+    addresses=("http://a", "http://b"),
+    contexts=1,
+    usage=USAGE,
+)
+
+
+def browser_values(*census: BrowserCensus) -> dict[str, float]:
+    """Return the values of one source by gauge."""
+    families = list(browser_metrics(census))
+    return {sample.name: sample.value for family in families for sample in family.samples}
+
+
+def test_every_browser_of_a_source_is_added_up() -> None:
+    assert browser_values(BROWSER, structs.replace(BROWSER, generation=2, contexts=3)) == {
+        "longstop_browser_rss_bytes": 1800,
+        "longstop_browser_pss_bytes": 800,
+        "longstop_browser_page_pss_bytes": 200,
+        "longstop_browser_processes": 12,
+        "longstop_browser_contexts": 4,
+        "longstop_browser_pages": 4,
+    }
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    unknown = structs.replace(BROWSER, usage=None)
+    half = structs.replace(BROWSER, usage=structs.replace(USAGE, pss_bytes=None))
+
+    assert set(browser_values(BROWSER, unknown)) == {"longstop_browser_contexts", "longstop_browser_pages"}
+    assert "longstop_browser_pss_bytes" not in browser_values(half)
+    assert browser_values(half)["longstop_browser_rss_bytes"] == 900
+
+
+def test_a_browser_without_a_page_has_no_share() -> None:
+    assert structs.replace(BROWSER, addresses=()).pss_per_page is None
+
+
+def test_bytes_through_the_proxy_are_shown_where_they_are_counted() -> None:
+    used = list(browser_metrics((), proxy_bytes=7))[-1]
+
+    assert [sample.value for sample in used.samples] == [7]

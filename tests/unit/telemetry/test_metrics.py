@@ -5,7 +5,7 @@ from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored, WatchRestarted
 from longstop.telemetry.events.processes import ProcessStopped
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, ListingRead, RequestRetried
-from longstop.telemetry.metrics import MAX_ERROR_TYPES, OTHER, MatchReading, Metrics, Reading, Watched
+from longstop.telemetry.metrics import MAX_ERROR_TYPES, OTHER, MatchReading, Metrics, MetricsReading, ScraperState
 from longstop.watching.cadence import RestartReason
 from tests.readers import MOMENT, a_record
 
@@ -17,12 +17,12 @@ def heard(*events: Telemetry, max_matches: int = 10) -> Metrics:
     return metrics
 
 
-def read(metrics: Metrics, **watched: object) -> Reading:
+def read(metrics: Metrics, **watched: object) -> MetricsReading:
     taken = {"node": "node-1", "records": [], "waiting": [], "findings": [], "rss_bytes": 1} | watched
-    return metrics.read(Watched(**taken), MOMENT)  # type: ignore[arg-type]
+    return metrics.read(ScraperState(**taken), MOMENT)  # type: ignore[arg-type]
 
 
-def of_match(reading: Reading, name: str) -> MatchReading:
+def of_match(reading: MetricsReading, name: str) -> MatchReading:
     return next(match for match in reading.matches if match.match_id == name)
 
 
@@ -79,7 +79,7 @@ def test_what_was_done_about_trouble_is_counted_and_begins_at_zero() -> None:
 def test_a_latency_counts_below_every_bound_that_it_does_not_exceed() -> None:
     latency = of_match(read(heard(stored(latency_ms=100), stored(latency_ms=101), stored(latency_ms=9000))), "crex_M1")
 
-    assert latency.latency.not_above() == [("0.1", 1), ("0.5", 2), ("1", 2), ("2", 2), ("5", 2), ("+Inf", 3)]
+    assert latency.latency.buckets() == [("0.1", 1), ("0.5", 2), ("1", 2), ("2", 2), ("5", 2), ("+Inf", 3)]
     assert round(latency.latency.total, 3) == 9.201
 
 
@@ -133,7 +133,7 @@ def test_each_sample_adds_the_age_of_every_match_in_play() -> None:
         metrics.sample([a_record(1, polled=2), a_record(2, polled=20)], MOMENT)
 
     reading = read(metrics)
-    assert dict(reading.freshness.not_above()) == {"1": 0, "2.5": 3, "5": 3, "10": 3, "30": 6, "60": 6, "+Inf": 6}
+    assert dict(reading.freshness.buckets()) == {"1": 0, "2.5": 3, "5": 3, "10": 3, "30": 6, "60": 6, "+Inf": 6}
     assert (reading.freshness.total, reading.ages) == (66, (2, 20))
 
 

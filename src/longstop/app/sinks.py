@@ -1,4 +1,4 @@
-"""Who listens to the scraper's bus beside its log: counters, audit, table of errors, matches' logs, webhook."""
+"""The sinks of the scraper's bus, apart from its log."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,8 +16,8 @@ from longstop.telemetry.records import ErrorsTable, MatchLogs
 from longstop.telemetry.webhook import WebhookSink
 
 
-class Listeners:
-    """Made before the bus, at work while the scraper is."""
+class ScraperSinks:
+    """Created before the bus; they write and send while `running`."""
 
     def __init__(self, settings: Settings, directory: DataDirectory, ops: Operations, clock: Clock) -> None:
         monitoring, node = settings.scraper.monitoring, directory.node_id
@@ -35,16 +35,16 @@ class Listeners:
             if monitoring.webhook.url
             else None
         )
-        known = (self.rates, self.breakers, self.exhaustion)
-        self._counts = (*known, self.metrics) if monitoring.prometheus.enabled else known
+        health = (self.rates, self.breakers, self.exhaustion)
+        self._counters = (*health, self.metrics) if monitoring.prometheus.enabled else health
 
     @property
-    def sinks(self) -> tuple[Sink, ...]:
-        return (*self._counts, self.auditing, self._table, self._logs, *([self._webhook] if self._webhook else []))
+    def all(self) -> tuple[Sink, ...]:
+        return (*self._counters, self.auditing, self._table, self._logs, *([self._webhook] if self._webhook else []))
 
     @asynccontextmanager
-    async def at_work(self, bus: Bus) -> AsyncIterator[None]:
-        """Write and send what is heard; what is left in the end is flushed."""
+    async def running(self, bus: Bus) -> AsyncIterator[None]:
+        """Write and send events; flush at the end."""
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._table.writing(bus))
             await stack.enter_async_context(self._logs.writing(bus))
