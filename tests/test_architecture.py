@@ -31,7 +31,6 @@ PURE = (
     "watching.cadence",
     "watching.frozen_pages",
     "watching.watch_state",
-    "supervision.actions",
     "supervision.health",
     "supervision.health_verdict",
     "supervision.exits",

@@ -65,5 +65,5 @@ async def test_matches_have_their_cost_and_a_killed_browser_its_entry() -> None:
     assert all(20 < memory < 1024 for memory, _ in known)
     assert (entry["kind"], entry["subject"], entry["outcome"]) == ("browser_recycle", first["source"], "recovered")
     assert entry["pids_after"] == [second["pid"]]
-    assert entry["observed"].endswith("was read with the next one")
+    assert entry["observed"].endswith("was read with the next browser")
     assert_nothing_lost(verdict)

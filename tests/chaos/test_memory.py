@@ -15,7 +15,7 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import Recoveries
+from longstop.supervision.audit import RecoveryAudit
 from longstop.supervision.child_runner import ChildSpec
 from longstop.supervision.exits import RestartBackoff
 from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor
@@ -93,7 +93,7 @@ async def leaking(folder: Path, manners: str, *, stop_within: float = 10.0) -> A
     said, clock = Recorder(), SystemClock()
     bus = Bus([said])
     argv = (sys.executable, "-c", LEAKING, str(folder / "flag"), manners)
-    audit = Recoveries(SqliteAudit(folder / "ops.db"), process="up", clock=clock)
+    audit = RecoveryAudit(SqliteAudit(folder / "ops.db"), process="up", clock=clock)
     supervisor = Supervisor(
         [ChildSpec(name="scraper", argv=argv, env=dict(os.environ))],
         bus=bus,

@@ -15,9 +15,7 @@ from longstop.errors import IllegalTransition
 from longstop.fetching.browser.events import OrphanKilled
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.actions import SWEEP_SECONDS
-from longstop.supervision.audit import Recoveries
-from longstop.supervision.auditing import Auditing
+from longstop.supervision.audit import SWEEP_SECONDS, RecoveryAudit, RecoveryObserver
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from tests.memory import MemorySink
@@ -31,11 +29,11 @@ from pathlib import Path
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import Recoveries
+from longstop.supervision.audit import RecoveryAudit
 from longstop.telemetry.bus import Bus
 
 async def main():
-    audit = Recoveries(SqliteAudit(Path(sys.argv[1])), process=sys.argv[2], clock=SystemClock())
+    audit = RecoveryAudit(SqliteAudit(Path(sys.argv[1])), process=sys.argv[2], clock=SystemClock())
     async with audit.writing(Bus()):
         for number in range(10):
             ticket = audit.begin(RecoveryKind.RESTART, trigger="t", subject=f"{sys.argv[2]} {number}")
@@ -70,8 +68,8 @@ async def eventually(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def an_audit(path: Path, process: str = "scraper") -> Recoveries:
-    return Recoveries(SqliteAudit(path), process=process, clock=CLOCK)
+def an_audit(path: Path, process: str = "scraper") -> RecoveryAudit:
+    return RecoveryAudit(SqliteAudit(path), process=process, clock=CLOCK)
 
 
 @pytest.mark.req("MON-9")
@@ -124,9 +122,7 @@ async def test_what_is_open_at_an_orderly_end_is_closed_by_whoever_has_begun_it(
         outcomes = {each.subject: each.outcome for each in stored(path)}
 
     assert outcomes == {"api": RecoveryOutcome.NOT_RECOVERED, "another's": RecoveryOutcome.PENDING}
-    assert {each.observed for each in stored(path)} == {
-        "the process that did this was asked to stop before it saw an outcome"
-    }
+    assert {each.observed for each in stored(path)} == {"the process was stopped before the outcome was known"}
 
 
 async def test_a_life_that_ended_before_it_saw_an_outcome_is_closed_by_the_next(path: Path) -> None:
@@ -139,7 +135,7 @@ async def test_a_life_that_ended_before_it_saw_an_outcome_is_closed_by_the_next(
             raise ConnectionError("no orderly end")
     clock_set_back = ManualClock(CLOCK.now() - timedelta(hours=1))
 
-    async with (second := Recoveries(SqliteAudit(path), process="scraper", clock=clock_set_back)).writing(Bus()):
+    async with (second := RecoveryAudit(SqliteAudit(path), process="scraper", clock=clock_set_back)).writing(Bus()):
         second.begin(RecoveryKind.RECYCLE, trigger="t", subject="new")
         await eventually(lambda: len(stored(path)) == 3)
         outcomes = {entry.subject: entry.outcome for entry in stored(path)}
@@ -165,18 +161,18 @@ async def test_a_disk_that_fails_holds_nobody_up_and_loses_nothing(path: Path) -
 
 async def test_what_the_parts_of_a_process_do_is_written_by_whoever_hears_it(path: Path) -> None:
     audit = an_audit(path)
-    auditing = Auditing(audit, CLOCK)
+    observer = RecoveryObserver(audit, CLOCK)
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)  # noqa: ASYNC220
     clock = ManualClock()
-    sweeping = Auditing(audit, clock)
+    sweeping = RecoveryObserver(audit, clock)
     async with audit.writing(Bus()):
         restarted = WatchRestarted(match_id=1, ref="crex_1", reason="stale", age_seconds=300, epoch=2)
         for event in (restarted, PollSucceeded(match_id=1, ref="crex_1", seconds=0.1)):
-            auditing.take(event)
+            observer.take(event)
         sweeping.take(OrphanKilled(pid=child.pid, program="python", rss_bytes=None))
-        sweeping.look()
+        sweeping.check()
         clock.advance(SWEEP_SECONDS)
-        sweeping.look()
+        sweeping.check()
     child.communicate(b"\n")
 
     found = {entry.kind: (entry.outcome, entry.pids_before, entry.pids_after) for entry in stored(path)}

@@ -13,7 +13,7 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import Recoveries
+from longstop.supervision.audit import RecoveryAudit
 from longstop.supervision.child_runner import ChildSpec
 from longstop.supervision.exits import RestartBackoff
 from longstop.supervision.heartbeat import HeartbeatMonitor
@@ -59,7 +59,7 @@ class Heard(MemorySink):
 @asynccontextmanager
 async def listened_to(folder: Path, **programs: str) -> AsyncIterator[Heard]:
     heard, clock = Heard(), SystemClock()
-    bus, audit = Bus([heard]), Recoveries(SqliteAudit(folder / "ops.db"), process="up", clock=clock)
+    bus, audit = Bus([heard]), RecoveryAudit(SqliteAudit(folder / "ops.db"), process="up", clock=clock)
     children = [
         ChildSpec(
             name=name,

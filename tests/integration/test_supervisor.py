@@ -15,7 +15,7 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import Recoveries
+from longstop.supervision.audit import RecoveryAudit
 from longstop.supervision.child_runner import ChildSpec
 from longstop.supervision.exits import Exit, RestartBackoff
 from longstop.supervision.supervisor import Supervisor
@@ -148,7 +148,7 @@ async def test_a_child_that_was_asked_to_stop_is_started_again_and_that_is_no_en
     tmp_path: Path, number: int, kinds: list[RecoveryKind]
 ) -> None:
     ready, said = tmp_path / "ready", Recorder()
-    audit = Recoveries(SqliteAudit(tmp_path / "ops.db"), process="up", clock=SystemClock())
+    audit = RecoveryAudit(SqliteAudit(tmp_path / "ops.db"), process="up", clock=SystemClock())
     polite = python("scraper", POLITE, str(ready))
     supervisor = Supervisor([polite], bus=Bus([said]), clock=SystemClock(), audit=audit)
     running = asyncio.create_task(supervisor.run())

@@ -123,7 +123,7 @@ class SelfMonitoring:
 
     def _give_a_sign(self) -> None:
         self._hot.beat(self.beat())
-        self._sinks.auditing.look()
+        self._sinks.recovery_observer.check()
         self._clock_jumps.check()
 
     def _take_note(self) -> None:

@@ -7,8 +7,7 @@ from longstop.clock import Clock
 from longstop.settings import Settings
 from longstop.storage.base import Operations
 from longstop.storage.directory import DataDirectory
-from longstop.supervision.audit import Recoveries
-from longstop.supervision.auditing import Auditing
+from longstop.supervision.audit import RecoveryAudit, RecoveryObserver
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.health_sinks import ExhaustionSink, OpenBreakers, RateSink
 from longstop.telemetry.metrics import Metrics
@@ -26,8 +25,8 @@ class ScraperSinks:
         self.breakers = OpenBreakers(clock)
         self.exhaustion = ExhaustionSink(clock)
         self.metrics = Metrics()
-        self.recoveries = Recoveries(ops.audit, process="scraper", clock=clock)
-        self.auditing = Auditing(self.recoveries, clock)
+        self.recoveries = RecoveryAudit(ops.audit, process="scraper", clock=clock)
+        self.recovery_observer = RecoveryObserver(self.recoveries, clock)
         self._table = ErrorsTable(ops.errors, node=node, clock=clock)
         self._logs = MatchLogs(directory.storage / "match_logs", clock=clock)
         self._webhook = (
@@ -40,7 +39,13 @@ class ScraperSinks:
 
     @property
     def all(self) -> tuple[Sink, ...]:
-        return (*self._counters, self.auditing, self._table, self._logs, *([self._webhook] if self._webhook else []))
+        return (
+            *self._counters,
+            self.recovery_observer,
+            self._table,
+            self._logs,
+            *([self._webhook] if self._webhook else []),
+        )
 
     @asynccontextmanager
     async def running(self, bus: Bus) -> AsyncIterator[None]:

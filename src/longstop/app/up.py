@@ -17,8 +17,7 @@ from longstop.settings import Memory, Settings
 from longstop.sources.registry import check_sources
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import Recoveries
-from longstop.supervision.auditing import Auditing
+from longstop.supervision.audit import RecoveryAudit, RecoveryObserver
 from longstop.supervision.child_runner import ChildSpec, protect_from_oom_killer
 from longstop.supervision.event_loop import LoopWatch
 from longstop.supervision.exits import Exit, RestartBackoff
@@ -49,9 +48,9 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
         watch_parent_if_any(environ)
         protect_from_oom_killer()
         store = SqliteAudit(directory.ops_db)
-        audit = Recoveries(store, process="up", clock=clock)
-        auditing, exhaustion = Auditing(audit, clock), ExhaustionSink(clock)
-        telling = _telling(settings, directory, clock, auditing, exhaustion)
+        audit = RecoveryAudit(store, process="up", clock=clock)
+        observer, exhaustion = RecoveryObserver(audit, clock), ExhaustionSink(clock)
+        telling = _telling(settings, directory, clock, observer, exhaustion)
         async with aclosing(store), telling as bus, audit.writing(bus):
             supervisor = _supervisor(settings, environ, directory, bus, clock, audit)
             loop = asyncio.get_running_loop()
@@ -67,7 +66,7 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
                 ("weigh processes", weighing.run),
                 ("listen to beats", listening.run),
                 ("watch the event loop", LoopWatch(bus, clock.monotonic).run),
-                ("audit", auditing.run),
+                ("audit", observer.run),
                 ("report exhaustion", partial(ExhaustionReporter(bus).run, exhaustion)),
             ]
             ended = await supervisor.run(loops)
@@ -75,7 +74,7 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
             # In a thread: a disk that hangs must not keep the loop from leaving in time.
             await asyncio.to_thread(asyncio.run, close_beat(directory, bus))
             await orphans.sweep()
-            await auditing.see_out()
+            await observer.finish()
     leave(ended)
 
 
@@ -111,7 +110,12 @@ async def _telling(settings: Settings, directory: DataDirectory, clock: Clock, *
 
 
 def _supervisor(
-    settings: Settings, environ: Mapping[str, str], directory: DataDirectory, bus: Bus, clock: Clock, audit: Recoveries
+    settings: Settings,
+    environ: Mapping[str, str],
+    directory: DataDirectory,
+    bus: Bus,
+    clock: Clock,
+    audit: RecoveryAudit,
 ) -> Supervisor:
     # Whole, so that it names one directory wherever it is read: orphans are known by it.
     env = {**environ, "LONGSTOP_DATA": str(settings.data.absolute())}

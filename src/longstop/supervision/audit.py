@@ -1,10 +1,12 @@
-"""The audit: every action that nobody asked for is written down when it begins, and again when its outcome was seen.
+"""The audit of automatic recoveries: each is recorded when it starts, and again when its outcome is known.
 
-Whoever acts never waits for a disk: a task writes at once, and tries again until the disk takes it.
+`ChildRunner` (restarts) and `HealthMonitor` (recycles) call `RecoveryAudit` themselves. `RecoveryObserver` does it for
+browsers, watches and sweeps: it listens to the events of the process, because such a recovery and its outcome belong to
+different parts. One gives up a browser, another starts its successor, a third reads a match with it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from threading import Lock
 from uuid import uuid4
@@ -14,26 +16,39 @@ from msgspec.structs import replace
 
 from longstop.clock import Clock
 from longstop.errors import IllegalTransition, StorageError
+from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted, OrphanKilled
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome, check_outcome
+from longstop.process import processes
 from longstop.storage.base import RECOVERIES_KEPT, AuditStore
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from longstop.telemetry.events.processes import RecordsFailed, RecoveryFailed, RecoveryStarted, RecoverySucceeded
+from longstop.telemetry.events.sources import ListingRead
 from longstop.telemetry.records import CLOSE_WITHIN, PeriodicFlush
 
 RETRY_EVERY_SECONDS = 5.0
-_UNSEEN = "the process that did this ended before it saw an outcome"
-_STOPPED = "the process that did this was asked to stop before it saw an outcome"
+#: A recovery without a visible effect within this time counts as not recovered.
+OBSERVED_WITHIN_SECONDS = 120.0
+#: The time after a sweep at which it is checked whether the killed processes are gone.
+SWEEP_SECONDS = 2.0
+CHECK_SECONDS = 1.0
+LAST_CHECK_SECONDS = 0.1
+_KILLED = "the process ended before the outcome was known"
+_STOPPED = "the process was stopped before the outcome was known"
+#: Restarts that an operator asked for are no automatic recoveries; those of a recycle belong to its own entry.
+_NOT_AUTOMATIC = ("asked", "recycled")
 
 
 class Ticket(Struct, frozen=True):
-    """What `begin` gives and `end` takes."""
+    """An open recovery: `begin` returns it, `end` takes it."""
 
     recovery: Recovery
     began: float
 
 
-class Recoveries:
-    """One process's part of the audit. Entries may begin at any time; they are written while `writing` lasts."""
+class RecoveryAudit:
+    """The recoveries of one process. Callers never wait for a disk: a task writes them while `writing` lasts."""
 
     def __init__(self, store: AuditStore, *, process: str, clock: Clock) -> None:
         self._process = process
@@ -41,14 +56,14 @@ class Recoveries:
         self._store = store
         self._lock = Lock()
         self._unwritten: dict[str, Recovery] = {}
-        #: Begun, and its outcome not seen yet.
+        #: The ids of the recoveries whose outcome is not known yet.
         self._open: set[str] = set()
         self._has_tidied = False
-        self._background = PeriodicFlush("recoveries", self._flush, every_seconds=RETRY_EVERY_SECONDS)
+        self._flushing = PeriodicFlush("recoveries", self._flush, every_seconds=RETRY_EVERY_SECONDS)
         self._bus = Bus()
 
     def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Ticket:
-        """Write down that something is going to be done, and why."""
+        """Record that a recovery starts, and why."""
         recovery = Recovery(
             id=uuid4().hex,
             kind=kind,
@@ -66,10 +81,10 @@ class Recoveries:
     def end(
         self, ticket: Ticket, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
     ) -> Recovery:
-        """Write down what was seen to come of it, in a sentence. An outcome that nobody saw is none."""
+        """Record the outcome and what showed it."""
         begun = ticket.recovery
         if begun.id not in self._open:
-            raise IllegalTransition(f"the outcome of recovery {begun.id} was told before")
+            raise IllegalTransition(f"recovery {begun.id} has an outcome already")
         check_outcome(begun.outcome, outcome)
         ended = replace(
             begun,
@@ -80,19 +95,19 @@ class Recoveries:
         )
         self._open.remove(begun.id)
         self._put(ended)
-        self._bus.emit(_told(ended))
+        self._bus.emit(_event(ended))
         return ended
 
     @asynccontextmanager
     async def writing(self, bus: Bus) -> AsyncIterator[None]:
-        """Write what is begun and ended; what happens is told to the bus too."""
+        """Write recoveries to the store, and emit them as events."""
         self._bus = bus
-        async with self._background.running(bus):
+        async with self._flushing.running(bus):
             yield
-        await self._leave(bus)
+        await self._close_open(bus)
 
-    async def _leave(self, bus: Bus) -> None:
-        """Close what is open: after an orderly end nobody is going to see what comes of it."""
+    async def _close_open(self, bus: Bus) -> None:
+        """Give up what is open: after an orderly stop its outcome cannot be observed."""
         try:
             if self._open:
                 async with asyncio.timeout(CLOSE_WITHIN):
@@ -107,11 +122,11 @@ class Recoveries:
             self._unwritten[recovery.id] = recovery
             for oldest in list(self._unwritten)[:-RECOVERIES_KEPT]:
                 del self._unwritten[oldest]
-        self._background.wake()
+        self._flushing.wake()
 
     async def _flush(self) -> bool:
-        if not self._has_tidied:  # before anything of this life is written: whatever waits there is of a former one
-            await self._store.give_up(self._process, _UNSEEN)
+        if not self._has_tidied:  # before the first write: whatever is open in the store is of an earlier process
+            await self._store.give_up(self._process, _KILLED)
             self._has_tidied = True
         with self._lock:
             taken = dict(self._unwritten)
@@ -119,17 +134,198 @@ class Recoveries:
             return False
         await self._store.write(taken.values())
         with self._lock:
-            # What has moved on meanwhile is written again.
+            # Keep what has changed during the write.
             self._unwritten = {key: each for key, each in self._unwritten.items() if each != taken.get(key)}
         return True
 
 
-def _told(recovery: Recovery) -> RecoverySucceeded | RecoveryFailed:
-    tell = RecoverySucceeded if recovery.outcome is RecoveryOutcome.RECOVERED else RecoveryFailed
-    return tell(
+def _event(recovery: Recovery) -> RecoverySucceeded | RecoveryFailed:
+    event = RecoverySucceeded if recovery.outcome is RecoveryOutcome.RECOVERED else RecoveryFailed
+    return event(
         id=recovery.id,
         kind=recovery.kind.value,
         subject=recovery.subject,
         observed=recovery.observed or "",
         duration_seconds=recovery.duration_seconds or 0.0,
     )
+
+
+#: One recovery of a kind at a time for each subject.
+_Key = tuple[RecoveryKind, str]
+_SWEEP: _Key = (RecoveryKind.SWEEP, "orphans")
+
+
+class _Open(Struct):
+    """A recovery whose outcome is not known yet."""
+
+    ticket: Ticket
+    began: float
+    generation: int = 0
+    #: The successor of a browser; `None` before it has started.
+    pid: int | None = None
+    is_closed: bool = False
+    has_failed: bool = False
+    #: The processes that a sweep has killed.
+    swept: tuple[int, ...] = ()
+
+
+def alive_among(pids: Collection[int]) -> Collection[int]:
+    """Return which of these processes run; zombies do not."""
+    found = (processes.find_process(pid) for pid in pids)
+    return [each.pid for each in found if each is not None and each.state != processes.ZOMBIE]
+
+
+class RecoveryObserver:
+    """The sink that records what browsers, watches and sweeps do by themselves, and observes the outcome.
+
+    Several events make one recovery: a browser that is given up, its successor and the first successful poll with it; a
+    watch that restarts and its next poll; all processes that one sweep has killed.
+    """
+
+    def __init__(
+        self,
+        audit: RecoveryAudit,
+        clock: Clock,
+        alive: Callable[[Collection[int]], Collection[int]] = alive_among,
+    ) -> None:
+        self._audit = audit
+        self._clock = clock
+        self._alive = alive
+        #: The generation and pid of each source's browser.
+        self._browsers: dict[str, tuple[int, int]] = {}
+        self._open: dict[_Key, _Open] = {}
+        #: Killed, and in no entry yet.
+        self._swept: list[OrphanKilled] = []
+
+    def take(self, event: Telemetry) -> None:
+        match event:
+            case BrowserStarted():
+                self._browser_started(event)
+            case BrowserRecycled() if not event.reason.startswith("asked"):
+                self._browser_replaced(event.source, event.generation, event.reason, None)
+            case BrowserFailed():
+                self._browser_replaced(event.source, event.generation, event.reason, event.pid)
+            case BrowserClosed():
+                self._browser_closed(event)
+            case OrphanKilled():
+                self._swept.append(event)
+            case WatchRestarted() if event.reason not in _NOT_AUTOMATIC:
+                self._watch_restarted(event)
+            case PollSucceeded():
+                self._watch_read(event.ref)
+                self._source_read(event.ref.partition("_")[0], event.ref)
+            case ListingRead():
+                self._source_read(event.source, f"the listing of {event.source}")
+            case _:
+                pass
+
+    async def run(self) -> None:
+        """Check what starts or ends by time, until cancelled."""
+        while True:
+            self.check()
+            await asyncio.sleep(CHECK_SECONDS)
+
+    async def finish(self) -> None:
+        """Check until every sweep has an outcome: at the end of a process nothing else will."""
+        self.check()
+        while _SWEEP in self._open:
+            await asyncio.sleep(LAST_CHECK_SECONDS)
+            self.check()
+
+    def check(self) -> None:
+        """Record new sweeps, and end what has waited long enough for its outcome."""
+        self._begin_sweep()
+        now = self._clock.monotonic()
+        for key, recovery in list(self._open.items()):
+            seconds = now - recovery.began
+            if key == _SWEEP:
+                if seconds >= SWEEP_SECONDS:
+                    self._end_sweep(recovery)
+            elif seconds >= OBSERVED_WITHIN_SECONDS:
+                self._give_up(key, recovery)
+
+    def _browser_started(self, event: BrowserStarted) -> None:
+        self._browsers[event.source] = (event.generation, event.pid)
+        recovery = self._open.get((RecoveryKind.BROWSER_RECYCLE, event.source))
+        if recovery is not None:
+            recovery.pid = event.pid
+
+    def _browser_replaced(self, source: str, generation: int, reason: str, pid: int | None) -> None:
+        key, known = (RecoveryKind.BROWSER_RECYCLE, source), self._browsers.get(source)
+        if known is not None and known[0] == generation:
+            pid = known[1]
+        recovery = self._open.get(key)
+        if recovery is not None and (pid is None or generation <= recovery.generation):
+            # The successor did not start, or the old browser failed while it drained: still the same recovery.
+            recovery.has_failed = True
+            return
+        if recovery is not None:
+            self._end(key, RecoveryOutcome.NOT_RECOVERED, f"the next browser was replaced too: {reason}")
+        self._begin(key, reason, () if pid is None else (pid,), generation=generation, has_failed=pid is None)
+
+    def _browser_closed(self, event: BrowserClosed) -> None:
+        recovery = self._open.get((RecoveryKind.BROWSER_RECYCLE, event.source))
+        if recovery is not None and event.generation == recovery.generation:
+            recovery.is_closed = not event.left
+
+    def _source_read(self, source: str, what: str) -> None:
+        key = (RecoveryKind.BROWSER_RECYCLE, source)
+        recovery = self._open.get(key)
+        if recovery is not None and recovery.pid is not None:
+            self._end(key, RecoveryOutcome.RECOVERED, f"{what} was read with the next browser", (recovery.pid,))
+
+    def _watch_restarted(self, event: WatchRestarted) -> None:
+        key = (RecoveryKind.WATCH_RESTART, event.ref)
+        if key in self._open:
+            self._end(key, RecoveryOutcome.NOT_RECOVERED, f"it had to restart again: {event.reason}")
+        self._begin(key, event.reason, ())
+
+    def _watch_read(self, ref: str) -> None:
+        key = (RecoveryKind.WATCH_RESTART, ref)
+        if key in self._open:
+            self._end(key, RecoveryOutcome.RECOVERED, f"{ref} was read again")
+
+    def _begin_sweep(self) -> None:
+        """Make one entry of the processes that were killed since the last sweep ended."""
+        if self._swept and _SWEEP not in self._open:
+            swept, self._swept = self._swept, []
+            pids, programs = tuple(each.pid for each in swept), sorted({each.program for each in swept})
+            self._begin(_SWEEP, f"orphaned processes: {', '.join(programs)}", pids, swept=pids)
+
+    def _end_sweep(self, recovery: _Open) -> None:
+        left, count = tuple(sorted(self._alive(recovery.swept))), len(recovery.swept)
+        if left:
+            self._end(_SWEEP, RecoveryOutcome.NOT_RECOVERED, f"{len(left)} of {count} processes still run", left)
+        else:
+            self._end(_SWEEP, RecoveryOutcome.RECOVERED, f"all {count} killed processes are gone", ())
+
+    def _give_up(self, key: _Key, recovery: _Open) -> None:
+        within = f"{OBSERVED_WITHIN_SECONDS:.0f} s"
+        kind, _ = key
+        if kind is RecoveryKind.WATCH_RESTART:
+            self._end(key, RecoveryOutcome.NOT_RECOVERED, f"it was not read within {within}")
+        elif recovery.pid is not None:
+            observed = f"the next browser runs, but nothing was read within {within}"
+            self._end(key, RecoveryOutcome.NOT_RECOVERED, observed, (recovery.pid,))
+        elif recovery.is_closed and not recovery.has_failed:
+            self._end(key, RecoveryOutcome.RECOVERED, "the browser is gone, and no other one was needed since", ())
+        else:
+            self._end(key, RecoveryOutcome.NOT_RECOVERED, f"no other browser started within {within}", ())
+
+    def _begin(
+        self,
+        key: _Key,
+        trigger: str,
+        pids: tuple[int, ...],
+        *,
+        generation: int = 0,
+        has_failed: bool = False,
+        swept: tuple[int, ...] = (),
+    ) -> None:
+        kind, subject = key
+        ticket = self._audit.begin(kind, trigger=trigger, subject=subject, pids_before=pids)
+        began = self._clock.monotonic()
+        self._open[key] = _Open(ticket, began, generation=generation, has_failed=has_failed, swept=swept)
+
+    def _end(self, key: _Key, outcome: RecoveryOutcome, observed: str, pids: tuple[int, ...] | None = None) -> None:
+        self._audit.end(self._open.pop(key).ticket, outcome, observed=observed, pids_after=pids)

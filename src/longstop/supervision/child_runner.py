@@ -7,17 +7,16 @@ import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from msgspec import Struct
 
 from longstop import __version__
 from longstop.clock import Clock
-from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.process import processes
 from longstop.process.cgroups import ChildGroup
 from longstop.settings import BEAT_FD_VARIABLE, PARENT_FD_VARIABLE
-from longstop.supervision.audit import Ticket
+from longstop.supervision.audit import RecoveryAudit, Ticket
 from longstop.supervision.exits import Exit, RestartBackoff, describe_exit, exit_of_failed_start
 from longstop.supervision.pipes import HeartbeatPipe
 from longstop.telemetry.bus import Bus
@@ -115,16 +114,6 @@ class ChildSpec(Struct, frozen=True, kw_only=True):
     is_beating: bool = False
 
 
-class Audit(Protocol):
-    """Records automatic recoveries."""
-
-    def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Ticket: ...
-
-    def end(
-        self, ticket: Ticket, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
-    ) -> Recovery: ...
-
-
 class _RequestedRestart(Struct, frozen=True, kw_only=True):
     kind: RecoveryKind
     reason: str
@@ -142,7 +131,7 @@ class ChildRunner:
         clock: Clock,
         backoff: RestartBackoff,
         group: ChildGroup | None = None,
-        audit: Audit | None = None,
+        audit: RecoveryAudit | None = None,
     ) -> None:
         self.name = spec.name
         self._spec = spec

@@ -11,8 +11,7 @@ from longstop.clock import Clock
 from longstop.errors import RestartNeeded
 from longstop.model.match import MonitoringRecord
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.supervision.actions import OBSERVED_WITHIN_SECONDS
-from longstop.supervision.audit import Recoveries, Ticket
+from longstop.supervision.audit import OBSERVED_WITHIN_SECONDS, RecoveryAudit, Ticket
 from longstop.supervision.health import (
     EVALUATED_EVERY_SECONDS,
     STALL_SECONDS,
@@ -66,7 +65,7 @@ class HealthMonitor:
         node: str,
         *,
         recycle: Recycle,
-        recoveries: Recoveries,
+        recoveries: RecoveryAudit,
         pids: Callable[[], Collection[int]],
         bus: Bus,
         clock: Clock,

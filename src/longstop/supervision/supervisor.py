@@ -6,7 +6,8 @@ from functools import partial
 
 from longstop.clock import Clock
 from longstop.process.cgroups import ChildGroup
-from longstop.supervision.child_runner import Audit, ChildRunner, ChildSpec
+from longstop.supervision.audit import RecoveryAudit
+from longstop.supervision.child_runner import ChildRunner, ChildSpec
 from longstop.supervision.event_loop import run_forever
 from longstop.supervision.exits import Exit, RestartBackoff, time_to_stop
 from longstop.supervision.pipes import lifeline
@@ -31,7 +32,7 @@ class Supervisor:
         backoff: RestartBackoff | None = None,
         stop_within: float = STOP_WITHIN,
         group_for: Callable[[str], ChildGroup] = lambda name: ChildGroup(),
-        audit: Audit | None = None,
+        audit: RecoveryAudit | None = None,
     ) -> None:
         self.runners = tuple(
             ChildRunner(

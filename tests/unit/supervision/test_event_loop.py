@@ -162,6 +162,6 @@ def test_a_leap_is_an_alert_that_says_in_which_direction() -> None:
     assert ahead is not None
     assert back is not None
     assert (ahead.title, back.title) == (
-        "the clock of this machine leapt by +3600 s",
-        "the clock of this machine leapt by -3600 s",
+        "The system clock jumped by +3600 s",
+        "The system clock jumped by -3600 s",
     )

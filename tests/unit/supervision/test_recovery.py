@@ -3,42 +3,20 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from longstop.errors import RestartNeeded
 from longstop.model.match import MatchStatus, Phase
-from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import Recoveries, Ticket
+from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.supervision.health import Grade
 from longstop.supervision.recovery import RECYCLE_WITHIN_SECONDS, RESTART_AGAIN_SECONDS, HealthMonitor
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock, run_virtual
 from tests.memory import MemorySink
 from tests.readers import a_record
-
-
-class Remembered(Recoveries):
-    """An audit that is never written, and remembers what it was told."""
-
-    def __init__(self, clock: VirtualClock) -> None:
-        super().__init__(SqliteAudit(Path("nowhere")), process="scraper", clock=clock)
-        self.begun: list[Recovery] = []
-        self.ended: list[Recovery] = []
-
-    def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Ticket:
-        ticket = super().begin(kind, trigger=trigger, subject=subject, pids_before=pids_before)
-        self.begun.append(ticket.recovery)
-        return ticket
-
-    def end(
-        self, ticket: Ticket, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
-    ) -> Recovery:
-        self.ended.append(super().end(ticket, outcome, observed=observed, pids_after=pids_after))
-        return self.ended[-1]
+from tests.unit.supervision.test_audit import RecordedAudit
 
 
 class Ward:
@@ -53,7 +31,7 @@ class Ward:
         self.on_recycle: Callable[[], Awaitable[None]] | None = None
         self.pids = [7]
         self.lacks: tuple[str, ...] = ()
-        self.audit = Remembered(self.clock)
+        self.audit = RecordedAudit(self.clock)
         self.monitor = HealthMonitor(
             "node-1",
             recycle=self._recycle,

@@ -1,19 +1,68 @@
-"""Actions told from events: what belongs together is one entry, with an outcome that was seen."""
+"""RecoveryAudit observed from events: what belongs together is one entry, with an outcome that was seen."""
 
 from collections.abc import Collection
+from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
+from longstop.clock import Clock
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted, OrphanKilled
-from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.supervision.actions import OBSERVED_WITHIN_SECONDS, SWEEP_SECONDS, Actions, Began, Ended, Entry, Key
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.supervision.audit import OBSERVED_WITHIN_SECONDS, SWEEP_SECONDS, RecoveryAudit, RecoveryObserver, Ticket
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from longstop.telemetry.events.sources import ListingRead
+from tests.readers import ManualClock
 
-BROWSER = Key(RecoveryKind.BROWSER_RECYCLE, "crex")
-WATCH = Key(RecoveryKind.WATCH_RESTART, "crex_M1")
+BROWSER = (RecoveryKind.BROWSER_RECYCLE, "crex")
+WATCH = (RecoveryKind.WATCH_RESTART, "crex_M1")
 READ = PollSucceeded(match_id=1, ref="crex_M1", seconds=0.1)
+
+
+class RecordedAudit(RecoveryAudit):
+    """An audit that is never written, and remembers its entries."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(SqliteAudit(Path("nowhere")), process="scraper", clock=clock)
+        self.begun: list[Recovery] = []
+        self.ended: list[Recovery] = []
+        #: Both, in order.
+        self.entries: list[Recovery] = []
+
+    def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Ticket:
+        ticket = super().begin(kind, trigger=trigger, subject=subject, pids_before=pids_before)
+        self.begun.append(ticket.recovery)
+        self.entries.append(ticket.recovery)
+        return ticket
+
+    def end(
+        self, ticket: Ticket, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
+    ) -> Recovery:
+        self.ended.append(super().end(ticket, outcome, observed=observed, pids_after=pids_after))
+        self.entries.append(self.ended[-1])
+        return self.ended[-1]
+
+
+class Began(Struct, frozen=True, kw_only=True):
+    key: tuple[RecoveryKind, str]
+    trigger: str
+    pids_before: tuple[int, ...] = ()
+
+
+class Ended(Struct, frozen=True, kw_only=True):
+    key: tuple[RecoveryKind, str]
+    outcome: RecoveryOutcome
+    observed: str
+    pids_after: tuple[int, ...] | None = None
+
+
+def shown(entry: Recovery) -> Began | Ended:
+    key = (entry.kind, entry.subject)
+    if entry.outcome is RecoveryOutcome.PENDING:
+        return Began(key=key, trigger=entry.trigger, pids_before=entry.pids_before)
+    return Ended(key=key, outcome=entry.outcome, observed=entry.observed or "", pids_after=entry.pids_after)
 
 
 def started(generation: int, pid: int, source: str = "crex") -> BrowserStarted:
@@ -49,22 +98,23 @@ def orphan(pid: int) -> OrphanKilled:
     return OrphanKilled(pid=pid, program="chrome", rss_bytes=None)
 
 
-def nobody(_pids: Collection[int]) -> Collection[int]:
-    return ()
-
-
-def told(*events: Telemetry, after: float = 0.0) -> list[Entry]:
-    """Return what these events and the time after them give."""
-    actions = Actions()
-    entries = [entry for event in events for entry in actions.take(event, 0.0)]
-    return [*entries, *actions.tick(after, nobody)]
+def observed(*events: Telemetry, after: float = 0.0) -> list[Began | Ended]:
+    """Return what these events and the time after them record."""
+    clock = ManualClock()
+    audit = RecordedAudit(clock)
+    observer = RecoveryObserver(audit, clock, alive=lambda _pids: ())
+    for event in events:
+        observer.take(event)
+    clock.advance(after)
+    observer.check()
+    return [shown(entry) for entry in audit.entries]
 
 
 @pytest.mark.req("MON-9")
 @pytest.mark.parametrize("read", [READ, ListingRead(source="crex", matches=1, changed=0, unreadable=0)])
 @pytest.mark.parametrize("gone", [recycled(reason="why"), failed(1, 7, reason="why")])
 def test_a_browser_its_successor_and_the_first_look_are_one_entry(gone: Telemetry, read: Telemetry) -> None:
-    begun, ended = told(started(1, 7), gone, started(2, 8), read, read, after=1000)
+    begun, ended = observed(started(1, 7), gone, started(2, 8), read, read, after=1000)
 
     assert begun == Began(key=BROWSER, trigger="why", pids_before=(7,))
     assert isinstance(ended, Ended)
@@ -72,13 +122,13 @@ def test_a_browser_its_successor_and_the_first_look_are_one_entry(gone: Telemetr
 
 
 def test_a_look_before_the_successor_has_started_proves_nothing() -> None:
-    entries = told(started(1, 7), failed(1, 7), READ, after=OBSERVED_WITHIN_SECONDS)
+    entries = observed(started(1, 7), failed(1, 7), READ, after=OBSERVED_WITHIN_SECONDS)
 
     assert [type(entry) for entry in entries] == [Began, Ended]
     assert entries[1] == Ended(
         key=BROWSER,
         outcome=RecoveryOutcome.NOT_RECOVERED,
-        observed="no other one has started within 120 s",
+        observed="no other browser started within 120 s",
         pids_after=(),
     )
 
@@ -86,33 +136,33 @@ def test_a_look_before_the_successor_has_started_proves_nothing() -> None:
 def test_the_look_of_another_source_proves_nothing() -> None:
     other = PollSucceeded(match_id=2, ref="espn_1", seconds=0.1)
 
-    entries = told(started(1, 7), failed(1, 7), started(2, 8), other)
+    entries = observed(started(1, 7), failed(1, 7), started(2, 8), other)
 
     assert [type(entry) for entry in entries] == [Began]
 
 
 def test_a_successor_that_reads_nothing_has_not_helped() -> None:
-    _, ended = told(started(1, 7), failed(1, 7), started(2, 8), after=OBSERVED_WITHIN_SECONDS)
+    _, ended = observed(started(1, 7), failed(1, 7), started(2, 8), after=OBSERVED_WITHIN_SECONDS)
 
     assert isinstance(ended, Ended)
     assert (ended.outcome, ended.pids_after) == (RecoveryOutcome.NOT_RECOVERED, (8,))
 
 
 def test_a_start_that_fails_again_and_again_is_one_entry() -> None:
-    entries = told(started(1, 7), failed(1, 7), *(failed(number, None) for number in range(2, 50)))
+    entries = observed(started(1, 7), failed(1, 7), *(failed(number, None) for number in range(2, 50)))
 
     assert [type(entry) for entry in entries] == [Began]
 
 
 def test_a_successor_that_dies_before_it_read_ends_the_entry_and_begins_the_next() -> None:
-    entries = told(started(1, 7), failed(1, 7), started(2, 8), failed(2, 8))
+    entries = observed(started(1, 7), failed(1, 7), started(2, 8), failed(2, 8))
 
     assert [type(entry) for entry in entries] == [Began, Ended, Began]
     assert entries[2] == Began(key=BROWSER, trigger="it does not answer", pids_before=(8,))
 
 
 def test_an_old_browser_that_is_given_up_while_it_drains_is_the_same_action() -> None:
-    entries = told(started(1, 7), recycled(1), started(2, 8), failed(1, 7), READ)
+    entries = observed(started(1, 7), recycled(1), started(2, 8), failed(1, 7), READ)
 
     assert [type(entry) for entry in entries] == [Began, Ended]
 
@@ -123,7 +173,7 @@ def test_an_old_browser_that_is_given_up_while_it_drains_is_the_same_action() ->
 def test_where_nobody_needs_another_browser_it_counts_that_the_old_one_is_gone(
     left: int, outcome: RecoveryOutcome
 ) -> None:
-    _, ended = told(started(1, 7), recycled(), closed(left), after=OBSERVED_WITHIN_SECONDS)
+    _, ended = observed(started(1, 7), recycled(), closed(left), after=OBSERVED_WITHIN_SECONDS)
 
     assert isinstance(ended, Ended)
     assert ended.outcome is outcome
@@ -131,21 +181,21 @@ def test_where_nobody_needs_another_browser_it_counts_that_the_old_one_is_gone(
 
 @pytest.mark.parametrize("event", [recycled(reason="asked for by cli"), restarted("asked"), restarted("recycled")])
 def test_what_somebody_asked_for_or_a_recycle_did_is_no_action_of_its_own(event: Telemetry) -> None:
-    assert told(started(1, 7), event, READ, after=1000) == []
+    assert observed(started(1, 7), event, READ, after=1000) == []
 
 
 @pytest.mark.req("MON-9")
 @pytest.mark.parametrize("reason", ["stale", "errors", "lifetime", "cool_down"])
 def test_a_watch_that_begins_anew_has_its_next_look_as_outcome(reason: str) -> None:
-    assert told(restarted(reason), READ, READ) == [
+    assert observed(restarted(reason), READ, READ) == [
         Began(key=WATCH, trigger=reason),
         Ended(key=WATCH, outcome=RecoveryOutcome.RECOVERED, observed="crex_M1 was read again"),
     ]
 
 
 def test_a_watch_that_is_not_read_or_begins_anew_again_was_not_helped() -> None:
-    unread = told(restarted(), after=OBSERVED_WITHIN_SECONDS)
-    again = told(restarted(), restarted("errors"))
+    unread = observed(restarted(), after=OBSERVED_WITHIN_SECONDS)
+    again = observed(restarted(), restarted("errors"))
 
     assert [entry.outcome for entry in (*unread, *again) if isinstance(entry, Ended)] == [
         RecoveryOutcome.NOT_RECOVERED,
@@ -158,15 +208,18 @@ def test_a_watch_that_is_not_read_or_begins_anew_again_was_not_helped() -> None:
 @pytest.mark.parametrize(
     ("left", "outcome"), [((), RecoveryOutcome.RECOVERED), ((9,), RecoveryOutcome.NOT_RECOVERED)], ids=["gone", "left"]
 )
-def test_a_sweep_is_one_entry_and_it_is_looked_who_is_left(left: tuple[int, ...], outcome: RecoveryOutcome) -> None:
-    actions = Actions()
-    quiet = [actions.take(orphan(pid), 0.0) for pid in (8, 9)]
+def test_a_sweep_is_one_entry_and_it_is_checked_who_is_left(left: tuple[int, ...], outcome: RecoveryOutcome) -> None:
+    clock = ManualClock()
+    audit = RecordedAudit(clock)
+    observer = RecoveryObserver(audit, clock, alive=lambda _pids: left)
+    for pid in (8, 9):
+        observer.take(orphan(pid))
+    assert audit.entries == []
 
-    (begun,) = actions.tick(0.5, nobody)
-    (ended,) = actions.tick(0.5 + SWEEP_SECONDS, lambda _pids: left)
+    observer.check()
+    clock.advance(SWEEP_SECONDS)
+    observer.check()
 
-    assert quiet == [[], []]
-    assert isinstance(begun, Began)
+    (begun,), (ended,) = audit.begun, audit.ended
     assert begun.pids_before == (8, 9)
-    assert isinstance(ended, Ended)
     assert (ended.outcome, ended.pids_after) == (outcome, left)
