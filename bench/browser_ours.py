@@ -79,7 +79,7 @@ class Ours:
         """Close everything; return how many contexts stay open in spite of it."""
         for fetcher in self._fetchers.values():
             await fetcher.aclose()
-        left = sum(report.contexts for report in self._pool.report())
+        left = sum(each.contexts for each in self._pool.stats())
         await self._pool.aclose()
         return left
 

@@ -164,9 +164,9 @@ async def _pass_through(home: Path, simulator: RunningSimulator, count: int) -> 
     try:
         await crowd.pass_through()
         unclosed = await _at_rest(lambda: sum(session.pages - len(session.tabs) for session in fetcher.sessions))
-        contexts = sum(report.contexts for report in pool.report())
+        contexts = sum(each.contexts for each in pool.stats())
         await fetcher.aclose()
-        left = await _at_rest(lambda: sum(report.contexts for report in pool.report()))
+        left = await _at_rest(lambda: sum(each.contexts for each in pool.stats()))
     finally:
         care.cancel()
         await asyncio.gather(care, return_exceptions=True)

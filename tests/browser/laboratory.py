@@ -171,7 +171,7 @@ def of_type(engine: Engine, kind: str) -> list[Process]:
     """Return an engine's processes of one type: `browser`, `driver`, `renderer`, `gpu-process` or `network`."""
     people = engine.processes()
     if kind == "browser":
-        return [each for each in people if each.identity == engine.head]
+        return [each for each in people if each.identity == engine.root]
     if kind == "driver":
         return [each for each in people if each.identity == engine.driver]
     word = "NetworkService" if kind == "network" else f"--type={kind}"

@@ -58,7 +58,8 @@ async def test_a_hundred_pages_of_which_some_spin_crash_or_leak_leave_nothing(la
     await asyncio.gather(*crashing)
     session = fetcher.sessions[0]
     await until(lambda: session.pages == len(session.tabs), 10)
-    report = lab.pool.report()[0]
+    await lab.pool.check()
+    report = lab.pool.stats()[0]
     usage = report.usage
 
     assert outcomes == {"good": 93, "bad": 7}
@@ -144,7 +145,7 @@ async def test_a_browser_of_our_own_that_does_not_show_its_mark_at_once_is_waite
         page = await lab.fetcher().fetch(lab.state("plain"))
 
         assert json.loads(page.body)["match"] == "1"
-        assert lab.engine().head in {each.identity for each in descendants()}
+        assert lab.engine().root in {each.identity for each in descendants()}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ async def test_the_census_tells_what_was_measured_and_who_lives_there(lab: Labor
         await fetcher.fetch(lab.state("plain", match))
     await lab.pool.check()
 
-    known = next(each for each in lab.pool.census() if each.source == "crex")
+    known = next(each for each in lab.pool.stats() if each.source == "crex")
 
     assert (known.contexts, known.pages, known.pages_served) == (1, 2, 2)
     assert known.addresses == (lab.site.url("/page/plain"),) * 2

@@ -29,7 +29,7 @@ from longstop.cli.main import app as command_line_app
 from longstop.clock import Moment
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import BrowserCensus, Usage
+from longstop.fetching.browser.base import BrowserStats, Usage
 from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
@@ -433,7 +433,7 @@ def metrics() -> str:
     )
     records = [replace(a_record(), last_poll_at=START)]
     counted.sample(records, now)
-    browser = BrowserCensus(
+    browser = BrowserStats(
         source="crex",
         generation=1,
         pid=7,

@@ -103,7 +103,7 @@ def _state_reader(schedulers: Iterable[Scheduler], runtime: Runtime, lag: Callab
             findings=[finding.kind for scheduler in schedulers for finding in scheduler.findings],
             rss_bytes=own.rss_bytes(),
             loop_lag_seconds=lag(),
-            browsers=browsers.census(),
+            browsers=browsers.stats(),
             proxy_bytes=browsers.meter.used_bytes if browsers.meter else None,
         )
 

@@ -175,7 +175,7 @@ class SelfMonitoring:
             for source, scheduler in self._schedulers.items()
             for record in scheduler.records
         ]
-        return match_costs(matches, self._browsers.census(), self._meter.newest)
+        return match_costs(matches, self._browsers.stats(), self._meter.newest)
 
     def _records(self) -> list[MonitoringRecord]:
         return [record for scheduler in self._schedulers.values() for record in scheduler.records]

@@ -125,7 +125,7 @@ class GuardedFetcher:
         self.policy = policy
         self.budget = RetryBudget()
         self.targets = HostBreakers(guards.breaker, guards.canary_seconds)
-        self.rest = RateLimit()
+        self.rate_limit = RateLimit()
         self.timeouts = AdaptiveTimeouts(guards.timeouts or Timeouts(fetch=policy.deadline_seconds))
         self._inner = inner
         self._retry = guards.retry
@@ -178,52 +178,52 @@ class GuardedFetcher:
     async def _attempt(self, request: FetchRequest, host: str, started: float) -> Page | FetchError:
         """Send a request once, unless Retry-After or circuit prevent it; return the page or the error."""
         now = self._clock.monotonic()
-        rest = self.rest.check(now)
-        if rest > 0:
-            return CircuitOpen(f"rate-limited: the site sent Retry-After, {rest:.1f} s left", retry_after_seconds=rest)
-        leave = self.targets.enter(host, now)
-        if leave is None:
+        wait = self.rate_limit.check(now)
+        if wait > 0:
+            return CircuitOpen(f"rate-limited: the site sent Retry-After, {wait:.1f} s left", retry_after_seconds=wait)
+        permit = self.targets.enter(host, now)
+        if permit is None:
             return self._circuit_open(host, now)
-        self._emit_moves(leave.transitions)
+        self._emit_transitions(permit.transitions)
         total = self._retry.total_seconds
         try:
             async with asyncio.timeout(None if total is None else total - (now - started)):
-                return await self._send(request, leave, now)
+                return await self._send(request, permit, now)
         except TimeoutError:
             return FetchTimeout(f"no complete response within {total:g} s")
         finally:
             # A cancelled request says nothing about the host, and must not occupy a probe of its circuit.
-            self.targets.release(leave, self._clock.monotonic())
+            self.targets.release(permit, self._clock.monotonic())
 
-    async def _send(self, request: FetchRequest, leave: HostPermit, started: float) -> Page | FetchError:
+    async def _send(self, request: FetchRequest, permit: HostPermit, started: float) -> Page | FetchError:
         """Wait for the response within the deadline of one attempt, and count the outcome."""
         seconds = self.timeouts.now.fetch
         try:
             async with asyncio.timeout(seconds):
                 page = await self._inner.fetch(request)
         except FetchError as error:
-            return self._failed(request, leave, started, error)
+            return self._failed(request, permit, started, error)
         except TimeoutError:
-            return self._failed(request, leave, started, FetchTimeout(f"no complete response within {seconds:g} s"))
+            return self._failed(request, permit, started, FetchTimeout(f"no complete response within {seconds:g} s"))
         if page.status == 204 or not page.body:
-            return self._failed(request, leave, started, EmptyBody(f"answered {page.status} with an empty body"))
+            return self._failed(request, permit, started, EmptyBody(f"answered {page.status} with an empty body"))
         now = self._clock.monotonic()
         self._learn(request.source, now - started)
-        self._count_answer(leave, started, now)
+        self._count_response(permit, started, now)
         return page
 
-    def _failed(self, request: FetchRequest, leave: HostPermit, started: float, error: FetchError) -> FetchError:
+    def _failed(self, request: FetchRequest, permit: HostPermit, started: float, error: FetchError) -> FetchError:
         """Return the error after it was counted for deadline, circuit and Retry-After, in this order."""
         now, kind = self._clock.monotonic(), kind_of(error)
         if isinstance(error, FetchTimeout) or kind not in _IMMEDIATE:
             self._learn(request.source, now - started)
-        error.is_canary = leave.is_trial
+        error.is_canary = permit.is_trial
         if kind is FailureKind.CONNECTION:
-            self._emit_moves(self.targets.fail(leave, now), error.reason)
+            self._emit_transitions(self.targets.fail(permit, now), error.reason)
         elif kind not in _NOT_THE_SITE:
-            self._count_answer(leave, started, now)
+            self._count_response(permit, started, now)
         if not isinstance(error, CircuitOpen):
-            self._obey(request, error, now)
+            self._postpone_all(request, error, now)
         return error
 
     def _learn(self, source: str, seconds: float) -> None:
@@ -240,25 +240,25 @@ class GuardedFetcher:
                 )
             )
 
-    def _count_answer(self, leave: HostPermit, started: float, now: float) -> None:
+    def _count_response(self, permit: HostPermit, started: float, now: float) -> None:
         """Count a response for the circuit: whatever its content, the connection works."""
         took = now - started
         # A site whose deadline was extended may use it.
         counted = took if took > SLOW_SHARE * self.timeouts.now.fetch else 0.0
-        moves = self.targets.succeed(leave, now, counted)
-        if moves:
-            self._emit_moves(moves, f"answered after {took:.1f} s")
+        transitions = self.targets.succeed(permit, now, counted)
+        if transitions:
+            self._emit_transitions(transitions, f"answered after {took:.1f} s")
 
-    def _obey(self, request: FetchRequest, error: FetchError, now: float) -> None:
+    def _postpone_all(self, request: FetchRequest, error: FetchError, now: float) -> None:
         """Postpone all requests to the site for the time of Retry-After."""
         asked = requested_wait(error)
         if asked is not None:
-            is_news = not self.rest.remaining(now)
-            self.rest.limit(asked * (1.0 + RETRY_AFTER_JITTER_SHARE * self._random()), now)
+            is_news = not self.rate_limit.remaining(now)
+            self.rate_limit.limit(asked * (1.0 + RETRY_AFTER_JITTER_SHARE * self._random()), now)
             # A retry waits as long as all other requests, or it would be rejected.
-            error.retry_after_seconds = self.rest.remaining(now)
+            error.retry_after_seconds = self.rate_limit.remaining(now)
             if is_news:
-                seconds = round(self.rest.remaining(now), 1)
+                seconds = round(self.rate_limit.remaining(now), 1)
                 self._bus.emit(SourceRateLimited(source=request.source, seconds=seconds, reason=error.reason))
 
     def _circuit_open(self, host: str, now: float) -> CircuitOpen:
@@ -268,9 +268,9 @@ class GuardedFetcher:
         )
         return CircuitOpen(reason, retry_after_seconds=seconds)
 
-    def _emit_moves(self, moves: tuple[HostTransition, ...], last: str = "") -> None:
-        for move in moves:
-            report_breaker(self._bus, "target", move.host, move.transition, last=last)
+    def _emit_transitions(self, transitions: tuple[HostTransition, ...], last: str = "") -> None:
+        for each in transitions:
+            report_breaker(self._bus, "target", each.host, each.transition, last=last)
 
     def _emit_retry(self, request: FetchRequest, error: FetchError, wait: float) -> None:
         self._bus.emit(

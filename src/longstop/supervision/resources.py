@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from longstop.fetching.browser.base import BrowserCensus
+from longstop.fetching.browser.base import BrowserStats
 from longstop.model.resources import MatchCost, Resources
 from longstop.process.cgroups import available_bytes
 from longstop.process.processes import Identity, find_process, measure, process_tree
@@ -91,7 +91,7 @@ class MatchPage(Struct, frozen=True, kw_only=True):
 
 
 def match_costs(
-    matches: Sequence[MatchPage], census: Sequence[BrowserCensus], used: Resources | None
+    matches: Sequence[MatchPage], census: Sequence[BrowserStats], used: Resources | None
 ) -> dict[int, MatchCost]:
     """Share the measured resources between the matches; the shares add up to the whole.
 
@@ -112,7 +112,7 @@ def match_costs(
     }
 
 
-def _cpu_of(census: Sequence[BrowserCensus], used: Resources) -> list[float | None]:
+def _cpu_of(census: Sequence[BrowserStats], used: Resources) -> list[float | None]:
     """Share the CPU use of all browsers by their open pages; the use of a single page is not measured."""
     if used.cpu_percent is None or used.own_cpu_percent is None:
         return [None] * len(census)
@@ -122,7 +122,7 @@ def _cpu_of(census: Sequence[BrowserCensus], used: Resources) -> list[float | No
 
 
 def _sums(
-    matches: Sequence[MatchPage], census: Sequence[BrowserCensus], amounts: Sequence[float | None], own: float | None
+    matches: Sequence[MatchPage], census: Sequence[BrowserStats], amounts: Sequence[float | None], own: float | None
 ) -> dict[int, float | None]:
     """Add up each match's share of the scraper and of the browsers of its source."""
     sums: dict[int, float | None] = {each.match_id: None if own is None else own / len(matches) for each in matches}
@@ -135,7 +135,7 @@ def _sums(
     return sums
 
 
-def _browser_shares(browser: BrowserCensus, amount: float | None, users: Sequence[MatchPage]) -> Mapping[int, float]:
+def _browser_shares(browser: BrowserStats, amount: float | None, users: Sequence[MatchPage]) -> Mapping[int, float]:
     if amount is None:
         return {}
     shares = dict.fromkeys((each.match_id for each in users), 0.0)

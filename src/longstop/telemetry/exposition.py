@@ -17,7 +17,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from longstop.fetching.browser.base import BrowserCensus
+from longstop.fetching.browser.base import BrowserStats
 from longstop.storage.base import FindingKind
 from longstop.telemetry.metrics import Distribution, MetricsReading
 
@@ -113,7 +113,7 @@ def _store_metrics(reading: MetricsReading) -> Iterator[Metric]:
     yield _gauge("longstop_open_findings", "Open gaps and mismatches of polled matches.", ("kind",), found)
 
 
-def browser_metrics(census: Iterable[BrowserCensus], proxy_bytes: int | None = None) -> Iterator[Metric]:
+def browser_metrics(census: Iterable[BrowserStats], proxy_bytes: int | None = None) -> Iterator[Metric]:
     """Yield gauges by source, for all generations of its browser together. Unknown values are omitted, never 0."""
     browsers = tuple(census)
     usages = [(each.source, each.usage) for each in browsers]

@@ -12,7 +12,7 @@ from itertools import accumulate
 from msgspec import Struct
 
 from longstop.clock import Moment
-from longstop.fetching.browser.base import BrowserCensus
+from longstop.fetching.browser.base import BrowserStats
 from longstop.model.match import MonitoringRecord, Priority, priority_of
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored, WatchRestarted
@@ -72,7 +72,7 @@ class ScraperState(Struct, frozen=True, kw_only=True):
     rss_bytes: int
     #: Maximum of the last ten seconds.
     loop_lag_seconds: float | None = None
-    browsers: tuple[BrowserCensus, ...] = ()
+    browsers: tuple[BrowserStats, ...] = ()
     #: Bytes through the proxy this month; `None` without a proxy.
     proxy_bytes: int | None = None
 
@@ -101,7 +101,7 @@ class MetricsReading(Struct, frozen=True, kw_only=True):
     requests_rejected: Mapping[str, int]
     requests_retried: Mapping[str, int]
     watches_restarted: Mapping[str, int]
-    browsers: tuple[BrowserCensus, ...] = ()
+    browsers: tuple[BrowserStats, ...] = ()
     proxy_bytes: int | None = None
 
 

@@ -56,7 +56,7 @@ class Site:
     @property
     def rejected(self) -> int:
         """How many requests were held back."""
-        return self.fetcher.targets.rejected + self.fetcher.rest.rejected
+        return self.fetcher.targets.rejected + self.fetcher.rate_limit.rejected
 
     @property
     def retries(self) -> int:
@@ -67,7 +67,7 @@ class Site:
         return self.fetcher.targets.open_hosts(now())
 
     def rest_seconds(self) -> float:
-        return self.fetcher.rest.remaining(now())
+        return self.fetcher.rate_limit.remaining(now())
 
     def takes(self, seconds: float) -> None:
         """Let each answer take so long from here on."""

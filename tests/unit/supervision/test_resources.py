@@ -2,7 +2,7 @@
 
 import pytest
 
-from longstop.fetching.browser.base import BrowserCensus, Usage
+from longstop.fetching.browser.base import BrowserStats, Usage
 from longstop.model.resources import MatchCost, Resources
 from longstop.supervision.resources import MatchPage, MemoryCheck, idle_watches, match_costs
 
@@ -10,8 +10,8 @@ from longstop.supervision.resources import MatchPage, MemoryCheck, idle_watches,
 USED = Resources(pids=(1,), cpu_percent=10.0, own_pss_bytes=90, own_cpu_percent=3.0)
 
 
-def browser(*addresses: str, pss: int | None = 400, source: str = "crex", generation: int = 1) -> BrowserCensus:
-    return BrowserCensus(
+def browser(*addresses: str, pss: int | None = 400, source: str = "crex", generation: int = 1) -> BrowserStats:
+    return BrowserStats(
         source=source,
         generation=generation,
         pid=7,
@@ -61,7 +61,7 @@ def test_a_page_that_is_nobodys_own_is_shared_by_all_of_the_source() -> None:
         [browser("http://site/1", "about:blank", "http://site/2"), browser("http://other/", source="espn")],
     ],
 )
-def test_the_parts_add_up_to_the_whole(census: list[BrowserCensus]) -> None:
+def test_the_parts_add_up_to_the_whole(census: list[BrowserStats]) -> None:
     matches = [match(1, "http://site/1"), match(2, "http://site/2"), match(3, source="espn")]
 
     costs = match_costs(matches, census, USED)

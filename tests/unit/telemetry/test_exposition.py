@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
-from longstop.fetching.browser.base import BrowserCensus, Usage
+from longstop.fetching.browser.base import BrowserStats, Usage
 from longstop.telemetry.events.matches import PollFailed, PollSucceeded, UpdateStored, WatchRestarted
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, RequestRetried
 from longstop.telemetry.exposition import browser_metrics, expose
@@ -72,8 +72,8 @@ def a_text(matches: int = 3, error_type: str = "FetchTimeout") -> bytes:
     return expose(metrics.read(watched, MOMENT))
 
 
-def a_browser() -> BrowserCensus:
-    return BrowserCensus(
+def a_browser() -> BrowserStats:
+    return BrowserStats(
         source="crex",
         generation=1,
         pid=7,
@@ -195,7 +195,7 @@ def test_promtool_minds_nothing_but_the_one_name_that_was_asked_for() -> None:
 
 
 USAGE = Usage(processes=6, rss_bytes=900, pss_bytes=400, cpu_seconds=1)
-BROWSER = BrowserCensus(
+BROWSER = BrowserStats(
     source="crex",
     generation=1,
     pid=5,
@@ -208,7 +208,7 @@ BROWSER = BrowserCensus(
 )
 
 
-def browser_values(*census: BrowserCensus) -> dict[str, float]:
+def browser_values(*census: BrowserStats) -> dict[str, float]:
     """Return the values of one source by gauge."""
     families = list(browser_metrics(census))
     return {sample.name: sample.value for family in families for sample in family.samples}

@@ -21,7 +21,7 @@ def held_bytes(usage: Usage) -> int:
     return usage.rss_bytes or 0 if usage.pss_bytes is None else usage.pss_bytes
 
 
-class BrowserCensus(Struct, frozen=True, kw_only=True):
+class BrowserStats(Struct, frozen=True, kw_only=True):
     """The pages and resources of one browser."""
 
     source: str

@@ -75,9 +75,7 @@ def find_chromium(kind: BrowserKind, configured: str = "", environment: Mapping[
     return next(_installed(kind, environment or {}), None)
 
 
-def launch_arguments(
-    *, is_root: bool, is_process_per_site: bool = False, reachable: Iterable[str] = ()
-) -> tuple[str, ...]:
+def launch_arguments(*, is_root: bool, is_process_per_site: bool = False, reachable: Iterable[str] = ()) -> list[str]:
     """Return the arguments of every start. As root, Chromium runs only without its sandbox.
 
     With a list of reachable hosts no other host name is resolved, neither for a page nor for Chromium's own requests.
@@ -93,7 +91,7 @@ def launch_arguments(
             f"--host-resolver-rules={', '.join(['MAP * ~NOTFOUND', *(f'EXCLUDE {each}' for each in names)])}"
         )
     arguments.append(f"--disable-features={','.join(_DISABLED_FEATURES)}")
-    return tuple(arguments)
+    return arguments
 
 
 def _installed(kind: BrowserKind, environment: Mapping[str, str]) -> Iterator[Path]:

@@ -79,9 +79,9 @@ class Engine:
         self.generation = generation
         self.version = ""
         #: The root process of the browser, and the driver; `None` until they are known.
-        self.head: Identity | None = None
+        self.root: Identity | None = None
         self.driver: Identity | None = None
-        self.answered_at = monotonic()
+        self.responded_at = monotonic()
         self.latencies = Latencies()
         self.users = 0
         #: Consecutive time-outs of pages.
@@ -99,7 +99,8 @@ class Engine:
         self._display: Display | None = None
         #: Chromium, if we started it ourselves.
         self._child: asyncio.subprocess.Process | None = None
-        self._usage: Usage | None = None
+        #: The resources of the whole process tree, as last measured.
+        self.usage: Usage | None = None
         #: The drivers that ran before ours was started; `None` until that is known.
         self._earlier_drivers: Set[Identity] | None = None
         self._driver_search: asyncio.Future[None] | None = None
@@ -146,16 +147,11 @@ class Engine:
         return EngineStats(
             pages=self.pages,
             age_seconds=self.age_seconds,
-            usage=self._usage,
+            usage=self.usage,
             first_latency=latencies.first,
             last_latency=latencies.last,
             timeouts=self.timeouts,
         )
-
-    @property
-    def usage(self) -> Usage | None:
-        """The resources of the whole process tree, as last measured."""
-        return self._usage
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -178,7 +174,7 @@ class Engine:
             raise BrowserLost("the browser is closed")
         context = await self._browser.new_context(**options)
         self.contexts += 1
-        context.on("close", lambda _: self._context_closed())
+        context.on("close", self._context_closed)
         return context
 
     async def probe(self, seconds: float) -> bool:
@@ -191,13 +187,13 @@ class Engine:
                 await self._cdp.send("Browser.getVersion")
         except Exception:  # whatever a dead driver raises, there was no response
             return False
-        self.answered_at = monotonic()
-        self.latencies.add(self.answered_at - sent_at)
+        self.responded_at = monotonic()
+        self.latencies.add(self.responded_at - sent_at)
         return True
 
     def processes(self) -> list[Process]:
         """Return the processes of browser, driver and display."""
-        roots = [root for root in (self.head, self.driver, self._display and self._display.identity) if root]
+        roots = [root for root in (self.root, self.driver, self._display and self._display.identity) if root]
         processes = list_processes()
         found = [each for root in roots for each in _tree_of(root, self.driver, processes)]
         # The crash reporter has its own session and is found by its mark.
@@ -206,7 +202,7 @@ class Engine:
     def measure(self) -> list[Process]:
         """Measure and store the usage of the whole process tree; return its processes."""
         processes = self.processes()
-        self._usage = measure(processes)
+        self.usage = measure(processes)
         return processes
 
     async def aclose(self) -> tuple[str, int]:
@@ -236,7 +232,7 @@ class Engine:
                 self._driver_search = asyncio.ensure_future(asyncio.to_thread(self._find_driver, self._earlier_drivers))
                 await asyncio.shield(self._driver_search)
         self._browser = await self._connect() if self.plan.is_cdp else await self._launch()
-        if not await asyncio.to_thread(self._find_head):
+        if not await asyncio.to_thread(self._find_root):
             raise BrowserLost("the browser exited while it was starting")
         self.version = self._browser.version
         self._cdp = await self._browser.new_browser_cdp_session()
@@ -279,8 +275,8 @@ class Engine:
     async def _debugging_port(self, file: Path) -> int:
         """Wait for the debugging port of our own Chromium, and register it as soon as its mark is visible."""
         while self._child is not None and self._child.returncode is None:
-            if self.head is None:
-                await asyncio.to_thread(self._find_head)
+            if self.root is None:
+                await asyncio.to_thread(self._find_root)
             port = await asyncio.to_thread(_port_in, file)
             if port is not None:
                 return port
@@ -288,11 +284,8 @@ class Engine:
         raise BrowserLost("the browser exited while it was starting")
 
     def _arguments(self) -> list[str]:
-        plan = self.plan
-        arguments = launch_arguments(
-            is_root=plan.is_root, is_process_per_site=plan.is_process_per_site, reachable=plan.egress.reachable
-        )
-        return list(arguments)
+        plan, hosts = self.plan, self.plan.egress.reachable
+        return launch_arguments(is_root=plan.is_root, is_process_per_site=plan.is_process_per_site, reachable=hosts)
 
     async def _environment(self) -> dict[str, str]:
         environment = {**self.plan.environment, MARK_VARIABLE: self._mark}
@@ -313,7 +306,7 @@ class Engine:
             self.driver = started.identity
             self._registry.add(self._mark, started.identity, started.name)
 
-    def _find_head(self) -> bool:
+    def _find_root(self) -> bool:
         """Find the browser's root process by its mark, and register it; return whether it was found.
 
         A process that was started a moment ago does not show its environment yet.
@@ -321,13 +314,13 @@ class Engine:
         display = self._display.identity if self._display else None
         for each in list_processes():
             if browser_mark(each.pid) == self._mark and each.identity != display and each.session == each.pid:
-                self.head = each.identity
+                self.root = each.identity
                 self._profile = profile_of(each.pid) or self._profile
                 self._registry.add(self._mark, each.identity, each.name, self._profile)
                 return True
         return False
 
-    def _context_closed(self) -> None:
+    def _context_closed(self, _: BrowserContext) -> None:
         self.contexts -= 1
 
     async def _close(self) -> tuple[str, int]:
@@ -335,11 +328,11 @@ class Engine:
         await steps.run(self._find_late_processes(), None)
         if self._browser is not None and not await closes_within(self._browser.close(), BROWSER_SECONDS):
             how = "killed"
-        if self.head is not None and (
-            self.plan.is_cdp or how == "killed" or not await steps.run(exits_within(self.head, 0.5), otherwise=False)
+        if self.root is not None and (
+            self.plan.is_cdp or how == "killed" or not await steps.run(exits_within(self.root, 0.5), otherwise=False)
         ):
             how = "closed" if self.plan.is_cdp and how == "closed" else "killed"
-            await steps.run(kill_trees((self.head,)), 1)
+            await steps.run(kill_trees((self.root,)), 1)
         if self._playwright is not None and not await closes_within(self._playwright.stop(), DRIVER_SECONDS):
             how = "killed"
         if self._display is not None:
@@ -357,8 +350,8 @@ class Engine:
         """Find processes whose start was cancelled, or that could not be searched for."""
         search = (self._driver_search,) if self._driver_search is not None else ()
         failures = await asyncio.gather(*search, return_exceptions=True)
-        if self.head is None:
-            await asyncio.to_thread(self._find_head)
+        if self.root is None:
+            await asyncio.to_thread(self._find_root)
         if self.driver is None and self._earlier_drivers is not None and any(failures):
             # Under the lock: another driver that is starting is not registered yet, and would be taken for ours.
             async with asyncio.timeout(DRIVER_SECONDS), self._starting:
@@ -366,13 +359,13 @@ class Engine:
 
     async def _kill_all(self) -> int:
         """Kill what is left of driver and browser; return how many processes remain."""
-        roots = [root for root in (self.head, self.driver) if root]
+        roots = [root for root in (self.root, self.driver) if root]
         return await kill_trees([*roots, *(each.identity for each in await asyncio.to_thread(with_mark, self._mark))])
 
     def _clean_up(self, left: int) -> None:
         """Reap dead processes, and remove the browser's files and registry entries."""
-        if self.head is not None:
-            reap_session(self.head, () if self._child is None else (self._child.pid,))
+        if self.root is not None:
+            reap_session(self.root, () if self._child is None else (self._child.pid,))
         remove_profile(self._profile)
         if left:
             self._registry.disown(self._mark)

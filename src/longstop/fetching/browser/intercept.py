@@ -136,9 +136,7 @@ class Interception:
         self.document: Capture | None = None
         #: The host that the latest navigation was not allowed to reach; empty if it was allowed.
         self.forbidden = ""
-        #: How many WebSocket frames the site has pushed: a sign that something changed, not what.
-        self.signals = 0
-        #: When the last one came, by the event loop's clock.
+        #: When the site last pushed a WebSocket frame, by the event loop's clock: a sign of a change, not the change.
         self.signalled_at = float("-inf")
         #: When the page's script last received anything, by the event loop's clock.
         self.active_at = float("-inf")
@@ -281,7 +279,6 @@ class Interception:
             self.notify()
 
     def _on_frame(self, event: dict[str, Any]) -> None:
-        self.signals += 1
         self.traffic.add_bytes(len(event["response"]["payloadData"]))
         self.signalled_at = self.active_at = asyncio.get_running_loop().time()
         if self.on_signal is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.base import ANYWHERE, BrowserCensus, BrowserKind, Egress
+from longstop.fetching.browser.base import ANYWHERE, BrowserKind, BrowserStats, Egress
 from longstop.fetching.browser.chromium import PROGRAMS, find_chromium
 from longstop.fetching.browser.events import BrowserUnsandboxed, OrphanKilled
 from longstop.fetching.browser.proxy_budget import ProxyMeter
@@ -80,6 +80,11 @@ class BrowserPool:
             self._browsers[source].recycle("kind")
         return self._browsers[source]
 
+    @property
+    def engines(self) -> list[Engine]:
+        """All engines, replaced ones that are not closed yet included."""
+        return [engine for browser in self._browsers.values() for engine in browser.engines]
+
     async def run(self) -> None:
         """Sweep and check until cancelled."""
         async with asyncio.TaskGroup() as group:
@@ -103,8 +108,7 @@ class BrowserPool:
 
     async def reap(self) -> int:
         """Reap dead browser processes that we adopted; return how many there were."""
-        engines = [engine for browser in self._browsers.values() for engine in browser.engines]
-        own = [engine.child_pid for engine in engines if engine.child_pid is not None]
+        own = [engine.child_pid for engine in self.engines if engine.child_pid is not None]
         return await asyncio.to_thread(reap, self._programs, own)
 
     def recycle(self, reason: str, source: str | None = None) -> None:
@@ -113,13 +117,9 @@ class BrowserPool:
             if source in (None, browser.source):
                 browser.recycle(reason)
 
-    def census(self) -> tuple[BrowserCensus, ...]:
+    def stats(self) -> tuple[BrowserStats, ...]:
         """Return the pages and resources of each browser as last measured, which costs nothing."""
-        return tuple(each for browser in self._browsers.values() for each in browser.census())
-
-    def report(self) -> list[BrowserCensus]:
-        """Measure every browser now. This takes milliseconds for each: call it off the event loop."""
-        return [each for browser in self._browsers.values() for each in browser.report()]
+        return tuple(each for browser in self._browsers.values() for each in browser.stats())
 
     async def aclose(self) -> None:
         await asyncio.gather(*(browser.aclose() for browser in self._browsers.values()))
@@ -162,7 +162,7 @@ class BrowserPool:
         """Remove temporary files that are older than every browser; without browsers, all."""
         if self._plan.scratch is None:
             return
-        ages = [engine.age_seconds for browser in self._browsers.values() for engine in browser.engines]
+        ages = [engine.age_seconds for engine in self.engines]
         older_than = max(ages, default=0.0) + STARTING_SECONDS if self._has_started else 0.0
         await asyncio.to_thread(clear_scratch, self._plan.scratch, time(), older_than)
 

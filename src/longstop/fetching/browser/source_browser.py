@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from longstop.errors import BrowserLost, ResourcesExhausted
 from longstop.exhaustion import mapping_exhaustion
-from longstop.fetching.browser.base import BrowserCensus
+from longstop.fetching.browser.base import BrowserStats
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 from longstop.fetching.browser.lifecycle import TaskSet
 from longstop.fetching.browser.recycling import HangPolicy, RecyclePolicy, patience_seconds, reason_to_recycle
@@ -126,7 +126,7 @@ class SourceBrowser:
             self._current = None
         self._old.add(engine)
         self._abandoned.add(engine)
-        pid = engine.head.pid if engine.head else None
+        pid = engine.root.pid if engine.root else None
         self._bus.emit(BrowserFailed(source=self.source, generation=engine.generation, pid=pid, reason=reason))
         self._report_lost(engine, reason)
         self._close_soon(engine)
@@ -142,7 +142,7 @@ class SourceBrowser:
         self._kill_stopped(engine, await asyncio.to_thread(engine.processes))
         if await engine.probe(self._policy.hanging.probe_seconds):
             return True
-        silent = monotonic() - engine.answered_at
+        silent = monotonic() - engine.responded_at
         if not engine.is_connected or self._policy.hanging.is_hung(silent):
             self.abandon(engine, f"it has not responded for {silent:.0f} s")
         return False
@@ -160,15 +160,9 @@ class SourceBrowser:
                 self.recycle(reason)
         return all(responses)
 
-    def census(self) -> list[BrowserCensus]:
+    def stats(self) -> list[BrowserStats]:
         """Return the pages and resources of each engine, as last measured."""
-        return [self._census(engine) for engine in self.engines]
-
-    def report(self) -> list[BrowserCensus]:
-        """Measure every engine now, and return its pages and resources."""
-        for engine in self.engines:
-            engine.measure()
-        return self.census()
+        return [self._stats(engine) for engine in self.engines]
 
     async def aclose(self) -> None:
         """Close all engines; this takes less than ten seconds."""
@@ -204,7 +198,7 @@ class SourceBrowser:
                 source=self.source,
                 generation=engine.generation,
                 kind=engine.plan.kind,
-                pid=engine.head.pid if engine.head else 0,
+                pid=engine.root.pid if engine.root else 0,
                 version=engine.version,
                 seconds=round(monotonic() - now, 3),
             )
@@ -214,12 +208,12 @@ class SourceBrowser:
     async def _is_well(self, engine: Engine) -> bool:
         """Measure and probe an engine; return whether no early check is needed: it responds, or was abandoned."""
         processes = await asyncio.to_thread(engine.measure)
-        if {engine.head, engine.driver} - {each.identity for each in processes}:
+        if {engine.root, engine.driver} - {each.identity for each in processes}:
             self.abandon(engine, "its process has exited")
             return True
         self._kill_stopped(engine, processes)
         has_responded = await engine.probe(self._policy.hanging.probe_seconds)
-        silent = monotonic() - engine.answered_at
+        silent = monotonic() - engine.responded_at
         if not has_responded and self._policy.hanging.is_hung(silent):
             self.abandon(engine, f"it has not responded for {silent:.0f} s")
         elif not has_responded and not engine.is_connected:
@@ -234,11 +228,11 @@ class SourceBrowser:
         self._last_reason, self._repeats = reason, repeats + 1
         return True
 
-    def _census(self, engine: Engine) -> BrowserCensus:
-        return BrowserCensus(
+    def _stats(self, engine: Engine) -> BrowserStats:
+        return BrowserStats(
             source=self.source,
             generation=engine.generation,
-            pid=engine.head.pid if engine.head else None,
+            pid=engine.root.pid if engine.root else None,
             age_seconds=engine.age_seconds,
             users=engine.users,
             pages_served=engine.pages,
@@ -251,7 +245,7 @@ class SourceBrowser:
         """Kill stopped processes. Chromium restarts its helpers; without its root process the engine is lost."""
         for process in (each for each in processes if each.state in "Tt"):
             kill(process.identity)
-            if process.identity in (engine.head, engine.driver):
+            if process.identity in (engine.root, engine.driver):
                 self.abandon(engine, f"its process {process.pid} was stopped")
 
     async def _drain(self, engine: Engine) -> None:

@@ -81,7 +81,7 @@ class _Country(Struct, frozen=True):
     longitude: float
 
 
-_COUNTRIES: Mapping[str, _Country] = {
+COUNTRIES: Mapping[str, _Country] = {
     "us": _Country("en-US", ("en-US", "en"), "America/New_York", 40.71, -74.01),
     "gb": _Country("en-GB", ("en-GB", "en"), "Europe/London", 51.51, -0.13),
     "in": _Country("en-IN", ("en-IN", "en"), "Asia/Kolkata", 19.08, 72.88),
@@ -109,16 +109,12 @@ _GREASE = ("Not:A-Brand", "8", "8.0.0.0")
 _VIEWPORTS = ((1920, 1080), (1536, 864), (1440, 900), (1366, 768))
 
 
-def countries() -> tuple[str, ...]:
-    return tuple(_COUNTRIES)
-
-
 def choose_profile(version: str, country: str = "", seed: int = 0) -> Profile:
     """Return the profile of a session; the same seed gives the same profile.
 
     The version is that of the running Chromium: sites detect a wrong version by the features that it has.
     """
-    home = _COUNTRIES.get(country.lower(), _COUNTRIES[_DEFAULT_COUNTRY])
+    home = COUNTRIES.get(country.lower(), COUNTRIES[_DEFAULT_COUNTRY])
     system, platform = _SYSTEMS[seed % len(_SYSTEMS)]
     width, height = _VIEWPORTS[seed // len(_SYSTEMS) % len(_VIEWPORTS)]
     return Profile(

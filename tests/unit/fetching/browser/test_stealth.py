@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longstop.fetching.browser.stealth import choose_profile, countries
+from longstop.fetching.browser.stealth import COUNTRIES, choose_profile
 
 VERSION = "156.0.8078.79"
 
 
 @pytest.mark.req("CAP-3")
-@given(dice=st.integers(0, 1000), country=st.sampled_from([*countries(), "", "zz"]))
-def test_all_parts_of_a_look_agree(dice: int, country: str) -> None:
-    profile = choose_profile(VERSION, country, dice)
+@given(seed=st.integers(0, 1000), country=st.sampled_from([*COUNTRIES, "", "zz"]))
+def test_all_parts_of_a_look_agree(seed: int, country: str) -> None:
+    profile = choose_profile(VERSION, country, seed)
     hints = profile.user_agent_override["userAgentMetadata"]
     systems = {"Win32": "Windows NT", "MacIntel": "Macintosh", "Linux x86_64": "Linux"}
 
@@ -33,8 +33,8 @@ def test_language_and_clock_are_those_of_the_proxys_country() -> None:
     assert profile.accept_language == "de-DE,de;q=0.9,en;q=0.8"
 
 
-def test_the_same_dice_give_the_same_look_and_others_another() -> None:
-    looks = [choose_profile(VERSION, "", dice) for dice in range(12)]
+def test_the_same_seed_give_the_same_look_and_others_another() -> None:
+    looks = [choose_profile(VERSION, "", seed) for seed in range(12)]
 
-    assert looks == [choose_profile(VERSION, "", dice) for dice in range(12)]
+    assert looks == [choose_profile(VERSION, "", seed) for seed in range(12)]
     assert len({(look.user_agent, look.width) for look in looks}) == 12
