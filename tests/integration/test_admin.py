@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from longstop.api.admin import AdminRoutes
 from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.metrics import RequestMetrics
 from longstop.api.middleware import STORE_UNREADABLE, add_middleware
 from longstop.clock import SystemClock
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
@@ -63,7 +64,7 @@ def client_of(
         wait_seconds=wait_seconds,
         timeout_seconds=timeout_seconds,
     ).add_to(app)
-    add_middleware(app, Bus())
+    add_middleware(app, Bus(), RequestMetrics())
     ttl = timedelta(hours=1)
     token = issue_token(SECRET, subject="jane", permissions=permissions, ttl=ttl, now=clock.now())
     headers = {"Authorization": f"Bearer {token}"} if permissions else {}

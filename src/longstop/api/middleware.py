@@ -1,5 +1,6 @@
-"""Middleware around every route: request size limits, security headers, and errors as one JSON sentence."""
+"""Middleware around every route: metrics, size limits, security headers, and errors as one JSON sentence."""
 
+import time
 import traceback
 
 import msgspec
@@ -9,6 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from longstop.api.metrics import RequestMetrics
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity, Telemetry
@@ -49,15 +51,22 @@ def error_response(status: int, sentence: str, headers: dict[str, str] | None = 
 class SafetyMiddleware:
     """The outermost layer of the app."""
 
-    def __init__(self, app: ASGIApp, bus: Bus) -> None:
+    def __init__(self, app: ASGIApp, bus: Bus, metrics: RequestMetrics) -> None:
         self._app = app
         self._bus = bus
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        response = _SafeResponse(send)
+        response, started = _SafeResponse(send), time.perf_counter()
+        try:
+            await self._respond(scope, receive, response)
+        finally:
+            self._metrics.observe(scope, response.status or 500, time.perf_counter() - started)
+
+    async def _respond(self, scope: Scope, receive: Receive, response: "_SafeResponse") -> None:
         rejection = _reject_oversize(scope)
         if rejection is not None:
             await rejection(scope, receive, response.send)
@@ -66,7 +75,7 @@ class SafetyMiddleware:
             await self._app(scope, receive, response.send)
         except Exception as error:  # any error: the client gets a sentence, the log the traceback
             self._bus.emit(_failure(scope, error))
-            if response.started:
+            if response.status is not None:
                 raise
             await _error_page(error)(scope, receive, response.send)
 
@@ -76,13 +85,15 @@ class _SafeResponse:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.started = False
+        #: `None` until the response has started.
+        self.status: int | None = None
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.started = True
+            self.status = message["status"]
             headers = MutableHeaders(raw=message["headers"])
-            headers.update(_SECURITY_HEADERS)
+            for name, value in _SECURITY_HEADERS.items():
+                headers.setdefault(name, value)
             if message["status"] >= 400:
                 headers["Cache-Control"] = "no-store"
         await self._send(message)
@@ -114,9 +125,9 @@ def _failure(scope: Scope, error: Exception) -> RequestFailed:
     )
 
 
-def add_middleware(app: FastAPI, bus: Bus) -> None:
+def add_middleware(app: FastAPI, bus: Bus, metrics: RequestMetrics) -> None:
     """Add the middleware and the error handlers to an app."""
-    app.add_middleware(SafetyMiddleware, bus=bus)
+    app.add_middleware(SafetyMiddleware, bus=bus, metrics=metrics)
 
     @app.exception_handler(HTTPException)
     async def _on_http_error(_request: Request, error: HTTPException) -> Response:

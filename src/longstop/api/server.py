@@ -16,7 +16,9 @@ from longstop.api.auth import TokenVerifier
 from longstop.api.health_cache import HealthCache
 from longstop.api.health_routes import HealthRoutes
 from longstop.api.matches import MatchRoutes
+from longstop.api.metrics import RequestMetrics
 from longstop.api.middleware import add_middleware
+from longstop.api.pages import add_pages
 from longstop.clock import Clock
 from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
@@ -77,7 +79,9 @@ def build_app(
     if stores.commands is not None:
         reader = stores.admin_matches or stores.matches
         AdminRoutes(stores.commands, reader=reader, verifier=verifier, clock=clock).add_to(app)
-    add_middleware(app, bus or Bus())
+    metrics = RequestMetrics()
+    add_pages(app, metrics)
+    add_middleware(app, bus or Bus(), metrics)
     return app
 
 

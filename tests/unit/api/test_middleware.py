@@ -12,7 +12,6 @@ from tests.unit.api.conftest import Heard
     [
         ("GET", "/nothing", 404, "No such route; /docs lists them."),
         ("GET", "/health/", 404, "No such route; /docs lists them."),
-        ("GET", "/docs", 404, "No such route; /docs lists them."),
         ("POST", "/health", 405, "This route only accepts GET."),
         ("DELETE", "/cricket-data/match-info/1", 405, "This route only accepts GET."),
     ],
