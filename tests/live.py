@@ -1,6 +1,7 @@
-"""A match in the hands of a test: claimed, loaded, and polled by one feed."""
+"""Helpers that claim, watch and finish a match in tests."""
 
 from longstop.clock import Clock
+from longstop.matches.client import PollAttempt
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.sports.base import MatchState
@@ -24,3 +25,9 @@ async def watch(
     context = WatchContext(pipeline=pipeline, matches=LiveMatches(store, "node-a"), hot=hot, bus=bus, clock=clock)
     match = await context.matches.take(match_id)
     return FeedWatch(match, await match.join(match.row.ref, pipeline), context)
+
+
+async def finished(pipeline: Pipeline, state: MatchState) -> MatchState:
+    """Finish a match whose page was removed."""
+    attempt = PollAttempt()
+    return await pipeline.finish(state, await pipeline.read_last(state, attempt), attempt)

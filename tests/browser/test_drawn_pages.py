@@ -80,7 +80,7 @@ def host_of(simulator: RunningSimulator, name: str) -> str:
 
 def by_browser(lab: Laboratory, simulator: RunningSimulator, name: str) -> SourceClient:
     fetcher = lab.fetcher(name, browsing=BROWSING, host=host_of(simulator, name))
-    return SourceClient(source_of(simulator, name), fetcher, is_browsed=True)
+    return SourceClient(source_of(simulator, name), fetcher, is_browser_based=True)
 
 
 def by_http(simulator: RunningSimulator, name: str) -> SourceClient:
@@ -101,7 +101,7 @@ async def test_the_crex_page_shows_what_its_state_says(
     key = match_in_play(simulator, "crex")
     client = by_browser(lab, simulator, "crex")
 
-    drawn = await PollClient(client).drawn(key, DomBoard)
+    drawn = await PollClient(client).rendered(key, DomBoard)
 
     told = await live(by_http(simulator, "crex"), key, Board)
     assert (drawn.first, drawn.second, drawn.status) == (told.first, told.second, told.status)
@@ -117,7 +117,7 @@ async def test_the_sofascore_page_shows_what_its_event_says(
     key = match_in_play(simulator, "sofascore")
     client = by_browser(lab, simulator, "sofascore")
 
-    drawn = await PollClient(client).drawn(key, FootballDomBoard)
+    drawn = await PollClient(client).rendered(key, FootballDomBoard)
 
     told = await live(by_http(simulator, "sofascore"), key, FootballBoard)
     assert (drawn.score, drawn.status, drawn.headline) == (told.score, told.status, told.headline)
@@ -132,7 +132,7 @@ async def test_a_page_that_makes_no_calls_draws_nothing_and_is_not_believed(
     befall(simulator, FaultKind.NO_CALLS)
 
     with pytest.raises(LayoutChanged):
-        await PollClient(by_browser(lab, simulator, name)).drawn(match_in_play(simulator, name), kind)
+        await PollClient(by_browser(lab, simulator, name)).rendered(match_in_play(simulator, name), kind)
 
 
 @pytest.mark.req("FR-019")

@@ -99,17 +99,17 @@ async def test_a_match_is_watched_by_the_address_of_its_page(desk: Desk) -> None
     answer = await desk.ask(CommandKind.WATCH, PAGE.format("M9"))
     again = await desk.ask(CommandKind.WATCH, PAGE.format("M9"))
 
-    assert (answer.state, answer.answer) == (CommandState.DONE, "crex_M9 is watched from now on, as match 3.")
-    assert (again.state, again.answer) == (CommandState.DONE, "crex_M9 is watched already, as match 3.")
+    assert (answer.state, answer.answer) == (CommandState.DONE, "Watching crex_M9 as match 3.")
+    assert (again.state, again.answer) == (CommandState.DONE, "crex_M9 is already watched, as match 3.")
     await eventually(lambda: desk.running.row("M9").record.phase is Phase.ACTIVE)
 
 
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        ("https://example.org/x", "example.org leads to no match that is known here"),
-        ("https://crex.com/live-matches", "crex.com leads to no match that is known here"),
-        ("M1", "What was given leads to no match that is known here"),
+        ("https://example.org/x", "This URL of example.org is not a supported match URL"),
+        ("https://crex.com/live-matches", "This URL of crex.com is not a supported match URL"),
+        ("M1", "This is not a supported match URL"),
     ],
 )
 async def test_an_address_that_leads_to_no_match_is_refused(desk: Desk, url: str, sentence: str) -> None:
@@ -126,7 +126,7 @@ async def test_a_match_that_its_site_does_not_have_is_refused(desk: Desk) -> Non
     answer = await desk.ask(CommandKind.WATCH, PAGE.format("M404"))
 
     assert (answer.state, answer.refusal) == (CommandState.REFUSED, Refusal.NOT_KNOWN)
-    assert answer.answer == "crex shows no match M404."
+    assert answer.answer == "crex has no match M404."
     assert len(desk.running.store.rows) == 2
 
 
@@ -136,14 +136,14 @@ async def test_a_match_is_watched_also_while_its_site_is_out_of_order(desk: Desk
     answer = await desk.ask(CommandKind.WATCH, PAGE.format("M9"))
     desk.running.site.faults.clear()
 
-    assert "crex_M9 is watched from now on, as match 3. A first look failed (SourceFailed)" in (answer.answer or "")
+    assert "Watching crex_M9 as match 3. The first poll failed (SourceFailed)" in (answer.answer or "")
     await eventually(lambda: desk.running.row("M9").record.phase is Phase.ACTIVE)
 
 
 async def test_a_refusal_names_the_sites_that_are_known(desk: Desk) -> None:
     answer = await desk.ask(CommandKind.WATCH, "https://example.org/x")
 
-    assert "Known: crex (crex.com, www.crex.com)." in (answer.answer or "")
+    assert "Supported sites: crex (crex.com, www.crex.com)." in (answer.answer or "")
 
 
 @pytest.mark.req("EC6")
@@ -164,7 +164,7 @@ async def test_a_match_that_is_let_go_stays_away_until_somebody_wants_it_back(de
     is_gone = desk.running.scheduler.find("M1") is None
     back = await desk.ask(CommandKind.WATCH, PAGE.format("M1"))
 
-    assert gone.answer == "crex_M1 is not watched any more."
+    assert gone.answer == "Stopped watching crex_M1."
     assert [(each.kind, each.subject) for each in orders] == [(StandingKind.UNWATCHED, "crex_M1")]
     assert is_gone
     assert back.state is CommandState.DONE
@@ -181,7 +181,7 @@ async def test_a_match_is_paused_and_resumed(desk: Desk) -> None:
 
     assert (paused.state, resumed.state) == (CommandState.DONE, CommandState.DONE)
     assert stored is Phase.PAUSED
-    assert (again.state, again.answer) == (CommandState.DONE, "crex_M1 was paused already.")
+    assert (again.state, again.answer) == (CommandState.DONE, "crex_M1 was already paused.")
     assert (orders, await desk.commands.standing()) == ([StandingKind.PAUSED_MATCH], [])
     await eventually(lambda: desk.running.store.rows[1].phase is Phase.ACTIVE)
 
@@ -197,7 +197,7 @@ async def test_a_source_is_paused_and_resumed(desk: Desk) -> None:
 
     assert (paused.state, resumed.state) == (CommandState.DONE, CommandState.DONE)
     assert (refused.state, refused.answer) == (CommandState.REFUSED, "crex is paused: resume it first.")
-    assert again.answer == "crex was paused already."
+    assert again.answer == "crex was already paused."
     assert asked == 0
     await eventually(lambda: desk.running.row("M1").record.phase is Phase.ACTIVE)
 
@@ -238,11 +238,11 @@ async def test_what_fails_says_so_and_the_next_one_is_done(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("error", "told", "sentence"),
     [
-        (KeyError("x"), TaskFailed, "This met a bug; it is in the log as task.failed."),
+        (KeyError("x"), TaskFailed, "Internal error; see task.failed in the log."),
         (
             RuntimeError("can't start new thread"),
             PollPostponed,
-            "This could not be done: out of processes.",
+            "Command failed: out of processes.",
         ),
     ],
     ids=["a bug", "a lack"],
@@ -293,7 +293,7 @@ async def test_what_was_ordered_before_holds_after_a_restart(tmp_path: Path) -> 
 
 
 async def test_the_last_word_counts_however_long_the_one_before_takes(desk: Desk) -> None:
-    desk.running.fetcher.slow["getSV3"] = 1.5  # the first look at the match that is to be watched takes long
+    desk.running.fetcher.slow["getSV3"] = 1.5  # the first poll of the match that is to be watched takes long
 
     watch = await desk.commands.place(
         CommandRequest(kind=CommandKind.WATCH, argument=PAGE.format("M9"), asked_by="tester")
@@ -301,7 +301,7 @@ async def test_the_last_word_counts_however_long_the_one_before_takes(desk: Desk
     unwatch = await desk.ask(CommandKind.UNWATCH, "crex_M9")
 
     assert (await desk.seen(watch.id)).state is CommandState.DONE
-    assert unwatch.answer == "crex_M9 is not watched any more."
+    assert unwatch.answer == "Stopped watching crex_M9."
     assert [each.subject for each in await desk.commands.standing()] == ["crex_M9"]
     assert desk.running.scheduler.find("M9") is None
 
@@ -312,8 +312,8 @@ async def test_a_match_that_was_paused_and_let_go_is_read_when_somebody_wants_it
     await desk.ask(CommandKind.UNWATCH, "crex_M1")
     back = await desk.ask(CommandKind.WATCH, PAGE.format("M1"))
 
-    assert again.answer == "crex_M1 is watched already, as match 1. It is paused: resume it, and it goes on."
-    assert back.answer == "crex_M1 is watched from now on, as match 1."
+    assert again.answer == "crex_M1 is already watched, as match 1. It is paused; resume it to continue."
+    assert back.answer == "Watching crex_M1 as match 1."
     assert await desk.commands.standing() == []
     await eventually(lambda: desk.running.row("M1").record.phase is Phase.ACTIVE)
 

@@ -75,8 +75,10 @@ class SourceRuntime:
             self._fetcher, self._policy, clock=runtime.clock, bus=runtime.bus, guards=self._guards()
         )
         self._screenshots = self._make_screenshots()
-        is_browsed = config.browser is not None
-        self.client = SourceClient(make_source(config), self._guarded, self._admission(), is_browsed=is_browsed)
+        is_browser_based = config.browser is not None
+        self.client = SourceClient(
+            make_source(config), self._guarded, self._admission(), is_browser_based=is_browser_based
+        )
         self.scheduler = self._scheduler()
 
     async def aclose(self) -> None:
@@ -95,7 +97,7 @@ class SourceRuntime:
         before, self._renewed_at = self.config, now
         try:
             config = self._described_now()
-            self.client.read_by(make_source(config))
+            self.client.use_source(make_source(config))
             self.config, self._guarded.policy = config, self._policy_of(config)
         except SettingsError as error:
             self._runtime.bus.emit(ReloadFailed(source=before.domain_id, reason=str(error)))

@@ -1,4 +1,7 @@
-"""Asking one source: the source says how, the fetcher goes, the source reads, and the admission learns how it went."""
+"""Queries to one source: the source builds the request and parses the body, the fetcher sends it.
+
+Admission control decides before each query, and learns the outcome.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -17,61 +20,61 @@ from longstop.sources.base import Source
 from longstop.sources.parsing import digest_of, read_body
 
 View = TypeVar("View")
-#: What makes two requests of one poll the same: method, address, body.
+#: Identifies a request within one poll: method, URL, body.
 _PageKey = tuple[str, str, bytes | None]
 
 
 class _Outcome(Enum):
-    """What a query may end in beside a view."""
+    """Outcomes of a query other than a view."""
 
     UNCHANGED = "unchanged"
     MISSING = "missing"
 
 
 class Admission(Protocol):
-    """Decides whether a source may be asked, and learns what came of it."""
+    """Decides whether a source may be queried, and learns the outcome."""
 
     def admit(self, resource: str) -> object:
-        """Return a pass, or raise `CircuitOpen`."""
+        """Return a permit for `record`, or raise `CircuitOpen`."""
         ...
 
     def record(
-        self, passed: object, resource: str, error: BaseException | None, body: bytes | None, page: str = ""
+        self, permit: object, resource: str, error: BaseException | None, body: bytes | None, page: str = ""
     ) -> None:
-        """Take note of how it ended: with an error or without, with which body, and at which page's address."""
+        """Record the outcome of an admitted query: the error if any, the body, and the address of the page."""
         ...
 
 
 class OpenAdmission:
-    """Lets every query pass: for reading by hand, and for tests of what lies behind."""
+    """Admits every query: for single reads by an operator, and for tests."""
 
     def admit(self, resource: str) -> object:
         return resource
 
     def record(
-        self, passed: object, resource: str, error: BaseException | None, body: bytes | None, page: str = ""
+        self, permit: object, resource: str, error: BaseException | None, body: bytes | None, page: str = ""
     ) -> None: ...
 
 
 class PollAttempt:
-    """One poll as an attempt: how far it came, its answers, and the errors on the way, also those made good.
+    """The progress of one poll: the stage it reached, its answers, and its errors, including retried ones.
 
-    It is filled while the poll goes on, so that a failed poll shows its own too.
+    It is filled during the poll, so that a failed poll has one too.
     """
 
     def __init__(self) -> None:
         self.answers = 0
-        #: How far the poll has come.
+        #: The stage that the poll has reached.
         self.state = AttemptState.INIT
-        #: How many errors of each type were met.
+        #: The number of errors by type.
         self.errors: dict[str, int] = {}
         self._last: SourceError | None = None
 
     def reach(self, state: AttemptState) -> None:
-        """Take the next step of the attempt, unless it is there already."""
+        """Move to the next stage, unless the attempt is already there."""
         if state is not self.state:
             if state not in TRANSITIONS[self.state]:
-                raise IllegalTransition(f"an attempt cannot go from {self.state} to {state}")
+                raise IllegalTransition(f"an attempt cannot move from {self.state} to {state}")
             self.state = state
 
     def answered(self, page: Page) -> None:
@@ -80,7 +83,7 @@ class PollAttempt:
             self._count("Retried", page.retries)
 
     def failed(self, error: SourceError) -> None:
-        """Count an error once, and the tries before it; not a canary's, nor one for which no site was asked."""
+        """Count an error once, with its retries; ignore canaries and queries that were not sent."""
         is_counted, self._last = error is self._last, error
         if kind_of(error) is not FailureKind.NOT_SENT and not (error.is_canary or is_counted):
             self._count(type(error).__name__, 1 + error.retries)
@@ -94,35 +97,35 @@ class PollAttempt:
 
 
 class SourceClient:
-    """One source as it is asked: by its description, through its fetcher, past its admission."""
+    """A source with its fetcher and its admission control."""
 
     def __init__(
-        self, source: Source, fetcher: Fetcher, admission: Admission | None = None, *, is_browsed: bool = False
+        self, source: Source, fetcher: Fetcher, admission: Admission | None = None, *, is_browser_based: bool = False
     ) -> None:
         self.source = source
         self.fetcher = fetcher
         self.admission = admission or OpenAdmission()
-        #: Whether a browser fetches, whose pages have scripts that draw.
-        self._is_browsed = is_browsed
+        #: Whether the fetcher is a browser, which runs the scripts of a page.
+        self._is_browser_based = is_browser_based
         self._listing: Listing | None = None
         self._listing_digest: Mapping[str, bytes] = {}
 
-    def read_by(self, source: Source) -> None:
-        """Ask and read by this description of the site from here on."""
+    def use_source(self, source: Source) -> None:
+        """Use a new configuration of the source from now on."""
         self.source = source
         self._listing, self._listing_digest = None, {}
 
     def page_of(self, source_id: str) -> str:
-        """Return the address of a match's page; empty where the site has none to open."""
+        """Return the address of a match's page; empty when the site has none."""
         return self.source.request(Query(resource=LIVE, source_id=source_id)).page
 
     @property
-    def can_draw(self) -> bool:
-        """Return whether a match's page may be read as drawn: by a browser, where a script draws what it asks for."""
-        return self._is_browsed and bool(self.source.calls)
+    def can_render(self) -> bool:
+        """Return whether a match's rendered page may be read: by a browser, if its script requests the data."""
+        return self._is_browser_based and bool(self.source.calls)
 
     async def listing(self) -> Listing:
-        """Return the site's list of matches; one whose body says the same as before is not read again."""
+        """Return the site's list of matches. An unchanged body is not parsed again."""
         query, client = Query(resource=LIST), PollClient(self, known=self._listing_digest)
         is_unchanged = await client.are_unchanged(query)
         if self._listing is None or not is_unchanged:
@@ -131,12 +134,12 @@ class SourceClient:
         return self._listing
 
     async def entry(self, source_id: str) -> ListingEntry:
-        """Return what a match's own page shows at a glance."""
+        """Return the live state that a match's own page shows."""
         return await PollClient(self).ask(Query(resource=LIVE, source_id=source_id), ListingEntry)
 
 
 class PollClient:
-    """Asks a source's site during one poll: a page that several queries need is fetched once."""
+    """Queries a source during one poll. A page that several queries need is fetched once."""
 
     def __init__(
         self,
@@ -151,11 +154,11 @@ class PollClient:
         self._client = client
         self._attempt = attempt or PollAttempt()
         self._priority = priority
-        #: Digests of the bodies that the last poll began with, and of those of this one.
+        #: Digests of the first bodies of the last poll, and of this one.
         self._known = known or {}
         self.digests: dict[str, bytes] = {}
         self._clock = clock or SystemClock()
-        #: Replaces the source's keys of players and teams by those stored.
+        #: Replaces the source's keys of players and teams by the stored ones.
         self._rekey = rekey
         self._pages: dict[_PageKey, Page] = {}
         self._page_digests: dict[_PageKey, bytes] = {}
@@ -168,14 +171,14 @@ class PollClient:
         return self._clock.monotonic()
 
     def forget(self) -> None:
-        """Fetch again what is asked from here on; what was fetched before is not what this poll goes by."""
+        """Discard the pages fetched so far; later queries fetch them again."""
         self._pages.clear()
         self._page_digests.clear()
         self._views.clear()
         self.digests.clear()
 
-    def read_again(self, rekey: Callable[[Any], Any]) -> None:
-        """Read with other keys from here on; what was fetched stays."""
+    def use_keys(self, rekey: Callable[[Any], Any]) -> None:
+        """Parse with other keys from now on; fetched pages stay."""
         self._rekey = rekey
         self._views.clear()
 
@@ -183,7 +186,9 @@ class PollClient:
         reading = await self._read(query)
         if not isinstance(reading, kind):
             name = self._client.source.name
-            raise TypeError(f"source {name} reads {query.resource} as {type(reading).__name__}, not {kind.__name__}")
+            raise TypeError(
+                f"source {name} returned {type(reading).__name__} for {query.resource}; expected {kind.__name__}"
+            )
         return reading
 
     async def ask_if_there(self, query: Query, kind: type[View]) -> View | None:
@@ -192,12 +197,12 @@ class PollClient:
             return None
         return await self.ask(query, kind)
 
-    async def drawn(self, source_id: str, kind: type[View]) -> View:
-        """Return what a match's page shows, as its script has drawn it."""
+    async def rendered(self, source_id: str, kind: type[View]) -> View:
+        """Return what a match's rendered page shows."""
         return await self.ask(Query(resource=RENDERED, source_id=source_id), kind)
 
     async def are_unchanged(self, *queries: Query) -> bool:
-        """Return whether all answers say what they said at the last poll; those that do are not read."""
+        """Return whether all bodies have the digests of the last poll; unchanged ones are not parsed."""
         outcomes = [await self._read(query, is_head=True) for query in queries]
         return all(outcome is _Outcome.UNCHANGED for outcome in outcomes)
 
@@ -206,7 +211,7 @@ class PollClient:
             return self._views[query]
         self._attempt.reach(AttemptState.INTERCEPTING)
         admission, source = self._client.admission, self._client.source
-        passed = admission.admit(query.resource)
+        permit = admission.admit(query.resource)
         body: bytes | None = None
         address = ""
         try:
@@ -220,7 +225,7 @@ class PollClient:
                 reading = read_body(source, query, body)
                 reading = self._views[query] = self._rekey(reading) if self._rekey else reading
         except PageNotFound as error:
-            admission.record(passed, query.resource, error, body, address)
+            admission.record(permit, query.resource, error, body, address)
             if not query.is_optional:
                 error.name(source.name, str(query))
                 self._attempt.failed(error)
@@ -232,18 +237,18 @@ class PollClient:
             if isinstance(error, SourceError):
                 error.name(source.name, str(query))
                 self._attempt.failed(error)
-            admission.record(passed, query.resource, error, body, address)
+            admission.record(permit, query.resource, error, body, address)
             raise
-        admission.record(passed, query.resource, None, body)
+        admission.record(permit, query.resource, None, body)
         return reading
 
     def _is_known(self, query: Query, digest: bytes) -> bool:
-        """Remember a digest; return whether it is that of the last poll."""
+        """Store a digest; return whether the last poll had the same."""
         self.digests[query.resource] = digest
         return self._known.get(query.resource) == digest
 
     def _digest(self, query: Query, request: FetchRequest, body: bytes) -> bytes:
-        """Return the digest of a page; one that answers several queries is digested once."""
+        """Return the digest of a page, computed once for all its queries."""
         key = _page_key(request)
         if key not in self._page_digests:
             self._page_digests[key] = _digest(self._client.source, query, body)
@@ -265,14 +270,14 @@ def _page_key(request: FetchRequest) -> _PageKey:
 def _digest(source: Source, query: Query, body: bytes) -> bytes:
     try:
         return source.digest(query, body)
-    except Exception:  # whatever is wrong with the body, reading it says so
+    except Exception:  # parsing the body raises the proper error
         return digest_of(body)
 
 
 def _addressable(listing: Listing) -> Listing:
-    """Return the listing without matches whose ids cannot be parts of addresses and commands."""
-    strange = tuple(line.source_id for line in listing.boards if not SOURCE_ID.fullmatch(line.source_id))
-    if not strange:
+    """Return the listing without matches whose ids cannot be used in URLs and commands."""
+    invalid = tuple(entry.source_id for entry in listing.boards if not SOURCE_ID.fullmatch(entry.source_id))
+    if not invalid:
         return listing
-    boards = tuple(line for line in listing.boards if line.source_id not in strange)
-    return Listing(boards=boards, unreadable=(*listing.unreadable, *strange))
+    boards = tuple(entry for entry in listing.boards if entry.source_id not in invalid)
+    return Listing(boards=boards, unreadable=(*listing.unreadable, *invalid))

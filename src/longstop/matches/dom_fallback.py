@@ -1,61 +1,76 @@
-"""When a match's data cannot be had, its score is read from the page as its script has drawn it.
+"""The DOM fallback: when a match's data cannot be read, its score is read from the rendered page.
 
-That page shows a score and a status, and no events. So the events stay as they are, and a finding says so until a poll
-of the data closes it.
+A rendered page shows a score and a status, but no events. Stored events stay as they are, and a finding says so until a
+poll of the data closes it.
 """
 
 from typing import Any
 
 from longstop.errors import FetchTimeout, LayoutPaused, ParseError, SourceError, UsageError
 from longstop.matches.client import PollClient
-from longstop.model.observation import Coverage, Observation
-from longstop.sports.base import MatchState, Sport
+from longstop.model.observation import RENDERED, Coverage, Observation
+from longstop.sports.base import Draft, MatchState, Sport
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import ResourceFailed
 from longstop.telemetry.events.sources import SelectorFallbackUsed
 
-#: A single time-out is the network's; the second in a row says that the page does not ask any more.
+#: One time-out may be the network. A second one in a row means that the page no longer requests its data.
 MANY_TIMEOUTS = 2
+#: The key of the error that a fallback replaces, among the observation's absent resources.
+_DATA = "data"
 
 
 class DomFallback:
-    """Reads the drawn pages of one source, and remembers for each match what led there."""
+    """Reads rendered pages of one source, and remembers the failures of each match that led there."""
 
     def __init__(self, sport: Sport[Any], bus: Bus) -> None:
         self._sport = sport
         self._bus = bus
-        #: Matches whose data could not be had last time.
+        #: Matches whose data could not be read at the last poll.
         self.troubled: set[int] = set()
-        #: Time-outs in a row, by match.
+        #: Consecutive time-outs, by match.
         self._timeouts: dict[int, int] = {}
-        #: Which selectors served last, by match and field.
+        #: The selectors that matched last, by match and field.
         self._served: dict[int, dict[str, int]] = {}
 
     def settle(self, state: MatchState) -> None:
-        """Take note that the data could be had."""
+        """Note that the data could be read."""
         self.troubled.discard(state.row.match_id)
         self._timeouts.pop(state.row.match_id, None)
         self._served.pop(state.row.match_id, None)
 
-    async def read(self, client: PollClient, state: MatchState, error: SourceError, *, can_draw: bool) -> Observation:
-        """Return what the drawn page shows; raise the error again where that may not or cannot be."""
+    async def read(self, client: PollClient, state: MatchState, error: SourceError, *, can_render: bool) -> Observation:
+        """Return what the rendered page shows; raise the error again when that is impossible or not allowed."""
         kind = self._sport.dom_board
         self.troubled.add(state.row.match_id)
-        if kind is None or not (self._is_called_for(state, error) and can_draw):
+        if kind is None or not (self._is_needed(state, error) and can_render):
             raise error
         try:
-            board: Any = await client.drawn(state.feed.source_id, kind)
-            self._sport.diff_dom(state, board)
-        except (SourceError, UsageError) as failure:
-            self._note_failure(state, failure)
+            board: Any = await client.rendered(state.feed.source_id, kind)
+        except SourceError as failure:
+            self._report_failure(state, failure)
             raise error from failure
-        self._note_selectors(state, board.selectors)
         return Observation(
-            feed=state.feed, captured_at=client.now(), view=board, coverage=Coverage.DOM, keys=state.keys
+            feed=state.feed,
+            captured_at=client.now(),
+            view=board,
+            coverage=Coverage.DOM,
+            absent={_DATA: error},
+            keys=state.keys,
         )
 
-    def _is_called_for(self, state: MatchState, error: SourceError) -> bool:
-        """Return whether the data cannot be had though the site lets us in: no refusal, and no page that is gone."""
+    def diff(self, state: MatchState, observation: Observation) -> Draft:
+        """Return what to store for a rendered page; raise the error that led to it when the page does not fit."""
+        try:
+            draft = self._sport.diff_dom(state, observation.view)
+        except (SourceError, UsageError) as failure:
+            self._report_failure(state, failure)
+            raise observation.absent[_DATA] from failure
+        self._report_selectors(state, observation.view.selectors)
+        return draft
+
+    def _is_needed(self, state: MatchState, error: SourceError) -> bool:
+        """Return whether the data cannot be read although the site serves the page: no refusal, and no 404."""
         if not isinstance(error, FetchTimeout):
             self._timeouts.pop(state.row.match_id, None)
             return isinstance(error, ParseError | LayoutPaused)
@@ -63,19 +78,19 @@ class DomFallback:
         self._timeouts[state.row.match_id] = times
         return times >= MANY_TIMEOUTS
 
-    def _note_failure(self, state: MatchState, failure: SourceError | UsageError) -> None:
+    def _report_failure(self, state: MatchState, failure: SourceError | UsageError) -> None:
         self._bus.emit(
             ResourceFailed(
                 match_id=state.row.match_id,
                 ref=str(state.row.ref),
-                resource="drawn",
+                resource=RENDERED,
                 error_type=type(failure).__name__,
                 error_message=str(failure),
             )
         )
 
-    def _note_selectors(self, state: MatchState, selectors: dict[str, int]) -> None:
-        """Report which fields are not where they should be; once, as long as they stay there."""
+    def _report_selectors(self, state: MatchState, selectors: dict[str, int]) -> None:
+        """Report fields that only a fallback selector found; once while that stays the same."""
         row = state.row
         before = self._served.get(row.match_id, {})
         for field, nth in selectors.items():

@@ -1,14 +1,14 @@
 """One poll of a match, from top to bottom. Read this first.
 
-observe     ask the source for what it shows, as far back as needed        sports/*/read.py, client.py
-            where the data cannot be had, read the drawn page              dom_fallback.py
-validate    is it this match, can it be true                               sports/*/validate.py
-diff        what is new, changed or gone, against what we hold             sports/*/align.py, versions.py
-            what is missing or does not add up                             sports/*/totals.py
-            the payload that is served                                     sports/*/payload.py
-commit      one transaction; only when it is durable does it count         commit.py, storage/
+observe     query the source, as far back as needed                        sports/*/read.py, client.py
+            if its data cannot be read, read the rendered page             dom_fallback.py
+validate    is it this match, is it possible                               sports/*/validate.py
+diff        what is new, changed or gone, compared with the stored base    sports/*/align.py, versions.py
+            what is missing or inconsistent                                sports/*/totals.py
+            the payload to serve                                           sports/*/payload.py
+commit      one transaction; nothing counts before it is durable           commit.py, storage/
 
-A poll whose bodies say what they said at the last one ends after the first step: unchanged is free.
+A poll with the same bodies as the last one ends after the first step.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.errors import SourceError, StorageError
+from longstop.errors import ResourcesExhausted, SourceError, StorageError
 from longstop.matches.client import PollAttempt, PollClient, SourceClient
 from longstop.matches.commit import Committer
 from longstop.matches.dom_fallback import DomFallback
@@ -34,15 +34,15 @@ from longstop.telemetry.events.matches import ResourceFailed
 
 
 class Polled(Struct, frozen=True, kw_only=True):
-    """What came of one poll."""
+    """The result of one poll."""
 
     state: MatchState
-    #: Proof of what was stored; `None` when there was nothing to store.
+    #: What was stored; `None` when there was nothing to store.
     receipt: Receipt | None
 
 
 class Pipeline:
-    """Everything one poll of a source's matches needs."""
+    """Polls matches of one source."""
 
     def __init__(
         self,
@@ -73,9 +73,10 @@ class Pipeline:
         attempt: PollAttempt | None = None,
         stand_in: ListingEntry | None = None,
     ) -> Polled:
-        """Poll once, the whole event list if asked to, and store what changed; when it fails, raise and change nothing.
+        """Poll once and store what changed; a failure raises and changes nothing.
 
-        `attempt` learns what the poll costs; `stand_in` is the line to go by when the site shows none any more.
+        With `is_full` the whole event list is read. `attempt` records the progress. `stand_in` replaces the live state
+        when the site no longer shows it.
         """
         attempt = attempt or PollAttempt()
         observation = await self.observe(state, is_full=is_full, attempt=attempt, stand_in=stand_in)
@@ -84,13 +85,13 @@ class Pipeline:
     async def observe(
         self, state: MatchState, *, is_full: bool, attempt: PollAttempt, stand_in: ListingEntry | None = None
     ) -> Observation:
-        """Return what the source shows now."""
+        """Return what the source shows now; see `poll`."""
         ref = state.feed
         client = PollClient(
             self._client,
             attempt=attempt,
             priority=state.priority(self._clock.now()),
-            # An equal second answer is what a suspect waits for.
+            # A suspect waits for a second, equal answer: then even an unchanged page is parsed.
             known=state.digests if _is_settled(state) and not is_full else {},
             clock=self._clock,
             rekey=self._rekey(state.keys),
@@ -101,50 +102,48 @@ class Pipeline:
             if _has_other_keys(state) and observation.view is not None:
                 keys = self._learnt(state, keys, self._sport.names(observation.view))
             if keys != known:
-                client.read_again(partial(self._sport.rekey, keys=keys))
+                client.use_keys(partial(self._sport.rekey, keys=keys))
                 observation = await self._sport.read(client, state, is_full=is_full, stand_in=stand_in)
         except SourceError as error:
-            error.name(ref.source, f"look at {ref.source_id}")
-            return await self._dom.read(client, state, error, can_draw=self._client.can_draw)
+            error.name(ref.source, f"poll of {ref.source_id}")
+            return await self._dom.read(client, state, error, can_render=self._client.can_render)
         if state.row.match_id in self._dom.troubled:
             self._dom.settle(state)
         for resource, failure in observation.absent.items():
-            self._note_failure(state, resource, failure)
+            self._report_failure(state, resource, failure)
         return msgspec.structs.replace(observation, digests=client.digests, keys=keys)
 
     def _rekey(self, keys: Keys) -> Callable[[Any], Any] | None:
         return partial(self._sport.rekey, keys=keys) if keys else None
 
     async def _introduced(self, client: PollClient, state: MatchState) -> Keys:
-        """Return how this feed's keys map; before its first poll, both sides are found by their names."""
+        """Return the mapping of this feed's keys; before its first poll, both teams are matched by name."""
         if not _has_other_keys(state) or state.keys.teams:
             return state.keys
         keys = self._learnt(state, state.keys, await self._sport.introduce(client, state))
-        client.read_again(partial(self._sport.rekey, keys=keys))
+        client.use_keys(partial(self._sport.rekey, keys=keys))
         return keys
 
     def _learnt(self, state: MatchState, keys: Keys, shown: Keys) -> Keys:
-        """Return the same with newly shown names."""
+        """Return the mapping extended by newly shown names."""
         return learn_keys(keys, shown, state.feed.source, Keys(players=state.players, teams=state.teams))
 
     async def apply(self, state: MatchState, observation: Observation, attempt: PollAttempt) -> Polled:
-        """Store what an observation changed; raise an `ObservationError` when it cannot be true."""
+        """Store what an observation changed; raise an `ObservationError` when it is impossible."""
         attempt.reach(AttemptState.CAPTURED)
         if observation.view is None:
             attempt.reach(AttemptState.VALIDATED)
             attempt.reach(AttemptState.DONE)
             return Polled(state=state, receipt=None)
         try:
-            if observation.coverage is Coverage.DOM:
-                draft = self._sport.diff_dom(state, observation.view)
-            else:
-                draft = self._sport.diff(state, observation)
+            diff = self._dom.diff if observation.coverage is Coverage.DOM else self._sport.diff
+            draft = diff(state, observation)
         except SourceError as error:
-            error.name(state.feed.source, f"look at {state.feed.source_id}")
+            error.name(state.feed.source, f"poll of {state.feed.source_id}")
             raise
         if not (draft.state.board is None or isinstance(draft.state.board, ListingEntry)):
             raise TypeError(
-                f"sport {self._sport.name} leaves a board that is no ListingEntry: {type(draft.state.board).__name__}"
+                f"sport {self._sport.name} returned a {type(draft.state.board).__name__} as board, not a ListingEntry"
             )
         attempt.reach(AttemptState.VALIDATED)
         receipt = await self._committer.commit(state, draft, observation)
@@ -157,23 +156,35 @@ class Pipeline:
         return Polled(state=after.after(receipt) if receipt else after, receipt=receipt)
 
     async def entry(self, state: MatchState, attempt: PollAttempt) -> ListingEntry:
-        """Return what the source shows of a match at a glance."""
+        """Return the live state of a match, without its events."""
         client = PollClient(
             self._client, attempt=attempt, priority=state.priority(self._clock.now()), clock=self._clock
         )
         query = Query(resource=LIVE, source_id=state.feed.source_id)
         return await client.ask(query, ListingEntry)
 
-    async def finish(self, state: MatchState, attempt: PollAttempt) -> MatchState:
-        """Read what is left of a match whose page is gone, and store that it is over."""
+    async def read_last(self, state: MatchState, attempt: PollAttempt) -> Observation | None:
+        """Return what is left of a match whose page was removed; `None` if nothing can be read."""
         try:
             stand_in = self._sport.stand_in(state)
-            if stand_in is not None:
-                state = (await self.poll(state, is_full=True, attempt=attempt, stand_in=stand_in)).state
+            if stand_in is None:
+                return None
+            return await self.observe(state, is_full=True, attempt=attempt, stand_in=stand_in)
+        except ResourcesExhausted:
+            raise
+        except Exception as error:  # the match is finished, whatever its last bodies do to a parser
+            self._report_failure(state, "final sync", error)
+            return None
+
+    async def finish(self, state: MatchState, last: Observation | None, attempt: PollAttempt) -> MatchState:
+        """Store the last observation of a match whose page was removed, and that the match is completed."""
+        try:
+            if last is not None:
+                state = (await self.apply(state, last, attempt)).state
         except StorageError:
             raise
-        except Exception as error:  # the match is over, whatever its last bodies do to a parser
-            self._note_failure(state, "final sync", error)
+        except Exception as error:
+            self._report_failure(state, "final sync", error)
         if state.result is None:
             unknown = Finding(kind=FindingKind.GAP, place="result", detail="the page is gone, and showed no result")
             state = msgspec.structs.replace(state, findings=(*state.findings, unknown))
@@ -184,10 +195,10 @@ class Pipeline:
         return await self._committer.move(state, Phase.PAUSED, state.row.status)
 
     async def archive(self, state: MatchState) -> MatchState:
-        """Store that a finished match is polled no more."""
+        """Store that a finished match is no longer polled."""
         return await self._committer.move(state, Phase.ARCHIVED, state.row.status)
 
-    def _note_failure(self, state: MatchState, resource: str, error: Exception) -> None:
+    def _report_failure(self, state: MatchState, resource: str, error: Exception) -> None:
         self._bus.emit(
             ResourceFailed(
                 match_id=state.row.match_id,
@@ -200,11 +211,11 @@ class Pipeline:
 
 
 def _is_settled(state: MatchState) -> bool:
-    """Return whether an answer that says the same as before leaves nothing to do: a paused match becomes active."""
+    """Return whether an unchanged answer needs no further work. A paused match would have to become active."""
     is_compared = state.sync is SyncState.IN_SYNC and not state.suspects
     return is_compared and state.row.phase in (Phase.ACTIVE, Phase.COMPLETED)
 
 
 def _has_other_keys(state: MatchState) -> bool:
-    """Return whether stored players and teams may have other keys than this feed's: another feed introduced them."""
+    """Return whether another feed may have introduced the stored players and teams, under its own keys."""
     return state.ref is not None or state.stored is not None

@@ -161,7 +161,7 @@ class CommandLoop:
             case CommandKind.RESUME_SOURCE:
                 return await self._resume_source(command)
             case CommandKind.RECYCLE:
-                await self._recycle(f"requested by {command.asked_by}")
+                await self._recycle(f"asked for by {command.asked_by}")
                 return "Restarted connections and browsers."
 
     def _source_of(self, command: Command) -> str:

@@ -427,7 +427,13 @@ class FeedWatch:
         if row.phase is Phase.COMPLETED or not (self._watch.is_gone() and self._is_alone(now)):
             return
         self._context.bus.emit(MatchGone(match_id=row.match_id, ref=str(row.ref), confirmations=absence.times))
-        await self._store(lambda state: self.feed.pipeline.finish(state, PollAttempt()))
+        pipeline, attempt = self.feed.pipeline, PollAttempt()
+        try:
+            last = await pipeline.read_last(self.state, attempt)
+        except ResourcesExhausted as error:
+            self._note_postponed(error, now)
+            return
+        await self._store(lambda state: pipeline.finish(state, last, attempt))
 
     def _after_cycle(self, errors: dict[str, int]) -> None:
         now = self._context.now()

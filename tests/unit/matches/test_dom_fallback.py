@@ -21,7 +21,7 @@ from longstop.errors import (
     WrongMatch,
 )
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import PollAttempt, SourceClient
+from longstop.matches.client import SourceClient
 from longstop.matches.pipeline import Pipeline
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.resilience.breaker import source_policy
@@ -38,6 +38,7 @@ from longstop.watching.admission import MAX_UNREADABLE, SourceAdmission
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG
 from tests.drawn_pages import crex_page
+from tests.live import finished
 from tests.unit.sports.cricket.polling import Polling
 
 BROKEN = b'{"a": 1}'
@@ -46,7 +47,7 @@ BROKEN = b'{"a": 1}'
 class Browsing(Polling):
     """A match that a browser reads; `drawn` is what its page shows."""
 
-    def __init__(self, *, is_browsed: bool = True) -> None:
+    def __init__(self, *, is_browser_based: bool = True) -> None:
         super().__init__()
         self.drawn: ScriptedReply = crex_page("14/0(2.1)")
         bus = Bus([self.sink])
@@ -54,7 +55,7 @@ class Browsing(Polling):
             "crex", policy=source_policy(), probe_seconds=300.0, pages=NoPages(), clock=self.clock, bus=bus
         )
         self.fetcher = ScriptedFetcher(self._answer)
-        self.client = SourceClient(CrexSource(CREX_CONFIG), self.fetcher, admission, is_browsed=is_browsed)
+        self.client = SourceClient(CrexSource(CREX_CONFIG), self.fetcher, admission, is_browser_based=is_browser_based)
         self.pipeline = Pipeline(
             Cricket(), client=self.client, store=self.store, bus=bus, clock=self.clock, scraper_id="node-a"
         )
@@ -74,8 +75,8 @@ class Browsing(Polling):
         return [(event.field, event.selector) for event in self.sink.events if isinstance(event, SelectorFallbackUsed)]
 
 
-async def begun(*values: str, is_browsed: bool = True) -> Browsing:
-    polling = Browsing(is_browsed=is_browsed)
+async def begun(*values: str, is_browser_based: bool = True) -> Browsing:
+    polling = Browsing(is_browser_based=is_browser_based)
     polling.match.bowl(*values or ["1"] * 12)
     await polling.start()
     await polling.poll()
@@ -168,7 +169,7 @@ async def test_a_match_that_is_gone_after_it_was_only_drawn_ends_without_an_even
     await polling.poll()
     polling.site.faults["getSV3"] = PageNotFound("404")
 
-    state = await polling.pipeline.finish(polling.state, PollAttempt())
+    state = await finished(polling.pipeline, polling.state)
 
     assert state.row.phase is Phase.COMPLETED
     assert not polling.stored(CricketKind.RESULT)
@@ -275,7 +276,7 @@ async def test_it_goes_on_while_a_broken_kind_of_page_is_tried_rarely() -> None:
 
 
 async def test_without_a_browser_there_is_no_drawn_page() -> None:
-    polling = await begun(is_browsed=False)
+    polling = await begun(is_browser_based=False)
     polling.site.faults["getSV3"] = BROKEN
 
     with pytest.raises(ParseError):

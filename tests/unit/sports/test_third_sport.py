@@ -22,7 +22,7 @@ from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher, ScriptedReply
 from tests.builders import NOW
 from tests.courtside import AWAY, HOME, Court, Courtside
-from tests.live import take
+from tests.live import finished, take
 from tests.memory import MemoryStore
 from tests.readers import ManualClock
 
@@ -162,7 +162,7 @@ async def test_a_match_whose_page_is_gone_is_finished_by_what_is_left_of_it(poll
     polling.court.point(AWAY, "0-15")
     polling.gone = "/matches/final"
 
-    state = await polling.pipeline().finish(polling.state, PollAttempt())
+    state = await finished(polling.pipeline(), polling.state)
 
     assert polling.versions()[-1] == "point:1:2:1 1 insert"
     assert state.row.phase is Phase.COMPLETED
@@ -177,7 +177,7 @@ async def test_a_sport_that_fails_on_what_is_left_finishes_its_match_all_the_sam
 
     monkeypatch.setattr(type(sport_named("tennis")), "stand_in", fail)
 
-    state = await polling.pipeline().finish(polling.state, PollAttempt())
+    state = await finished(polling.pipeline(), polling.state)
 
     assert state.row.phase is Phase.COMPLETED
 

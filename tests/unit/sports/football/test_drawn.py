@@ -4,7 +4,7 @@ import pytest
 
 from longstop.errors import LayoutChanged, PageNotFound, SourceRefused
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import PollAttempt, SourceClient
+from longstop.matches.client import SourceClient
 from longstop.matches.pipeline import Pipeline
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.sources.sofascore.source import SofascoreSource
@@ -15,6 +15,7 @@ from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher, ScriptedReply
 from tests.drawn_pages import sofascore_page
 from tests.football_site import SOFASCORE_CONFIG, LookingAtFootball, event, goal, lineups
+from tests.live import finished
 
 BROKEN = {"status": "another shape"}
 
@@ -26,7 +27,7 @@ class Browsing(LookingAtFootball):
         super().__init__()
         self.drawn: ScriptedReply = sofascore_page("2 : 1", "2nd half")
         self.fetcher = ScriptedFetcher(self._answer)
-        self.client = SourceClient(SofascoreSource(SOFASCORE_CONFIG), self.fetcher, is_browsed=True)
+        self.client = SourceClient(SofascoreSource(SOFASCORE_CONFIG), self.fetcher, is_browser_based=True)
         self.pipeline = Pipeline(
             Football(),
             client=self.client,
@@ -143,7 +144,7 @@ async def test_a_match_that_ends_while_it_is_only_drawn_keeps_its_events_and_get
     polling.pages.event = PageNotFound("404")
     polling.pages.incidents = []
 
-    state = await polling.pipeline.finish(polling.state, PollAttempt())
+    state = await finished(polling.pipeline, polling.state)
 
     assert state.row.phase is Phase.COMPLETED
     assert FootballKind.RESULT not in {key.kind for key in state.events}

@@ -11,6 +11,7 @@ from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.sports.football.model import FootballResult, FootballState, Goal
 from longstop.sports.football.payload import FootballEventV1
 from tests.football_site import LookingAtFootball, card, event, goal, lineups, period, player, statistics, substitution
+from tests.live import finished
 
 
 async def test_a_match_in_play_is_stored_with_its_events_and_is_in_sync(polling: LookingAtFootball) -> None:
@@ -180,7 +181,7 @@ async def test_a_match_whose_page_is_gone_is_read_once_more_and_completed(pollin
     polling.pages.event = PageNotFound("404")
     polling.pages.incidents = [goal(100, 1, 0), card(101)]
 
-    done = await polling.pipeline.finish(polling.state, PollAttempt())
+    done = await finished(polling.pipeline, polling.state)
 
     assert done.row.phase is Phase.COMPLETED
     assert polling.versions()[-1] == "card:home:1 1 insert"
