@@ -37,7 +37,7 @@ FOOTBALL = (
         "_align_result",
         always("_.may_step_back(RESULT, content_hash(...))"),
     ),
-    _mutant("an older copy of the board is served", _SPORT, "_believed", always("_ in _.suspects")),
+    _mutant("an older copy of the board is served", _VERSIONS, "confirm_board", always("_ in suspects")),
     _mutant("the first list of another match is believed", _SPORT, "_believed_list", always("_ >= polls_needed(...)")),
     _mutant(
         "goals that board and list count differently are not reported",

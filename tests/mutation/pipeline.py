@@ -128,9 +128,9 @@ PIPELINE = (
     ),
     _mutant(
         "an older board is served at once",
-        "sports.cricket.sport",
-        "believed",
-        always("_ in _.suspects"),
+        "matches.versions",
+        "confirm_board",
+        always("_ in suspects"),
     ),
     _mutant(
         "unchanged pages end a poll that should confirm a step back",

@@ -5,15 +5,19 @@ two polls in a row agree on it, because caches serve yesterday's copy too.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from longstop.model.event import Event, EventKey, Op, content_hash
+from longstop.model.observation import ListingEntry
 from longstop.storage.base import Finding
 
 #: An event's place in the numbering: its kind, all its numbers but the last, its side.
 Group = tuple[str, tuple[int, ...], str]
+
+Board = TypeVar("Board", bound=ListingEntry)
 
 
 class Versions:
@@ -101,6 +105,17 @@ def confirm(
     found = tuple(found)
     confirmed = tuple(each for each in found if each in is_open or _token(each) in suspects)
     return confirmed, frozenset(_token(each) for each in found if each not in confirmed)
+
+
+def confirm_board(shown: Board, before: Board | None, suspects: Collection[str]) -> tuple[Board, frozenset[str]]:
+    """Return the scoreboard to use, and the token of one that awaits a second poll.
+
+    A scoreboard that goes back is treated as a cached copy until a second poll shows it again.
+    """
+    token = f"board {shown.fingerprint}"
+    if before is None or token in suspects or not shown.shows_less_than(before):
+        return shown, frozenset()
+    return before, frozenset({token})
 
 
 def _token(finding: Finding) -> str:

@@ -1,6 +1,6 @@
-"""The sport seam: what Longstop asks of a sport. A new sport is one folder and an entry point `longstop.sports`.
+"""The sport seam. A new sport is one folder and an entry point in the group `longstop.sports`.
 
-A sport reads what a source shows of a match (`read`), and says what to store for it (`diff`). Polling, versions,
+A sport reads what a source shows of a match (`read`), and decides what to store (`diff`). Polling, versions,
 confirmation, commit, finish and pause are the same for all sports and live in `matches/`.
 """
 
@@ -26,40 +26,40 @@ class EventKind(Struct, frozen=True, kw_only=True):
     """One kind of event."""
 
     content: type[Struct]
-    #: What the numbers of its key are called.
+    #: Names of the numbers in its key.
     fields: tuple[str, ...] = ()
-    #: Whether it is never dropped, however little room there is.
+    #: Whether it is stored even when disk space is short.
     is_critical: bool = True
 
 
 class MatchState(Struct, frozen=True, kw_only=True):
-    """The durable base of a match, and what this run has learnt of it from one feed. Each sport adds its own."""
+    """The durable base of a match, and what this run has learnt from one feed. Sports add their own fields."""
 
     row: MatchRow
-    #: The latest version of every key, void ones included: the fold of what is stored.
+    #: The latest version of every key, including void ones.
     events: Mapping[EventKey, Event]
     #: The newest stored snapshot.
     snapshot: Snapshot | None
     findings: tuple[Finding, ...]
     players: Mapping[str, str]
     teams: Mapping[str, str]
-    # What follows is memory only; a restart begins without it, and a full sync makes that harmless.
+    # The rest is in memory only. After a restart a full sync replaces it.
     sync: SyncState = SyncState.RECOVERING
     board: ListingEntry | None = None
-    #: Steps back that one poll has seen; the next poll confirms or forgets them.
+    #: Step-back tokens of the last poll; the next poll confirms or drops them.
     suspects: frozenset[str] = frozenset()
-    #: Whether a name is missing that the site should know, as of the last poll that brought something.
+    #: Whether a name was still missing at the last poll with content.
     has_unnamed: bool = False
-    #: Digests of the bodies that the last stored poll began with.
+    #: Digests of the head bodies of the last stored poll.
     digests: Mapping[str, bytes] = {}
-    # What follows says how a feed that the match is not named after sees it: see `matches/reconcile.py`.
-    #: How this feed's source calls the match; `None` for the name that the match has.
+    # How a feed other than the one that named the match sees it: see `matches/reconcile.py`.
+    #: This source's reference of the match; `None` if it is the match's own.
     ref: MatchRef | None = None
-    #: This source's ids of events that came from another one.
+    #: This source's ids of events that another source introduced.
     ids: Mapping[EventKey, str] = {}
     #: From this source's keys of players and teams to those stored.
     keys: Keys = Keys()
-    #: The events as they are stored; `None` where this feed sees them under the same ids.
+    #: The events as stored; `None` if this feed uses the same ids.
     stored: Mapping[EventKey, Event] | None = None
 
     @classmethod
@@ -74,7 +74,7 @@ class MatchState(Struct, frozen=True, kw_only=True):
         )
 
     def after(self, receipt: Receipt) -> Self:
-        """Return the base once an update is durable, and not a moment earlier."""
+        """Return the base after an update is durable. Never call it earlier."""
         return msgspec.structs.replace(
             self,
             row=receipt.match,
@@ -84,59 +84,59 @@ class MatchState(Struct, frozen=True, kw_only=True):
 
     @property
     def feed(self) -> MatchRef:
-        """Return how the source that is polled calls the match."""
+        """Return the reference of the match at the polled source."""
         return self.ref or self.row.ref
 
     def priority(self, now: datetime) -> Priority:
-        """Return how urgent a poll is; what is far off is as little urgent as what is over."""
+        """Return how urgent a poll is; a match far in the future is as urgent as a completed one."""
         priority = priority_of(self.row.status, self.row.start_at, now)
         return Priority.COMPLETED if priority is None else priority
 
     @property
     def result(self) -> Any:
-        """Return how the match ended, where that is stored."""
+        """Return the stored result; `None` if there is none."""
         event = self.events.get(RESULT)
         return event.content if event and event.is_live else None
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """What a match should be stored as after an observation."""
+    """What to store after an observation."""
 
-    #: The state once that is stored.
+    #: The state after it is stored.
     state: MatchState
     status: MatchStatus
     title: str
     start_at: datetime | None
-    #: In canonical spelling; `None` when the observation showed nothing to serve.
+    #: Canonical JSON; `None` if the observation has nothing to serve.
     payload: bytes | None
     events: tuple[Event, ...] = ()
-    #: Newly learnt names.
+    #: New names.
     players: Mapping[str, str] = {}
     teams: Mapping[str, str] = {}
-    #: Newly learnt: this source's ids of events that came from another one.
+    #: New ids of this source for events that another source introduced.
     ids: Mapping[EventKey, str] = {}
 
 
 class Client(Protocol):
-    """How a sport asks the source of a feed during one poll. A page that several queries need is fetched once."""
+    """Requests to the source of a feed during one poll. A page that several queries need is fetched once."""
 
     async def ask(self, query: Query, kind: type[View]) -> View:
-        """Return what the source reads in the answer, or raise a `SourceError`."""
+        """Return the parsed response, or raise a `SourceError`."""
         ...
 
     async def ask_if_there(self, query: Query, kind: type[View]) -> View | None:
-        """Return the same; `None` while the site has no such page, which is no error."""
+        """Return the parsed response; `None` if the site has no such page."""
         ...
 
     async def are_unchanged(self, *queries: Query) -> bool:
-        """Return whether all answers are what they were at the last stored poll; remember their digests.
+        """Return whether all responses have the digests of the last stored poll, and record their digests.
 
-        They never are while the state is not in sync or has suspects, nor when the whole event list is wanted.
+        Always false while the state is not in sync or has suspects, and during a full poll.
         """
         ...
 
     def forget(self) -> None:
-        """Fetch again what is asked from here on."""
+        """Drop cached pages: later queries fetch again."""
         ...
 
     def now(self) -> datetime: ...
@@ -148,36 +148,36 @@ State = TypeVar("State", bound=MatchState)
 
 
 class Sport(ABC, Generic[State]):
-    """One sport. All but `read` is pure."""
+    """One sport. Everything except `read` is pure."""
 
     name: ClassVar[str]
     kinds: ClassVar[Mapping[str, EventKind]]
     #: How the API shows the place of an event: `side`, `position`, or a field of its key.
     place: ClassVar[tuple[str, ...]]
-    #: Beside the list, the live state and the drawn page: what a source of this sport may be asked for.
+    #: Resources of a source of this sport, in addition to list, live state and rendered page.
     resources: ClassVar[tuple[str, ...]] = ()
     #: A page of events as the API shows them, for its documentation.
     example: ClassVar[Mapping[str, Any]] = {}
     state: type[State]
-    #: What a source reads in a drawn page; `None` where that is not supported.
+    #: The view of a rendered page; `None` if the sport does not support it.
     dom_board: ClassVar[type[ListingEntry] | None] = None
 
     @abstractmethod
     async def read(
         self, client: Client, state: State, *, is_full: bool = False, stand_in: ListingEntry | None = None
     ) -> Observation:
-        """Poll a source: its whole event list if asked to, else as far back as needed.
+        """Poll a source: the whole event list if `is_full`, else as far back as needed.
 
-        Where nothing has changed (`Client.are_unchanged`), the observation has no view, and the poll ends there.
-        `stand_in` is the line to go by when the site has no live state of the match any more.
+        If nothing has changed (`Client.are_unchanged`), the observation has no view and the poll ends.
+        `stand_in` replaces the live state if the site no longer has one.
         """
 
     @abstractmethod
     def diff(self, state: State, observation: Observation) -> Draft:
-        """Return what to store for an observation; raise an `ObservationError` when it cannot be true.
+        """Return what to store for an observation; raise an `ObservationError` if it is impossible.
 
-        The draft's state carries what the next poll goes on from: `board`, with the fingerprint that the listing is
-        compared with; `suspects` and `findings`; `sync`, in sync once the whole list was compared and no doubt is left.
+        The draft's state is the base of the next poll: `board`, whose fingerprint is compared with the listing;
+        `suspects` and `findings`; `sync`, which is in sync after the whole list was compared without open suspects.
         """
 
     @abstractmethod
@@ -189,11 +189,11 @@ class Sport(ABC, Generic[State]):
         """Return an event in a few words."""
 
     def diff_dom(self, state: State, board: Any) -> Draft:
-        """Return what to store for a page as its script has drawn it: a score and a status, and no events."""
-        raise UsageError(f"{self.name} is not read from drawn pages")
+        """Return what to store for a rendered page: a score and a status, no events."""
+        raise UsageError(f"{self.name} does not support rendered pages")
 
     async def introduce(self, client: Client, state: State) -> Keys:
-        """Return the names of both sides by a source's own keys, before its first poll is compared with stored ones."""
+        """Return names by the source's own keys, before its first poll is compared with stored events."""
         return Keys()
 
     def names(self, view: Any) -> Keys:
@@ -201,11 +201,11 @@ class Sport(ABC, Generic[State]):
         return Keys()
 
     def rekey(self, view: Any, keys: Keys) -> Any:
-        """Return what a source has read with its keys of players and teams replaced by those stored."""
+        """Return a view with the source's player and team keys replaced by the stored ones."""
         return view
 
     def stand_in(self, state: State) -> ListingEntry | None:
-        """Return the line to go by when the site shows none any more; `None` when nothing is left to read."""
+        """Return the entry to use if the site no longer shows one; `None` if there is nothing left to read."""
         return state.board
 
 
@@ -213,34 +213,34 @@ class Sport(ABC, Generic[State]):
 Absent = dict[str, SourceError]
 
 
-# --- what sports share when they read a drawn page --------------------------------------------------------------------
+# --- shared by sports that support rendered pages ---------------------------------------------------------------------
 
-#: Open as long as a match is read by its drawn page alone.
+#: Open while a match is read from its rendered page only. The text is stored and compared: do not change it.
 DOM_ONLY = Finding(kind=FindingKind.GAP, place="events", detail="only the drawn page could be read")
-#: Fewer letters than these may be anybody's.
+#: Shorter texts are ambiguous.
 MIN_NAME_CHARACTERS = 2
 
 
 def is_dom_only(state: MatchState) -> bool:
-    """Return whether the last poll had nothing but the drawn page: no event may come of what it showed."""
+    """Return whether the last poll had only the rendered page: it must not create events."""
     return DOM_ONLY in state.findings
 
 
 def with_dom_gap(state: MatchState) -> tuple[Finding, ...]:
-    """Return what is open about a match of which a poll has seen no events."""
+    """Return the findings, plus the gap of a poll that saw no events."""
     return tuple(dict.fromkeys((*state.findings, DOM_ONLY)))
 
 
 def stored_payload(state: MatchState) -> dict[str, Any]:
-    """Return the payload that is served; a match of which none is stored is not begun from a drawn page."""
+    """Return the served payload. A rendered page cannot start a match that has none."""
     if state.snapshot is None:
-        raise WrongMatch("nothing is known of this match that a drawn page could be compared with")
+        raise WrongMatch("nothing is stored to compare the rendered page with")
     payload: dict[str, Any] = msgspec.json.decode(state.snapshot.payload)
     return payload
 
 
 def is_name_of(name: str, shown: str) -> bool:
-    """Return whether a page may call a side so: by its name, its beginning (NEP) or its initials (NZ)."""
+    """Return whether a shown text can be a side's name: the name, its beginning (NEP) or its initials (NZ)."""
     known, short = name.casefold(), shown.casefold()
     initials = "".join(word[0] for word in known.split())
     return known == short or (len(short) >= MIN_NAME_CHARACTERS and (known.startswith(short) or initials == short))

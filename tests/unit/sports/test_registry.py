@@ -106,15 +106,15 @@ def test_an_installed_sport_stands_beside_those_shipped(install: Any) -> None:
     ("name", "reasons"),
     [
         ("NoSport", ["is not a subclass of longstop.sports.base.Sport"]),
-        ("Missing", ["cannot be loaded", "has no attribute 'Missing'"]),
-        ("Unfinished", ["cannot be loaded", "abstract method"]),
-        ("Nameless", ["lacks name, kinds, place, state"]),
+        ("Missing", ["cannot load", "has no attribute 'Missing'"]),
+        ("Unfinished", ["cannot load", "abstract method"]),
+        ("Nameless", ["does not define name, kinds, place, state"]),
         ("Capital", ["has the name 'Curling'", "has the name 'stone 2'"]),
         ("Endless", ["needs a kind `result` without fields, whose content has a `text`"]),
         ("Speechless", ["needs a kind `result` without fields, whose content has a `text`"]),
-        ("Elsewhere", ["has sheet in its place, but in the fields of no kind"]),
-        ("Stateless", ["has a state that is no subclass of MatchState"]),
-        ("Cricket", ["sport cricket is provided twice"]),
+        ("Elsewhere", ["has sheet in place, but no kind has such a field"]),
+        ("Stateless", ["has a state that is not a subclass of MatchState"]),
+        ("Cricket", ["sport cricket is provided by two packages"]),
     ],
 )
 def test_a_sport_that_cannot_serve_is_refused_in_a_sentence(install: Any, name: str, reasons: list[str]) -> None:

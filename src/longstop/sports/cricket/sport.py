@@ -1,4 +1,4 @@
-"""Cricket as a plug-in: from what a poll showed to what is stored."""
+"""The cricket plug-in: turns what a poll showed into what is stored."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from longstop.errors import ImpossibleObservation, WrongMatch
-from longstop.matches.versions import confirm, learnt
+from longstop.matches.versions import confirm, confirm_board, learnt
 from longstop.model.event import Event
 from longstop.model.match import MatchStatus, SyncState
 from longstop.model.observation import Keys, ListingEntry, Observation
@@ -123,19 +123,21 @@ class Cricket(Sport[CricketState]):
             case Result(text=text):
                 return text
             case other:
-                raise TypeError(f"{type(other).__name__} is no event of cricket")
+                raise TypeError(f"{type(other).__name__} is not a cricket event")
 
     def stand_in(self, state: CricketState) -> Board:
-        """Return the last scoreboard, or one that shows nothing; never a drawn one, since events come of it."""
+        """Return the last scoreboard, or an empty one; never one of a rendered page, because it creates events."""
         if state.board is not None and not is_dom_only(state):
             return state.board
         return Board(source_id=state.feed.source_id, status=state.row.status, headline="")
 
 
 def diff(state: CricketState, seen: CricketView) -> Draft:
-    """Compare what was seen with what we hold: what is new, what is wrong, and the state once that is stored."""
+    """Compare a view with the stored state: return new versions, findings, and the next state."""
     settled = {innings for innings, difference in seen.differences.items() if not difference}
-    board, doubted_board = believed(state, seen)
+    # A new innings starts a new pair on the board, with lower numbers: that is not a step back.
+    before = None if seen.newest_innings > state.newest_innings else state.board
+    board, doubted_board = confirm_board(seen.board, before, state.suspects)
     batting, doubted_sides = sides(state, newest_shown(seen.newest_innings, board), board, seen.scorecard)
     reached = milestones(state.events, seen.newest_innings, seen.board, seen.scorecard, seen.listed.events, batting)
     found = align(
@@ -182,7 +184,7 @@ def _has_unnamed(state: CricketState) -> bool:
 
 
 def _draft(state: CricketState, board: Board, **changes: Any) -> Draft:
-    # What a blank scoreboard does not show is no news.
+    # A blank scoreboard must not overwrite the served payload.
     is_blank = board.first is None and not (board.headline or board.fingerprint)
     return Draft(
         state=state,
@@ -195,11 +197,11 @@ def _draft(state: CricketState, board: Board, **changes: Any) -> Draft:
 
 
 def _with_inferred(reached: Milestones, state: CricketState, seen: CricketView) -> Milestones:
-    """Add what a window did not show, as sums, and take back the sums whose balls have turned up."""
+    """Add sums for balls that a window did not show, and withdraw sums whose balls appeared later."""
     if not seen.listed.is_window:
         return reached
     sums: list[SeenEvent] = []
-    # Also an innings of which the page shows no ball and no whole over: its total is all that is left of it.
+    # Include innings without any ball or complete over on the page: only their total is known.
     for innings in range(1, seen.newest_innings + 1):
         score = score_of(innings, seen.newest_innings, seen.board, seen.scorecard)
         unseen = inferred(state.events, seen.listed, innings, score)
@@ -219,40 +221,25 @@ def _sum_of(innings: int, over: int, content: InferredBalls) -> SeenEvent:
 
 
 def _off_the_board(seen: CricketView) -> set[int]:
-    """Return innings that no scoreboard shows any more: there the list has the word, once it shows a later innings."""
+    """Return innings that the scoreboard no longer shows. The event list decides there, once it has a later one."""
     shown = {event.innings for event in seen.listed.events}
     return shown - set(seen.differences) - {max(shown, default=0)}
 
 
 def _sync(before: SyncState, seen: CricketView, *, is_in_doubt: bool) -> SyncState:
-    """Return IN_SYNC once the whole list was compared, no step back awaits its second poll, and totals agree or their
-    disagreement is on record."""
+    """Return IN_SYNC after the whole list was compared and nothing awaits a second poll."""
     if before is SyncState.IN_SYNC:
         return before
     return SyncState.IN_SYNC if seen.is_exhausted and not is_in_doubt else SyncState.RECOVERING
 
 
-# --- which scoreboard to believe ---------------------------------------------------------------------------------
-
-
-def believed(state: CricketState, seen: CricketView) -> tuple[Board, frozenset[str]]:
-    """Return the scoreboard to go by: one that goes back is a cached copy until a second poll shows it again."""
-    token = f"board {seen.board.fingerprint}"
-    before = state.board
-    # A new innings begins a new pair on the board, with lower numbers: that is no step back.
-    is_further = before is None or seen.newest_innings > state.newest_innings
-    if before is None or is_further or token in state.suspects or not seen.board.shows_less_than(before):
-        return seen.board, frozenset()
-    return before, frozenset({token})
-
-
-# --- a page as drawn -----------------------------------------------------------------------------------------------
+# --- the rendered page ---------------------------------------------------------------------------------------------
 
 
 def diff_dom(state: CricketState, drawn: DomBoard) -> Draft:
-    """Return the match with the score, the status and the words of its drawn page, and with its events as they were.
+    """Return the match with score, status and headline of the rendered page, and unchanged events.
 
-    The page names the sides that play, or it is not believed: it has no key that would say whose it is.
+    The page has no key of the match, so it is accepted only if it names both sides.
     """
     payload = stored_payload(state)
     batting, bowling = _keys(state.teams, drawn.names)
@@ -280,26 +267,26 @@ def diff_dom(state: CricketState, drawn: DomBoard) -> Draft:
 
 
 def _keys(teams: Mapping[str, str], names: tuple[str, str]) -> tuple[str, str]:
-    """Return the keys of both sides by their names; one name that is not theirs makes it another match."""
+    """Return the keys of both sides by name; any other name means another match."""
     match [_called(teams, shown) for shown in names]:
         case [[one], [two]] if one != two:
             return one, two
-    raise WrongMatch(f"the drawn page is of {' and '.join(names)}, this match is of {sorted(teams.values())}")
+    raise WrongMatch(f"the rendered page shows {' and '.join(names)}, this match is {sorted(teams.values())}")
 
 
 def _called(teams: Mapping[str, str], shown: str) -> list[str]:
-    """Return the keys that a name may mean; one side's whole name may be the beginning of the other's."""
+    """Return the keys that a name may mean. An exact name wins: it may be the beginning of the other side's name."""
     exactly = [key for key, name in teams.items() if name.casefold() == shown.casefold()]
     return exactly or [key for key, name in teams.items() if is_name_of(name, shown)]
 
 
 def _check_progress(served: Iterable[Mapping[str, Any]], board: Board) -> None:
-    """Raise when the page shows less than is served: a correction or another pair of innings, it does not say which."""
+    """Raise if the page shows less than is served: a correction or another pair of innings, which is unknown."""
     known = {innings["number"]: _score(innings) for innings in served}
     first, second = pair_of(max(known, default=0))
     is_upcoming = board.status is MatchStatus.UPCOMING and bool(known)
     if is_upcoming or is_less(board.first, known.get(first)) or is_less(board.second, known.get(second)):
-        raise ImpossibleObservation("the drawn page shows less than was known before")
+        raise ImpossibleObservation("the rendered page shows less than is already stored")
 
 
 def _score(innings: Mapping[str, Any]) -> InningsScore:

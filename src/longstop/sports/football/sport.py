@@ -1,4 +1,4 @@
-"""Football as a plug-in: from what a poll showed to what is stored."""
+"""The football plug-in: turns what a poll showed into what is stored."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from longstop.errors import WrongMatch
-from longstop.matches.versions import confirm, learnt
+from longstop.matches.versions import confirm, confirm_board, learnt
 from longstop.model.event import Event
 from longstop.model.match import MatchStatus, SyncState
 from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
@@ -47,7 +47,7 @@ from longstop.sports.football.read import read
 from longstop.sports.football.totals import differences, disagreement, mismatches
 from longstop.sports.football.validate import are_strangers, polls_needed, validate_board
 
-#: Stands among the suspects while a list is doubted.
+#: The suspect token of a doubted list of incidents.
 DOUBTED_LIST = "list"
 
 
@@ -135,7 +135,7 @@ class Football(Sport[FootballState]):
                 minute = "-" if timed.minute is None else f"{timed.minute}'"
                 return f"{minute}{f'+{timed.added}' if timed.added else ''}: {_what(timed)}"
             case other:
-                raise TypeError(f"{type(other).__name__} is no event of football")
+                raise TypeError(f"{type(other).__name__} is not a football event")
 
 
 def _what(content: Goal | Card | Substitution | VarDecision | MissedPenalty) -> str:
@@ -153,9 +153,9 @@ def _what(content: Goal | Card | Substitution | VarDecision | MissedPenalty) -> 
 
 
 def diff(state: FootballState, seen: FootballView) -> Draft:
-    """Compare what was seen with what we hold: what is new, what is wrong, and the state once that is stored."""
+    """Compare a view with the stored state: return new versions, findings, and the next state."""
     state = _with_parts(state, seen)
-    board, doubted_board = _believed(state, seen.board)
+    board, doubted_board = confirm_board(seen.board, state.board, state.suspects)
     off = disagreement(state, seen)
     incidents, doubt = _believed_list(state, seen)
     found = align(
@@ -216,17 +216,12 @@ def _with_parts(state: FootballState, seen: FootballView) -> FootballState:
     )
 
 
-def _believed(state: FootballState, shown: FootballBoard) -> tuple[FootballBoard, frozenset[str]]:
-    """Return the board to go by: one that goes back is a cached copy until a second poll shows it again."""
-    token = f"board {shown.fingerprint}"
-    if state.board is None or token in state.suspects or not shown.shows_less_than(state.board):
-        return shown, frozenset()
-    return state.board, frozenset({token})
-
-
 def _believed_list(state: FootballState, seen: FootballView) -> tuple[Incidents | None, Doubt | None]:
-    """Return the list to go by: one that nothing we know speaks for may be another match's, until it has been shown
-    often enough in a row. A list that has grown meanwhile is the same one."""
+    """Return the list to use, or the doubt about it.
+
+    A list that shares nothing with what is known may be of another match. It is accepted after enough polls in a row;
+    a list that has grown since counts as the same.
+    """
     shown, before = seen.incidents, state.doubt
     if shown is None:
         return None, None
@@ -238,7 +233,7 @@ def _believed_list(state: FootballState, seen: FootballView) -> tuple[Incidents 
 
 
 def _without_strangers(state: FootballState, incidents: Incidents | None) -> FootballState:
-    """Return the state without line-ups that a list which is believed contradicts; they are read again at once."""
+    """Return the state without line-ups that an accepted list contradicts; they are read again at once."""
     named = people_in(item.content for item in incidents.items) if incidents else set()
     if state.lineups is None or not are_strangers(named, state.squad_keys):
         return state
@@ -246,7 +241,7 @@ def _without_strangers(state: FootballState, incidents: Incidents | None) -> Foo
 
 
 def _sync(state: FootballState, seen: FootballView, *, is_in_doubt: bool) -> SyncState:
-    """Return IN_SYNC once the whole list was compared, or there is none and we hold nothing, and no doubt is left."""
+    """Return IN_SYNC after the whole list was compared, or if neither site nor store has one, and no doubt is open."""
     is_compared = seen.incidents is not None or not state.incidents
     if state.sync is SyncState.IN_SYNC or (is_compared and not is_in_doubt):
         return SyncState.IN_SYNC
@@ -264,29 +259,28 @@ def _names(
     return {**absent, **mentioned, **listed}, teams
 
 
-# --- a page as drawn -----------------------------------------------------------------------------------------------
+# --- the rendered page ---------------------------------------------------------------------------------------------
 
 
 def diff_dom(state: FootballState, drawn: FootballDomBoard) -> Draft:
-    """Return the match with the score, the status and the words of its drawn page, and with its events as they were.
+    """Return the match with score, status and headline of the rendered page, and unchanged events.
 
-    A score that goes back may be a goal that was taken back: it counts when a second poll shows it again. A page draws
-    no list: one that was doubted is no longer shown in a row.
+    A lower score may be a disallowed goal: it counts when a second poll shows it again. The page has no list of
+    incidents, so a doubted list is no longer "in a row".
     """
     served = _served(state, stored_payload(state))
     board = _board(served, drawn)
     validate_board(state, board)
-    token = f"board {board.fingerprint}"
-    # Of a shoot-out a page draws nothing that could be compared.
-    is_less = board.shows_less_than(msgspec.structs.replace(served, penalties=board.penalties))
-    is_doubted = is_less and token not in state.suspects
+    # The page shows nothing of a shoot-out.
+    comparable = msgspec.structs.replace(served, penalties=board.penalties)
+    _, doubted_board = confirm_board(board, comparable, state.suspects)
+    believed = (state.board or served) if doubted_board else board
     suspects = frozenset(each for each in state.suspects - {DOUBTED_LIST} if not each.startswith("board "))
-    believed = (state.board or served) if is_doubted else board
     after = msgspec.structs.replace(
         state,
         board=believed,
         findings=with_dom_gap(state),
-        suspects=suspects | ({token} if is_doubted else set()),
+        suspects=suspects | doubted_board,
         doubt=None,
         sync=SyncState.RECOVERING,
     )
@@ -294,10 +288,10 @@ def diff_dom(state: FootballState, drawn: FootballDomBoard) -> Draft:
 
 
 def _board(served: FootballBoard, drawn: FootballDomBoard) -> FootballBoard:
-    """Return the drawn board, with what a page does not draw as far as it is still true."""
+    """Return the board of the page; fields that it does not show are kept while they are still true."""
     for known, shown in ((served.home, drawn.home), (served.away, drawn.away)):
         if not is_name_of(known.name, shown.name):
-            raise WrongMatch(f"the drawn page has {shown.name!r}, this match has {known.name!r} there")
+            raise WrongMatch(f"the rendered page shows {shown.name!r} where this match has {known.name!r}")
     is_same = (drawn.score, drawn.headline) == (served.score, served.headline)
     return msgspec.structs.replace(
         served,
@@ -312,7 +306,7 @@ def _board(served: FootballBoard, drawn: FootballDomBoard) -> FootballBoard:
 
 
 def _served(state: FootballState, payload: Mapping[str, Any]) -> FootballBoard:
-    """Return the board that is served now, as far as it can be told from its payload."""
+    """Return the board that is served now, rebuilt from its payload."""
     teams, score, about = payload["teams"], payload.get("score", {}), payload["metadata"]
     return FootballBoard(
         source_id=state.feed.source_id,
