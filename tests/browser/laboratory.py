@@ -1,4 +1,4 @@
-"""A pool with real browsers for one test, and the proof that nothing of it is left."""
+"""A pool with real browsers for one test, and the check that nothing of it is left."""
 
 import asyncio
 import os
@@ -30,8 +30,8 @@ from longstop.telemetry.events import Telemetry
 from tests.browser.site import Site
 
 
-class Heard:
-    """A sink that keeps what it hears."""
+class RecordedEvents:
+    """A sink that records events."""
 
     def __init__(self) -> None:
         self.events: list[Telemetry] = []
@@ -47,13 +47,13 @@ class Heard:
 
 
 class Laboratory:
-    """One pool; fetchers are made as a test needs them."""
+    """One pool, with fetchers as a test needs them."""
 
-    def __init__(self, pool: BrowserPool, site: Site, heard: Heard) -> None:
+    def __init__(self, pool: BrowserPool, site: Site, events: RecordedEvents) -> None:
         self.pool = pool
         self.site = site
-        self.heard = heard
-        self.bus = Bus([heard])
+        self.events = events
+        self.bus = Bus([events])
         self._fetchers: list[BrowserFetcher] = []
 
     def fetcher(
@@ -89,7 +89,7 @@ class Laboratory:
         return fetcher
 
     async def start(self, source: str = "crex") -> None:
-        """Start a source's browser: on a busy machine that takes longer than a hasty test gives to a page."""
+        """Start a source's browser. On a busy machine that takes longer than some tests allow for a page."""
         async with self.pool.browser(source, BrowserKind.SHELL).engine():
             pass
 
@@ -120,8 +120,8 @@ async def laboratory(
     hung_seconds: float = 30.0,
     executable: str = "",
 ) -> AsyncIterator[Laboratory]:
-    """Give a pool that is looked after; at the end nothing of it may be left within ten seconds."""
-    heard = Heard()
+    """Run a pool with its checks. At the end it must be closed, with nothing left, within ten seconds."""
+    events = RecordedEvents()
     plan = PoolPlan(
         registry=tmp_path / "browsers.json",
         node=f"node-{uuid4().hex[:12]}",
@@ -134,32 +134,32 @@ async def laboratory(
         environment=dict(os.environ),
     )
     before = descendants()
-    pool = BrowserPool(plan, Bus([heard]))
-    care = asyncio.ensure_future(pool.run())
-    lab = Laboratory(pool, site, heard)
+    pool = BrowserPool(plan, Bus([events]))
+    checks = asyncio.ensure_future(pool.run())
+    lab = Laboratory(pool, site, events)
     try:
         yield lab
     finally:
-        care.cancel()
-        await asyncio.gather(care, return_exceptions=True)
+        checks.cancel()
+        await asyncio.gather(checks, return_exceptions=True)
         started = monotonic()
         await lab.aclose()
         seconds = monotonic() - started
-    await nobody_left_since(before)
+    await nothing_left_since(before)
     assert seconds < 10, f"closing took {seconds:.1f} s"
 
 
 def descendants() -> list[Process]:
-    """Return every process below this one, zombies included."""
-    people = list_processes()
+    """Return all descendants of this process, zombies included."""
+    processes = list_processes()
     found = {os.getpid()}
-    while more := {each.pid for each in people if each.parent in found} - found:
+    while more := {each.pid for each in processes if each.parent in found} - found:
         found |= more
-    return [each for each in people if each.pid in found and each.pid != os.getpid()]
+    return [each for each in processes if each.pid in found and each.pid != os.getpid()]
 
 
-async def nobody_left_since(before: list[Process]) -> None:
-    """Wait until all are gone who were not there before: for a driver that was killed, the loop waits when it can."""
+async def nothing_left_since(before: list[Process]) -> None:
+    """Wait until all newer processes are gone; the event loop reaps a killed driver when it can."""
     known = {each.identity for each in before}
     deadline = monotonic() + 5
     while left := [each for each in descendants() if each.identity not in known]:
@@ -169,17 +169,17 @@ async def nobody_left_since(before: list[Process]) -> None:
 
 def of_type(engine: Engine, kind: str) -> list[Process]:
     """Return an engine's processes of one type: `browser`, `driver`, `renderer`, `gpu-process` or `network`."""
-    people = engine.processes()
+    processes = engine.processes()
     if kind == "browser":
-        return [each for each in people if each.identity == engine.root]
+        return [each for each in processes if each.identity == engine.root]
     if kind == "driver":
-        return [each for each in people if each.identity == engine.driver]
+        return [each for each in processes if each.identity == engine.driver]
     word = "NetworkService" if kind == "network" else f"--type={kind}"
-    return [each for each in people if any(word in argument for argument in command_line(each.pid))]
+    return [each for each in processes if any(word in argument for argument in command_line(each.pid))]
 
 
 async def crash(fetcher: BrowserFetcher, address: str) -> None:
-    """Let the page at an address crash as soon as it is loaded, as a fault in its renderer would."""
+    """Crash the page of a URL as soon as it is loaded, like a fault in its renderer."""
     tab = None
     while tab is None:
         await asyncio.sleep(0.02)
@@ -191,7 +191,7 @@ async def crash(fetcher: BrowserFetcher, address: str) -> None:
 
 
 async def until(condition: Callable[[], bool], seconds: float) -> float:
-    """Wait until something is so; return how long it took, or fail."""
+    """Wait until a condition is true; return how long it took, or fail."""
     started = monotonic()
     while not condition():
         assert monotonic() - started < seconds, f"not within {seconds:g} s"

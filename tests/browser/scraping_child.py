@@ -1,4 +1,4 @@
-"""A scraper that opens a page, says which processes it has, and waits to be killed: a process for tests of orphans."""
+"""A scraper process for tests of orphans: it opens a page, prints its processes, and waits to be killed."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A small site with good pages and hostile ones, on this machine, that remembers what it was asked."""
+"""A small local site with good and hostile pages, which records its requests."""
 
 import asyncio
 import base64
@@ -20,7 +20,7 @@ _FORETELLING = """<!doctype html><html><head><link rel=prefetch href=http://loca
 <link rel=preload as=script href=http://localhost:{bait}/ahead.js></head><body><p id=host></p>{foretelling}
 <script>setTimeout(() => fetch('/api/state?match={match}'), 1500);</script></body></html>"""
 _MADE = "const made = document.createElement('script'); made.type = 'SpeculationRules'; made.textContent = '{rules}';"
-#: Where in a page rules may stand by which Chromium goes ahead by itself.
+#: Where a page may contain speculation rules, by which Chromium loads pages ahead of time.
 RULES = {
     "static": "<script type=speculationrules>{rules}</script>",
     "dynamic": f"<script>{_MADE} document.body.append(made);</script>",
@@ -33,10 +33,10 @@ RULES = {
     " setTimeout(() => root.append(made), 200);</script>",
     "declared": "<p><template shadowrootmode=open><script type=speculationrules>{rules}</script></template></p>",
 }
-#: Rules in a closed root that stands in the document's text are shown to no script.
+#: Rules in a closed shadow root declared in the HTML are not visible to any script.
 UNSEEN = "declared-closed"
 _ALL_RULES = {**RULES, UNSEEN: RULES["declared"].replace("shadowrootmode=open", "shadowrootmode=closed")}
-#: What an answer may foretell in its head, too.
+#: Response headers with the same effect.
 _FORETOLD = """Link: <https://localhost:{bait}>; rel=preconnect, <http://localhost:{bait}>; rel=dns-prefetch\r
 Link: <http://localhost:{bait}/ahead>; rel=prefetch, <http://localhost:{bait}/ahead.js>; rel=preload; as=script\r
 Link: <http://localhost:{bait}/ahead.js>; rel=modulepreload, </ahead>; rel=prefetch\r
@@ -87,12 +87,12 @@ _CHALLENGE = "<!doctype html><html><title>Just a moment...</title><form id=chall
 
 
 class Site:
-    """What a test sees of the site."""
+    """What tests see and control of the site."""
 
     def __init__(self) -> None:
         self.port = 0
         self.udp_port = 9
-        #: Paths with how often they were asked for, and the hosts that were named.
+        #: How often each path was requested, and the host names of the requests.
         self.asked: Counter[str] = Counter()
         self.hosts: Counter[str] = Counter()
         self.headers: dict[str, dict[str, str]] = {}
@@ -100,20 +100,20 @@ class Site:
         #: The body that came with the last request.
         self.said = ""
         self.sockets = 0
-        #: What the state endpoint answers: status and body in place of the usual.
+        #: Status and body of the state endpoint, in place of the usual ones.
         self.state: tuple[int, str] | None = None
         #: How many connections were made to it.
         self.connections = 0
-        #: A place that nobody has any business at, and how often somebody came all the same.
+        #: A port that nothing may connect to, and how often something did.
         self.bait_port = 0
         self.baited = 0
-        #: Paths that are answered with a refusal.
+        #: Paths that respond with a refusal.
         self.refused: set[str] = set()
-        #: Paths whose answers begin, and do not go on.
+        #: Paths whose responses start and never finish.
         self.stuck: set[str] = set()
-        #: Answers of the match "held" wait for it.
+        #: Responses for the match "held" wait for it.
         self.released = asyncio.Event()
-        #: How many answers without an end are under way.
+        #: How many endless responses are running.
         self.pouring = 0
 
     @property
@@ -217,7 +217,7 @@ class Site:
         writer.close()
 
     async def _pour(self, writer: asyncio.StreamWriter) -> None:
-        """Send an answer that has no end, until nobody takes it any more."""
+        """Send an endless response until the client disconnects."""
         self.pouring += 1
         try:
             writer.write(b"HTTP/1.1 200 X\r\nContent-Type: application/json\r\n\r\n")
@@ -229,7 +229,7 @@ class Site:
             self.pouring -= 1
 
     async def _push(self, headers: dict[str, str], writer: asyncio.StreamWriter) -> None:
-        """Speak just enough WebSocket to push a frame every 100 ms."""
+        """Implement just enough WebSocket to push a frame every 100 ms."""
         key = headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
         accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()  # noqa: S324 - the protocol says so
         writer.write(
@@ -265,4 +265,4 @@ async def serving() -> AsyncIterator[Site]:
         for task in list(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # transports close with the loop's next turn
+        await asyncio.sleep(0)  # transports close in the next iteration of the loop

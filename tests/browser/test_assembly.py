@@ -1,4 +1,4 @@
-"""What the settings say is what the browsers do."""
+"""Browsers are built as the settings say."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from longstop.settings import Browser, Proxy, load_settings
 from longstop.storage.directory import DataDirectory
 from longstop.telemetry.bus import Bus
 from longstop_lab.simulator.forward_proxy import running_forward_proxy
-from tests.browser.laboratory import Heard, Laboratory
+from tests.browser.laboratory import Laboratory, RecordedEvents
 from tests.browser.site import Site
 
 
@@ -47,7 +47,7 @@ async def test_a_fetcher_made_from_the_settings_brings_a_page(
     tmp_path: Path, site: Site, is_proxied: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NODE_OPTIONS", "--no-deprecation")
-    directory, heard = DataDirectory.open(tmp_path / "data"), Heard()
+    directory, heard = DataDirectory.open(tmp_path / "data"), RecordedEvents()
     with scratch_of(directory) as scratch:
         async with running_forward_proxy() as proxy:
             given = {"IPROYAL_HOST": "127.0.0.1", "IPROYAL_PORT": str(proxy.port), "IPROYAL_USERNAME": "us"}

@@ -1,4 +1,4 @@
-"""One deadline holds from the question on, whatever has to be made first; what is made serves the next one."""
+"""One deadline covers a request and the start of its browser; what was started serves the next request."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ PATIENT = BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=40)
 
 
 def slow_chromium(folder: Path, seconds: float) -> str:
-    """Return a program that is a Chromium after so many seconds."""
+    """Return a program that waits this long before it becomes Chromium."""
     program = folder / "slow-chromium"
     program.write_text(f'#!/bin/sh\nsleep {seconds}\nexec {find_chromium(BrowserKind.SHELL)} "$@"\n')
     program.chmod(0o755)
@@ -31,14 +31,14 @@ def slow_chromium(folder: Path, seconds: float) -> str:
 
 @pytest.fixture
 async def slow(tmp_path: Path, site: Site) -> AsyncIterator[Laboratory]:
-    """A laboratory whose browsers start more slowly than a hasty one waits."""
+    """A pool whose browsers start more slowly than a short deadline."""
     program = slow_chromium(tmp_path, DEADLINE_SECONDS * 2)
     async with laboratory(tmp_path, site, executable=program) as opened:
         yield opened
 
 
 async def refused(fetcher: BrowserFetcher, lab: Laboratory, page: str = "polling") -> float:
-    """Ask in vain; return how long that took."""
+    """Send a request that fails; return how long it took."""
     started = monotonic()
     with pytest.raises(BrowserLost):
         await fetcher.fetch(lab.state(page))
@@ -54,7 +54,7 @@ async def test_who_gives_up_on_a_slow_start_does_so_in_time_and_the_next_one_fin
 
     assert waited < DEADLINE_SECONDS + 1
     assert page.status == 200
-    assert slow.heard.names().count("browser.started") == 1
+    assert slow.events.names().count("browser.started") == 1
     assert slow.engine().generation == 1
 
 

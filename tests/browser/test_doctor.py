@@ -17,5 +17,5 @@ async def test_each_browser_is_started_once_as_we_would_and_nothing_is_left() ->
     assert shell.verdict is CheckStatus.OK
     assert " starts" in shell.found
     assert ("without its sandbox" in shell.found) is (os.geteuid() == 0)
-    # Who died is waited for by whoever adopted it: here that may be this process, where a pool has run before.
+    # Dead processes are reaped by the process that adopted them: this one, if a pool ran here before.
     await until(lambda: {each.identity for each in descendants() if each.state != "Z"} <= before, 10)

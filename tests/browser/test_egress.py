@@ -1,4 +1,4 @@
-"""With proxies set, every request of a session is seen at its own proxy, and nowhere else."""
+"""With a proxy, every request of a session goes through it with the session's credential, and nowhere else."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ from tests.browser.laboratory import Laboratory, laboratory, until
 from tests.browser.site import RULES, UNSEEN, Site
 
 SECRET = "canary-password"
-#: Where only a browser goes that goes ahead by itself.
+#: Paths that only a browser requests that loads pages ahead of time.
 AHEAD = {"/ahead", "/ahead.js", "/rules.json"}
 BROWSING = BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20, fresh_seconds=0)
 
@@ -54,12 +54,12 @@ def credential(session: str) -> str:
 
 
 def served(proxy: ForwardProxy) -> set[str]:
-    """Return the credentials for which the proxy has done anything."""
+    """Return the credentials that the proxy has served."""
     return {name for name, usage in proxy.usage.items() if usage.requests + usage.tunnels}
 
 
 def passed_on(proxy: ForwardProxy) -> int:
-    """Return how many connections the proxy has made; each is good for one request, or one tunnel."""
+    """Return how many connections the proxy has made, one for each request or tunnel."""
     return sum(usage.requests + usage.tunnels for usage in proxy.usage.values())
 
 
@@ -197,7 +197,7 @@ async def test_a_refusal_is_followed_by_another_session(lab: Laboratory, proxy: 
     await fetcher.fetch(lab.state("late"))
 
     assert served(proxy) == {credential("name1"), credential("name2")}
-    assert "proxy.rotated" in lab.heard.names()
+    assert "proxy.rotated" in lab.events.names()
 
 
 @pytest.mark.req("CAP-4", "FR-021")
@@ -259,7 +259,7 @@ async def test_an_answer_of_an_odd_size_costs_its_session_and_is_brought(lab: La
 
     assert [json.loads(page.body) for page in odd] == [{"match": "1"}] * 3
     assert served(proxy) == {credential("name1"), credential("name2")}
-    assert len(lab.heard.of("proxy.rotated")) == 1
+    assert len(lab.events.of("proxy.rotated")) == 1
 
 
 @pytest.mark.req("CAP-4")
@@ -275,7 +275,7 @@ async def test_all_that_goes_through_the_proxy_is_metered_whichever_way(
     await fetcher.fetch(lab.state())
     await fetcher.aclose()
 
-    # Of what was under way when the page was closed, not all is told.
+    # Chromium does not report all of what was in transit when the page closed.
     assert meter.used_bytes == pytest.approx(_carried(proxy), rel=0.2, abs=45_000)
     assert meter.used_bytes > 150_000
 
@@ -370,12 +370,12 @@ async def test_credentials_show_in_no_process_no_event_and_no_file(
         shown = [_shown(each.pid) for each in list_processes()]
 
         assert not any(SECRET.encode() in text for text in shown)
-        assert SECRET not in repr(lab.heard.events)
+        assert SECRET not in repr(lab.events.events)
         assert SECRET not in (tmp_path / "browsers.json").read_text()
 
 
 def _shown(pid: int) -> bytes:
-    """Return what a process list shows of a process: its arguments and its environment."""
+    """Return arguments and environment of a process, as other users may see them."""
     try:
         return b"".join(Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
     except OSError:

@@ -1,4 +1,4 @@
-"""Processes are killed and halted under a working pool: it notices, goes on, and leaves nothing behind."""
+"""Processes of a working pool are killed and stopped: it notices, recovers, and leaves nothing behind."""
 
 import asyncio
 import os
@@ -23,13 +23,13 @@ from longstop.process.processes import is_alive
 from tests.browser.laboratory import Laboratory, crash, laboratory, of_type, until
 from tests.browser.site import Site
 
-#: Every fetch loads its page anew, and waits no longer than a moment.
+#: Every fetch loads its page again, with a short deadline.
 BROWSING = BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=4, fresh_seconds=0, probe_seconds=1)
-#: On a busy machine one page takes its time, and that is nobody's fault.
+#: With time for a busy machine.
 PATIENT = BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20, fresh_seconds=0)
-#: From the fault to the next good answer; the specification allows 30 s to notice and 10 s to mend.
+#: From the fault to the next good response; the specification allows 30 s to detect and 10 s to recover.
 RECOVERY_SECONDS = 15.0
-#: One page of a browser next door; on a busy machine it takes its time.
+#: One page of another source's browser, on a busy machine.
 UNDISTURBED_SECONDS = 7.0
 
 
@@ -40,7 +40,7 @@ async def lab(tmp_path: Path, site: Site) -> AsyncIterator[Laboratory]:
 
 
 async def recovered(fetcher: BrowserFetcher, lab: Laboratory) -> float:
-    """Ask again and again, as a watch does; return how long it took until an answer came."""
+    """Repeat a request, as polling does, until it succeeds; return how long that took."""
     started = monotonic()
     while True:
         try:
@@ -65,7 +65,7 @@ async def test_a_process_that_is_killed_or_halted_costs_one_source_a_moment_and_
     other = lab.engine("other")
     victims = of_type(lab.engine("crex"), kind)
     assert victims
-    before = len(lab.heard.events)
+    before = len(lab.events.events)
 
     for victim in victims:
         os.kill(victim.pid, blow)
@@ -74,19 +74,19 @@ async def test_a_process_that_is_killed_or_halted_costs_one_source_a_moment_and_
     seconds = await recovered(hit, lab)
     await noticed
     going_on.cancel()
-    told = [event for event in lab.heard.events[before:] if event.name in ("browser.failed", "page.discarded")]
+    told = [event for event in lab.events.events[before:] if event.name in ("browser.failed", "page.discarded")]
 
     assert seconds < RECOVERY_SECONDS
     assert {getattr(event, "source", "") for event in told} <= {"crex"}
     assert "browser.failed" in {event.name for event in told} or kind not in ("browser", "driver")
-    # Whatever happens next door, each of its answers comes, and none takes as long as the fault.
+    # The other source gets all of its responses, and none takes as long as the fault.
     with pytest.raises(asyncio.CancelledError):
         await going_on
     assert lab.engine("other") is other
 
 
 async def _read_on(fetcher: BrowserFetcher, lab: Laboratory) -> None:
-    """Read on and on; every answer comes, and within half of the time that a halted browser takes to be noticed."""
+    """Fetch repeatedly; every response comes within half of the time that detecting a stopped browser takes."""
     while True:
         async with asyncio.timeout(UNDISTURBED_SECONDS):
             assert (await fetcher.fetch(lab.state())).status == 200
@@ -99,7 +99,7 @@ async def test_a_halted_browser_is_noticed_though_nobody_asks_it(lab: Laboratory
     engine = lab.engine()
 
     os.kill(of_type(engine, kind)[0].pid, signal.SIGSTOP)
-    seconds = await until(lambda: "browser.failed" in lab.heard.names(), 30)
+    seconds = await until(lambda: "browser.failed" in lab.events.names(), 30)
     await until(lambda: not engine.processes(), 10)
 
     assert seconds < 30
@@ -113,15 +113,15 @@ async def test_a_browser_that_runs_and_answers_nothing_is_given_up_in_time(
     engine = lab.engine()
     monkeypatch.setattr(engine, "_cdp", Mute())
 
-    seconds = await until(lambda: "browser.failed" in lab.heard.names(), 30)
+    seconds = await until(lambda: "browser.failed" in lab.events.names(), 30)
     await until(lambda: not engine.processes(), 10)
 
-    # It hangs after eight seconds of silence here; what is above is the machine's.
+    # It counts as hung after eight seconds here; the rest is for a busy machine.
     assert 3 < seconds < 8 + 6
 
 
 class Mute:
-    """A line to browsers on which no answer ever comes: no process is halted, and none has ended."""
+    """A connection to browsers without any response, although no process was stopped or has exited."""
 
     def __init__(self) -> None:
         self.waiting = self.most_waiting = 0
@@ -152,18 +152,18 @@ async def test_generations_that_are_silent_are_asked_at_the_same_time(
         assert mute.most_waiting == 2
 
 
-async def test_many_who_wait_in_vain_let_their_session_be_looked_into_once(
+async def test_many_timed_out_requests_diagnose_their_session_once(
     tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    release, looks = asyncio.Event(), 0
+    release, diagnoses = asyncio.Event(), 0
 
     async def verify(engine: Engine) -> bool:
-        nonlocal looks
-        looks += 1
+        nonlocal diagnoses
+        diagnoses += 1
         await release.wait()
         return True
 
-    # Nobody else looks after this browser, and replaces it for its time-outs.
+    # No periodic check, which would replace the browser for its time-outs.
     async with laboratory(tmp_path, site, check_seconds=600) as lab:
         fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=3))
         await lab.start()
@@ -171,18 +171,18 @@ async def test_many_who_wait_in_vain_let_their_session_be_looked_into_once(
 
         for _ in range(2):
             await asyncio.gather(*(fetcher.fetch(lab.state("never")) for _ in range(4)), return_exceptions=True)
-        at_one_time = looks
+        at_one_time = diagnoses
         release.set()
         await until(lambda: not any(tab.is_suspect for tab in fetcher.sessions[0].tabs), 10)
         with pytest.raises(FetchError):
             await fetcher.fetch(lab.state("never"))
 
         assert at_one_time == 1
-        await until(lambda: looks == 2, 10)
+        await until(lambda: diagnoses == 2, 10)
 
 
 @pytest.mark.req("FR-007")
-async def test_nobody_looks_at_all_processes_or_clears_directories_on_the_loop(
+async def test_nobody_diagnoses_at_all_processes_or_clears_directories_on_the_loop(
     lab: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_the_loop: list[str] = []
@@ -205,7 +205,7 @@ async def test_nobody_looks_at_all_processes_or_clears_directories_on_the_loop(
     await lab.pool.check()
     await lab.pool.sweep()
     lab.pool.recycle("asked")
-    await until(lambda: "browser.closed" in lab.heard.names(), 15)
+    await until(lambda: "browser.closed" in lab.events.names(), 15)
 
     assert on_the_loop == []
 

@@ -1,4 +1,4 @@
-"""A real Chromium behind the fetch seam: what a page's script gets is brought, and nothing is left behind."""
+"""Fetching with a real Chromium: what a page's script receives is returned, and nothing is left behind."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ NAVIGATING = BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=20, fresh_second
 
 
 async def promote(fetcher: BrowserFetcher, lab: Laboratory) -> None:
-    """Ask until the cheapest way is reached."""
+    """Fetch until the cheapest mode is reached."""
     while fetcher.mode is not Mode.HTTP:
         await fetcher.fetch(lab.state())
 
@@ -84,7 +84,7 @@ async def test_pictures_films_styles_ads_and_foreign_hosts_are_blocked_and_count
     await asyncio.sleep(0.3)
 
     asked = set(lab.site.asked) - {"/favicon.ico"}
-    measured = lab.heard.of("page.measured")[0]
+    measured = lab.events.of("page.measured")[0]
     assert asked == {"/page/polling", "/api/state"}
     assert set(lab.site.hosts) == {lab.site.authority}
     assert isinstance(measured, PageMeasured)
@@ -243,7 +243,7 @@ async def test_a_source_is_read_ever_more_cheaply_and_every_way_brings_the_same(
     assert {match for _, match in seen} == {"9"}
     assert list(dict.fromkeys(mode for mode, _ in seen)) == [Mode.NAVIGATE, Mode.PASSIVE, Mode.PAGE, Mode.HTTP]
     assert lab.site.asked["/page/polling"] == 1
-    assert len(lab.heard.of("mode.changed")) == 3
+    assert len(lab.events.of("mode.changed")) == 3
     by_http = lab.site.headers["/api/state"]
     assert (by_http["cookie"], by_http["x-page"]) == ("visited=yes", "yes")
 

@@ -1,4 +1,4 @@
-"""What a killed scraper leaves is found and ended; what is not ours is never touched."""
+"""What a killed scraper leaves behind is found and killed; other processes are never touched."""
 
 import asyncio
 import json
@@ -34,16 +34,16 @@ from longstop.process.registry import Registry
 from longstop.telemetry.bus import Bus
 from tests.browser.laboratory import until
 
-#: Another name in each run: the sweep takes what carries its own node's mark for its own.
+#: Another name in each run: a sweep kills everything with its own node's mark.
 NODE = f"node-{uuid4().hex[:12]}"
 
 
 @asynccontextmanager
 async def foreign_chromium() -> AsyncIterator[Identity]:
-    """Run a Chromium that somebody else started: another profile, no mark."""
+    """Run a Chromium that another user started: another profile, no mark."""
     program = find_chromium(BrowserKind.SHELL)
     assert program is not None
-    become_subreaper()  # a first process that never waits would keep the dead as zombies
+    become_subreaper()  # an init process that never waits would keep the dead as zombies
     with tempfile.TemporaryDirectory(prefix="foreign-profile-", ignore_cleanup_errors=True) as profile:
         arguments = ["--no-sandbox", "--disable-background-networking", "--remote-debugging-port=0"]
         process = await asyncio.create_subprocess_exec(
@@ -66,7 +66,7 @@ async def foreign_chromium() -> AsyncIterator[Identity]:
 
 @asynccontextmanager
 async def scraping(registry: Path, kind: str = "shell", way: str = "pipe") -> AsyncIterator[tuple[int, list[int]]]:
-    """Run a scraper with a browser; give its pid and those of its browser's processes."""
+    """Run a scraper with a browser; yield its pid and those of its browser's processes."""
     become_subreaper()
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.browser.scraping_child", str(registry), NODE, kind, way),
@@ -99,11 +99,11 @@ async def test_the_sweep_ends_what_a_killed_scraper_left_and_no_foreign_browser(
     path = tmp_path / "browsers.json"
     async with foreign_chromium() as foreign, scraping(path, kind, way) as (scraper, pids):
         others = _family(foreign.pid)
-        for pid in pids:  # halted, they cannot notice that their scraper dies
-            with suppress(ProcessLookupError):  # a helper may have ended just before
+        for pid in pids:  # stopped, they cannot notice that their scraper dies
+            with suppress(ProcessLookupError):  # a helper may have exited just before
                 os.kill(pid, signal.SIGSTOP)
         halted = {pid for pid in pids if not _is_gone(pid)}
-        started = set().union(*map(_family, pids)) - set(pids)  # or have been started since they were told
+        started = set().union(*map(_family, pids)) - set(pids)  # or started after the list was printed
         os.kill(scraper, signal.SIGKILL)
         await until(lambda: _is_gone(scraper), 5)
         profiles = [Path(entry.profile) for entry in Registry(path, NODE) if entry.profile]
@@ -156,7 +156,7 @@ async def test_without_its_list_the_sweep_finds_orphans_by_their_mark(tmp_path: 
 
         ended = {orphan.pid for orphan in sweep_browsers(Registry(path, NODE))}
 
-        # Only the driver has no mark; it goes with its browser, or by the list.
+        # Only the driver has no mark; it exits with its browser, or is found in the registry.
         assert len(set(pids) - ended) <= 1
 
 

@@ -1,4 +1,4 @@
-"""Which of a source's questions a page answers by itself, and which are asked from inside it."""
+"""Which requests a page sends by itself, and which are sent from inside it."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from longstop.fetching.browser.base import BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from tests.browser.laboratory import Laboratory, until
 
-#: Who has to wait for a page that asks nothing waits longer than any of these tests takes.
+#: Waiting for a request that the page never sends takes longer than any of these tests.
 SILENCE_SECONDS = 20.0
 CALLS = ("/api/state",)
 
@@ -21,7 +21,7 @@ def policy(mode: Mode, passive_seconds: float = SILENCE_SECONDS) -> BrowserPolic
 
 
 async def listening(lab: Laboratory, page: str) -> BrowserFetcher:
-    """Return a fetcher that listens to an open page."""
+    """Return a fetcher with an open page, in passive mode."""
     fetcher = lab.fetcher(browsing=policy(Mode.PASSIVE))
     while fetcher.mode is not Mode.PASSIVE:
         await fetcher.fetch(lab.state("polling", "9"))
@@ -76,7 +76,7 @@ async def test_what_an_open_page_got_long_ago_is_not_news(lab: Laboratory) -> No
     while fetcher.mode is not Mode.PASSIVE:
         await fetcher.fetch(lab.state("polling", "9"))
     await fetcher.fetch(lab.state("twice"))
-    # Its second answer comes after half a second and has been there for more than a second then.
+    # The second response came after half a second, and is more than a second old now.
     await asyncio.sleep(2.5)
     asked = lab.site.asked["/api/state"]
 

@@ -1,4 +1,4 @@
-"""A page that has been answered much is relieved by a new one, and whoever reads it notices nothing."""
+"""A page that has received much is replaced by a new one, without interrupting requests."""
 
 import asyncio
 import json
@@ -30,16 +30,16 @@ async def promoted(fetcher: BrowserFetcher, lab: Laboratory, mode: Mode = Mode.P
         await fetcher.fetch(lab.state("polling"))
 
 
-async def worn(fetcher: BrowserFetcher) -> Tab:
-    """Wait until the page is due to be relieved; the next look begins that."""
+async def due_page(fetcher: BrowserFetcher) -> Tab:
+    """Wait until the page is due to be replaced; the next request starts that."""
     tab = fetcher.sessions[0].tabs[0]
     await until(lambda: tab.interception.traffic.responses >= 20, 30)
     return tab
 
 
-def told(lab: Laboratory) -> list[str]:
-    """Return why pages could not be relieved."""
-    return [event.reason for event in lab.heard.events if isinstance(event, PageRotationFailed)]
+def rotation_failures(lab: Laboratory) -> list[str]:
+    """Return why pages could not be replaced."""
+    return [event.reason for event in lab.events.events if isinstance(event, PageRotationFailed)]
 
 
 @pytest.mark.req("FR-021")
@@ -52,13 +52,13 @@ async def test_a_worn_page_is_relieved_and_no_look_is_lost(lab: Laboratory, brow
 
     for _ in range(30):
         await asyncio.gather(*(fetcher.fetch(lab.state("polling")) for _ in range(3)))
-    await until(lambda: lab.heard.names().count("page.rotated") >= 1, 15)
+    await until(lambda: lab.events.names().count("page.rotated") >= 1, 15)
 
     session = fetcher.sessions[0]
     assert (await fetcher.fetch(lab.state("polling"))).status == 200
     assert first not in session.tabs
     assert fetcher.mode is Mode.PAGE
-    await until(lambda: session.pages <= 2, 10)  # one, or another one in the making
+    await until(lambda: session.pages <= 2, 10)  # one, and possibly one that is being replaced
 
 
 async def test_who_still_waits_in_a_worn_page_gets_the_answer_and_then_it_is_closed(lab: Laboratory) -> None:
@@ -83,7 +83,7 @@ async def test_who_still_waits_in_a_worn_page_gets_the_answer_and_then_it_is_clo
 async def test_who_listens_in_a_worn_page_in_vain_asks_in_the_one_that_has_taken_its_place(lab: Laboratory) -> None:
     fetcher = lab.fetcher(browsing=PASSIVE)
     await promoted(fetcher, lab, Mode.PASSIVE)
-    old = await worn(fetcher)
+    old = await due_page(fetcher)
     unasked = structs.replace(lab.state("polling"), url=lab.site.url("/api/state?match=2"))
 
     waiting = asyncio.ensure_future(fetcher.fetch(unasked))
@@ -100,7 +100,7 @@ async def test_who_listens_in_a_worn_page_in_vain_asks_in_the_one_that_has_taken
 async def test_a_page_that_is_listened_to_is_relieved_and_no_look_is_lost(lab: Laboratory) -> None:
     fetcher = lab.fetcher(browsing=PASSIVE)
     await promoted(fetcher, lab, Mode.PASSIVE)
-    old = await worn(fetcher)
+    old = await due_page(fetcher)
 
     pages = [await fetcher.fetch(lab.state("polling")) for _ in range(20)]
 
@@ -113,14 +113,14 @@ async def test_a_page_that_is_listened_to_is_relieved_and_no_look_is_lost(lab: L
 async def test_a_refusal_of_the_page_that_relieves_counts_as_any_other(lab: Laboratory) -> None:
     fetcher = lab.fetcher(browsing=BY_ANSWERS)
     await promoted(fetcher, lab)
-    await worn(fetcher)
+    await due_page(fetcher)
     session = fetcher.sessions[0]
     lab.site.refused.add("/page/polling")
 
     await fetcher.fetch(lab.state("polling"))
-    await until(lambda: bool(told(lab)), 15)
+    await until(lambda: bool(rotation_failures(lab)), 15)
 
-    assert told(lab)[0].startswith("SourceRefused")
+    assert rotation_failures(lab)[0].startswith("SourceRefused")
     assert session not in fetcher.sessions
     assert fetcher.mode is Mode.NAVIGATE
 
@@ -128,7 +128,7 @@ async def test_a_refusal_of_the_page_that_relieves_counts_as_any_other(lab: Labo
 async def test_a_loss_reaches_the_page_that_is_being_made(lab: Laboratory) -> None:
     fetcher = lab.fetcher(browsing=BY_ANSWERS)
     await promoted(fetcher, lab)
-    await worn(fetcher)
+    await due_page(fetcher)
     session, asked = fetcher.sessions[0], lab.site.asked["/page/polling"]
     lab.site.stuck.add("/page/polling")
 
@@ -136,13 +136,13 @@ async def test_a_loss_reaches_the_page_that_is_being_made(lab: Laboratory) -> No
     await until(lambda: lab.site.asked["/page/polling"] > asked, 10)
     session.lose("the browser was lost")
 
-    await until(lambda: told(lab) == ["BrowserLost: the browser was lost"], 10)
+    await until(lambda: rotation_failures(lab) == ["BrowserLost: the browser was lost"], 10)
 
 
 async def test_a_driver_that_dies_under_a_relief_is_told(lab: Laboratory) -> None:
     fetcher = lab.fetcher(browsing=BY_ANSWERS)
     await promoted(fetcher, lab)
-    await worn(fetcher)
+    await due_page(fetcher)
     asked = lab.site.asked["/page/polling"]
     lab.site.stuck.add("/page/polling")
 
@@ -150,8 +150,8 @@ async def test_a_driver_that_dies_under_a_relief_is_told(lab: Laboratory) -> Non
     await until(lambda: lab.site.asked["/page/polling"] > asked, 10)
     os.kill(of_type(lab.engine(), "driver")[0].pid, signal.SIGKILL)
 
-    await until(lambda: bool(told(lab)), 10)
-    assert told(lab)[0].startswith("BrowserLost")
+    await until(lambda: bool(rotation_failures(lab)), 10)
+    assert rotation_failures(lab)[0].startswith("BrowserLost")
 
 
 async def test_a_page_that_cannot_be_loaded_again_goes_on_as_it_is(lab: Laboratory) -> None:
@@ -162,10 +162,10 @@ async def test_a_page_that_cannot_be_loaded_again_goes_on_as_it_is(lab: Laborato
     lab.site.stuck.add("/page/polling")
 
     pages = [await fetcher.fetch(lab.state("polling")) for _ in range(40)]
-    await until(lambda: bool(told(lab)), 25)
+    await until(lambda: bool(rotation_failures(lab)), 25)
 
     assert all(page.status == 200 for page in pages)
     assert (await fetcher.fetch(lab.state("polling"))).status == 200
     assert fetcher.sessions[0].tabs == (old,)
-    assert "page.rotated" not in lab.heard.names()
-    assert set(told(lab)) == {"FetchTimeout: the page was not there again within 8 s"}
+    assert "page.rotated" not in lab.events.names()
+    assert set(rotation_failures(lab)) == {"FetchTimeout: the new page did not load within 8 s"}

@@ -1,4 +1,4 @@
-"""The pool over many pages: bounded, measured, replaced by generation, and gone in the end."""
+"""The pool over many pages: bounded, measured, recycled, and closed completely."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.fetching.browser.recycling import RecyclePolicy
 from longstop.process.processes import browser_mark
 from longstop.telemetry.bus import Bus
-from tests.browser.laboratory import Heard, Laboratory, crash, descendants, laboratory, until
+from tests.browser.laboratory import Laboratory, RecordedEvents, crash, descendants, laboratory, until
 from tests.browser.site import Site
 
 PAGES = 100
@@ -165,16 +165,16 @@ async def test_a_browser_that_has_served_enough_is_replaced_and_nobody_is_interr
         for number in range(3):
             await fetcher.fetch(lab.state(match=str(number)))
         waiting = asyncio.ensure_future(fetcher.fetch(lab.state("late", "a")))
-        await until(lambda: "browser.recycled" in lab.heard.names(), 10)
+        await until(lambda: "browser.recycled" in lab.events.names(), 10)
         after = await fetcher.fetch(lab.state(match="b"))
 
         assert json.loads((await waiting).body)["match"] == "a"
         assert json.loads(after.body)["match"] == "b"
-        event = lab.heard.of("browser.recycled")[0]
+        event = lab.events.of("browser.recycled")[0]
         assert isinstance(event, BrowserRecycled)
         assert event.reason == reason
         assert event.rss_bytes
-        await until(lambda: "browser.closed" in lab.heard.names(), 10)
+        await until(lambda: "browser.closed" in lab.events.names(), 10)
 
 
 async def test_a_browser_whose_answers_never_come_in_time_is_replaced(lab: Laboratory) -> None:
@@ -184,9 +184,9 @@ async def test_a_browser_whose_answers_never_come_in_time_is_replaced(lab: Labor
     for _ in range(4):
         with pytest.raises(FetchTimeout):
             await fetcher.fetch(lab.state("never"))
-    await until(lambda: "browser.recycled" in lab.heard.names(), 5)
+    await until(lambda: "browser.recycled" in lab.events.names(), 5)
 
-    event = lab.heard.of("browser.recycled")[0]
+    event = lab.events.of("browser.recycled")[0]
     assert isinstance(event, BrowserRecycled)
     assert event.reason == "timeouts"
 
@@ -225,14 +225,14 @@ async def test_many_who_ask_at_once_share_one_browser_and_one_load(lab: Laborato
 
     assert len(pages) == 8
     assert lab.site.asked["/page/polling"] == 1
-    assert lab.heard.names().count("browser.started") == 1
+    assert lab.events.names().count("browser.started") == 1
 
 
 @pytest.mark.parametrize("program", ["/bin/false", "/nowhere/chromium"])
 async def test_a_browser_that_does_not_start_is_told_and_tried_ever_more_rarely(
     tmp_path: Path, site: Site, program: str
 ) -> None:
-    heard = Heard()
+    heard = RecordedEvents()
     plan = PoolPlan(registry=tmp_path / "browsers.json", node="n", executable=program)
     lab = Laboratory(BrowserPool(plan, Bus([heard])), site, heard)
     fetcher: BrowserFetcher = lab.fetcher()
@@ -250,7 +250,7 @@ async def test_a_browser_that_does_not_start_is_told_and_tried_ever_more_rarely(
 async def test_a_browser_for_which_this_machine_has_no_room_is_a_lack_of_ours_until_it_starts(
     tmp_path: Path, site: Site
 ) -> None:
-    heard, program = Heard(), tmp_path / "chromium"
+    heard, program = RecordedEvents(), tmp_path / "chromium"
     program.write_text("#!/bin/sh\necho 'cannot write a profile: ENOSPC' >&2\nexit 1\n")
     program.chmod(0o755)
     plan = PoolPlan(registry=tmp_path / "browsers.json", node="n", executable=str(program))
@@ -258,7 +258,7 @@ async def test_a_browser_for_which_this_machine_has_no_room_is_a_lack_of_ours_un
     fetcher: BrowserFetcher = lab.fetcher()
 
     lacks = []
-    for _ in range(3):  # the first is told by the browser, the others while it rests
+    for _ in range(3):  # the first is reported by the browser, the others during the back-off
         with pytest.raises(ResourcesExhausted) as raised:
             await fetcher.fetch(lab.state())
         lacks.append(raised.value.resource)

@@ -1,4 +1,4 @@
-"""Without a file descriptor no process can be looked at; what could not be closed is closed when there are some."""
+"""Out of file descriptors, processes cannot be listed; what could not be closed is closed when there are some again."""
 
 import errno
 import os
@@ -17,26 +17,26 @@ from longstop.fetching.browser.pool import BrowserPool, PoolPlan
 from longstop.process import processes
 from longstop.process.processes import Process, command_line, is_alive
 from longstop.telemetry.bus import Bus
-from tests.browser.laboratory import Heard, Laboratory, descendants, nobody_left_since, until
+from tests.browser.laboratory import Laboratory, RecordedEvents, descendants, nothing_left_since, until
 from tests.browser.site import Site
 
 read_all = processes.list_processes
 
 
 class Scarcity:
-    """Lets every look at the processes fail for want of a descriptor, while it lasts."""
+    """Makes every listing of processes fail, as if the machine were out of descriptors."""
 
     def __init__(self) -> None:
-        #: How many looks still succeed; `None` while nothing lacks.
-        self.looks_left: int | None = None
-        #: Whether drivers are halted by the first look that fails, so that they do not end when asked.
+        #: How many listings still succeed; `None` for all.
+        self.listings_left: int | None = None
+        #: Whether drivers are stopped by the first failing listing, so that they do not exit when asked.
         self.halts_drivers = False
 
     def list_processes(self) -> list[Process]:
-        if self.looks_left is None:
+        if self.listings_left is None:
             return read_all()
-        self.looks_left -= 1
-        if self.looks_left >= 0:
+        self.listings_left -= 1
+        if self.listings_left >= 0:
             return read_all()
         for driver in drivers() if self.halts_drivers else ():
             os.kill(driver.pid, signal.SIGSTOP)
@@ -57,28 +57,28 @@ def scarcity(monkeypatch: pytest.MonkeyPatch) -> Scarcity:
 
 @pytest.fixture
 async def lab(tmp_path: Path, site: Site, scarcity: Scarcity) -> AsyncIterator[Laboratory]:
-    """A pool after which nobody looks but the test: each look is counted."""
-    heard, before = Heard(), descendants()
+    """A pool without periodic checks, so that the test controls each listing."""
+    heard, before = RecordedEvents(), descendants()
     plan = PoolPlan(registry=tmp_path / "browsers.json", node=f"node-{uuid4().hex[:12]}", environment=dict(os.environ))
     opened = Laboratory(BrowserPool(plan, Bus([heard])), site, heard)
     yield opened
-    scarcity.looks_left = None
+    scarcity.listings_left = None
     await opened.aclose()
-    await nobody_left_since(before)
+    await nothing_left_since(before)
 
 
 @pytest.mark.req("FR-007", "NFR-009")
 @pytest.mark.parametrize("halts_drivers", [False, True], ids=["willing", "halted"])
-async def test_a_start_without_descriptors_is_a_lack_of_ours_and_its_driver_is_ended_when_they_are_back(
+async def test_a_start_without_descriptors_is_postponed_and_its_driver_is_killed_when_they_are_back(
     lab: Laboratory, scarcity: Scarcity, halts_drivers: bool
 ) -> None:
     browser = lab.pool.browser("crex", BrowserKind.SHELL)
-    scarcity.halts_drivers, scarcity.looks_left = halts_drivers, 1
+    scarcity.halts_drivers, scarcity.listings_left = halts_drivers, 1
 
     with pytest.raises(ResourcesExhausted):
         await lab.start()
     unclosed, left = browser.engines, drivers()
-    scarcity.looks_left = None
+    scarcity.listings_left = None
     await lab.pool.check()
 
     await until(lambda: not browser.engines, 10)
@@ -94,25 +94,25 @@ async def test_a_browser_that_could_not_be_closed_is_closed_when_descriptors_are
     before = descendants()
     await lab.start()
     engine, browser = lab.engine(), lab.pool.browser("crex", BrowserKind.SHELL)
-    scarcity.halts_drivers, scarcity.looks_left = True, 0
+    scarcity.halts_drivers, scarcity.listings_left = True, 0
 
     lab.pool.recycle("asked")
-    await until(lambda: "poll.postponed" in lab.heard.names(), 15)
+    await until(lambda: "poll.postponed" in lab.events.names(), 15)
     unclosed = browser.engines
-    scarcity.looks_left = None
+    scarcity.listings_left = None
     await lab.pool.check()
-    await until(lambda: "browser.closed" in lab.heard.names(), 10)
+    await until(lambda: "browser.closed" in lab.events.names(), 10)
 
     assert unclosed == (engine,)
     assert browser.engines == ()
-    await nobody_left_since(before)
+    await nothing_left_since(before)
 
 
 async def test_a_pool_without_descriptors_is_closed_as_far_as_it_goes(lab: Laboratory, scarcity: Scarcity) -> None:
     await lab.start()
-    scarcity.looks_left = 0
+    scarcity.listings_left = 0
 
     await lab.pool.aclose()
 
-    assert lab.heard.names().count("poll.postponed") == 2  # the browser's processes, and the dead among them
+    assert lab.events.names().count("poll.postponed") == 2  # the browser's processes, and the dead among them
     assert not [each for each in descendants() if each.state != "Z"]

@@ -1,4 +1,4 @@
-"""What a page can see of the browser it is in: nothing that a person's browser does not show."""
+"""What a page can see of its browser: nothing that an ordinary browser does not show."""
 
 import json
 from collections.abc import AsyncIterator

@@ -219,7 +219,7 @@ class SourceRuntime:
 
     async def _screenshot(self, address: str) -> bytes | None:
         current = self._fetcher.current
-        return await current.picture(address) if isinstance(current, ScreenshotFetcher) else None
+        return await current.screenshot(address) if isinstance(current, ScreenshotFetcher) else None
 
 
 @asynccontextmanager

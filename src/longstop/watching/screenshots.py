@@ -21,7 +21,7 @@ TakeScreenshot = Callable[[str], Awaitable[bytes | None]]
 class ScreenshotFetcher(Protocol):
     """A fetcher with open pages."""
 
-    async def picture(self, address: str) -> bytes | None:
+    async def screenshot(self, address: str) -> bytes | None:
         """Return a PNG of the open page at an address; `None` when no such page is open."""
         ...
 

@@ -106,11 +106,11 @@ class BrowserFetcher:
                 wire_bytes=response.wire_bytes,
             )
 
-    async def picture(self, address: str) -> bytes | None:
+    async def screenshot(self, address: str) -> bytes | None:
         """Return a screenshot of an open page as PNG; `None` if it is not open, or does not respond."""
         open_tabs = (session.open_tab(address) for session in self.sessions)
         tab = next((tab for tab in open_tabs if tab is not None), None)
-        return await tab.picture(self._browsing.screenshot_seconds) if tab is not None else None
+        return await tab.screenshot(self._browsing.screenshot_seconds) if tab is not None else None
 
     async def aclose(self) -> None:
         """Close the sessions; the browser belongs to the pool."""

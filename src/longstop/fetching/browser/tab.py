@@ -252,7 +252,7 @@ class Tab:
             raise BodyTooLarge(f"the rendered page has more than {limit} bytes")
         return RawResponse(status=document.status, headers=document.headers, body=text, wire_bytes=document.wire_bytes)
 
-    async def picture(self, seconds: float) -> bytes | None:
+    async def screenshot(self, seconds: float) -> bytes | None:
         """Return a screenshot as PNG; `None` if the page does not respond in time."""
         with suppress(PlaywrightError, TimeoutError):
             async with asyncio.timeout(seconds):

@@ -1,4 +1,4 @@
-"""The simulator's match pages, drawn by a real Chromium and read as a last resort."""
+"""The simulator's match pages, rendered by a real Chromium and read as a fallback."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -37,9 +37,9 @@ from tests.football_site import SOFASCORE_CONFIG
 from tests.live import take
 from tests.memory import MemoryStore
 
-#: The world stands still: what is drawn can be compared with what is asked for a moment later.
+#: The simulated time is stopped: a rendered page can be compared with data requested a moment later.
 OPTIONS = SimulatorOptions(sites="all", matches=20, kinds=("t20", "football"), seed=3, speed=0.001, poll_seconds=0.5)
-#: Each look waits for the page's own calls, and for no more than a few seconds when there are none.
+#: Each poll waits for the page's own requests, or a few seconds if there are none.
 BROWSING = BrowserPolicy(modes=(Mode.NAVIGATE, Mode.PAGE), page_seconds=20, settle_seconds=3)
 DESIGNS = [None, FaultKind.REDESIGNED]
 
@@ -188,7 +188,7 @@ async def test_a_page_whose_data_cannot_be_read_is_kept_with_its_picture(
     fetcher = lab.fetcher("sofascore", browsing=BROWSING, host=host_of(simulator, "sofascore"))
     storage, clock = tmp_path / "storage", SystemClock()
     store = ErrorPictures(storage / "errors")
-    screenshots = Screenshots("sofascore", take=fetcher.picture, store=store, clock=clock, bus=lab.bus)
+    screenshots = Screenshots("sofascore", take=fetcher.screenshot, store=store, clock=clock, bus=lab.bus)
     admission = SourceAdmission(
         "sofascore",
         policy=source_policy(),
@@ -203,7 +203,7 @@ async def test_a_page_whose_data_cannot_be_read_is_kept_with_its_picture(
 
     with pytest.raises(LayoutChanged):
         await live(client, match_in_play(simulator, "sofascore"), FootballBoard)
-    await until(lambda: "screenshot.saved" in lab.heard.names(), 10)
+    await until(lambda: "screenshot.saved" in lab.events.names(), 10)
 
     [picture] = (storage / "errors" / "sofascore").iterdir()
     assert picture.read_bytes().startswith(b"\x89PNG\r\n")

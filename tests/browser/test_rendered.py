@@ -1,4 +1,4 @@
-"""A page as its script has drawn it: read from the open tab, or shown as a picture."""
+"""A page as rendered by its script: read from the open tab, or as a screenshot."""
 
 import re
 import struct
@@ -15,14 +15,14 @@ PNG = b"\x89PNG\r\n\x1a\n"
 PATIENT = BrowserPolicy(page_seconds=20, settle_seconds=5)
 
 
-def drawn(lab: Laboratory, page: str = "drawing", match: str = "1") -> FetchRequest:
-    """Return the question for what a page has drawn."""
+def rendered(lab: Laboratory, page: str = "drawing", match: str = "1") -> FetchRequest:
+    """Return the request for a rendered page."""
     return msgspec.structs.replace(lab.state(page, match), is_rendered=True)
 
 
 @pytest.mark.req("FR-019")
-async def test_what_a_pages_script_has_drawn_is_brought_once_it_is_drawn(lab: Laboratory) -> None:
-    page = await lab.fetcher(browsing=PATIENT).fetch(drawn(lab, match="11HD"))
+async def test_what_a_pages_script_has_drawn_is_brought_once_it_is_rendered(lab: Laboratory) -> None:
+    page = await lab.fetcher(browsing=PATIENT).fetch(rendered(lab, match="11HD"))
 
     assert "<title>11HD</title>" in page.body.decode()
     assert "seen 1;" in page.body.decode()
@@ -34,7 +34,7 @@ async def test_an_open_page_that_goes_on_drawing_is_not_loaded_again(lab: Labora
     await fetcher.fetch(lab.state("drawing"))
     await until(lambda: lab.site.asked["/api/state"] >= 3, 5)
 
-    page = await fetcher.fetch(drawn(lab))
+    page = await fetcher.fetch(rendered(lab))
 
     assert len(re.findall(r"seen \d+;", page.body.decode())) >= 2
     assert lab.site.asked["/page/drawing"] == 1
@@ -44,7 +44,7 @@ async def test_an_open_page_that_has_stopped_is_loaded_again(lab: Laboratory) ->
     fetcher = lab.fetcher(browsing=msgspec.structs.replace(PATIENT, active_seconds=0))
 
     for _ in range(2):
-        await fetcher.fetch(drawn(lab, "never"))
+        await fetcher.fetch(rendered(lab, "never"))
 
     assert lab.site.asked["/page/never"] == 2
 
@@ -53,7 +53,7 @@ async def test_a_page_whose_script_is_never_answered_is_taken_as_it_stands(lab: 
     browsing = BrowserPolicy(page_seconds=10, settle_seconds=1)
     await lab.start()
 
-    page = await lab.fetcher(browsing=browsing).fetch(drawn(lab, "unanswered"))
+    page = await lab.fetcher(browsing=browsing).fetch(rendered(lab, "unanswered"))
 
     assert "not yet" in page.body.decode()
     assert page.elapsed_seconds < 9
@@ -63,7 +63,7 @@ async def test_reading_what_is_drawn_says_nothing_about_the_other_ways(lab: Labo
     fetcher = lab.fetcher(browsing=PATIENT)
 
     for _ in range(4):
-        await fetcher.fetch(drawn(lab))
+        await fetcher.fetch(rendered(lab))
 
     assert fetcher.mode is Mode.NAVIGATE
 
@@ -78,10 +78,10 @@ async def test_a_page_that_draws_nothing_is_one_typed_error(
     await lab.start()
 
     with pytest.raises(FetchError) as caught:
-        await fetcher.fetch(drawn(lab, page))
+        await fetcher.fetch(rendered(lab, page))
 
     assert type(caught.value) is expected
-    assert (await fetcher.fetch(drawn(lab))).status == 200
+    assert (await fetcher.fetch(rendered(lab))).status == 200
 
 
 @pytest.mark.parametrize("page", ["large", "huge", "huge-drawn"])
@@ -89,7 +89,7 @@ async def test_a_page_that_draws_or_gets_more_than_the_cap_is_too_large_and_not_
     lab: Laboratory, page: str
 ) -> None:
     with pytest.raises(BodyTooLarge):
-        await lab.fetcher(browsing=PATIENT).fetch(drawn(lab, page))
+        await lab.fetcher(browsing=PATIENT).fetch(rendered(lab, page))
 
 
 @pytest.mark.req("FR-019")
@@ -97,12 +97,12 @@ async def test_an_open_page_gives_its_picture_and_a_closed_one_gives_none(lab: L
     fetcher = lab.fetcher()
     await fetcher.fetch(lab.state())
 
-    picture = await fetcher.picture(lab.state().page) or b""
+    picture = await fetcher.screenshot(lab.state().page) or b""
 
     assert picture.startswith(PNG)
     assert struct.unpack(">II", picture[16:24]) == (1920, 1080)
     assert len(set(picture)) > 100, "it shows nothing"
-    assert await fetcher.picture(lab.site.url("/page/another")) is None
+    assert await fetcher.screenshot(lab.site.url("/page/another")) is None
 
 
 async def test_a_page_that_spins_gives_no_picture_and_holds_nobody_up(lab: Laboratory) -> None:
@@ -110,4 +110,4 @@ async def test_a_page_that_spins_gives_no_picture_and_holds_nobody_up(lab: Labor
     await fetcher.fetch(lab.state("spin-later"))
     await until(lambda: lab.site.asked["/spins"] == 1, 5)
 
-    assert await fetcher.picture(lab.state("spin-later").page) is None
+    assert await fetcher.screenshot(lab.state("spin-later").page) is None
