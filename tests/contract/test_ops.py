@@ -73,7 +73,7 @@ def met(seconds: float = 0.0, signature: str = "abc", count: int = 1) -> dict[Ep
         error_class="FetchTimeout",
         error_message="late – “very”",
         source="crex",
-        operation="look",
+        operation="poll",
         stack_trace="line 1\nline 2",
         url="https://crex.com/1",
         retry_attempt=2,

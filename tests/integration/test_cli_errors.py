@@ -49,7 +49,7 @@ def met(number: int, message: str = "late") -> dict[Episode, EpisodeChange]:
         error_class="FetchTimeout",
         error_message=message,
         source="crex",
-        operation="look",
+        operation="poll",
     )
     return {episode: EpisodeChange(error=error, count=number, last_seen=moment)}
 
@@ -112,7 +112,7 @@ def test_programs_get_every_column(data: Path, writer: SqliteErrors) -> None:
         "signature": "abc",
         "stack_trace": None,
         "url": None,
-        "operation": "look",
+        "operation": "poll",
         "retry_attempt": 0,
         "snapshot": None,
         "resolved": True,

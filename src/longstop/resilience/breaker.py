@@ -14,7 +14,7 @@ from longstop.errors import IllegalTransition
 
 #: Slices of a window in which a share is counted, so that memory does not depend on traffic.
 SLICES = 20
-#: At most so many probes run at once, however many successes it takes to close.
+#: Limit of concurrent probes, even if it takes more successes to close.
 MAX_TARGET_PROBES = 5
 
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-#: Time-outs are adapted after so many requests, to their mean.
+#: Requests in a sample; time-outs follow its mean.
 SAMPLE = 10
 #: Hysteresis: a mean beyond the first limit changes the speed, and only one within the second changes it back.
 SLOW_ABOVE, NO_LONGER_SLOW_BELOW = 2.0, 1.5

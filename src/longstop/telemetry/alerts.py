@@ -59,8 +59,8 @@ QUIET_SECONDS = 600.0
 QUIET_AFTER_END = 60.0
 #: Conditions to remember; the oldest is forgotten first and may be sent again.
 MAX_CONDITIONS = 10_000
-#: After so many alerts of one name within a minute, one more stands for all that follow: a site that is down is one
-#: problem, not one for each of its matches.
+#: After this number of alerts of one name within a minute, one more stands for all that follow: a site that is down
+#: is one problem, not one for each of its matches.
 CROWD = 10
 CROWD_SECONDS = 60.0
 

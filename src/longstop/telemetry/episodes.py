@@ -1,6 +1,6 @@
-"""From failures to episodes: what an error is called, what it belongs to, and what ends it.
+"""Groups failures into episodes: the type and subject of an error, and what resolves it.
 
-All of it is pure: the moment is given, and what has to be written is collected for whoever writes.
+Pure: the time is passed in, and changes are collected for the caller to write.
 """
 
 import re
@@ -43,7 +43,7 @@ MAX_MESSAGE_CHARACTERS = 2_000
 MAX_TRACE_CHARACTERS = 8_000
 MAX_URL_CHARACTERS = 500
 MAX_NAME_CHARACTERS = 100
-#: Episodes that wait to be written; while a disk fails, further ones are only counted.
+#: Changes that wait to be written; while a disk fails, further ones are only counted.
 MAX_PENDING = 10_000
 
 _TYPES = {
@@ -64,7 +64,7 @@ Failure = PollFailed | ListingFailed | ResourceFailed | TaskFailed
 
 
 def error_type_of(error_class: str) -> ErrorType | None:
-    """Return the kind of an error by the name of its class; `None` when nobody was even asked."""
+    """Return the type of an error by the name of its class; `None` if no request was sent."""
     if error_class in _STORAGE:
         return ErrorType.DATABASE
     if error_class == errors.BrowserLost.__name__:
@@ -74,14 +74,14 @@ def error_type_of(error_class: str) -> ErrorType | None:
 
 
 def signature_of(source: str, error_class: str, message: str, source_id: str = "") -> str:
-    """Return what errors that differ in numbers and ids only have in common."""
+    """Return a hash that is equal for errors that differ only in numbers and ids."""
     plain = message.replace(source_id, "#") if source_id else message
     plain = _WORD.sub(lambda word: "#" if _DIGIT.search(word[0]) else word[0], plain)
     return sha256("\n".join((source, error_class, plain)).encode()).hexdigest()[:16]
 
 
 def error_seen(event: Failure, now: datetime, scraper_id: str) -> ErrorSeen | None:
-    """Return the error that an event tells of; `None` when it is none."""
+    """Return the error that an event reports; `None` if no request was sent."""
     error_type = error_type_of(event.error_type)
     if error_type is None:
         return None
@@ -106,23 +106,23 @@ def error_seen(event: Failure, now: datetime, scraper_id: str) -> ErrorSeen | No
 
 
 class _Subject(Struct):
-    """What is unresolved about a match, a listing or a task."""
+    """The unresolved errors of a match, a listing or a task."""
 
-    #: Signatures, and whether each waits for one more good look than the next.
+    #: By signature, whether the error belongs to the current poll, so that its success does not resolve it.
     open: dict[str, bool] = field(default_factory=dict)
     hosts: set[str] = field(default_factory=set)
-    #: What came between the error and now.
-    remedy: ResolutionMethod = ResolutionMethod.AUTO_RETRY
+    #: What happened since the error.
+    method: ResolutionMethod = ResolutionMethod.AUTO_RETRY
 
 
 class Episodes:
-    """Remembers what is unresolved, and collects what has to be written."""
+    """Remembers unresolved errors, and collects changes to write."""
 
     def __init__(self, scraper_id: str) -> None:
         self._scraper_id = scraper_id
         self._subjects: dict[str, _Subject] = {}
         self._pending: dict[Episode, EpisodeChange] = {}
-        #: The breakers that are open, by scope and subject.
+        #: Open breakers by scope and subject.
         self._breakers: set[tuple[str, str]] = set()
         self._dropped = 0
 
@@ -136,33 +136,33 @@ class Episodes:
                 self._open(event, now)
             case CircuitOpened() | LayoutBroken():
                 self._breakers.add(_breaker(event))
-                self._remedied(ResolutionMethod.CIRCUIT_BREAKER, *_breaker(event))
+                self._set_method(ResolutionMethod.CIRCUIT_BREAKER, *_breaker(event))
             case CircuitClosed() | LayoutRecovered():
                 self._breakers.discard(_breaker(event))
             case MatchPhaseChanged(after="archived"):
                 self._close(event.ref, now)
             case WatchRestarted():
-                self._remedied(ResolutionMethod.RESTART, "match", event.ref)
+                self._set_method(ResolutionMethod.RESTART, "match", event.ref)
             case _:
                 pass
 
     def load(self, episodes: Iterable[Episode]) -> None:
-        """Remember what an earlier run left unresolved."""
+        """Continue with the unresolved episodes of an earlier run."""
         for episode in episodes:
             self._subjects.setdefault(episode.ref, _Subject()).open.setdefault(episode.signature, False)
 
     def take_pending(self) -> dict[Episode, EpisodeChange]:
-        """Return what has to be written, and forget it."""
+        """Return and clear the changes to write."""
         pending, self._pending = self._pending, {}
         return pending
 
     def take_dropped(self) -> int:
-        """Return how many changes there was no room for, and count anew."""
+        """Return and reset the number of dropped changes."""
         dropped, self._dropped = self._dropped, 0
         return dropped
 
     def give_back(self, changes: dict[Episode, EpisodeChange]) -> None:
-        """Take what could not be written, unless something newer has come: then both become one."""
+        """Put back changes that could not be written, merged with newer ones."""
         newer, self._pending = self._pending, changes
         for episode, change in newer.items():
             self._put(episode, change)
@@ -182,50 +182,50 @@ class Episodes:
         if error.url is not None:
             subject.hosts.add(error.url.split("/")[2].lower())
         if any(_concerns(scope, name, error.episode.ref, subject) for scope, name in self._breakers):
-            subject.remedy = ResolutionMethod.CIRCUIT_BREAKER
-        # A bug is told twice, as a failed look and with its trace.
-        is_second_word = isinstance(event, TaskFailed) and error.episode.signature in subject.open
+            subject.method = ResolutionMethod.CIRCUIT_BREAKER
+        # A bug is reported twice, as a failed poll and with its trace.
+        is_repeated = isinstance(event, TaskFailed) and error.episode.signature in subject.open
         subject.open[error.episode.signature] = isinstance(event, ResourceFailed)
-        self._put(error.episode, EpisodeChange(error=error, count=0 if is_second_word else 1, last_seen=now))
+        self._put(error.episode, EpisodeChange(error=error, count=0 if is_repeated else 1, last_seen=now))
 
     def _resolve(self, ref: str, now: datetime) -> None:
         subject = self._subjects.get(ref)
         if subject is None:
             return
-        over = Resolution(at=now, method=subject.remedy)
-        for signature in [name for name, is_of_this_look in subject.open.items() if not is_of_this_look]:
+        over = Resolution(at=now, method=subject.method)
+        for signature in [name for name, is_current in subject.open.items() if not is_current]:
             del subject.open[signature]
             self._put(Episode(ref, signature), EpisodeChange(resolution=over))
-        # What was only good to have, and failed in this very look, is mended by the next one.
+        # An optional page that failed in this poll is resolved by the next success.
         subject.open = dict.fromkeys(subject.open, False)
         if not subject.open:
             del self._subjects[ref]
 
     def _close(self, ref: str, now: datetime) -> None:
-        """Resolve all there is about a match that is not looked at any more, or it would stay open for ever."""
+        """Resolve all errors of a match that is no longer polled; no later success would."""
         if (subject := self._subjects.get(ref)) is not None:
             subject.open = dict.fromkeys(subject.open, False)
             self._resolve(ref, now)
 
-    def _remedied(self, method: ResolutionMethod, scope: str, name: str) -> None:
+    def _set_method(self, method: ResolutionMethod, scope: str, name: str) -> None:
         if scope == "match":
             if (subject := self._subjects.get(name)) is not None:
-                subject.remedy = method
+                subject.method = method
             return
         for ref, each in self._subjects.items():
             if _concerns(scope, name, ref, each):
-                each.remedy = method
+                each.method = method
 
 
 def _breaker(event: CircuitOpened | CircuitClosed | LayoutBroken | LayoutRecovered) -> tuple[str, str]:
-    """Return scope and subject; a source whose pages cannot be read is left alone too."""
+    """Return scope and subject; a broken layout pauses polling like a breaker."""
     if isinstance(event, LayoutBroken | LayoutRecovered):
         return "layout", f"{event.source} {event.resource}"
     return event.scope, event.subject
 
 
 def _concerns(scope: str, name: str, ref: str, subject: _Subject) -> bool:
-    """Tell whether a breaker stands before a subject."""
+    """Return whether a breaker applies to a subject."""
     match scope:
         case "match":
             return ref == name
@@ -246,14 +246,14 @@ def _subject(event: Failure) -> str:
 
 
 def _is_of_source(event: Failure) -> bool:
-    """Tell tasks that belong to a match or a source, `watch crex_11HD` and `scheduler crex`, from the others."""
+    """Return whether the failure belongs to a match or a source, as do tasks `watch crex_11HD` and `scheduler crex`."""
     return not isinstance(event, TaskFailed) or event.task.startswith(("watch ", "scheduler "))
 
 
 def _operation(event: Failure) -> str:
     match event:
         case PollFailed():
-            return f"look, {event.reached}" if event.reached else "look"
+            return f"poll, {event.reached}" if event.reached else "poll"
         case ListingFailed():
             return "listing"
         case ResourceFailed():
@@ -263,12 +263,12 @@ def _operation(event: Failure) -> str:
 
 
 def _url(event: Failure, message: str) -> str | None:
-    """Return the address that was asked, without its query; errors of a request name it in their message."""
+    """Return the URL of the request without its query; errors of a request contain it in their message."""
     request = event.request if isinstance(event, PollFailed) else ""
     found = _URL.search(request or message)
     return found[0][:MAX_URL_CHARACTERS] if found else None
 
 
 def _text(text: str, limit: int | None = None) -> str:
-    """Return what a database takes: a site's broken halves of characters are none."""
+    """Replace lone surrogates, which a database cannot store."""
     return text[:limit].encode(errors="replace").decode()

@@ -123,7 +123,7 @@ def test_the_first_error_of_an_episode_tells_everything() -> None:
 
     error = seen(event)
 
-    assert (error.source, error.match_id, error.operation) == ("crex", 1, "look, captured")
+    assert (error.source, error.match_id, error.operation) == ("crex", 1, "poll, captured")
     assert error.url == "https://crex.example:8443/match/11HD"
     assert (error.retry_attempt, error.snapshot) == (2, "storage/error_pages/x.html")
 
@@ -184,7 +184,9 @@ def test_nobody_asked_means_no_error() -> None:
         ([opened("match", "crex_11HD"), RESTARTED], ResolutionMethod.RESTART),
     ],
 )
-def test_a_good_look_resolves_by_what_lay_between(between: list[Telemetry], expected: ResolutionMethod) -> None:
+def test_a_successful_poll_resolves_by_what_happened_since(
+    between: list[Telemetry], expected: ResolutionMethod
+) -> None:
     error = failed(request="GET https://CREX.example:8443/live")
 
     assert method(error, *between, good()) is expected
@@ -220,7 +222,7 @@ def test_what_helped_once_does_not_count_for_the_next_time() -> None:
     assert second.resolution == Resolution(at=at(4), method=ResolutionMethod.AUTO_RETRY)
 
 
-def test_a_good_look_of_one_match_says_nothing_of_another_or_of_the_listing() -> None:
+def test_a_successful_poll_resolves_neither_another_match_nor_the_listing() -> None:
     listing = ListingFailed(source="crex", error_type="SourceFailed", error_message="answered 500")
 
     assert method(failed(), good("crex_12")) is None
@@ -229,7 +231,7 @@ def test_a_good_look_of_one_match_says_nothing_of_another_or_of_the_listing() ->
     assert method(listing, LISTED) is ResolutionMethod.AUTO_RETRY
 
 
-def test_a_page_that_is_good_to_have_is_mended_by_the_next_look_not_by_its_own() -> None:
+def test_an_optional_page_is_resolved_by_the_next_poll_not_by_its_own() -> None:
     resource = ResourceFailed(
         match_id=1, ref="crex_11HD", resource="scorecard", error_type="SourceFailed", error_message="answered 500"
     )

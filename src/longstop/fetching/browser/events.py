@@ -1,4 +1,4 @@
-"""What the browser engine tells."""
+"""Events of the browser fetcher."""
 
 from longstop.telemetry.events import Severity, Telemetry
 
@@ -14,7 +14,7 @@ class BrowserStarted(Telemetry, frozen=True, kw_only=True):
 
 
 class BrowserUnsandboxed(Telemetry, frozen=True, kw_only=True):
-    """Chromium runs as root, and as root only without its sandbox."""
+    """Chromium runs as root, which is only possible without its sandbox."""
 
     name = "browser.unsandboxed"
     severity = Severity.WARN
@@ -22,7 +22,7 @@ class BrowserUnsandboxed(Telemetry, frozen=True, kw_only=True):
 
 
 class BrowserFailed(Telemetry, frozen=True, kw_only=True):
-    """A browser died or does not answer; its processes are ended, and the next request starts another one."""
+    """A browser died or is unresponsive; its processes are killed, and the next request starts another one."""
 
     name = "browser.failed"
     severity = Severity.ERROR
@@ -33,12 +33,12 @@ class BrowserFailed(Telemetry, frozen=True, kw_only=True):
 
 
 class BrowserRecycled(Telemetry, frozen=True, kw_only=True):
-    """A browser has served enough: another one takes over, and it ends when its last request has."""
+    """A browser is replaced by a new one; it closes after its last request."""
 
     name = "browser.recycled"
     source: str
     generation: int
-    #: Why: `pages`, `age`, `memory`, `processes`, `timeouts`, `latency` or `asked`.
+    #: One of `pages`, `age`, `memory`, `processes`, `timeouts`, `latency`, `asked`.
     reason: str
     pages: int
     age_seconds: float
@@ -48,20 +48,20 @@ class BrowserRecycled(Telemetry, frozen=True, kw_only=True):
 
 
 class BrowserClosed(Telemetry, frozen=True, kw_only=True):
-    """A browser and all of its processes are gone."""
+    """A browser and all of its processes have exited."""
 
     name = "browser.closed"
     source: str
     generation: int
-    #: How far the ladder had to be climbed: `closed` when it went by itself, `killed` when it had to be ended.
+    #: `closed` if it exited on request, `killed` if it had to be killed.
     how: str
     seconds: float
-    #: Processes that could not be ended.
+    #: Processes that could not be killed.
     left: int
 
 
 class PageDiscarded(Telemetry, frozen=True, kw_only=True):
-    """A page crashed, hung or was no longer needed in a way that nobody planned."""
+    """A page crashed, hung or was closed unexpectedly."""
 
     name = "page.discarded"
     severity = Severity.WARN
@@ -70,7 +70,7 @@ class PageDiscarded(Telemetry, frozen=True, kw_only=True):
 
 
 class PageRotated(Telemetry, frozen=True, kw_only=True):
-    """A page that has been answered much was opened a second time, and the new one has taken its place."""
+    """A long-used page was replaced by a new one."""
 
     name = "page.rotated"
     severity = Severity.DEBUG
@@ -80,7 +80,7 @@ class PageRotated(Telemetry, frozen=True, kw_only=True):
 
 
 class PageRotationFailed(Telemetry, frozen=True, kw_only=True):
-    """A page that has been answered much could not be opened a second time: it goes on, and is tried again later."""
+    """A long-used page could not be replaced. It stays in use, and replacing it is retried later."""
 
     name = "page.rotation_failed"
     severity = Severity.WARN
@@ -89,7 +89,7 @@ class PageRotationFailed(Telemetry, frozen=True, kw_only=True):
 
 
 class PageMeasured(Telemetry, frozen=True, kw_only=True):
-    """What one answer cost on the network."""
+    """Network traffic of one response."""
 
     name = "page.measured"
     severity = Severity.DEBUG
@@ -103,7 +103,7 @@ class PageMeasured(Telemetry, frozen=True, kw_only=True):
 
 
 class ModeChanged(Telemetry, frozen=True, kw_only=True):
-    """A source is read in a cheaper way than before, or has to be read in a dearer one."""
+    """A source is fetched in a cheaper mode than before, or needs a more expensive one."""
 
     name = "mode.changed"
     source: str
@@ -113,17 +113,17 @@ class ModeChanged(Telemetry, frozen=True, kw_only=True):
 
 
 class ProxyRotated(Telemetry, frozen=True, kw_only=True):
-    """A session with the proxy is given up for a new one."""
+    """A proxy session was replaced by a new one."""
 
     name = "proxy.rotated"
     source: str
-    #: Our own name of the session; nothing of the credential.
+    #: Our own name of the session; no part of the credential.
     session: str
     reason: str
 
 
 class ProxyQuarantined(Telemetry, frozen=True, kw_only=True):
-    """A session with the proxy fails so often that others are used for a while."""
+    """A proxy session failed too often and is not used for a while."""
 
     name = "proxy.quarantined"
     severity = Severity.WARN
@@ -134,19 +134,19 @@ class ProxyQuarantined(Telemetry, frozen=True, kw_only=True):
 
 
 class BudgetReached(Telemetry, frozen=True, kw_only=True):
-    """So much of the month's bytes through the proxy is used that somebody should know, or some must stop."""
+    """A threshold of the monthly proxy budget was reached."""
 
     name = "proxy.budget_reached"
     severity = Severity.WARN
     percent: int
     used_bytes: int
     budget_bytes: int
-    #: The priorities that may use nothing more this month.
+    #: Priorities that may not use the proxy any more this month.
     stopped: tuple[str, ...]
 
 
 class OrphanKilled(Telemetry, frozen=True, kw_only=True):
-    """A process of ours that nobody owned any more was ended."""
+    """An orphaned process of ours was killed."""
 
     name = "orphan.killed"
     severity = Severity.WARN
