@@ -15,8 +15,6 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from msgspec import Struct
-
 from longstop.fetching.browser.events import OrphanKilled
 from longstop.process import processes
 from longstop.process.processes import ZOMBIE, Identity, Process
@@ -95,18 +93,10 @@ class OrphanSweep:
         return len(killed)
 
 
-class Orphan(Struct, frozen=True, kw_only=True):
-    """A process that a sweep killed."""
-
-    pid: int
-    program: str
-    rss_bytes: int | None
-
-
-def sweep_browsers(registry: Registry) -> list[Orphan]:
+def sweep_browsers(registry: Registry) -> list[Process]:
     """Kill every orphaned browser of this node, remove its profile, and return the killed processes."""
     everything = processes.list_processes()
-    killed: dict[int, Orphan] = {}
+    killed: dict[int, Process] = {}
     for entry in registry:
         if not registry.is_owned(entry.mark):
             _kill(_remains_of(entry, registry, everything), killed)
@@ -146,7 +136,7 @@ def _remains_of(entry: RegistryEntry, registry: Registry, everything: list[Proce
     return [each for each in members if each.name == entry.program]
 
 
-def _kill(doomed: Iterable[Process], killed: dict[int, Orphan]) -> None:
+def _kill(doomed: Iterable[Process], killed: dict[int, Process]) -> None:
     for each in doomed:
         if each.pid not in killed and processes.kill(each.identity):
-            killed[each.pid] = Orphan(pid=each.pid, program=each.name, rss_bytes=each.rss_bytes or None)
+            killed[each.pid] = each

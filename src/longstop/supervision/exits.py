@@ -20,27 +20,17 @@ from longstop.exhaustion import MachineResource, exhausted_resource
 class Exit(IntEnum):
     """Why `up`, a scraper or an API has ended. Codes 64 to 78 are those of `sysexits.h`."""
 
-    #: Stopped as requested.
     DONE = 0
-    #: A bug, or a failure without a code of its own.
     FAILED = 1
-    #: Bad command line, or a port that is in use.
     USAGE = 64
-    #: Out of file descriptors or processes.
     RESOURCES = 71
-    #: The data directory or a file in it cannot be used.
     STORAGE = 74
-    #: Another process has locked the data directory.
     LOCKED = 75
-    #: A setting is wrong, unknown or missing.
     SETTINGS = 78
-    #: It asks for a restart.
     RESTART = 80
-    #: Stopped as requested, but something had to be killed: it took too long, or a second signal came.
     FORCED = 81
-    #: Out of memory.
     MEMORY = 82
-    #: The program could not be started, as a shell reports it.
+    #: As a shell reports it.
     NOT_STARTED = 127
 
 
@@ -53,7 +43,7 @@ _DESCRIPTIONS = {
     Exit.LOCKED: "another process has locked the data directory",
     Exit.SETTINGS: "a setting is wrong: fix it, then restart",
     Exit.RESTART: "it asked for a restart",
-    Exit.FORCED: "it had to be killed while it stopped",
+    Exit.FORCED: "it was killed because it did not stop in time, or by a second signal",
     Exit.MEMORY: "it was out of memory",
     Exit.NOT_STARTED: "it could not be started",
 }

@@ -1,4 +1,4 @@
-"""Writes the health log without anyone waiting: a row for the node each minute, one for a match whose grade changed."""
+"""The health log: a row for the node each minute, and one for each match whose grade changed."""
 
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -15,12 +15,12 @@ from longstop.telemetry.records import PeriodicFlush
 
 NODE_EVERY_SECONDS = 60.0
 PRUNE_EVERY_SECONDS = 3600.0
-#: While a disk fails, so many rows wait; then the oldest go.
+#: Rows that wait while the disk fails; beyond that the oldest are dropped.
 MAX_WAITING = 10_000
 
 
 class HealthLog:
-    """Takes what the caretaker sees. Rows are written while `writing` lasts."""
+    """Collects rows without waiting for a disk. A task writes them while `writing` lasts."""
 
     def __init__(self, store: HealthLogStore, *, clock: Clock) -> None:
         self._clock = clock
@@ -32,7 +32,7 @@ class HealthLog:
         self._background = PeriodicFlush("health log", self._flush, every_seconds=5.0)
 
     def note(self, beat: NodeBeat, records: Iterable[MonitoringRecord]) -> None:
-        """Take note of a node's beat and of how its matches are."""
+        """Add rows for the node's heartbeat and for the matches whose grade has changed."""
         now = Moment.of(self._clock)
         self._waiting.extend(self._changed(beat.node, records, beat.costs, now))
         if self._clock.monotonic() >= self._node_at:
@@ -50,7 +50,7 @@ class HealthLog:
         before, self._grades = self._grades, {}
         for record in records:
             grade = self._grades[record.match_id] = match_grade(record, now)
-            # A match is taken for healthy before anything is known of it: its first row is its first trouble.
+            # A new match counts as healthy, so its first row is its first problem.
             if grade is not before.get(record.match_id, Grade.HEALTHY):
                 yield match_row(node, record, grade, now, costs.get(record.match_id, MatchCost()))
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from longstop.clock import Clock
 from longstop.model.recovery import RecoveryKind
@@ -37,14 +38,9 @@ class HeartbeatWatch(Struct, frozen=True, kw_only=True):
     def check(self, pid: int, now: float, *, has_beaten: bool) -> Self:
         """Return the watch after a check. Another pid starts over, and so does a child that was found unresponsive."""
         if pid != self.pid or self.is_unresponsive:
-            return self._after(pid, now, has_beaten=has_beaten, silent_seconds=0.0)
+            return replace(self, pid=pid, has_beaten=has_beaten, silent_seconds=0.0, checked_at=now)
         silent = 0.0 if has_beaten else self.silent_seconds + min(now - self.checked_at, COUNTED_SECONDS)
-        return self._after(pid, now, has_beaten=self.has_beaten or has_beaten, silent_seconds=silent)
-
-    def _after(self, pid: int, now: float, *, has_beaten: bool, silent_seconds: float) -> Self:
-        return type(self)(
-            patience=self.patience, pid=pid, has_beaten=has_beaten, silent_seconds=silent_seconds, checked_at=now
-        )
+        return replace(self, has_beaten=self.has_beaten or has_beaten, silent_seconds=silent, checked_at=now)
 
 
 class HeartbeatMonitor:

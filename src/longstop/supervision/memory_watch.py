@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
-from enum import StrEnum
+from enum import IntEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,33 +40,14 @@ def within_container(limits: MemoryLimits, container_bytes: int | None) -> Memor
     )
 
 
-class MemoryLevel(StrEnum):
-    NORMAL = "normal"
-    #: Above 80 % of the soft limit.
-    HIGH = "high"
-    #: Above the soft limit.
-    SOFT = "soft"
-    #: Above the hard limit.
-    HARD = "hard"
-
-
-class MemoryAction(StrEnum):
-    REPORT_HIGH = "report_high"
-    REPORT_RECOVERED = "report_recovered"
-    RESTART = "restart"
-    KILL = "kill"
-
-
-#: What to do on each change of level; nothing on the others.
-MEMORY_ACTIONS: dict[tuple[MemoryLevel, MemoryLevel], MemoryAction] = {
-    (MemoryLevel.NORMAL, MemoryLevel.HIGH): MemoryAction.REPORT_HIGH,
-    (MemoryLevel.HIGH, MemoryLevel.NORMAL): MemoryAction.REPORT_RECOVERED,
-    (MemoryLevel.NORMAL, MemoryLevel.SOFT): MemoryAction.RESTART,
-    (MemoryLevel.HIGH, MemoryLevel.SOFT): MemoryAction.RESTART,
-    (MemoryLevel.NORMAL, MemoryLevel.HARD): MemoryAction.KILL,
-    (MemoryLevel.HIGH, MemoryLevel.HARD): MemoryAction.KILL,
-    (MemoryLevel.SOFT, MemoryLevel.HARD): MemoryAction.KILL,
-}
+class MemoryLevel(IntEnum):
+    NORMAL = 0
+    #: Above 80 % of the soft limit: reported.
+    HIGH = 1
+    #: Above the soft limit: restarted.
+    SOFT = 2
+    #: Above the hard limit: killed.
+    HARD = 3
 
 
 class MemoryWatch(Struct, frozen=True, kw_only=True):
@@ -77,15 +58,15 @@ class MemoryWatch(Struct, frozen=True, kw_only=True):
     pid: int = 0
     level: MemoryLevel = MemoryLevel.NORMAL
 
-    def observe(self, pid: int, size_bytes: int) -> tuple["MemoryWatch", MemoryAction | None]:
-        """Return the watch after a measurement, and what to do now."""
+    def observe(self, pid: int, size_bytes: int) -> tuple["MemoryWatch", MemoryLevel | None]:
+        """Return the watch after a measurement, and its level if that has changed."""
         if pid != self.pid:
-            fresh, action = replace(self, pid=pid, level=MemoryLevel.NORMAL).observe(pid, size_bytes)
-            # The old process was reported as high: report the end of that.
-            was_high = self.level is not MemoryLevel.NORMAL
-            return fresh, action or (MemoryAction.REPORT_RECOVERED if was_high else None)
+            fresh, changed = replace(self, pid=pid, level=MemoryLevel.NORMAL).observe(pid, size_bytes)
+            # The end of the old process ends its high level too.
+            ended = MemoryLevel.NORMAL if self.level > MemoryLevel.NORMAL else None
+            return fresh, ended if changed is None else changed
         after = self._level(size_bytes)
-        return replace(self, level=after), MEMORY_ACTIONS.get((self.level, after))
+        return replace(self, level=after), after if after is not self.level else None
 
     def reset(self, pid: int) -> "MemoryWatch":
         """Return the watch after an action on this process failed: the next measurement decides again."""
@@ -95,8 +76,8 @@ class MemoryWatch(Struct, frozen=True, kw_only=True):
         if size_bytes >= self.limits.hard_bytes:
             return MemoryLevel.HARD
         # A child that was asked to restart keeps its level, also if it shrinks meanwhile.
-        if size_bytes >= self.limits.soft_bytes or self.level in (MemoryLevel.SOFT, MemoryLevel.HARD):
-            return max(self.level, MemoryLevel.SOFT, key=list(MemoryLevel).index)
+        if size_bytes >= self.limits.soft_bytes or self.level >= MemoryLevel.SOFT:
+            return max(self.level, MemoryLevel.SOFT)
         share = RECOVERED_SHARE if self.level is MemoryLevel.HIGH else HIGH_SHARE
         return MemoryLevel.HIGH if size_bytes >= self.limits.soft_bytes * share else MemoryLevel.NORMAL
 
@@ -138,15 +119,15 @@ class MemoryMonitor:
     async def _measure_child(self, runner: ChildRunner, pid: int, everything: Collection[processes.Process]) -> None:
         usage = await self._usage(runner.tree(everything))
         size = held_bytes(usage)
-        self._watches[runner.name], action = self._watches[runner.name].observe(pid, size)
-        match action:
-            case MemoryAction.REPORT_HIGH:
+        self._watches[runner.name], changed_to = self._watches[runner.name].observe(pid, size)
+        match changed_to:
+            case MemoryLevel.HIGH:
                 self._report_high(runner, usage)
-            case MemoryAction.REPORT_RECOVERED:
+            case MemoryLevel.NORMAL:
                 self._bus.emit(MemoryRecovered(process=runner.name, held_bytes=size))
-            case MemoryAction.RESTART:
+            case MemoryLevel.SOFT:
                 self._restart(runner, pid, RecoveryKind.SOFT_RESTART, usage)
-            case MemoryAction.KILL:
+            case MemoryLevel.HARD:
                 self._restart(runner, pid, RecoveryKind.HARD_RESTART, usage)
 
     async def _usage(self, tree: Collection[processes.Process]) -> Usage:

@@ -170,13 +170,14 @@ class HealthMonitor:
             self._bus.emit(_event(before, state))
 
 
+_EVENTS = {
+    Grade.DEGRADED: HealthDegraded,
+    Grade.FAILING: HealthFailing,
+    Grade.RECOVERING: HealthRecovering,
+}
+
+
 def _event(before: Grade, state: GradeState) -> Telemetry:
-    match state.grade:
-        case Grade.HEALTHY:
-            return HealthRecovered(before=before.value)
-        case Grade.DEGRADED:
-            return HealthDegraded(before=before.value, reason=state.reason)
-        case Grade.FAILING:
-            return HealthFailing(before=before.value, reason=state.reason)
-        case Grade.RECOVERING:
-            return HealthRecovering(before=before.value, reason=state.reason)
+    if state.grade is Grade.HEALTHY:
+        return HealthRecovered(before=before.value)
+    return _EVENTS[state.grade](before=before.value, reason=state.reason)

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -91,7 +91,7 @@ class MatchPage(Struct, frozen=True, kw_only=True):
 
 
 def match_costs(
-    matches: Sequence[MatchPage], census: Sequence[BrowserStats], used: Resources | None
+    matches: Sequence[MatchPage], browsers: Sequence[BrowserStats], used: Resources | None
 ) -> dict[int, MatchCost]:
     """Share the measured resources between the matches; the shares add up to the whole.
 
@@ -100,55 +100,45 @@ def match_costs(
     """
     if used is None or not matches:
         return {}
-    memory = [each.usage.pss_bytes if each.usage else None for each in census]
-    bytes_of = _sums(matches, census, memory, used.own_pss_bytes)
-    percent_of = _sums(matches, census, _cpu_of(census, used), used.own_cpu_percent)
-    return {
-        each.match_id: MatchCost(
-            pss_bytes=None if (held := bytes_of[each.match_id]) is None else round(held),
-            cpu_percent=None if (spent := percent_of[each.match_id]) is None else round(spent, 2),
+    shares = [_page_shares(browser, matches) for browser in browsers]
+    memory = [each.usage.pss_bytes if each.usage else None for each in browsers]
+    cpu = _browser_cpu(browsers, used)
+
+    def cost(match: MatchPage, own: float | None, amounts: Sequence[float | None]) -> float | None:
+        parts = [None if own is None else own / len(matches)]
+        for amount, share in zip(amounts, shares, strict=True):
+            if match.match_id in share:
+                parts.append(None if amount is None else amount * share[match.match_id])
+        return None if None in parts else sum(part for part in parts if part is not None)
+
+    costs = {}
+    for each in matches:
+        held, spent = cost(each, used.own_pss_bytes, memory), cost(each, used.own_cpu_percent, cpu)
+        costs[each.match_id] = MatchCost(
+            pss_bytes=None if held is None else round(held), cpu_percent=None if spent is None else round(spent, 2)
         )
-        for each in matches
-    }
+    return costs
 
 
-def _cpu_of(census: Sequence[BrowserStats], used: Resources) -> list[float | None]:
+def _browser_cpu(browsers: Sequence[BrowserStats], used: Resources) -> list[float | None]:
     """Share the CPU use of all browsers by their open pages; the use of a single page is not measured."""
     if used.cpu_percent is None or used.own_cpu_percent is None:
-        return [None] * len(census)
+        return [None] * len(browsers)
     spent = max(0.0, used.cpu_percent - used.own_cpu_percent)
-    pages = [max(1, each.pages) for each in census]
+    pages = [max(1, each.pages) for each in browsers]
     return [spent * count / sum(pages) for count in pages]
 
 
-def _sums(
-    matches: Sequence[MatchPage], census: Sequence[BrowserStats], amounts: Sequence[float | None], own: float | None
-) -> dict[int, float | None]:
-    """Add up each match's share of the scraper and of the browsers of its source."""
-    sums: dict[int, float | None] = {each.match_id: None if own is None else own / len(matches) for each in matches}
-    for browser, amount in zip(census, amounts, strict=True):
-        users = [each for each in matches if each.source == browser.source]
-        shares = _browser_shares(browser, amount, users)
-        for each in users:
-            before, share = sums[each.match_id], shares.get(each.match_id)
-            sums[each.match_id] = None if before is None or share is None else before + share
-    return sums
-
-
-def _browser_shares(browser: BrowserStats, amount: float | None, users: Sequence[MatchPage]) -> Mapping[int, float]:
-    if amount is None:
-        return {}
+def _page_shares(browser: BrowserStats, matches: Sequence[MatchPage]) -> dict[int, float]:
+    """Return the share of one browser for each match of its source; they add up to 1."""
+    users = [each for each in matches if each.source == browser.source]
     shares = dict.fromkeys((each.match_id for each in users), 0.0)
     pages = browser.addresses or ("",)
     for address in pages:
-        owners = _owners(address, users) or [each.match_id for each in users]
-        for match_id in owners:
-            shares[match_id] += amount / len(pages) / len(owners)
+        owners = [each for each in users if each.page and each.page.partition("?")[0] == address] or users
+        for each in owners:
+            shares[each.match_id] += 1 / len(pages) / len(owners)
     return shares
-
-
-def _owners(address: str, users: Iterable[MatchPage]) -> list[int]:
-    return [each.match_id for each in users if each.page and each.page.partition("?")[0] == address]
 
 
 # --- memory for one more match ----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from longstop.settings import Settings
 from longstop.supervision.child_runner import ChildRunner
 from longstop.supervision.memory_watch import (
     MEGABYTE,
-    MemoryAction,
+    MemoryLevel,
     MemoryLimits,
     MemoryMonitor,
     MemoryWatch,
@@ -27,14 +27,14 @@ from tests.memory import MemorySink
 
 LIMITS = MemoryLimits(soft_bytes=1000, hard_bytes=1500)
 TELL, END, RENEW, KILL = (
-    MemoryAction.REPORT_HIGH,
-    MemoryAction.REPORT_RECOVERED,
-    MemoryAction.RESTART,
-    MemoryAction.KILL,
+    MemoryLevel.HIGH,
+    MemoryLevel.NORMAL,
+    MemoryLevel.SOFT,
+    MemoryLevel.HARD,
 )
 
 
-def acts(*sizes: int, pid: int = 1) -> list[MemoryAction | None]:
+def acts(*sizes: int, pid: int = 1) -> list[MemoryLevel | None]:
     watch, result = MemoryWatch(limits=LIMITS, pid=pid), []
     for size in sizes:
         watch, act = watch.observe(pid, size)
@@ -67,7 +67,7 @@ def test_the_limits_are_those_of_the_specification() -> None:
         ((1500, 1500, 10), [KILL, None, None]),  # killed once
     ],
 )
-def test_each_size_means_one_thing(sizes: tuple[int, ...], expected: list[MemoryAction | None]) -> None:
+def test_each_size_means_one_thing(sizes: tuple[int, ...], expected: list[MemoryLevel | None]) -> None:
     assert acts(*sizes) == expected
 
 
@@ -101,7 +101,7 @@ def test_one_process_is_told_asked_and_killed_in_turn_and_never_twice(sizes: lis
 
 
 @pytest.mark.parametrize(("size", "act"), [(1600, KILL), (1100, RENEW)])
-def test_what_was_decided_and_not_done_is_decided_again_at_the_next_look(size: int, act: MemoryAction) -> None:
+def test_what_was_decided_and_not_done_is_decided_again_at_the_next_look(size: int, act: MemoryLevel) -> None:
     watch, first = MemoryWatch(limits=LIMITS).observe(1, size)
     _, unchanged = watch.observe(1, size)
 

@@ -17,8 +17,8 @@ from longstop.fetching.browser.chromium import PROGRAMS, find_chromium
 from longstop.fetching.browser.events import BrowserUnsandboxed, OrphanKilled
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.source_browser import SourceBrowser, SourceBrowserPolicy
-from longstop.process.orphans import Orphan, sweep_browsers
-from longstop.process.processes import become_subreaper, reap
+from longstop.process.orphans import sweep_browsers
+from longstop.process.processes import Process, become_subreaper, reap
 from longstop.process.registry import Registry, clear_scratch
 from longstop.telemetry.bus import Bus, failure_of
 
@@ -91,11 +91,11 @@ class BrowserPool:
             group.create_task(self._sweep_periodically())
             group.create_task(self._check_periodically())
 
-    async def sweep(self) -> list[Orphan]:
+    async def sweep(self) -> list[Process]:
         """Kill what killed scrapers of this node have left behind, and reap dead processes."""
         orphans = await asyncio.to_thread(sweep_browsers, self._registry)
         for orphan in orphans:
-            self._bus.emit(OrphanKilled(pid=orphan.pid, program=orphan.program, rss_bytes=orphan.rss_bytes))
+            self._bus.emit(OrphanKilled(pid=orphan.pid, program=orphan.name, rss_bytes=orphan.rss_bytes or None))
         await self.reap()
         await self._clear_scratch()
         return orphans
