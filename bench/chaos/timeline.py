@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from longstop.errors import UsageError
 from longstop_lab.deployment import Deployment
-from longstop_lab.simulator.requests import RequestNote
+from longstop_lab.simulator.request_log import RequestNote
 
 #: What arrives so soon after a site asked to be left alone was on its way already.
 IN_FLIGHT_SECONDS = 0.25

@@ -67,14 +67,14 @@ async def test_two_sports_take_turns_and_stop_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (SimulatorOptions(kinds=("football",)), "football is shown at sofascore only"),
+        (SimulatorOptions(kinds=("football",)), "only sofascore shows football"),
         (SimulatorOptions(sites="sofascore", kinds=("t20",)), "sofascore shows no cricket"),
         (SimulatorOptions(sites="sofascore", files=(Path("x"),)), "sofascore shows no cricket"),
-        (SimulatorOptions(sites="sofascore,ogol"), "'ogol' is no choice of sites"),
-        (SimulatorOptions(poll_seconds=0), "after a time greater than 0"),
+        (SimulatorOptions(sites="sofascore,ogol"), "'ogol' is not a choice of sites"),
+        (SimulatorOptions(poll_seconds=0), "must be greater than 0"),
     ],
 )
-async def test_what_no_site_shows_is_a_sentence(options: SimulatorOptions, sentence: str) -> None:
+async def test_what_no_site_shows_is_an_error(options: SimulatorOptions, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         async with running_simulator(options):
             raise AssertionError("it started")

@@ -316,7 +316,7 @@ async def test_serve_tells_its_port_and_runs_until_it_is_cancelled() -> None:
     [
         (SimulatorOptions(matches=0), "there is nothing to simulate"),
         (SimulatorOptions(speed=0), "the speed must be greater than 0"),
-        (SimulatorOptions(sites="cricbuzz"), "'cricbuzz' is no choice of sites"),
+        (SimulatorOptions(sites="cricbuzz"), "'cricbuzz' is not a choice of sites"),
         (SimulatorOptions(matches=100_000), "at most 1166 matches"),
     ],
 )

@@ -9,11 +9,11 @@ import msgspec
 from longstop.clock import to_iso
 from longstop.errors import UsageError
 from longstop_lab.simulator.cricket.board import Board
-from longstop_lab.simulator.faults import FaultBook, FaultRule, read_faults
+from longstop_lab.simulator.faults import FaultRule, FaultRules, read_faults
 from longstop_lab.simulator.football.board import FootballBoard
 from longstop_lab.simulator.http import Request, Response, failure, to_json
 from longstop_lab.simulator.pages.crex_page import page_path
-from longstop_lab.simulator.requests import RequestBook
+from longstop_lab.simulator.request_log import RequestLog
 from longstop_lab.simulator.sites.espncricinfo.ids import match_number
 from longstop_lab.simulator.sites.sofascore.page import page_path as event_page_path
 from longstop_lab.simulator.sites.sofascore.statuses import has_begun, is_over, status_of
@@ -24,7 +24,7 @@ _MAX_DIGITS = 15
 
 
 class Control:
-    def __init__(self, worlds: Sequence[Timeline[Any, Any]], faults: FaultBook, requests: RequestBook) -> None:
+    def __init__(self, worlds: Sequence[Timeline[Any, Any]], faults: FaultRules, requests: RequestLog) -> None:
         self._worlds = worlds
         self._faults = faults
         self._requests = requests

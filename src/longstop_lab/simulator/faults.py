@@ -138,7 +138,7 @@ def choose(rules: Sequence[FaultRule], request: Request, now: datetime, dice: Ra
     )
 
 
-class FaultBook:
+class FaultRules:
     """The active rules, and the random numbers that decide which requests they affect."""
 
     def __init__(self, seed: int) -> None:

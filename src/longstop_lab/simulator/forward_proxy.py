@@ -31,7 +31,7 @@ _ASK_FOR_CREDENTIALS += b"Content-Length: 0\r\nConnection: close\r\n\r\n"
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 #: Linger "on" for no time at all: closing sends a reset.
 _NO_LINGER = struct.pack("ii", 1, 0)
-#: Fields between a client and its proxy, which are nobody else's business.
+#: Headers between a client and its proxy, which are not forwarded.
 _HOP_BY_HOP = ("proxy-authorization", "proxy-connection", "connection", "keep-alive")
 
 Address = tuple[str, int]
@@ -47,7 +47,7 @@ class ProxyFaultKind(StrEnum):
 
 
 class ProxyFault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What goes wrong, and for whom."""
+    """What goes wrong, and for which requests."""
 
     kind: ProxyFaultKind
     #: As `user:password`; `None` is everybody.
@@ -119,7 +119,7 @@ class _Asked(Struct, frozen=True, kw_only=True):
 
 
 class ForwardProxy:
-    """Passes on what carries a credential, counts it, and fails as told.
+    """Forwards requests with a valid credential, counts them, and fails as configured.
 
     `names` lead from a host, as `host:port`, to where it is on this machine; any other target must be loopback.
     `accepted` are the credentials it knows, by their beginning, since sessions are named by what follows; without any
@@ -161,7 +161,7 @@ class ForwardProxy:
         except BadRequest as error:
             writer.write(failure(400, str(error)).encode(keeps_alive=False))
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # one of the two sides left, or we are closing: nobody is there to be told
+            pass  # one side closed, or the proxy is closing: there is nothing to send
         finally:
             self._tasks.discard(task)
             writer.close()
@@ -318,7 +318,7 @@ class _Control:
 
 
 class RunningForwardProxy(Struct, frozen=True, kw_only=True):
-    """A proxy at work: `url` is for clients, `control_url` for whoever counts."""
+    """A running proxy: `url` is for clients, `control_url` for its counters."""
 
     url: str
     port: int

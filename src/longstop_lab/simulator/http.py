@@ -1,4 +1,4 @@
-"""HTTP as far as the simulator needs it: what is asked, what is answered, and how both look on the wire."""
+"""The part of HTTP that the simulator needs: requests, responses, and their wire format."""
 
 import asyncio
 import re
@@ -133,12 +133,12 @@ def _to_request(request_line: str, headers: Mapping[str, str], body: bytes) -> R
         raise BadRequest("the request line is not one of HTTP/1.1")
     method, target, version = parts
     path, _, query = target.partition("?")
-    wished = headers.get("connection", "").lower()
+    wanted = headers.get("connection", "").lower()
     return Request(
         method=method,
         path=path,
         query=dict(parse_qsl(query)),
         body=body,
         headers=headers,
-        keeps_alive=wished == "keep-alive" if version == "HTTP/1.0" else wished != "close",
+        keeps_alive=wanted == "keep-alive" if version == "HTTP/1.0" else wanted != "close",
     )

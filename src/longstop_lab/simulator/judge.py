@@ -1,4 +1,4 @@
-"""The judge: compares the truth log with what the public API serves. It knows nothing of the product's inside."""
+"""Compares the truth log with what the public API serves, without knowledge of the product's internals."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,9 +13,9 @@ from longstop_lab.simulator.truth import TruthLine
 
 CREX = "crex"
 SOFASCORE = "sofascore"
-#: The kind of a record that sums up balls which nobody saw.
+#: The kind of a record that sums up balls that were never seen.
 INFERRED = "inferred"
-#: How many findings are put into words.
+#: At most this many findings are described.
 MAX_DETAILS = 20
 
 _RUN_KINDS = ("batter", "wides", "noballs", "byes", "legbyes", "penalty")
@@ -29,7 +29,7 @@ _Spelling = tuple[Any, ...]
 
 
 class TruthComparison(Struct, frozen=True, kw_only=True):
-    """What the comparison found; `lost`, `duplicated` and `ghost` are 0 when all is well."""
+    """The result of the comparison; `lost`, `duplicated` and `ghost` should be 0."""
 
     matches: int
     events_truth: int
@@ -41,7 +41,7 @@ class TruthComparison(Struct, frozen=True, kw_only=True):
     declared: int
     #: Innings totals that are served otherwise than they were published.
     wrong: int = 0
-    #: Event versions that were served once and are not there now as they were, of all that a witness saw served.
+    #: Event versions that were served before and are not served unchanged now, and the number of versions logged.
     forgotten: int = 0
     witnessed: int = 0
     details: tuple[str, ...]
@@ -86,8 +86,8 @@ def judge(
 ) -> TruthComparison:
     """Compare what was published with what is served.
 
-    `events` holds, for every match by its site's id, all event versions in the order of their sequence numbers;
-    `declared`, by the same ids, the findings that the product has admitted. Every match must be there as each of
+    `events` contains, for every match by its site's id, all event versions in the order of their sequence numbers;
+    `declared`, by the same ids, the findings that the product has reported. Every match must be there as each of
     `sites` shows it; without them, as each site that an event names as its source. A football match, which is one
     whose first line is its status, is shown at one site only.
     """
@@ -102,11 +102,11 @@ def judge(
             seen = as_espncricinfo(line) if site == ESPNCRICINFO else line
             published.setdefault(seen.match, _Truth()).take(seen)
     findings: list[_Finding | FootballFinding] = []
-    for match, told in sorted(football.items()):
-        findings += compare_football(match, told, events.get(match, ()))
+    for match, match_truth in sorted(football.items()):
+        findings += compare_football(match, match_truth, events.get(match, ()))
     for match in sorted(published.keys() | events.keys() - football.keys()):
-        admitted = (declared or {}).get(match, ())
-        findings += _compare(match, published.get(match, _Truth()), events.get(match, ()), admitted)
+        reported = (declared or {}).get(match, ())
+        findings += _compare(match, published.get(match, _Truth()), events.get(match, ()), reported)
     counts = Counter(finding.kind for finding in findings)
     return TruthComparison(
         matches=len(published) + len(football),
@@ -149,18 +149,18 @@ def _sources(events: Mapping[str, Sequence[_Version]]) -> list[str]:
 
 
 def _compare(
-    match: str, told: _Truth, versions: Sequence[_Version], admitted: Iterable[Mapping[str, Any]]
+    match: str, match_truth: _Truth, versions: Sequence[_Version], reported: Iterable[Mapping[str, Any]]
 ) -> Iterator[_Finding]:
     live, inferred = _live(versions)
-    gaps = _gaps(admitted) | {_over_of(version) for version in inferred}
-    yield from _lost(match, told, live, gaps)
+    gaps = _gaps(reported) | {_over_of(version) for version in inferred}
+    yield from _lost(match, match_truth, live, gaps)
     yield from _duplicated(match, live, versions)
-    yield from _ghosts(match, told, live, [version for version in versions if version["kind"] != INFERRED], gaps)
-    yield from _wrong_sums(match, told, live, inferred)
+    yield from _ghosts(match, match_truth, live, [version for version in versions if version["kind"] != INFERRED], gaps)
+    yield from _wrong_sums(match, match_truth, live, inferred)
 
 
-def _gaps(admitted: Iterable[Mapping[str, Any]]) -> _Gaps:
-    places = (str(finding["place"]).partition(":") for finding in admitted if finding["kind"] == "gap")
+def _gaps(reported: Iterable[Mapping[str, Any]]) -> _Gaps:
+    places = (str(finding["place"]).partition(":") for finding in reported if finding["kind"] == "gap")
     return frozenset((int(innings), int(over)) for innings, _, over in places if over)
 
 
@@ -172,10 +172,10 @@ def _live(versions: Sequence[_Version]) -> tuple[list[_Version], list[_Version]]
     return seen, [version for version in standing if version["kind"] == INFERRED]
 
 
-def _lost(match: str, told: _Truth, live: list[_Version], gaps: _Gaps) -> Iterator[_Finding]:
+def _lost(match: str, match_truth: _Truth, live: list[_Version], gaps: _Gaps) -> Iterator[_Finding]:
     stored = {str(version["source_event_id"]): version for version in live}
-    misplaced = dict(_misplaced(told, stored, gaps))
-    for id_, line in told.live.items():
+    misplaced = dict(_misplaced(match_truth, stored, gaps))
+    for id_, line in match_truth.live.items():
         version = stored.get(id_)
         is_declared = line.kind == "delivery" and _over_of(line.content) in gaps
         if version is None:
@@ -187,11 +187,11 @@ def _lost(match: str, told: _Truth, live: list[_Version], gaps: _Gaps) -> Iterat
             yield _Finding("lost", f"{match}: {_name(line)} has position {version['position']}, {misplaced[id_]}")
 
 
-def _misplaced(told: _Truth, stored: Mapping[str, _Version], gaps: _Gaps) -> Iterator[tuple[str, str]]:
+def _misplaced(match_truth: _Truth, stored: Mapping[str, _Version], gaps: _Gaps) -> Iterator[tuple[str, str]]:
     """Yield the deliveries out of their place; in an innings with a gap, only their order can be asked for."""
     has_gap = {innings for innings, _ in gaps}
     reached: dict[int, int] = {}
-    for id_, position in told.positions().items():
+    for id_, position in match_truth.positions().items():
         version = stored.get(id_)
         if version is None:
             continue
@@ -214,26 +214,28 @@ def _duplicated(match: str, live: list[_Version], versions: Sequence[_Version]) 
 
 
 def _ghosts(
-    match: str, told: _Truth, live: list[_Version], versions: Sequence[_Version], gaps: _Gaps
+    match: str, match_truth: _Truth, live: list[_Version], versions: Sequence[_Version], gaps: _Gaps
 ) -> Iterator[_Finding]:
-    unknown = {version["source_event_id"]: version for version in live if version["source_event_id"] not in told.live}
+    unknown = {
+        version["source_event_id"]: version for version in live if version["source_event_id"] not in match_truth.live
+    }
     for id_, version in unknown.items():
-        # A ball that was taken back where nobody could see it is part of what a gap admits.
-        is_declared = id_ in told.shown and _over_of(version) in gaps
+        # A ball that was withdrawn unseen is part of a declared gap.
+        is_declared = id_ in match_truth.shown and _over_of(version) in gaps
         sentence = f"{match}: {version['key']} is stored, and the source does not show it"
         yield _Finding("declared" if is_declared else "ghost", sentence)
     for version in versions:
         id_ = version["source_event_id"]
         if version["op"] == "void" or id_ in unknown:
             continue
-        if _spell_stored(version) not in told.shown.get(id_, ()):
+        if _spell_stored(version) not in match_truth.shown.get(id_, ()):
             yield _Finding("ghost", f"{match}: {version['key']} once read {_spell_stored(version)}, never published")
 
 
-def _wrong_sums(match: str, told: _Truth, live: list[_Version], inferred: list[_Version]) -> Iterator[_Finding]:
+def _wrong_sums(match: str, match_truth: _Truth, live: list[_Version], inferred: list[_Version]) -> Iterator[_Finding]:
     """Yield the sums of unseen balls that do not make up, with the balls seen, what the over gave."""
     given: Counter[tuple[int, int]] = Counter()
-    for line in told.live.values():
+    for line in match_truth.live.values():
         if line.kind == "delivery":
             given[_over_of(line.content)] += sum(line.content["runs"].values())
     for version in live:

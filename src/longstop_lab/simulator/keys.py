@@ -1,4 +1,4 @@
-"""Keys as the site writes them, and the invented people and teams behind them."""
+"""Keys in the format of the site, and invented players and teams."""
 
 from random import Random
 
@@ -6,9 +6,9 @@ from longstop_lab.simulator.cricket.game import Player, Side
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _KEYS = 36**3
-#: Coprime with the number of keys, so that every number has its own key and neighbours look unrelated.
+#: Coprime with the number of keys, so that every number has its own key and neighbours seem unrelated.
 _STRIDE = 7919
-#: How many keys one match may use: two teams and all who play.
+#: Keys of one match: two teams and all their players.
 KEYS_PER_MATCH = 40
 #: With more, keys would repeat.
 MAX_MATCHES = _KEYS // KEYS_PER_MATCH

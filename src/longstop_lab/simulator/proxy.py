@@ -27,7 +27,7 @@ _Bytes = Annotated[int, Meta(ge=1)]
 
 
 class Direction(StrEnum):
-    #: From whoever connects to the one behind the proxy.
+    #: From the client to the server.
     UP = "up"
     #: And back.
     DOWN = "down"
@@ -45,7 +45,7 @@ class Toxics(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     slice_pause_seconds: _Seconds = 0.0
     #: Whatever comes is swallowed; the line stays open and silent.
     is_black_hole: bool = False
-    #: Once so many bytes have passed, both ends are reset.
+    #: Both ends are reset after this many bytes.
     reset_after_bytes: Annotated[int, Meta(ge=0)] | None = None
     #: Once a line is so old, nothing more passes and it is closed.
     timeout_seconds: _Seconds | None = None
@@ -56,7 +56,7 @@ class Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     up: Toxics = Toxics()
     down: Toxics = Toxics()
-    #: Nobody listens: new connections are refused, those that stand are reset.
+    #: New connections are refused, and open ones are reset.
     is_refusing: bool = False
 
 
@@ -69,7 +69,7 @@ def read_line(body: bytes) -> Line:
 
 
 def seconds_for(toxics: Toxics, count: int, dice: Random) -> float:
-    """Return how long a piece of so many bytes is on its way."""
+    """Return the transfer time of a chunk of this size."""
     late = toxics.latency_seconds + dice.uniform(0, toxics.jitter_seconds)
     return late + (count / toxics.bytes_per_second if toxics.bytes_per_second else 0.0)
 
@@ -89,7 +89,7 @@ class FaultProxy:
         self.port = 0
 
     async def change(self, line: Line) -> None:
-        """Make the line as bad as told, from this moment on and for connections that stand too."""
+        """Apply a condition from now on, also to open connections."""
         self.line = line
         if line.is_refusing:
             await self._stop_listening()
@@ -264,7 +264,7 @@ class RunningProxy(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def running_proxy(upstream: tuple[str, int], *, seed: int = 1) -> AsyncIterator[RunningProxy]:
-    """Stand between whoever connects and `upstream` while the block runs."""
+    """Forward connections to `upstream` while the block runs."""
     proxy = FaultProxy(upstream, seed=seed)
     await proxy.listen()
     control = await asyncio.start_server(_Control(proxy).serve, "127.0.0.1", 0)

@@ -9,23 +9,23 @@ from typing import Any, Generic, Protocol
 
 from longstop.clock import Clock
 from longstop_lab.simulator.control import PREFIX, Control
-from longstop_lab.simulator.faults import Choice, Fault, FaultBook, FaultKind
+from longstop_lab.simulator.fault_responses import FaultInjector, Site, WorldT
+from longstop_lab.simulator.faults import Choice, Fault, FaultKind, FaultRules
 from longstop_lab.simulator.http import BadRequest, Request, Response, failure, read_request
 from longstop_lab.simulator.pages.hostile import PREFIX as HOSTILE
 from longstop_lab.simulator.pages.hostile import hostile_answer
-from longstop_lab.simulator.requests import RequestBook
-from longstop_lab.simulator.spoiling import Site, Spoiler, WorldT
+from longstop_lab.simulator.request_log import RequestLog
 from longstop_lab.simulator.timeline import Timeline
 from longstop_lab.simulator.websocket import accept, wants_channel
 
-#: An idle connection is closed after so many seconds.
+#: Idle connections are closed after this many seconds.
 _IDLE_SECONDS = 75
 #: Linger "on" for no time at all: closing sends a reset.
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Channel(Protocol):
-    """Whoever speaks on a connection that is no longer HTTP."""
+    """Serves a connection after its upgrade from HTTP."""
 
     async def run(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None: ...
 
@@ -34,24 +34,24 @@ OpenChannel = Callable[[Request], Channel | None]
 
 
 class SimulatorServer(Generic[WorldT]):
-    """Serves a site and the control paths on one port; `beside` are worlds of other sites, stopped with this one."""
+    """Serves a site and the control paths on one port; `others` are frozen with this world."""
 
     def __init__(
         self,
         world: WorldT,
-        faults: FaultBook,
+        faults: FaultRules,
         clock: Clock,
         make_site: Callable[[WorldT], Site],
         *,
-        beside: Sequence[Timeline[Any, Any]] = (),
+        others: Sequence[Timeline[Any, Any]] = (),
         open_channel: OpenChannel = lambda _request: None,
     ) -> None:
-        self._worlds: tuple[Timeline[Any, Any], ...] = (world, *beside)
+        self._worlds: tuple[Timeline[Any, Any], ...] = (world, *others)
         self._faults = faults
         self._clock = clock
-        self._spoiler = Spoiler(world, make_site)
+        self._injector = FaultInjector(world, make_site)
         self._open_channel = open_channel
-        self._requests = RequestBook()
+        self._requests = RequestLog()
         self._control = Control(self._worlds, faults, self._requests)
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -77,7 +77,7 @@ class SimulatorServer(Generic[WorldT]):
         try:
             await self._converse(reader, writer)
         except (ConnectionError, TimeoutError, asyncio.CancelledError):
-            pass  # the other side left, was silent too long, or we are closing: nobody is there to be told
+            pass  # the client closed, was idle too long, or the server is closing: there is nothing to send
         finally:
             self._connections.discard(connection)
             writer.close()
@@ -119,13 +119,13 @@ class SimulatorServer(Generic[WorldT]):
             case Fault(kind=FaultKind.RESET):
                 _reset(writer)
             case Fault(kind=FaultKind.TRUNCATED):
-                whole = self._spoiler.answer(request)
+                whole = self._injector.answer(request)
                 encoded = whole.encode(keeps_alive=False)
                 writer.write(encoded[: len(encoded) - len(whole.body) // 2 - 1])
             case Fault(kind=FaultKind.DRIP) as fault:
-                await _drip(self._spoiler.answer(request), writer, fault.seconds)
+                await _drip(self._injector.answer(request), writer, fault.seconds)
             case _:
-                return await _send(self._spoiler.answer(request, choice.rule), request, writer)
+                return await _send(self._injector.answer(request, choice.rule), request, writer)
         return False
 
 

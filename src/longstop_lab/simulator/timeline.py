@@ -1,4 +1,4 @@
-"""Scripted matches that advance with the clock, at any speed, whatever the sport."""
+"""Scripted matches of any sport that advance with the clock at any speed."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +31,7 @@ class Plan(Protocol):
 
 
 class Shown(Protocol):
-    """What one match looks like from outside."""
+    """The public view of one match."""
 
     def apply(self, step: Any, /) -> list[Change]: ...
 
@@ -42,7 +42,7 @@ Record = Callable[[Iterable[TruthLine]], None]
 
 
 class Timeline(ABC, Generic[PlanT, BoardT]):
-    """All matches of one sport. Time comes in by `advance`; between two calls nothing changes."""
+    """All matches of one sport; they change only in `advance`."""
 
     def __init__(self, plans: Sequence[PlanT], *, started_at: datetime, speed: float, record: Record) -> None:
         self.seconds = 0.0
@@ -87,14 +87,14 @@ class Timeline(ABC, Generic[PlanT, BoardT]):
         self.is_frozen = True
 
     def twin(self) -> Self:
-        """Return the same world at its very beginning; nobody records what it publishes."""
-        return self._anew(list(self._plans.values()))
+        """Return the same world at its start; it writes no truth log."""
+        return self._restarted(list(self._plans.values()))
 
     def empty(self) -> Self:
-        """Return a world without matches, for a site that nobody has told of them."""
-        return self._anew([])
+        """Return a world without matches, for a site that shows none."""
+        return self._restarted([])
 
-    def _anew(self, plans: Sequence[PlanT]) -> Self:
+    def _restarted(self, plans: Sequence[PlanT]) -> Self:
         return type(self)(plans, started_at=self._started_at, speed=self._speed, record=forget)
 
     def start_at(self, key: str) -> datetime:
@@ -102,7 +102,7 @@ class Timeline(ABC, Generic[PlanT, BoardT]):
         return self._wall(self._plans[key].starts_at)
 
     def moment(self, key: str, seconds: float) -> datetime:
-        """Return the wall clock's moment for so many world seconds after a match's start."""
+        """Return the wall-clock time of this many world seconds after a match's start."""
         return self._wall(self._plans[key].starts_at + seconds)
 
     def elapsed(self, key: str) -> float:

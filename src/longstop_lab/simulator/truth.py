@@ -17,7 +17,7 @@ from longstop_lab.simulator.football.model import FootballContent
 from longstop_lab.simulator.sites.espncricinfo.ids import ball_number, over_name
 
 _ENCODER = msgspec.json.Encoder()
-#: All that a world holds at its beginning has one moment.
+#: Everything published at the start has the same moment.
 _to_iso = lru_cache(maxsize=16)(to_iso)
 _FRAME = ("at", "match", "op", "kind", "id")
 

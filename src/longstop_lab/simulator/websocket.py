@@ -1,4 +1,4 @@
-"""The server's end of a WebSocket, as far as a channel that only tells needs it."""
+"""The server side of a WebSocket, as far as a channel that only sends needs it."""
 
 import asyncio
 import base64

@@ -6,7 +6,7 @@ import pytest
 
 from bench.chaos.outage import crowding
 from bench.chaos.timeline import Bans, bans, moments, peak
-from longstop_lab.simulator.requests import RequestNote
+from longstop_lab.simulator.request_log import RequestNote
 from tests.builders import NOW
 
 

@@ -36,7 +36,7 @@ class PostedOver(Struct, frozen=True, kw_only=True):
 
 
 class Board:
-    """What one match looks like from outside."""
+    """The public view of one match."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
@@ -51,7 +51,7 @@ class Board:
         self.remarks: dict[int, Remark] = {}
         #: When each ball was first shown and last changed, in seconds from the match's start.
         self.moments: dict[int, tuple[float, float]] = {}
-        #: +1 for every step, so that whoever renders can keep what did not change.
+        #: Grows with every step, so that a renderer can cache by it.
         self.version = 0
         #: +1 when a ball of an over that has ended changes: only then do earlier ends read otherwise.
         self.rewrites = 0
@@ -152,7 +152,7 @@ class Board:
         return [change, *self._follow(step.innings, step.label.over)]
 
     def _is_news(self, step: PublishBall, *, is_new: bool) -> bool:
-        """Return whether the step is the last event: a ball of the past is not, nor a wicket told after the over."""
+        """Return whether the step is the last event; corrections of old balls and late wickets are not."""
         is_newest = step.id == self._places[self.current - 1][-1]
         is_in_play = not self.is_break and self.over_end(step.innings, step.label.over) is None
         return is_newest and (is_new or (is_in_play and bool(step.ball.outs)))
@@ -194,7 +194,7 @@ class Board:
         self.headline, self.is_break = text, True
 
     def _follow(self, number: int, over: int) -> list[Change]:
-        """Return what a changed ball changes beside itself: its over's sum, and its innings when that is closed."""
+        """Return what else a changed ball changes: the sum of its over, and its innings if that is closed."""
         changes: list[tuple[str, str, Content]] = []
         ended = self.over_end(number, over)
         self.rewrites += ended is not None

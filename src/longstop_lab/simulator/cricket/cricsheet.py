@@ -106,7 +106,7 @@ def _to_game(file: _File, index: int) -> Game:
 
 
 def _sides(file: _File, index: int) -> dict[str, Side]:
-    """Return the two teams; whoever bats or bowls and is in no list (a substitute) joins the team he played for."""
+    """Return the two teams; players outside the lists (substitutes) join the team they played for."""
     keys = iter(match_keys(index))
     names = {team: dict.fromkeys(file.info.players.get(team, ())) for team in file.info.teams}
     first, second = names

@@ -20,7 +20,7 @@ class Side(Struct, frozen=True, kw_only=True):
     key: str
     name: str
     players: tuple[Player, ...]
-    #: In no eleven; one of them may come in for a player who is concussed, or as an impact player.
+    #: Substitutes for a concussed player, or impact players.
     substitutes: tuple[Player, ...] = ()
 
 
@@ -29,7 +29,7 @@ class Out(Struct, frozen=True, kw_only=True, gc=False):
 
     kind: Dismissal
     player: str
-    #: Whether the scoreboard counts it; a batter who retires hurt is no wicket.
+    #: Whether the scoreboard counts it; retiring hurt is not a wicket.
     counts: bool = True
 
 
@@ -130,7 +130,7 @@ class Game(Struct, frozen=True, kw_only=True):
 
 
 def won_by(winner: str, *, runs: int = 0, wickets: int = 0, by_an_innings: bool = False) -> str:
-    """Say who won and by how much, as a site does."""
+    """Return the winner and the margin in the words of a site."""
     count, unit = (runs, "run") if runs else (wickets, "wicket")
     innings = "an innings and " if by_an_innings else ""
     return f"{winner} won by {innings}{count} {unit}{'' if count == 1 else 's'}"

@@ -236,7 +236,7 @@ class _Match:
         return Result(outcome=ResultKind.WON, text=won_by(winner.name, runs=abs(ahead)) + _METHOD)
 
     def _bring_impact_players(self) -> None:
-        """Let each side change a player whom it needs no more: a batter for a bowler, or the other way round."""
+        """Let each side bring on an impact player: a bowler for a batter or the reverse."""
         has_batted, has_bowled = self._squads
         if self._dice.random() < _IMPACT_SHARE:
             has_batted.bring_on(has_batted.eleven[2], place=len(has_batted.eleven) - 1)
@@ -244,7 +244,7 @@ class _Match:
             has_bowled.bring_on(has_bowled.eleven[-1], place=4)
 
     def _super_over(self, last: Innings) -> list[Innings]:
-        """Play one more over each; who batted last begins."""
+        """Play one more over each; the side that batted last starts."""
         squads = {squad.side.key: squad for squad in self._squads}
         opener, chaser = squads[last.batting.key], squads[last.bowling.key]
         opened = self._one_over(opener, chaser, None)

@@ -1,6 +1,6 @@
-"""The site's mistakes, woven into a script: each is made for a while, and each is mended before the result.
+"""Adds the mistakes of a site to a script; each is corrected before the result.
 
-Labels stay true throughout: what changes whether a ball was legal is mended before the next ball is bowled.
+Labels stay correct: a mistake about the legality of a ball is corrected before the next ball.
 """
 
 from bisect import bisect
@@ -25,11 +25,11 @@ from longstop_lab.simulator.cricket.script import (
 
 #: The share of balls that are first published wrong.
 MISTAKE_SHARE = 0.016
-#: How many of those that may wait are mended only after the innings.
+#: The share of mistakes that are corrected only after the innings, if they may wait.
 AFTER_INNINGS_SHARE = 0.15
 
 
-#: With more wickets down nobody is given out by mistake.
+#: With more wickets down, no batter is given out by mistake.
 _MOST_FALLEN = 7
 
 
@@ -67,7 +67,7 @@ def with_mistakes(script: Script, dice: Random, share: float = MISTAKE_SHARE) ->
     ground = _Ground(script)
     for nth, right in enumerate(ground.balls):
         steps += (_make_mistake(ground.place(nth), dice) if dice.random() < share else None) or right
-    # Whatever is mended at the last moment is mended before the result.
+    # The latest corrections still come before the result.
     return (*sorted(steps, key=attrgetter("at")), end)
 
 
@@ -82,14 +82,14 @@ def _wrong_runs(place: _Place, dice: Random) -> list[Step]:
 
 
 def _there_and_back(place: _Place, dice: Random) -> list[Step]:
-    """A right value that is changed to a wrong one and back: three versions, of which two are equal."""
+    """A right value that is changed to a wrong one and back: three versions, two of them equal."""
     back = _mended(place, dice)
     wrong_at = place.first.at + (back.at - place.first.at) / 2
     return [place.first, replace(place.first, at=wrong_at, ball=_other_runs(place.final.ball, dice)), back]
 
 
 def _wrong_kind(place: _Place, dice: Random) -> list[Step] | None:
-    """Runs off the bat called leg byes: no total moves, so it is mended within the over."""
+    """Runs off the bat called leg byes: no total changes, so it is corrected within the over."""
     runs = place.final.ball.runs
     if place.next_in_over is None or not runs.batter or runs.total != runs.batter or place.final.ball.boundary:
         return None
@@ -131,7 +131,7 @@ def _ghost(place: _Place, dice: Random) -> list[Step] | None:
 
 
 def _overturned_wicket(place: _Place, dice: Random) -> list[Step] | None:
-    """A wicket that was none; it is mended before the next one falls, so that no board ever shows eleven."""
+    """A wicket that did not fall; it is corrected before the next one, so that no board shows eleven."""
     if not place.final.ball.runs.is_legal or place.fallen > _MOST_FALLEN:
         return None
     kind = dice.choice((Dismissal.CAUGHT, Dismissal.LBW, Dismissal.BOWLED))
@@ -145,14 +145,14 @@ def _late_wicket(place: _Place, dice: Random) -> list[Step]:
 
 
 def _wrong_dismissal(place: _Place, dice: Random) -> list[Step] | None:
-    """No total moves here either, so it is mended within the over."""
+    """No total changes here either, so it is corrected within the over."""
     if place.over_until <= place.final.at:
         return None
     first_out, *others = place.final.ball.outs
     kinds = [kind for kind in (Dismissal.CAUGHT, Dismissal.STUMPED, Dismissal.RUN_OUT) if kind is not first_out.kind]
     wrong = replace(place.final.ball, outs=(replace(first_out, kind=dice.choice(kinds)), *others))
-    mended_at = dice.uniform(place.final.at, place.over_until)
-    return [place.first, replace(place.final, ball=wrong), replace(place.final, at=mended_at)]
+    corrected_at = dice.uniform(place.final.at, place.over_until)
+    return [place.first, replace(place.final, ball=wrong), replace(place.final, at=corrected_at)]
 
 
 _BALL_MISTAKES: Sequence[_Mistake] = (

@@ -188,7 +188,7 @@ class _Narrator:
                 yield from self._pause(number)
 
     def _pause(self, number: int) -> Iterator[Step]:
-        """Tell the breaks that come now, and let their time pass."""
+        """Announce the breaks that are due, and let their time pass."""
         while self._pauses and self._pauses[0].after <= self._bowled:
             pause = self._pauses.pop(0)
             yield Announce(at=self._after(self._pace.settling), text=pause.text)

@@ -1,4 +1,4 @@
-"""Figures of batters and bowlers, summed up from the balls that are published."""
+"""Figures of batters and bowlers, computed from the published balls."""
 
 from collections.abc import Iterable, Sequence
 
@@ -28,7 +28,7 @@ class BatterFigures(Struct):
     fours: int = 0
     sixes: int = 0
     out: Out | None = None
-    #: Who bowled when the batter went, and what the board said.
+    #: The bowler and the score at the dismissal.
     out_bowler: str = ""
     out_runs: int = 0
     out_balls: int = 0
@@ -62,12 +62,12 @@ def total_runs(balls: Iterable[Posted]) -> int:
 
 
 def batting_figures(balls: Sequence[Posted]) -> dict[str, BatterFigures]:
-    """Return the batters who have come in, in that order."""
+    """Return the figures of all batters so far, in batting order."""
     figures: dict[str, BatterFigures] = {}
     runs = legal = 0
     for ball in (posted.ball for posted in balls):
         for key in (ball.batter, ball.non_striker):
-            # Who retired hurt may be back.
+            # A batter who retired hurt may return.
             figures.setdefault(key, BatterFigures(position=len(figures) + 1)).out = None
         _bat(figures[ball.batter], ball)
         runs += ball.runs.total

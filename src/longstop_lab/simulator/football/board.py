@@ -1,4 +1,4 @@
-"""The board of a football match: all that a site shows of it now. Applying a step gives the changes for the log."""
+"""What a site shows of a football match. Applying a step returns the changes for the truth log."""
 
 from longstop_lab.simulator.football.model import (
     AWAY,
@@ -14,13 +14,13 @@ from longstop_lab.simulator.truth import Change
 
 
 class FootballBoard:
-    """What one match looks like from outside."""
+    """The public view of one match."""
 
     def __init__(self, match: FootballMatch) -> None:
         self.match = match
         #: What is shown, by id, in the order of first publication.
         self.live: dict[str, FootballContent] = {}
-        #: +1 for every step, so that whoever renders can keep what did not change.
+        #: Grows with every step, so that a renderer can cache by it.
         self.version = 0
         #: When something last changed, in seconds from the kick-off as first planned.
         self.changed_at = 0.0
@@ -31,7 +31,7 @@ class FootballBoard:
 
     @property
     def status(self) -> str:
-        """Return the site's word for where the match stands; empty before it is listed."""
+        """Return the site's name of the status; empty before the match is listed."""
         shown = self.live.get("status")
         return shown.status if isinstance(shown, StatusTruth) else ""
 

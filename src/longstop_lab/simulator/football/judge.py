@@ -1,4 +1,4 @@
-"""The judge of football: what was published of a match against what the public API serves of it."""
+"""Compares what was published of a football match with what the public API serves."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,13 +57,13 @@ class FootballTruth:
         return _spell_stored(version) in self._shown.get(_stored_id(version), ())
 
 
-def compare_football(match: str, told: FootballTruth, versions: Sequence[_Version]) -> Iterator[FootballFinding]:
+def compare_football(match: str, published: FootballTruth, versions: Sequence[_Version]) -> Iterator[FootballFinding]:
     """Yield what is wrong with all versions of a match's events, given in the order of their sequence numbers."""
     live = live_events(versions)
-    yield from _lost(match, told, live)
+    yield from _lost(match, published, live)
     yield from _duplicated(match, live, versions)
     yield from _misnamed(match, versions)
-    yield from _ghosts(match, told, live, versions)
+    yield from _ghosts(match, published, live, versions)
 
 
 def live_events(versions: Sequence[_Version]) -> list[_Version]:
@@ -72,9 +72,9 @@ def live_events(versions: Sequence[_Version]) -> list[_Version]:
     return [version for version in latest.values() if version["op"] != "void"]
 
 
-def _lost(match: str, told: FootballTruth, live: list[_Version]) -> Iterator[FootballFinding]:
+def _lost(match: str, published: FootballTruth, live: list[_Version]) -> Iterator[FootballFinding]:
     stored = {_stored_id(version): version for version in live}
-    for id_, line in told.live.items():
+    for id_, line in published.live.items():
         version = stored.get(id_)
         if version is None:
             yield FootballFinding("lost", f"{match}: {line.kind} ({line.id}) is not stored")
@@ -113,19 +113,19 @@ def _misnamed(match: str, versions: Sequence[_Version]) -> Iterator[FootballFind
 
 
 def _ghosts(
-    match: str, told: FootballTruth, live: list[_Version], versions: Sequence[_Version]
+    match: str, published: FootballTruth, live: list[_Version], versions: Sequence[_Version]
 ) -> Iterator[FootballFinding]:
-    unknown = {_stored_id(version): version for version in live if _stored_id(version) not in told.live}
+    unknown = {_stored_id(version): version for version in live if _stored_id(version) not in published.live}
     for version in unknown.values():
         yield FootballFinding("ghost", f"{match}: {version['key']} is stored, and the source does not show it")
     for version in versions:
-        if version["op"] != "void" and _stored_id(version) not in unknown and not told.has_shown(version):
+        if version["op"] != "void" and _stored_id(version) not in unknown and not published.has_shown(version):
             reads = f"once read {_spell_stored(version)}, never published"
             yield FootballFinding("ghost", f"{match}: {version['key']} {reads}")
 
 
 def _id_of(line: TruthLine) -> _Id:
-    # The site gives the end of a period no id: its name is what tells it from others.
+    # The end of a period has no id on the site; its name identifies it.
     return line.kind, line.id.removeprefix("period-")
 
 
@@ -144,6 +144,6 @@ def _spell_stored(version: _Version) -> _Spelling:
 
 
 def _spell(kind: str, side: str | None, content: Mapping[str, Any]) -> _Spelling:
-    # No added time and none that was told are the same on this site.
+    # The site does not distinguish no added time from unknown added time.
     values = (content.get(name) or 0 if name == "added" else content.get(name) for name in JUDGED.get(kind, ()))
     return kind, side if kind in _SIDED else None, *values

@@ -1,4 +1,4 @@
-"""The nouns of a football match as its truth tells them. Sides are `home` and `away`, players are keys."""
+"""The data of a simulated football match. Sides are `home` and `away`; players are keys."""
 
 from msgspec import Struct
 
@@ -24,7 +24,7 @@ class Team(Struct, frozen=True, kw_only=True):
 
 
 class StatusTruth(Struct, frozen=True, kw_only=True):
-    """Where the match stands; one row that changes."""
+    """The status of the match; one row that changes."""
 
     status: str
     #: How much later than first planned it starts.
@@ -32,7 +32,7 @@ class StatusTruth(Struct, frozen=True, kw_only=True):
 
 
 class LineupTruth(Struct, frozen=True, kw_only=True):
-    """Who plays: a guess until it is confirmed."""
+    """The players of a side: predicted until they are confirmed."""
 
     side: str
     is_confirmed: bool
@@ -156,15 +156,15 @@ KIND_NAMES: dict[type, str] = {
 }
 
 
-class Entry(Struct, frozen=True, kw_only=True):
-    """Something that happened, and how it was judged in the end."""
+class FootballEntry(Struct, frozen=True, kw_only=True):
+    """Something that happened, and its final content."""
 
     #: Seconds from the kick-off as first planned.
     at: float
     id: str
-    #: The last word; `None` when it was taken back.
+    #: The final content; `None` when it was withdrawn.
     content: FootballContent | None
-    #: What was shown before the last word, and when that came.
+    #: What was shown before the final content, and when that followed.
     shown_first: FootballContent | None = None
     settled_at: float = 0.0
 
@@ -177,11 +177,11 @@ class FootballMatch(Struct, frozen=True, kw_only=True):
     away: Team
     #: Whether a draw is not enough.
     is_cup: bool
-    entries: tuple[Entry, ...]
+    entries: tuple[FootballEntry, ...]
 
     @property
     def truth(self) -> dict[str, FootballContent]:
-        """Return what is so in the end, by id."""
+        """Return the final content of every event, by id."""
         final: dict[str, FootballContent] = {}
         for entry in self.entries:
             if entry.content is not None:

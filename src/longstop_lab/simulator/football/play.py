@@ -12,8 +12,8 @@ from longstop_lab.simulator.football.model import (
     AWAY,
     HOME,
     SIDES,
-    Entry,
     FootballContent,
+    FootballEntry,
     FootballMatch,
     FootballResultTruth,
     GoalTruth,
@@ -63,7 +63,7 @@ class _Half(Struct, frozen=True, kw_only=True):
     first: int
     last: int
     ends_as: str
-    #: At most so many minutes are added.
+    #: The most minutes that are added.
     most_added: int
     break_status: str
     break_seconds: float
@@ -114,7 +114,7 @@ class _Play:
         self._missed_in = dice.randint(5, 88) if dice.random() < _MISSED_SHARE else 0
         self._shift = 0.0
         self._at = 0.0
-        self._entries: list[Entry] = []
+        self._entries: list[FootballEntry] = []
         self._ids = 0
 
     def play(self) -> FootballMatch:
@@ -163,7 +163,9 @@ class _Play:
             guessed_at = self._shift - self._dice.uniform(4200, 5400)
             settled_at = self._shift - self._dice.uniform(2400, 3600)
             self._entries.append(
-                Entry(at=guessed_at, id=f"lineup-{side}", content=confirmed, shown_first=guess, settled_at=settled_at)
+                FootballEntry(
+                    at=guessed_at, id=f"lineup-{side}", content=confirmed, shown_first=guess, settled_at=settled_at
+                )
             )
 
     # --- play ---
@@ -192,7 +194,7 @@ class _Play:
         self._at += 60
         last = kicks[-1]
         ended = PeriodTruth(period="PEN", minute=120, added=0, home=last.home, away=last.away)
-        self._entries.append(Entry(at=self._at, id="period-PEN", content=ended))
+        self._entries.append(FootballEntry(at=self._at, id="period-PEN", content=ended))
         self._end("AP", "AP", penalties=(last.home, last.away))
 
     def _play_half(self, half: _Half) -> None:
@@ -207,7 +209,7 @@ class _Play:
                 starts_at = self._at - 60 * nth
         self._at = max(self._at, starts_at + 60 * (half.last - half.first + 1 + added))
         self._entries.append(
-            Entry(
+            FootballEntry(
                 at=self._at,
                 id=f"period-{half.ends_as}",
                 content=PeriodTruth(period=half.ends_as, minute=half.last, added=added, **self._score),
@@ -228,7 +230,7 @@ class _Play:
     def _play_minute(self, minute: int, added: int) -> None:
         if minute == self._missed_in and not added:
             side = self._dice.choice(SIDES)
-            player = self._pitches[side].anyone(self._dice)
+            player = self._pitches[side].random_player(self._dice)
             self._add(MissedPenaltyTruth(side=side, minute=minute, added=added, player=player))
         for side in SIDES:
             if self._dice.random() < _GOAL:
@@ -243,7 +245,7 @@ class _Play:
     def _goal(self, side: str, minute: int, added: int) -> None:
         how = self._dice.choices(("regular", "penalty", "own goal"), (86, 9, 5))[0]
         scorers = self._pitches[_other(side) if how == "own goal" else side]
-        scorer = scorers.anyone(self._dice)
+        scorer = scorers.random_player(self._dice)
         has_assist = how == "regular" and self._dice.random() < 0.7
         score = {**self._score, side: self._score[side] + 1}
         goal = GoalTruth(
@@ -251,7 +253,7 @@ class _Play:
             minute=minute,
             added=added,
             scorer=scorer,
-            assist=scorers.anyone(self._dice, besides=scorer) if has_assist else None,
+            assist=scorers.random_player(self._dice, other_than=scorer) if has_assist else None,
             how=how,
             **score,
         )
@@ -266,7 +268,7 @@ class _Play:
 
     def _card(self, side: str, minute: int, added: int) -> None:
         pitch = self._pitches[side]
-        player = pitch.anyone(self._dice)
+        player = pitch.random_player(self._dice)
         is_upgraded = self._dice.random() < _UPGRADE_SHARE
         is_red = is_upgraded or self._dice.random() < _RED_SHARE
         if (is_red or pitch.is_booked(player)) and not pitch.may_lose_a_player:
@@ -280,13 +282,13 @@ class _Play:
             self._add(card)
 
     def _review(self, shown: FootballContent, final: FootballContent | None, decision: VarTruth) -> None:
-        """Stop play until the screen has been looked at; nothing else happens meanwhile."""
+        """Stop play for a review; nothing else happens during it."""
         self._at += self._dice.uniform(1, 8)
         settled_at = self._at + self._dice.uniform(40, 150)
-        entry = Entry(at=self._at, id=self._next_id(), content=final, shown_first=shown, settled_at=settled_at)
+        entry = FootballEntry(at=self._at, id=self._next_id(), content=final, shown_first=shown, settled_at=settled_at)
         self._entries.append(entry)
         self._at = settled_at
-        self._entries.append(Entry(at=settled_at, id=str(_FIRST_VAR_ID + self._ids), content=decision))
+        self._entries.append(FootballEntry(at=settled_at, id=str(_FIRST_VAR_ID + self._ids), content=decision))
 
     # --- writing down ---
 
@@ -295,11 +297,11 @@ class _Play:
 
     def _say(self, status: str, *, at: float | None = None) -> None:
         content = StatusTruth(status=status, shift_seconds=self._shift)
-        self._entries.append(Entry(at=self._at if at is None else at, id="status", content=content))
+        self._entries.append(FootballEntry(at=self._at if at is None else at, id="status", content=content))
 
     def _add(self, content: FootballContent) -> None:
         self._at += self._dice.uniform(1, 8)
-        self._entries.append(Entry(at=self._at, id=self._next_id(), content=content))
+        self._entries.append(FootballEntry(at=self._at, id=self._next_id(), content=content))
 
     def _next_id(self) -> str:
         self._ids += 1
@@ -319,7 +321,7 @@ class _Play:
             away_penalties=away_kicks,
             **self._score,
         )
-        self._entries.append(Entry(at=self._at, id="result", content=content))
+        self._entries.append(FootballEntry(at=self._at, id="result", content=content))
 
 
 def _other(side: str) -> str:
@@ -335,7 +337,7 @@ _SCORED_SHARE = 0.75
 
 
 def shoot_out(players: Mapping[str, Sequence[str]], dice: Random) -> list[KickTruth]:
-    """Return the kicks; nobody has a second one before all of his side have had theirs."""
+    """Return the kicks; a player kicks again only after all others of the side."""
     first, second = dice.choice(((HOME, AWAY), (AWAY, HOME)))
     orders = {side: dice.sample(list(players[side]), len(players[side])) for side in (first, second)}
     score = {HOME: 0, AWAY: 0}
@@ -353,7 +355,7 @@ def shoot_out(players: Mapping[str, Sequence[str]], dice: Random) -> list[KickTr
 
 
 def is_decided(first: int, second: int, kicks: int) -> bool:
-    """Return whether nothing can change any more, the first side's goals and the second's after so many kicks."""
+    """Return whether the shoot-out is decided, given the goals of both sides and the number of kicks."""
     if kicks < 2 * _KICKS:
         first_left, second_left = _KICKS - (kicks + 1) // 2, _KICKS - kicks // 2
         return first > second + second_left or second > first + first_left

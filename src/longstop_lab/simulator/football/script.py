@@ -1,4 +1,4 @@
-"""What a football site publishes of a match, step by step, its mistakes included."""
+"""What a football site publishes of a match, step by step, including its mistakes."""
 
 from collections.abc import Iterator
 from random import Random
@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from longstop_lab.simulator.football.model import (
     CardTruth,
-    Entry,
     FootballContent,
+    FootballEntry,
     FootballMatch,
     GoalTruth,
     SubstitutionTruth,
@@ -23,7 +23,7 @@ _GHOST_ID = 5
 
 
 class FootballStep(Struct, frozen=True, kw_only=True):
-    """From this moment on the event of this id reads so, or is taken back."""
+    """From this moment on, the event with this id has this content, or is withdrawn."""
 
     #: Seconds from the kick-off as first planned.
     at: float
@@ -35,16 +35,16 @@ FootballScript = tuple[FootballStep, ...]
 
 
 def script_football(match: FootballMatch, seed: int, share: float = MISTAKE_SHARE) -> FootballScript:
-    """Return the script; it ends in the match's truth."""
+    """Return the script; its final state is the true one."""
     dice = Random(f"football script {seed} {match.key}")
     steps: list[FootballStep] = []
     for nth, entry in enumerate(match.entries):
         is_wrong = _may_be_wrong(entry) and dice.random() < share
-        steps += _mistaken(match, nth, dice) if is_wrong else _told(entry)
+        steps += _mistaken(match, nth, dice) if is_wrong else _published(entry)
     return tuple(sorted(steps, key=lambda step: step.at))
 
 
-def _told(entry: Entry) -> Iterator[FootballStep]:
+def _published(entry: FootballEntry) -> Iterator[FootballStep]:
     if entry.shown_first is None:
         yield FootballStep(at=entry.at, id=entry.id, content=entry.content)
         return
@@ -53,7 +53,7 @@ def _told(entry: Entry) -> Iterator[FootballStep]:
         yield FootballStep(at=entry.settled_at, id=entry.id, content=entry.content)
 
 
-def _may_be_wrong(entry: Entry) -> bool:
+def _may_be_wrong(entry: FootballEntry) -> bool:
     return entry.shown_first is None and isinstance(entry.content, GoalTruth | CardTruth | SubstitutionTruth)
 
 
@@ -63,24 +63,24 @@ def _mistaken(match: FootballMatch, nth: int, dice: Random) -> list[FootballStep
     match dice.choice(("other player", "other minute", "late", "ghost")):
         case "other player":
             wrong = replace(right, content=_other_player(match, entry.content, dice))
-            return [wrong, replace(right, at=_mended_at(match, entry, dice))]
+            return [wrong, replace(right, at=_corrected_at(match, entry, dice))]
         case "other minute":
             wrong = replace(right, content=_other_minute(entry.content))
-            return [wrong, replace(right, at=_mended_at(match, entry, dice))]
+            return [wrong, replace(right, at=_corrected_at(match, entry, dice))]
         case "late":
             return [replace(right, at=min(entry.at + dice.uniform(20, 200), _next_at(match, nth)))]
     ghost = FootballStep(at=entry.at + 2, id=str(int(entry.id) + _GHOST_ID), content=_ghost(entry.content))
     return [right, ghost, replace(ghost, at=ghost.at + dice.uniform(10, 90), content=None)]
 
 
-def _mended_at(match: FootballMatch, entry: Entry, dice: Random) -> float:
+def _corrected_at(match: FootballMatch, entry: FootballEntry, dice: Random) -> float:
     if dice.random() < _HOURS_LATER_SHARE:
         return match.entries[-1].at + dice.uniform(3600, 18_000)
     return entry.at + dice.uniform(15, 600)
 
 
 def _next_at(match: FootballMatch, nth: int) -> float:
-    """Return when the next thing happens: what is told late is told before that, so that scores stay in order."""
+    """Return when the next event happens; a late event is published before it, so that scores stay in order."""
     return match.entries[nth + 1].at
 
 

@@ -48,12 +48,12 @@ def _positions(formation: str) -> str:
 
 
 _SUBSTITUTIONS = 5
-#: Fewer cannot play on; no referee of ours lets it come to that.
+#: No red card is shown below this number.
 _LEAST_PLAYERS = 8
 
 
 class Pitch:
-    """One side while the match runs."""
+    """One side during the match."""
 
     def __init__(self, team: Team) -> None:
         self.team = team
@@ -63,9 +63,9 @@ class Pitch:
         self._booked: set[str] = set()
         self._substitutions_left = _SUBSTITUTIONS
 
-    def anyone(self, dice: Random, *, besides: str = "") -> str:
-        """Return a player on the pitch, the goalkeeper only when nobody else is there."""
-        outfield = [key for key in self.playing if key not in self._keepers and key != besides]
+    def random_player(self, dice: Random, *, other_than: str = "") -> str:
+        """Return a random player on the pitch; the goalkeeper only if there is no other."""
+        outfield = [key for key in self.playing if key not in self._keepers and key != other_than]
         return dice.choice(outfield or self.playing)
 
     @property
@@ -86,7 +86,7 @@ class Pitch:
 
     def substitute(self, side: str, minute: int, added: int, dice: Random, *, is_injury: bool) -> SubstitutionTruth:
         """Change a player; ask `may_substitute` first."""
-        out, came = self.anyone(dice), self._bench_players()[0]
+        out, came = self.random_player(dice), self._bench_players()[0]
         self._bench.remove(came)
         self.playing[self.playing.index(out)] = came
         self._substitutions_left -= 1

@@ -41,7 +41,7 @@ CLASSES = (
     "live-score-card",
     "live-card",
 )
-#: Someone who played on this site long ago and is in every visitor's storage.
+#: A former player whose name is in every visitor's local storage.
 _OLD_PLAYER = {"key": "0ZZ", "name": "Old Timer"}
 _LATE_SECONDS = 5.0
 _STYLE = ".over-ball{display:inline-block;padding:0 .3rem}.runs{font-weight:bold}"

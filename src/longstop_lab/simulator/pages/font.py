@@ -12,7 +12,7 @@ _TRUETYPE = 0x00010000
 _NAME = "Text".encode("utf-16-be")
 #: A number that every head of a font carries.
 _MAGIC = 0x5F0F3CF5
-#: From 1904 on; the moment itself matters to nobody.
+#: Seconds since 1904; the value does not matter.
 _MADE = 3_800_000_000
 
 

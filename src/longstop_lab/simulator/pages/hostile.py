@@ -55,7 +55,7 @@ window.fetch = async (...asked) => {
 PAGE_FAULTS = frozenset({*_SCRIPTS, FaultKind.REDESIGNED})
 
 
-def spoil_page(fault: Fault, page: bytes) -> bytes:
+def break_page(fault: Fault, page: bytes) -> bytes:
     """Return a page as the fault has it."""
     if fault.kind is FaultKind.REDESIGNED:
         return redesigned(page)
@@ -64,7 +64,7 @@ def spoil_page(fault: Fault, page: bytes) -> bytes:
 
 
 def redesigned(page: bytes) -> bytes:
-    """Return a page that looks the same and calls everything otherwise."""
+    """Return a page that looks the same and has other class names."""
     return _class_names().sub(lambda found: _other_name(found[0]), page)
 
 
@@ -82,7 +82,7 @@ def hostile_answer(request: Request) -> Response:
     if name not in kinds:
         return Response(status=404, body=_PLAIN, content_type=_HTML)
     fault = Fault(kind=kinds[name], seconds=_seconds(request.query.get("seconds", "")))
-    return Response(body=spoil_page(fault, _PLAIN), content_type=_HTML)
+    return Response(body=break_page(fault, _PLAIN), content_type=_HTML)
 
 
 def _seconds(text: str) -> float:

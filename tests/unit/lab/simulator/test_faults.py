@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from longstop.errors import UsageError
-from longstop_lab.simulator.faults import Choice, Fault, FaultBook, FaultKind, FaultRule, choose, read_faults
+from longstop_lab.simulator.faults import Choice, Fault, FaultKind, FaultRule, FaultRules, choose, read_faults
 from longstop_lab.simulator.http import Request
 from tests.unit.lab.simulator.games import NOON
 
@@ -61,7 +61,7 @@ def test_a_rule_hits_its_share_of_requests() -> None:
 
 
 def test_a_rule_ends_when_its_time_is_over() -> None:
-    book = FaultBook(seed=1)
+    book = FaultRules(seed=1)
     book.add(Fault(kind=FaultKind.HTML, valid_seconds=5), NOON)
 
     assert book.choose(STATE, NOON + timedelta(seconds=4.9)).fault is not None
@@ -86,7 +86,7 @@ def test_delays_add_up_and_the_first_other_fault_wins() -> None:
 
 
 def test_rules_can_be_taken_away() -> None:
-    book = FaultBook(seed=1)
+    book = FaultRules(seed=1)
     first = book.add(Fault(kind=FaultKind.DROP), NOON)
     second = book.add(Fault(kind=FaultKind.RESET), NOON)
 
@@ -98,7 +98,7 @@ def test_rules_can_be_taken_away() -> None:
 
 
 def test_taking_away_a_rule_that_is_not_there_says_which_are() -> None:
-    book = FaultBook(seed=1)
+    book = FaultRules(seed=1)
 
     with pytest.raises(UsageError, match="there is no fault 7: none is active"):
         book.remove(7)

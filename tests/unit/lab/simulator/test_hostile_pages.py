@@ -7,7 +7,7 @@ from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.http import Request
 from longstop_lab.simulator.pages.crex_page import CLASSES, key_of, match_page, page_path
 from longstop_lab.simulator.pages.furniture import asset
-from longstop_lab.simulator.pages.hostile import PAGE_FAULTS, PREFIX, hostile_answer, redesigned, spoil_page
+from longstop_lab.simulator.pages.hostile import PAGE_FAULTS, PREFIX, break_page, hostile_answer, redesigned
 
 GAME = play("t20", 1, 0)
 PAGE = match_page(GAME, 4.0)
@@ -19,7 +19,7 @@ def get(path: str) -> Request:
 
 @pytest.mark.parametrize("kind", sorted(PAGE_FAULTS - {FaultKind.REDESIGNED}))
 def test_a_page_that_means_harm_is_the_good_one_with_a_script_before_its_own(kind: FaultKind) -> None:
-    spoilt = spoil_page(Fault(kind=kind, seconds=1.5), PAGE)
+    spoilt = break_page(Fault(kind=kind, seconds=1.5), PAGE)
 
     head, script, rest = re.split(
         rb"(<script>\{ const seconds = 1\.5; .*? \}</script>)", spoilt, maxsplit=1, flags=re.DOTALL

@@ -66,7 +66,7 @@ class CrexSite:
         return to_json({key: self._entry(key, board) for key, board in self._world.boards.items()})
 
     def _entry(self, key: str, board: Board) -> msgspec.Raw:
-        """Return a match's entry, rendered anew only when something moved: the list may hold a thousand."""
+        """Return a match's entry, rendered again only after a change: the listing may have a thousand matches."""
         version = (board.version, self._world.tick)
         kept = self._entries.get(key)
         if kept is None or kept[0] != version:

@@ -89,7 +89,7 @@ def _batters(balls: Sequence[Posted]) -> dict[str, str]:
     last = balls[-1].ball
     figures = batting_figures(balls)
     stand = partnerships(balls)[-1]
-    # Who came in later stands first.
+    # The later batter comes first.
     one, two = sorted((last.batter, last.non_striker), key=lambda key: -figures[key].position)
     on_strike = last.non_striker if last.runs.total % 2 else last.batter
     fields = {"p": f"{one}.{two}"}

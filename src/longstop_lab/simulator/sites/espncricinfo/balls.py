@@ -20,7 +20,7 @@ from longstop_lab.simulator.cricket.tally import (
     total_runs,
 )
 from longstop_lab.simulator.sites.espncricinfo.ids import ball_number, player_number
-from longstop_lab.simulator.sites.espncricinfo.people import last_name, people, player, team
+from longstop_lab.simulator.sites.espncricinfo.people import last_name, player, players_by_key, team
 
 WINDOW = 20
 #: 1 to 4, 6 and 12 (not out, batters only) are recorded; 5 and those from 7 on are this simulator's choice.
@@ -55,7 +55,7 @@ class Counted(Struct, frozen=True):
 
 
 def counted(balls: Sequence[Posted]) -> list[Counted]:
-    """Return the balls of an innings, counted as they are shown now: a ball told late moves those after it."""
+    """Return the balls of an innings, numbered as they are shown now: a late ball moves those after it."""
     runs = wickets = 0
     rows = []
     for _, over in groupby(balls, key=lambda posted: posted.label.over):
@@ -181,7 +181,7 @@ def _over_end(board: Board, row: Counted) -> dict[str, Any] | None:
 def _summary(board: Board, ended: PostedOver, over: list[Posted]) -> dict[str, Any]:
     innings = board.game.innings[ended.innings - 1]
     until_then = [posted for posted in board.balls(ended.innings) if posted.id < ended.id]
-    everybody, batting, bowling = people(board.game), batting_figures(until_then), bowling_figures(until_then)
+    players, batting, bowling = players_by_key(board.game), batting_figures(until_then), bowling_figures(until_then)
     last = over[-1].ball
     return {
         "team": team(innings.batting),
@@ -197,7 +197,7 @@ def _summary(board: Board, ended: PostedOver, over: list[Posted]) -> dict[str, A
         "isSuperOver": innings.is_super_over,
         "overEndBatsmen": [
             {
-                "player": player(everybody[key]),
+                "player": player(players[key]),
                 "runs": batting[key].runs,
                 "balls": batting[key].balls,
                 "fours": batting[key].fours,
@@ -206,7 +206,7 @@ def _summary(board: Board, ended: PostedOver, over: list[Posted]) -> dict[str, A
             for key in (last.batter, last.non_striker)
         ],
         "overEndBowlers": [
-            {"player": player(everybody[ended.bowler]), **bowled(bowling[ended.bowler]), "currentType": 1}
+            {"player": player(players[ended.bowler]), **bowled(bowling[ended.bowler]), "currentType": 1}
         ],
         "rollover": None,
     }

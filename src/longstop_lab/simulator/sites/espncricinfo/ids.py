@@ -1,4 +1,4 @@
-"""The numbers that espncricinfo gives to what crex calls by key: pure, so that whoever knows a key knows the number."""
+"""The numeric ids of espncricinfo, derived from the keys of crex."""
 
 from longstop_lab.simulator.cricket.script import FIRST_ID
 from longstop_lab.simulator.keys import base36

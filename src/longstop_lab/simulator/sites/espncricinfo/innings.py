@@ -26,7 +26,7 @@ from longstop_lab.simulator.sites.espncricinfo.balls import (
     dotted,
     plain,
 )
-from longstop_lab.simulator.sites.espncricinfo.people import people, player, team
+from longstop_lab.simulator.sites.espncricinfo.people import player, players_by_key, team
 
 SCHEDULED_OVERS = {"T20": 20, "ODI": 50}
 #: How an innings ended; 5 is recorded, the others are this simulator's choice.
@@ -113,23 +113,23 @@ def _extras(balls: Sequence[Posted]) -> dict[str, int]:
 
 
 def _batters(board: Board, innings: Innings, balls: Sequence[Posted]) -> Iterator[dict[str, Any]]:
-    everybody, figures = people(board.game), batting_figures(balls)
+    players, figures = players_by_key(board.game), batting_figures(balls)
     at_the_crease = [] if not balls or board.result else [balls[-1].ball.batter, balls[-1].ball.non_striker]
     for key, batter in figures.items():
         current = at_the_crease.index(key) + 1 if key in at_the_crease and not batter.out else None
-        yield {**_batted(board, everybody[key], batter), "currentType": current}
-    for who in innings.batting.players:
-        if who.key not in figures:
-            yield {**_yet_to_bat(who), "currentType": None}
+        yield {**_batted(board, players[key], batter), "currentType": current}
+    for each in innings.batting.players:
+        if each.key not in figures:
+            yield {**_yet_to_bat(each), "currentType": None}
 
 
-def _batted(board: Board, who: Player, batter: BatterFigures) -> dict[str, Any]:
+def _batted(board: Board, each: Player, batter: BatterFigures) -> dict[str, Any]:
     out = batter.out
     is_out = out is not None and out.counts
     not_out = {"short": "not out", "long": "not out ", "commentary": "", "fielderText": None, "bowlerText": None}
     return {
         "playerRoleType": "P",
-        "player": player(who),
+        "player": player(each),
         "battedType": "yes",
         "runs": batter.runs,
         "balls": batter.balls,
@@ -146,11 +146,11 @@ def _batted(board: Board, who: Player, batter: BatterFigures) -> dict[str, Any]:
     }
 
 
-def _yet_to_bat(who: Player) -> dict[str, Any]:
+def _yet_to_bat(each: Player) -> dict[str, Any]:
     unknown = ("runs", "balls", "minutes", "fours", "sixes", "strikerate")
     return {
         "playerRoleType": "P",
-        "player": player(who),
+        "player": player(each),
         "battedType": "DNB",
         **dict.fromkeys(unknown),
         "isOut": False,
@@ -159,11 +159,11 @@ def _yet_to_bat(who: Player) -> dict[str, Any]:
 
 
 def _bowlers(board: Board, balls: Sequence[Posted]) -> Iterator[dict[str, Any]]:
-    everybody = people(board.game)
+    players = players_by_key(board.game)
     for key, bowler in bowling_figures(balls).items():
         own = [posted.ball for posted in balls if posted.ball.bowler == key]
         yield {
-            "player": player(everybody[key]),
+            "player": player(players[key]),
             "bowledType": "yes",
             **bowled(bowler),
             "maidens": maidens(balls, key),
@@ -201,7 +201,7 @@ def _over(board: Board, rows: list[Counted], total_balls: int, wall: Wall) -> di
         "totalRuns": ended.score.runs if ended else last.runs,
         "totalWickets": ended.score.wickets if ended else last.wickets,
         "overRunRate": plain(last.runs * 600 // max(1, total_balls) / 100),
-        "bowlers": [player(people(board.game)[bowler])],
+        "bowlers": [player(players_by_key(board.game)[bowler])],
         "predictions": {"score": last.runs + 40, "winProbability": 50},
         "balls": [ball(board, row, wall) for row in rows] if first.label.over == 0 else [],
         "events": [],
@@ -209,11 +209,11 @@ def _over(board: Board, rows: list[Counted], total_balls: int, wall: Wall) -> di
 
 
 def _falls(board: Board, balls: Sequence[Posted]) -> list[dict[str, Any]]:
-    everybody = people(board.game)
+    players = players_by_key(board.game)
     gone = [(key, batter) for key, batter in batting_figures(balls).items() if batter.out and batter.out.counts]
     return [
         {
-            "dismissalBatsman": player(everybody[key]),
+            "dismissalBatsman": player(players[key]),
             "fowType": 1,
             "fowOrder": order,
             "fowWicketNum": order + 1,

@@ -117,11 +117,11 @@ def _stage(board: Board) -> tuple[str, str]:
 
 
 def _status(board: Board) -> tuple[str, str]:
-    """Return the state of play in one word, and in a sentence."""
+    """Return the state of play as a keyword and as a sentence."""
     if board.result:
         return _STATUS[board.result.outcome], board.result.text
     if not board.begun:
-        # Rain may hold up a match that has not begun.
+        # Rain may delay a match that has not started.
         return (board.headline.capitalize() or "Not started"), (board.headline or "Match yet to begin")
     if board.is_break:
         return board.headline.capitalize(), board.headline

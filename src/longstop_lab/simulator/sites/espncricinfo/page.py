@@ -1,4 +1,4 @@
-"""A page as a browser gets it: much that nobody reads around one script of JSON."""
+"""A page as a browser gets it: one JSON script among much other content."""
 
 from functools import cache
 from html import escape
@@ -50,7 +50,7 @@ def _styles() -> bytes:
 
 @cache
 def _scripts() -> bytes:
-    """Return scripts beside the one that counts, some of them JSON too."""
+    """Return scripts besides the relevant one, some of them JSON as well."""
     dice = Random("scripts")
     settings = '<script type="application/json" id="ad-settings">{"slots":["top","side","foot"]}</script>'
     scripts = (

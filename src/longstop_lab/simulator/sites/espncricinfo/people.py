@@ -33,21 +33,21 @@ def team(side: Side) -> Mapping[str, Any]:
 
 
 @cache
-def player(who: Player) -> Mapping[str, Any]:
+def player(each: Player) -> Mapping[str, Any]:
     """Return a player; the names never come late here, they stand wherever the player does."""
-    number = player_number(who.key)
-    first, _, last = who.name.rpartition(" ")
-    short = f"{first[0]} {last}" if first else who.name
+    number = player_number(each.key)
+    first, _, last = each.name.rpartition(" ")
+    short = f"{first[0]} {last}" if first else each.name
     return {
         "id": number,
         "objectId": number + _PLAYER_OBJECT,
         "name": short,
-        "longName": who.name,
+        "longName": each.name,
         "mobileName": last,
         "indexName": f"{last}, {first}" if first else last,
         "battingName": short,
         "fieldingName": last,
-        "slug": slug(who.name),
+        "slug": slug(each.name),
         "imageUrl": f"/db/PICTURES/CMS/{number}00/{number}.1.png",
         "headshotImageUrl": f"/db/PICTURES/CMS/{number}00/{number}.png",
     }
@@ -62,12 +62,12 @@ def match_players(game: Game) -> dict[str, Any]:
                 "players": [
                     {
                         "playerRoleType": "P",
-                        "player": player(who),
+                        "player": player(each),
                         "isOverseas": False,
                         "isWithdrawn": False,
                         "note": None,
                     }
-                    for who in (*side.players, *side.substitutes)
+                    for each in (*side.players, *side.substitutes)
                 ],
                 "bestBatsmen": [],
                 "bestBowlers": [],
@@ -77,9 +77,9 @@ def match_players(game: Game) -> dict[str, Any]:
     }
 
 
-def people(game: Game) -> dict[str, Player]:
-    """Return everybody who plays, by key."""
-    return {who.key: who for side in game.sides for who in (*side.players, *side.substitutes)}
+def players_by_key(game: Game) -> dict[str, Player]:
+    """Return all players by key."""
+    return {each.key: each for side in game.sides for each in (*side.players, *side.substitutes)}
 
 
 def last_name(name: str) -> str:

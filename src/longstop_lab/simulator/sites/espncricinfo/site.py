@@ -55,7 +55,7 @@ class EspncricinfoSite:
     def _match(self, key: str) -> bytes:
         board = self._world.boards[key]
         match = self._matches.get(key, board.version, lambda: match_object(board, self._world.start_at(key)))
-        # A copy of the past tells its own time; in a world that was stopped the server's clock still runs.
+        # An old copy shows its own time; the clock of a frozen simulator still runs.
         return stamped(match, self._clock.now() if self._world.is_frozen else self._world.now)
 
     def _content(self, key: str) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class EspncricinfoSite:
 
 
 class _Kept:
-    """JSON by match, rendered anew only when something moved."""
+    """JSON by match, rendered again only after a change."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[int, bytes]] = {}

@@ -76,7 +76,7 @@ def single_event(world: FootballWorld, key: str) -> dict[str, Any]:
 
 
 def planned_start(world: FootballWorld, key: str) -> datetime:
-    """Return the kick-off as the site now gives it; who postpones a match leaves it where it was."""
+    """Return the kick-off that the site shows now; a postponed match keeps its old one."""
     shown = world.boards[key].live.get("status")
     return world.moment(key, shown.shift_seconds if isinstance(shown, StatusTruth) else 0.0)
 

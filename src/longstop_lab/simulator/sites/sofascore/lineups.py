@@ -20,7 +20,7 @@ from longstop_lab.simulator.sites.sofascore.statuses import has_begun, minute_no
 from longstop_lab.simulator.sites.sofascore.traits import traits_of
 
 _COLOURS = {"primary": "204080", "number": "ffffff", "outline": "204080", "fancyNumber": "ffffff"}
-#: Who played less gets no rating.
+#: Players with fewer minutes have no rating.
 _RATED_MINUTES = 8
 _FIRST_MISSING = 790_000
 
@@ -108,7 +108,7 @@ def _figures(board: FootballBoard, shown: dict[str, LineupTruth], minute: int) -
 
 
 def _statistics(key: str, figures: _Figures | None, *, is_rated: bool) -> dict[str, Any]:
-    """Return a player's figures: empty for who has not played; a figure that is zero is mostly left out."""
+    """Return a player's figures: empty for a player who has not played; most zeros are omitted."""
     if figures is None:
         return {}
     dice = Random(f"figures {key} {figures.minutes // 15}")

@@ -1,4 +1,4 @@
-"""The push channel: changed fields as dotted paths, told once, over a line that drops every now and then."""
+"""The push channel: changed fields as dotted paths, sent once, over a connection that drops now and then."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from longstop_lab.simulator.websocket import answer_until_closed, text_frame
 
 #: Where the channel of a match is, before its key.
 PUSH = "/push/"
-#: How often the channel looks for changes, in real seconds.
+#: The interval between two checks for changes, in real seconds.
 _BEAT_SECONDS = 0.1
 #: Fields that change while nothing happens; the channel does not speak of them.
 _SILENT = ("userCount", "fieldTranslations")
@@ -33,25 +33,25 @@ def flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 
 def changed_fields(before: _Event, after: _Event) -> _Event:
-    """Return what reads otherwise now, with its whole new value; a field that is gone is not told."""
+    """Return the changed fields with their new values; removed fields are not reported."""
     known = dict(flat(before))
     return {path: value for path, value in flat(after) if known.get(path, flat) != value}
 
 
 class PushChannel:
-    """Tells one page what changes in its match, until the line drops."""
+    """Sends the changes of one match to a page until the connection drops."""
 
-    def __init__(self, world: FootballWorld, key: str, *, holds_seconds: float) -> None:
+    def __init__(self, world: FootballWorld, key: str, *, life_seconds: float) -> None:
         self._world = world
         self._key = key
-        self._holds_seconds = holds_seconds
+        self._life_seconds = life_seconds
 
     async def run(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Tell until the page leaves or the line drops; what happens before the next line stands is never told."""
+        """Send until the page closes or the connection drops; changes before the next connection are never sent."""
         listening = asyncio.create_task(answer_until_closed(reader, writer))
         try:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._holds_seconds):
+                async with asyncio.timeout(self._life_seconds):
                     await self._tell(writer, listening)
         finally:
             listening.cancel()

@@ -68,7 +68,7 @@ class SofascoreSite:
         return [self._entry(key, board) for key, board in self._world.boards.items() if board.status in LISTED]
 
     def _entry(self, key: str, board: FootballBoard) -> msgspec.Raw:
-        """Return a match's entry, rendered anew only when something moved."""
+        """Return a match's entry, rendered again only after a change."""
         version = (board.version, self._world.tick)
         kept = self._entries.get(key)
         if kept is None or kept[0] != version:

@@ -1,4 +1,4 @@
-"""Where a match stands, in the site's three words for it."""
+"""The status of a match: code, description and type."""
 
 from msgspec import Struct
 
@@ -30,9 +30,9 @@ _STATUSES = {
     "AET": Status(110, "AET", "finished"),
     "AP": Status(120, "AP", "finished"),
 }
-#: The words for a match that stands in the live list.
-LISTED = frozenset(word for word, status in _STATUSES.items() if status.type in ("inprogress", "interrupted"))
-#: What is said of a match that few people follow, in either half.
+#: The statuses of matches in the live list.
+LISTED = frozenset(name for name, status in _STATUSES.items() if status.type in ("inprogress", "interrupted"))
+#: The status of a match with low coverage, in either half.
 _STARTED = Status(20, "Started", "inprogress")
 
 #: The part of the match that each status belongs to: the first and last minute, and how its end is called.
@@ -60,7 +60,7 @@ def is_over(board: FootballBoard) -> bool:
 
 
 def last_minute(board: FootballBoard) -> int:
-    """Return the latest minute of which the site shows something; 0 before that."""
+    """Return the latest minute with an event; 0 before the first."""
     return max((getattr(shown, "minute", 0) for shown in board.live.values()), default=0)
 
 

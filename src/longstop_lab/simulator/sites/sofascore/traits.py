@@ -1,4 +1,4 @@
-"""What is peculiar about a match on this site: which fields it lacks, and how its editors work. Pure, by key."""
+"""Peculiarities of a match on this site: missing fields and editing habits, derived from its key."""
 
 from random import Random
 
@@ -6,13 +6,13 @@ from msgspec import Struct
 
 
 class Traits(Struct, frozen=True, kw_only=True):
-    #: Few people follow it: no ratings, no statistics, no word on which half is played.
+    #: No ratings, no statistics, and no information on which half is played.
     is_low_coverage: bool
-    #: There are never line-ups, however long one waits.
+    #: Line-ups never appear.
     has_no_lineups: bool
     #: No season, so that no list by season has it; and no round.
     is_friendly: bool
-    #: An own goal stands on the side of the player who scored it, not of the one it counts for.
+    #: An own goal is listed on the side of its scorer instead of the side it counts for.
     own_goals_by_scorer: bool
     #: The address names the away team first.
     is_slug_turned: bool

@@ -3,7 +3,7 @@
 from functools import cache
 
 from longstop_lab.simulator.football.board import FootballBoard
-from longstop_lab.simulator.football.model import Entry, FootballContent, FootballMatch
+from longstop_lab.simulator.football.model import FootballContent, FootballEntry, FootballMatch
 from longstop_lab.simulator.football.play import play_football
 from longstop_lab.simulator.football.script import FootballScript, script_football
 
@@ -27,7 +27,7 @@ def final(match: FootballMatch, kind: type) -> list[FootballContent]:
     return [content for entry in match.entries if (content := entry.content) is not None and isinstance(content, kind)]
 
 
-def reversed_entries(match: FootballMatch) -> list[Entry]:
+def reversed_entries(match: FootballMatch) -> list[FootballEntry]:
     return [entry for entry in match.entries if entry.content is None]
 
 

@@ -7,7 +7,7 @@ from longstop_lab.simulator.football.model import (
     AWAY,
     HOME,
     CardTruth,
-    Entry,
+    FootballEntry,
     FootballMatch,
     FootballResultTruth,
     GoalTruth,
@@ -35,7 +35,7 @@ def result(match: FootballMatch) -> FootballResultTruth | None:
     return found if isinstance(found, FootballResultTruth) else None
 
 
-def in_play(match: FootballMatch) -> list[Entry]:
+def in_play(match: FootballMatch) -> list[FootballEntry]:
     return [entry for entry in match.entries if not isinstance(entry.content, StatusTruth | LineupTruth)]
 
 
@@ -108,7 +108,7 @@ def test_who_is_sent_off_or_taken_off_does_nothing_more() -> None:
             gone |= _leaving(entry)
 
 
-def _actors(entry: Entry) -> set[str]:
+def _actors(entry: FootballEntry) -> set[str]:
     match entry.content or entry.shown_first:
         case GoalTruth(scorer=scorer, assist=assist):
             return {key for key in (scorer, assist) if key}
@@ -119,7 +119,7 @@ def _actors(entry: Entry) -> set[str]:
     return set()
 
 
-def _leaving(entry: Entry) -> set[str]:
+def _leaving(entry: FootballEntry) -> set[str]:
     match entry.content:
         case CardTruth(player=player, card="red" | "second yellow"):
             return {player}
@@ -235,7 +235,7 @@ def test_line_ups_are_guessed_and_then_confirmed_before_the_kick_off() -> None:
             assert entry.at < entry.settled_at < kick_off
 
 
-def _is_status(entry: Entry, status: str) -> bool:
+def _is_status(entry: FootballEntry, status: str) -> bool:
     return isinstance(entry.content, StatusTruth) and entry.content.status == status
 
 

@@ -21,7 +21,7 @@ _ZERO_BALLS = "0/0(0"
 TeamKeys = tuple[str, str]
 
 
-def spoil(fault: Fault, request: Request, body: bytes, teams: TeamKeys | None) -> bytes:
+def corrupt(fault: Fault, request: Request, body: bytes, teams: TeamKeys | None) -> bytes:
     """Return the body as the fault has it; one that the fault does not concern comes back as it was."""
     change = _CHANGES.get((fault.kind, request.path))
     if fault.kind is FaultKind.RENAMED:

@@ -1,4 +1,4 @@
-"""How sofascore goes wrong in what it says: bodies that can be read and are not true."""
+"""Faults in sofascore's content: readable bodies that are wrong."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 
 from longstop_lab.simulator.faults import Fault, FaultKind
-from longstop_lab.simulator.sites.crex.spoiling import renamed
+from longstop_lab.simulator.sites.crex.faults import renamed
 
 _Event = dict[str, Any]
 
 _SCORES = ("homeScore", "awayScore")
 
 
-def spoil(fault: Fault, body: bytes) -> bytes:
-    """Return the body as the fault has it; one that the fault does not concern comes back as it was."""
+def corrupt(fault: Fault, body: bytes) -> bytes:
+    """Return the body with the fault applied; other bodies are returned unchanged."""
     value = msgspec.json.decode(body)
     match fault.kind:
         case FaultKind.RENAMED:

@@ -1,4 +1,4 @@
-"""The site's own book of requests: when each came, and what became of it."""
+"""The request log of a simulated site."""
 
 from collections import Counter, deque
 from collections.abc import Mapping
@@ -10,30 +10,30 @@ from msgspec import Struct
 from longstop_lab.simulator.faults import Choice
 from longstop_lab.simulator.http import Request
 
-#: The newest notes are kept; the counts go on.
+#: Only the newest notes are kept; the counts cover all requests.
 KEPT = 100_000
-#: Notes in one answer.
+#: Notes in one response.
 PAGE = 10_000
 
 
 class RequestNote(Struct, frozen=True, kw_only=True, gc=False):
     """One request to the site, as it arrived."""
 
-    #: From 1, without a hole: who follows the book sees whether notes were dropped before he came.
+    #: Counts from 1 without gaps, so that a reader notices dropped notes.
     number: int
     at: datetime
     path: str
     match: str | None
-    #: The fault that spoilt the answer; `None` for a good one, be it late.
+    #: The fault that changed the response; `None` for a correct one, even if it was late.
     fault: str | None
-    #: How much later than the request the answer went out.
+    #: The delay of the response.
     delay_seconds: float
-    #: For how long the answer asked to be left alone.
+    #: The Retry-After of the response.
     retry_after_seconds: int | None
 
 
-class RequestBook:
-    """Counts all requests by path, and keeps notes of the newest."""
+class RequestLog:
+    """Counts all requests by path and keeps notes of the newest."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._counts: Counter[str] = Counter()
@@ -61,7 +61,7 @@ class RequestBook:
         )
 
     def after(self, number: int) -> list[RequestNote]:
-        """Return the notes that follow a number, oldest first, as many as one answer holds."""
+        """Return the notes after a number, oldest first, up to one page."""
         first = self._last - len(self._notes) + 1
         skipped = max(0, number + 1 - first)
         return list(islice(self._notes, skipped, skipped + PAGE))

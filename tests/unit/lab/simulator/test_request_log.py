@@ -4,14 +4,14 @@ from datetime import timedelta
 
 from longstop_lab.simulator.faults import Choice, Fault, FaultKind, FaultRule
 from longstop_lab.simulator.http import Request
-from longstop_lab.simulator.requests import PAGE, RequestBook
+from longstop_lab.simulator.request_log import PAGE, RequestLog
 from tests.builders import NOW
 
 REQUEST = Request(method="GET", path="/x", query={"key": "11AB"})
 
 
 def test_a_request_is_noted_with_its_moment_its_match_and_what_befell_it() -> None:
-    book = RequestBook()
+    book = RequestLog()
     banned = Fault(kind=FaultKind.STATUS, status=429, retry_after_seconds=3)
 
     book.note(REQUEST, Choice(), NOW)
@@ -24,7 +24,7 @@ def test_a_request_is_noted_with_its_moment_its_match_and_what_befell_it() -> No
 
 
 def test_the_newest_notes_are_kept_and_all_are_counted() -> None:
-    book = RequestBook(kept=3)
+    book = RequestLog(kept=3)
 
     for nth in range(5):
         book.note(REQUEST, Choice(), NOW + timedelta(seconds=nth))
@@ -34,7 +34,7 @@ def test_the_newest_notes_are_kept_and_all_are_counted() -> None:
 
 
 def test_who_follows_gets_what_is_new() -> None:
-    book = RequestBook(kept=10)
+    book = RequestLog(kept=10)
     for _ in range(12):
         book.note(REQUEST, Choice(), NOW)
 
@@ -44,7 +44,7 @@ def test_who_follows_gets_what_is_new() -> None:
 
 
 def test_one_answer_holds_no_more_than_a_page() -> None:
-    book = RequestBook()
+    book = RequestLog()
     for _ in range(PAGE + 2):
         book.note(REQUEST, Choice(), NOW)
 

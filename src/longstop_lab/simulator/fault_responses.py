@@ -1,4 +1,4 @@
-"""What a site answers when a fault befalls it: refusals, pages for people, copies of the past, untrue bodies."""
+"""Responses under a fault: error statuses, HTML pages, old copies, wrong bodies."""
 
 import zlib
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from longstop_lab.simulator.cricket.board import Board
 from longstop_lab.simulator.faults import Fault, FaultKind, FaultRule
 from longstop_lab.simulator.football.world import FootballWorld
 from longstop_lab.simulator.http import Request, Response, failure
-from longstop_lab.simulator.pages.hostile import PAGE_FAULTS, spoil_page
-from longstop_lab.simulator.sites.crex.spoiling import TeamKeys, spoil
-from longstop_lab.simulator.sites.sofascore.spoiling import spoil as spoil_football
+from longstop_lab.simulator.pages.hostile import PAGE_FAULTS, break_page
+from longstop_lab.simulator.sites.crex.faults import TeamKeys, corrupt
+from longstop_lab.simulator.sites.sofascore.faults import corrupt as corrupt_football
 from longstop_lab.simulator.timeline import Timeline
 
 _JSON = "application/json"
@@ -26,7 +26,7 @@ _CHALLENGE = (
 )
 _BOMB_CHUNK_BYTES = 1_000_000
 _BOMB_CHUNKS = 200
-#: Copies of the past are kept for so many rules; older ones are made anew when somebody asks.
+#: Old copies are cached for this many rules; others are rebuilt on request.
 _KEPT = 4
 
 Key = TypeVar("Key")
@@ -36,12 +36,12 @@ _Asked = tuple[str, str, tuple[tuple[str, str], ...], bytes]
 
 
 class Site(Protocol):
-    """Whoever answers requests from what a world shows."""
+    """Responds to requests from the state of a world."""
 
     def answer(self, request: Request) -> Response: ...
 
 
-class Spoiler(Generic[WorldT]):
+class FaultInjector(Generic[WorldT]):
     """A site that answers well, or as badly as a rule says."""
 
     def __init__(self, world: WorldT, make_site: Callable[[WorldT], Site]) -> None:
@@ -93,12 +93,12 @@ class Spoiler(Generic[WorldT]):
         good = self._site.answer(request)
         if fault.kind in PAGE_FAULTS:
             is_page = good.content_type == _HTML and good.status == 200
-            return replace(good, body=spoil_page(fault, good.body)) if is_page else good
+            return replace(good, body=break_page(fault, good.body)) if is_page else good
         if good.status != 200 or not good.content_type.startswith(_JSON):
             return good
         if isinstance(self._world, FootballWorld):
-            return replace(good, body=spoil_football(fault, good.body))
-        return replace(good, body=spoil(fault, request, good.body, self._teams(request)))
+            return replace(good, body=corrupt_football(fault, good.body))
+        return replace(good, body=corrupt(fault, request, good.body, self._teams(request)))
 
     def _about_another(self, request: Request) -> Request:
         """Return the request as it would read about the match that follows in the world's order."""
