@@ -4,7 +4,7 @@ from tests.mutation.mutant import Change, Mutant, always, argument, drop, never,
 
 _VERSIONS = "matches.versions"
 _ALIGN, _READ, _SPORT = "sports.football.align", "sports.football.read", "sports.football.sport"
-_VALIDATE, _TOTALS, _PAYLOAD = "sports.football.validate", "sports.football.totals", "sports.football.payload"
+_VALIDATE, _PAYLOAD = "sports.football.validate", "sports.football.payload"
 
 
 def _mutant(name: str, module: str, symbol: str, change: Change) -> Mutant:
@@ -41,7 +41,7 @@ FOOTBALL = (
     _mutant("the first list of another match is believed", _SPORT, "_believed_list", always("_ >= polls_needed(...)")),
     _mutant(
         "goals that board and list count differently are not reported",
-        _TOTALS,
+        _VALIDATE,
         "mismatches",
         swap("sorted(_)", "()"),
     ),
@@ -50,12 +50,12 @@ FOOTBALL = (
         "incidents of another match are believed",
         _VALIDATE,
         "validate_incidents",
-        never("_ and len(_) >= ENOUGH_PEOPLE and are_strangers(...)"),
+        never("_ and len(_) >= ENOUGH_PLAYERS and are_strangers(...)"),
     ),
     _mutant(
         "a number that two matches share confirms a list",
         _VALIDATE,
-        "has_held_event",
+        "has_stored_event",
         swap("bool(_1 & _2)", "bool({row[1] for row in _1} & {row[1] for row in _2})"),
     ),
     _mutant(
@@ -69,7 +69,7 @@ FOOTBALL = (
         "a goal waits for the board although a stored event is listed",
         _VALIDATE,
         "polls_needed",
-        never("has_held_event(...)"),
+        never("has_stored_event(...)"),
     ),
     _mutant(
         "a doubt outlives the list", _SPORT, "_believed_list", swap("return (None, None)", "return (None, before)")

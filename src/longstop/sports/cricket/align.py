@@ -1,7 +1,7 @@
-"""Aligning what a source shows of a cricket match with what we hold. Pure.
+"""Aligns the events that a source shows with the stored ones. Pure.
 
-An innings is a line of deliveries, ours and the source's laid beside each other: what is new, what is known, what has
-vanished. Alignment is by the source's id first, then by the place in the over.
+An innings is a sequence of slots: each is a stored delivery, a shown one, or both. They are matched by the source's
+id first, then by their place in the over.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,12 +25,12 @@ from longstop.sports.cricket.model import (
     over_of,
 )
 
-#: More events gone at once than an over holds is not a scorer's correction but a broken list.
+#: More events gone at once than an over has is a broken list, not a correction by the scorer.
 MAX_VANISHED = 8
 
 
 class Milestones(Struct, frozen=True, kw_only=True):
-    """Rows that no list shows: what has been reached by now, and what the source takes back."""
+    """Events that no list shows: those reached by now, and those that the source withdraws."""
 
     reached: tuple[SeenEvent, ...] = ()
     withdrawn: tuple[EventKey, ...] = ()
@@ -39,44 +39,44 @@ class Milestones(Struct, frozen=True, kw_only=True):
 NO_MILESTONES = Milestones()
 
 
-# --- the places of a line ------------------------------------------------------------------------------------
+# --- the slots of an innings ---------------------------------------------------------------------------------
 
 
 class Unreached(Struct, frozen=True):
-    """A place that this look did not reach: what we hold stands."""
+    """A stored delivery that this poll did not reach: it stays as it is."""
 
     known: Event
 
 
 class Matched(Struct, frozen=True):
-    """A place that we hold and see; `known` is void when the source once took it away and brings it back."""
+    """A delivery that is stored and shown; `known` is void if the source had removed it and shows it again."""
 
     known: Event
     seen: SeenEvent
 
 
 class New(Struct, frozen=True):
-    """A place that we see for the first time."""
+    """A delivery that is shown for the first time."""
 
     seen: SeenEvent
 
 
 class Vanished(Struct, frozen=True):
-    """A place that we hold, and that the source should show and does not."""
+    """A stored delivery that the source should show and does not."""
 
     known: Event
-    #: Whether it is at the very end of the line, where a feed that lags looks the same.
+    #: Whether it is at the end of the innings, where a list that lags looks the same.
     is_tail: bool
 
 
 Slot = Unreached | Matched | New | Vanished
 
 
-# --- one innings as a line --------------------------------------------------------------------------------------
+# --- one innings ------------------------------------------------------------------------------------------------
 
 
 def lay_out(known: Mapping[EventKey, Event], listed: SeenEvents, innings: int) -> tuple[Slot, ...]:
-    """Return the line of an innings' deliveries."""
+    """Return the slots of an innings."""
     mine = {
         key: event for key, event in known.items() if key.kind == CricketKind.DELIVERY and innings_of(key) == innings
     }
@@ -84,14 +84,14 @@ def lay_out(known: Mapping[EventKey, Event], listed: SeenEvents, innings: int) -
     if listed.window_from is not None:
         return lay_out_window(mine, seen, listed.window_from, innings)
     live = sorted((event for event in mine.values() if event.is_live), key=lambda event: event.position or 0)
-    # Void ones too: an event that comes back is the old one, not a new one.
+    # Including void ones: an event that comes back keeps its key.
     by_id = {event.source_event_id: event for event in mine.values()}
     first = _first_covered(live, seen, listed, innings)
     return (*(Unreached(event) for event in live[:first]), *interleave(live[first:], seen, by_id))
 
 
 def proposed(slots: Iterable[Slot]) -> list[Delivery]:
-    """Return the deliveries of a line if everything shown is taken at its word."""
+    """Return the deliveries of an innings if everything shown is accepted."""
     contents = (
         slot.known.content if isinstance(slot, Unreached) else slot.seen.content
         for slot in slots
@@ -101,7 +101,7 @@ def proposed(slots: Iterable[Slot]) -> list[Delivery]:
 
 
 def _first_covered(live: Sequence[Event], seen: Sequence[SeenEvent], listed: SeenEvents, innings: int) -> int:
-    """Return the index from which on the walk shows everything; nothing before it can be called vanished."""
+    """Return the index from which the list is complete; deliveries before it cannot have vanished."""
     if listed.is_whole or (listed.events and listed.events[0].innings < innings):
         return 0
     shown = {event.source_event_id for event in seen}
@@ -111,10 +111,10 @@ def _first_covered(live: Sequence[Event], seen: Sequence[SeenEvent], listed: See
 def lay_out_window(
     mine: Mapping[EventKey, Event], seen: Sequence[SeenEvent], window_from: tuple[int, int, int], innings: int
 ) -> tuple[Slot, ...]:
-    """Return the line of an innings' deliveries: what is behind the window, then what it shows; holes stay holes.
+    """Return the slots of an innings: those before the window, then those in it. Gaps stay gaps.
 
-    The source numbers an over's balls afresh when one comes or goes, and our keys keep the first number: the order is
-    that of the places, never that of the keys.
+    The source renumbers the balls of an over when one is added or removed; our keys keep the first number. So the order
+    is that of the positions, never that of the keys.
     """
     mine = _named_by_place(mine, seen)
     by_id = {event.source_event_id: event for event in mine.values()}
@@ -126,7 +126,7 @@ def lay_out_window(
 
 
 def _named_by_place(mine: Mapping[EventKey, Event], seen: Sequence[SeenEvent]) -> Mapping[EventKey, Event]:
-    """Give another feed's balls the ids of those that stand at the same place in this feed's window."""
+    """Give balls of another feed the ids that this feed uses at the same place."""
     ids = {(event.over, event.nth): event.source_event_id for event in seen}
     known = {event.source_event_id for event in mine.values()}
     return {
@@ -140,9 +140,9 @@ def _named_by_place(mine: Mapping[EventKey, Event], seen: Sequence[SeenEvent]) -
 def _first_inside(
     live: Sequence[Event], recent: Sequence[SeenEvent], window_from: tuple[int, int, int], innings: int
 ) -> int:
-    """Return the index from which on the window shows everything; nothing before it can be called vanished."""
+    """Return the index from which the window is complete; deliveries before it cannot have vanished."""
     shown = {event.source_event_id for event in recent}
-    # A window that begins inside an over says nothing of that over's first balls.
+    # A window that starts inside an over does not show the first balls of that over.
     first_whole = window_from if window_from[2] <= 1 else (window_from[0], window_from[1] + 1, 1)
     return next(
         (
@@ -155,7 +155,7 @@ def _first_inside(
 
 
 def _behind(live: Sequence[Event], apart: Sequence[SeenEvent], by_id: Mapping[str, Event]) -> list[Slot]:
-    """Return what lies before the window, where only single balls are shown."""
+    """Return the slots before the window, where only single balls are shown."""
     shown = {event.source_event_id for event in apart}
     line: list[tuple[int, int, Slot]] = [
         (over_of(event.key), event.position or 0, Unreached(event))
@@ -169,7 +169,7 @@ def _behind(live: Sequence[Event], apart: Sequence[SeenEvent], by_id: Mapping[st
 
 
 def interleave(live: Sequence[Event], seen: Sequence[SeenEvent], by_id: Mapping[str, Event]) -> Iterable[Slot]:
-    """Return the line of a stretch that the source shows all of; both are in the order of play."""
+    """Return the slots of a range that the source shows completely; both inputs are in the order of play."""
     return _join_replaced(_interleaved(live, seen, by_id))
 
 
@@ -188,7 +188,7 @@ def _interleaved(live: Sequence[Event], seen: Sequence[SeenEvent], by_id: Mappin
 
 
 def _join_replaced(slots: Iterable[Slot]) -> Iterable[Slot]:
-    """Join a vanished ball and a new one that stand at the same place: it is one ball under another id."""
+    """Join a vanished ball and a new one at the same place: it is one ball under a new id."""
     vanished: list[Vanished] = []
     new: list[New] = []
     for slot in slots:
@@ -236,7 +236,7 @@ def order_of_play(event: Event) -> tuple[float, float, int, int]:
 
 
 def suspected(suspects: Iterable[str]) -> list[EventKey]:
-    """Return the deliveries and overs of which a step back awaits its second poll."""
+    """Return the deliveries and overs with a step back that awaits a second poll."""
     names = (token.partition(" ")[0] for token in suspects)
     return [EventKey.parse(name) for name in names if name.startswith(("delivery:", "over:"))]
 
@@ -249,10 +249,10 @@ def align(
     confirmed: Collection[str] = (),
     settled: Collection[int] = (),
 ) -> Versions:
-    """Return the versions that turn what we hold into what is seen.
+    """Return the versions that turn the stored events into the shown ones.
 
-    `confirmed` are the suspects of the last poll; `settled` the innings whose scoreboard agrees with what is seen;
-    `milestones` are the innings and result rows, which no list shows.
+    `confirmed` are the suspects of the last poll, `settled` the innings whose totals agree with the scoreboard,
+    `milestones` the innings and result events, which no list shows.
     """
     versions = Versions(known, confirmed)
     for innings in _innings_touched(known, listed):
@@ -275,7 +275,7 @@ def _innings_touched(known: Mapping[EventKey, Event], listed: SeenEvents) -> lis
 def _refuse_mass_vanishing(slots: Iterable[Slot]) -> None:
     vanished = sum(isinstance(slot, Vanished) for slot in slots)
     if vanished > MAX_VANISHED:
-        raise LayoutSuspected(f"{vanished} deliveries of an innings are gone from the event list at once")
+        raise LayoutSuspected(f"{vanished} deliveries of an innings vanished from the event list at once")
 
 
 def _align_deliveries(versions: Versions, slots: Sequence[Slot], innings: int, *, is_settled: bool) -> None:
@@ -293,7 +293,7 @@ def _align_deliveries(versions: Versions, slots: Sequence[Slot], innings: int, *
                 key = versions.allot(CricketKind.DELIVERY, (innings, seen.over), wanted=seen.nth or 0)
                 versions.put(key, seen.content, seen.source_event_id, position)
             case Matched(known, seen):
-                # A list that lags may show the newest ball and not yet its wicket: there the scoreboard has the word.
+                # A list that lags may show the newest ball without its wicket: the scoreboard decides.
                 is_late = slot is newest and not is_settled and has_lost_wicket(known.content, seen.content)
                 if is_late and known.is_live:
                     versions.put(known.key, known.content, known.source_event_id, position)
@@ -307,12 +307,12 @@ def _replace(versions: Versions, old: Event, seen: SeenEvent, position: int | No
 
 
 def _may_void(versions: Versions, slot: Vanished, is_settled: bool) -> bool:
-    # The newest ball is also missing from a list that lags: there the scoreboard has the word.
+    # A list that lags misses the newest ball, too: the scoreboard decides.
     return (is_settled or not slot.is_tail) and versions.may_step_back(slot.known.key, "void")
 
 
 def is_step_back(old: Struct, new: Struct) -> bool:
-    """Return whether an event shows less than before: fewer runs, a wicket less."""
+    """Return whether an event shows less than before: fewer runs or wickets."""
     if isinstance(old, Delivery) and isinstance(new, Delivery):
         return new.runs.total < old.runs.total or has_lost_wicket(old, new)
     if isinstance(old, OverSummary) and isinstance(new, OverSummary):
@@ -346,7 +346,7 @@ def _align_overs(versions: Versions, listed: SeenEvents, settled: Collection[int
 
 
 def _covers(listed: SeenEvents, key: EventKey, *, is_settled: bool) -> bool:
-    """Return whether the list would have shown this over's end: it shows that over or an older one, and lags not."""
+    """Return whether the list would show the end of this over: it reaches back to it, and does not lag."""
     if not listed.events:
         return False
     oldest, newest = listed.events[0], listed.events[-1]
@@ -357,8 +357,8 @@ def _covers(listed: SeenEvents, key: EventKey, *, is_settled: bool) -> bool:
 
 
 def _wants_two_polls(old: Event | None, seen: SeenEvent, settled: Collection[int]) -> bool:
-    # A result is final for everybody who reads it, so even the first one is seen twice; and a scoreboard that the
-    # events contradict may be that of other innings than we think.
+    # Clients treat a result as final, so even the first one needs two polls. A scoreboard that contradicts the events
+    # may show other innings than assumed.
     is_grave = seen.kind == CricketKind.RESULT or (seen.kind == CricketKind.INNINGS and seen.innings not in settled)
     if old is None or not old.is_live:
         return is_grave

@@ -1,4 +1,4 @@
-"""Cricket's own nouns: what is stored (contents), what a source shows (views), and the state of a match."""
+"""Cricket's records: stored contents, views that a source parses, and the state of a match."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -16,15 +16,15 @@ from longstop.storage.base import MatchBase
 Count = Annotated[int, Meta(ge=0)]
 BALLS_PER_OVER = 6
 
-#: What a cricket source may be asked for, beside the list, the live state and the drawn page.
+#: Resources of a cricket source, in addition to list, live state and rendered page.
 BALLS, SCORECARD, NAMES = "balls", "scorecard", "names"
 
 
 class CricketKind(StrEnum):
-    """The kinds of row; a wicket or boundary is inside its delivery, not beside it."""
+    """The kinds of event; a wicket or boundary is part of its delivery."""
 
     DELIVERY = "delivery"
-    #: The part of an over that no window showed.
+    #: The sum of balls of an over that were never shown.
     INFERRED = "inferred"
     OVER = "over"
     INNINGS = "innings"
@@ -32,7 +32,7 @@ class CricketKind(StrEnum):
 
 
 def innings_of(key: EventKey) -> int:
-    """Return the innings, from 1; every key of cricket but the result's begins with it."""
+    """Return the innings, from 1; every key except that of the result starts with it."""
     return key.numbers[0]
 
 
@@ -41,11 +41,11 @@ def over_of(key: EventKey) -> int:
     return key.numbers[1]
 
 
-# --- what is stored ------------------------------------------------------------------------------------------
+# --- stored contents -----------------------------------------------------------------------------------------
 
 
 class Overs(Struct, frozen=True, order=True):
-    """Overs bowled, as two integers: complete overs, and legal balls of the one under way. Never a float."""
+    """Overs bowled, as two integers: complete overs, and legal balls of the current one. Never a float."""
 
     over: Count
     ball: Count
@@ -55,7 +55,7 @@ class Overs(Struct, frozen=True, order=True):
 
 
 class Runs(Struct, frozen=True, kw_only=True):
-    """What one delivery gave, by kind."""
+    """The runs of one delivery, by kind."""
 
     batter: Count = 0
     wides: Count = 0
@@ -75,7 +75,7 @@ class Runs(Struct, frozen=True, kw_only=True):
 
 
 class Dismissal(StrEnum):
-    """How a batter's stay ended, in the classes that the sources can tell apart."""
+    """How a batter was dismissed, as far as the sources distinguish it."""
 
     BOWLED = "bowled"
     CAUGHT = "caught"
@@ -83,14 +83,14 @@ class Dismissal(StrEnum):
     RUN_OUT = "run out"
     STUMPED = "stumped"
     HIT_WICKET = "hit wicket"
-    #: Hurt, out or not out: the feed does not say which, so the scoreboard may or may not count it.
+    #: Hurt, out or not out: the source does not say which, so the scoreboard may or may not count it.
     RETIRED = "retired"
     OBSTRUCTING = "obstructing the field"
     OTHER = "other"
 
 
 class Wicket(Struct, frozen=True, kw_only=True):
-    """One batter gone."""
+    """One dismissed batter."""
 
     kind: Dismissal
     #: The name as the source wrote it.
@@ -102,10 +102,10 @@ class Wicket(Struct, frozen=True, kw_only=True):
 class Delivery(Struct, frozen=True, kw_only=True, tag="delivery", tag_field="kind"):
     """One ball bowled."""
 
-    #: The legal-ball label as shown; a wide carries the label of the ball to come.
+    #: The legal-ball label as shown; a wide has the label of the next ball.
     label: Overs
     runs: Runs
-    #: 4 or 6 when it reached the rope, else `None` (four all-run are four runs and no boundary).
+    #: 4 or 6 for a boundary, else `None`; four all-run are four runs and no boundary.
     boundary: int | None = None
     #: Source keys; names are in the match's `players`.
     batter: str | None = None
@@ -114,35 +114,35 @@ class Delivery(Struct, frozen=True, kw_only=True, tag="delivery", tag_field="kin
 
 
 class Score(Struct, frozen=True, kw_only=True):
-    """Runs and wickets at one moment."""
+    """Runs and wickets."""
 
     runs: Count
     wickets: Count
 
 
 class OverSummary(Struct, frozen=True, kw_only=True, tag="over", tag_field="kind"):
-    """A completed over, as the source summed it up when it ended."""
+    """The source's summary of a completed over."""
 
     runs: Count
     score: Score
     bowler: str | None = None
-    #: Legal balls; umpires miscount. `None` when the source does not say.
+    #: Legal balls: not always six, because umpires miscount. `None` if the source does not say.
     balls: Count | None = None
 
 
 class InferredBalls(Struct, frozen=True, kw_only=True, tag="inferred", tag_field="kind"):
-    """What an over gave beyond the balls that were shown: known as a sum, never as balls."""
+    """The sum of balls of an over that were never shown."""
 
     runs: Count
     wickets: Count
-    #: Legal balls that nobody saw.
+    #: Legal balls that were not shown.
     balls: Count
 
 
 class InningsSummary(Struct, frozen=True, kw_only=True, tag="innings", tag_field="kind"):
     """A closed innings."""
 
-    #: The batting side's key; `None` while the source has not said which.
+    #: The batting side's key; `None` while it is unknown.
     team: str | None
     runs: Count
     wickets: Count
@@ -177,18 +177,18 @@ class InningsScore(Struct, frozen=True, kw_only=True):
 
     @property
     def is_blank(self) -> bool:
-        """Return whether this is a zero-filled innings, which sites also show for one that has not begun."""
+        """Return whether all values are zero; sites also show that for an innings that has not started."""
         return self.runs == 0 and self.wickets == 0 and self.overs == Overs(0, 0)
 
 
 class RunTarget(Struct, frozen=True, kw_only=True):
-    """What the side batting second needs, also after a revision for lost time."""
+    """Runs and overs for the side batting second, including revisions for lost time."""
 
     runs: Count
     overs: Overs
 
 
-# --- what a source shows -------------------------------------------------------------------------------------
+# --- views: what `parse` of a source returns -----------------------------------------------------------------
 
 
 class Batter(Struct, frozen=True, kw_only=True):
@@ -206,21 +206,21 @@ class Bowler(Struct, frozen=True, kw_only=True):
 
 
 class Board(ListingEntry, frozen=True, kw_only=True):
-    """A scoreboard: what a live state, or a listing's entry, shows of a cricket match."""
+    """A scoreboard: the live state of a match, or its entry in a listing."""
 
-    #: Batting side first, as the site says; empty when it says nothing.
+    #: Keys of the two sides; empty if the site does not say.
     batting: str = ""
     bowling: str = ""
-    #: The two innings of the current pair, in order of play; `None` when not shown.
+    #: The two innings of the current pair, in order of play; `None` if not shown.
     first: InningsScore | None = None
     second: InningsScore | None = None
     result: Result | None = None
-    #: Whether the site says that the innings under way has ended.
+    #: Whether the site says that the current innings has ended.
     is_innings_over: bool = False
-    #: Runs to win, and the overs to get them in; `None` when the site shows none.
+    #: Runs to win, and the overs available; `None` if the site shows none.
     target: RunTarget | None = None
     match_format: str | None = None
-    #: Empty in a listing's entry, and at breaks.
+    #: Empty in a listing entry, and at breaks.
     batters: tuple[Batter, ...] = ()
     bowler: Bowler | None = None
 
@@ -232,7 +232,7 @@ class Board(ListingEntry, frozen=True, kw_only=True):
 
 
 def is_less(new: InningsScore | None, old: InningsScore | None) -> bool:
-    """Return whether an innings shows less than it did before."""
+    """Return whether an innings shows less than before."""
     if old is None or old.is_blank:
         return False
     if new is None:
@@ -242,27 +242,27 @@ def is_less(new: InningsScore | None, old: InningsScore | None) -> bool:
 
 
 class DomBoard(Board, frozen=True, kw_only=True):
-    """A scoreboard as a page draws it: it names the sides, and has no keys."""
+    """The scoreboard of a rendered page: it has names of the sides, and no keys."""
 
-    #: The side that bats, then the other one; empty while the page has not learnt a name.
+    #: The batting side, then the other one; empty if the page shows no name.
     names: tuple[str, str] = ("", "")
-    #: By field, which selector served, counted from 0; a later one means that the page has changed.
+    #: By field, the index of the selector that was used; above 0 the page has changed.
     selectors: Mapping[str, int] = {}
 
 
 class BallItem(Struct, frozen=True, kw_only=True):
-    """A delivery in the event list, before its wickets are joined to it."""
+    """A delivery in the event list, without its wickets."""
 
     id: int
     innings: int
     over: int
-    #: Its number among the deliveries of the over, from 1, where the source numbers them.
+    #: Its number among the deliveries of the over, from 1; `None` if the source does not number them.
     nth: int | None = None
     delivery: Delivery
 
 
 class WicketItem(Struct, frozen=True, kw_only=True):
-    """A wicket in the event list; it belongs to a ball with the same innings and label."""
+    """A wicket in the event list; it belongs to the ball with the same innings and label."""
 
     id: int
     innings: int
@@ -271,13 +271,13 @@ class WicketItem(Struct, frozen=True, kw_only=True):
 
 
 class OverItem(Struct, frozen=True, kw_only=True):
-    """An over's end in the event list."""
+    """The end of an over in the event list."""
 
     id: int
     innings: int
     over: int
     summary: OverSummary
-    #: The source's id of it; `None` stands for `id`.
+    #: The source's id; `None` if it is `id`.
     source_event_id: str | None = None
 
 
@@ -288,13 +288,13 @@ class EventListPage(Struct, frozen=True, kw_only=True):
     """One page of the event list, newest first."""
 
     items: tuple[ListItem, ...]
-    #: What to ask `before` for the next page; `None` when this was the end.
+    #: The cursor of the next page; `None` if this is the last one.
     next_before: str | None
-    #: Whether the end of the list is not the beginning of the match: only the newest items are shown.
+    #: Whether the list shows only its newest items, so its end is not the beginning of the match.
     is_window: bool = False
-    #: Items shown apart from the list; of what lies between them and it nothing is said.
+    #: Items shown outside the list; items between them and the list are unknown.
     detached: tuple[ListItem, ...] = ()
-    #: Keys of teams with the names that the page writes beside them, as far as it does.
+    #: Names of teams by key, if the page has them.
     teams: Mapping[str, str] = {}
 
 
@@ -309,34 +309,34 @@ class Scorecard(Struct, frozen=True, kw_only=True):
 
 
 class Names(Struct, frozen=True, kw_only=True):
-    """What keys stand for. A key that the site did not resolve is absent, not empty."""
+    """Names by key. A key that the site did not resolve is absent, not empty."""
 
     players: Mapping[str, str]
     teams: Mapping[str, str]
 
 
 class SeenEvent(Struct, frozen=True, kw_only=True):
-    """An event as a source shows it now, before we know whether we have it already."""
+    """An event as a source shows it, before it is matched with stored ones."""
 
     kind: CricketKind
     innings: int
     over: int
     source_event_id: str
     content: Struct
-    #: Its number in the over, where the source numbers its deliveries.
+    #: Its number in the over; `None` if the source does not number deliveries.
     nth: int | None = None
 
 
 class SeenEvents(Struct, frozen=True, kw_only=True):
-    """What one walk through the event list showed."""
+    """The events of one pass through the event list."""
 
     #: Oldest first.
     events: tuple[SeenEvent, ...]
-    #: Whether the walk reached the beginning; else nothing is known of what lies before the oldest event seen.
+    #: Whether the list was read to the beginning; else events before the oldest one are unknown.
     is_whole: bool
-    #: Wickets whose ball was not in the walk: a reason to walk on.
+    #: How many wickets have no ball yet: a reason to read on.
     orphans: int = 0
-    #: For a list that shows its newest items only: the (innings, over, nth) from which on it shows all; else `None`.
+    #: If the list shows only its newest items, the (innings, over, nth) from which it is complete; else `None`.
     window_from: tuple[int, int, int] | None = None
 
     @property
@@ -345,23 +345,23 @@ class SeenEvents(Struct, frozen=True, kw_only=True):
 
 
 class CricketView(Struct, frozen=True, kw_only=True):
-    """What one poll brought."""
+    """The result of one poll."""
 
     board: Board
     listed: SeenEvents
-    #: How far scoreboard and events disagree, by innings, if everything shown is taken at its word.
+    #: By innings, how far scoreboard and events disagree if everything shown is accepted.
     differences: Mapping[int, "Difference"]
-    #: The latest innings with a delivery, known or seen.
+    #: The latest innings with a delivery, stored or shown.
     newest_innings: int
-    #: Whether the list was read to its end, be that the beginning of the match or only of a window.
+    #: Whether the list was read to its end: the beginning of the match, or of the window.
     is_exhausted: bool
-    #: As read now, or the last one.
+    #: As read in this poll, or the previous one.
     scorecard: Scorecard | None = None
-    #: Names for keys that had none.
+    #: New names.
     names: Names = Names(players={}, teams={})
 
 
-# --- what is known -------------------------------------------------------------------------------------------
+# --- state ---------------------------------------------------------------------------------------------------
 
 
 class Difference(Struct, frozen=True):
@@ -379,13 +379,13 @@ class Difference(Struct, frozen=True):
 
 
 class CricketState(MatchState, frozen=True, kw_only=True):
-    """The durable base of a cricket match, and what this run has learnt about it since."""
+    """The durable base of a cricket match, and what this run has learnt since."""
 
     board: Board | None = None
     scorecard: Scorecard | None = None
-    #: How far a scoreboard is known to be off, by innings, after the whole list was read.
+    #: By innings, the recorded differences between scoreboard and events.
     differences: Mapping[int, Difference] = {}
-    #: Who bats in which innings.
+    #: The batting side of each innings.
     sides: Mapping[int, str] = {}
 
     @classmethod
@@ -396,7 +396,7 @@ class CricketState(MatchState, frozen=True, kw_only=True):
 
     @property
     def newest_innings(self) -> int:
-        """Return the number of the latest innings with a delivery; 0 before the first."""
+        """Return the latest innings with a delivery; 0 if there is none."""
         return max((innings_of(key) for key in self.events if key.kind == CricketKind.DELIVERY), default=0)
 
     def live(self, kind: CricketKind) -> list[Event]:
@@ -405,11 +405,11 @@ class CricketState(MatchState, frozen=True, kw_only=True):
         return sorted(events, key=lambda event: (innings_of(event.key), event.position or over_of(event.key)))
 
 
-# --- other feeds' keys -----------------------------------------------------------------------------------------
+# --- keys of other sources -------------------------------------------------------------------------------------
 
 
 def rekey(view: object, keys: Keys) -> object:
-    """Return what a source has read with its keys of players and teams replaced by those stored."""
+    """Return a view with the source's player and team keys replaced by the stored ones."""
     player, team = keys.players.get, keys.teams.get
     match view:
         case Board():

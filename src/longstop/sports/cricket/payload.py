@@ -1,6 +1,6 @@
-"""The normalised payload of a cricket match, `cricket.match.v1`: what a snapshot holds and the API serves.
+"""The normalised payload of a cricket match, `cricket.match.v1`: stored in snapshots and served by the API.
 
-An absent field was not said by any source, `null` was said to be nothing, zero was counted.
+An absent field is unknown, `null` means that the source states there is none, and zero was counted.
 """
 
 from collections.abc import Iterable
@@ -140,11 +140,11 @@ class CricketMatchV1(_Part):
     metadata: MetadataV1
 
 
-# --- from what we hold to the payload ------------------------------------------------------------------------------
+# --- from state and scoreboard to the payload ----------------------------------------------------------------------
 
 
 def status_of(state: CricketState, board: Board) -> MatchStatus:
-    """Return the status to serve: a result counts once it is stored, not when it is first glimpsed."""
+    """Return the status to serve: a match is completed only when its result is stored."""
     if _result(state) is not None:
         return MatchStatus.COMPLETED
     return MatchStatus.LIVE if board.status is MatchStatus.COMPLETED else board.status
@@ -157,7 +157,7 @@ def title_of(state: CricketState, board: Board) -> str:
 
 
 def normalise(state: CricketState, board: Board) -> CricketMatchV1:
-    """Return the payload of a match as it is held in `state` and shown on `board`."""
+    """Return the payload of a match, from its state and scoreboard."""
     innings = _innings(state, board)
     result = _result(state)
     fields = {
@@ -182,13 +182,13 @@ def normalise(state: CricketState, board: Board) -> CricketMatchV1:
         innings=innings,
         players=dict(sorted(state.players.items())),
         metadata=MetadataV1(match_type=board.match_format) if board.match_format else MetadataV1(),
-        # Nobody said it: absent, which is not the same as null.
+        # Unknown fields are absent, not null.
         **{name: value for name, value in fields.items() if value is not None},
     )
 
 
 def _team_keys(state: CricketState, board: Board) -> list[str]:
-    """Return both sides, the one that batted first in front, so that the order does not turn with the innings."""
+    """Return both sides, the one that batted first in front, so that the order stays the same in every innings."""
     batted = sorted(state.sides.items())
     return [
         key for key in dict.fromkeys([*(team for _, team in batted), *sorted((board.batting, board.bowling))]) if key
@@ -204,7 +204,7 @@ def _teams(state: CricketState, board: Board) -> TeamsV1 | None:
 
 
 def newest_shown(newest: int, board: Board) -> int:
-    """Return the number of the latest innings that events or scoreboard know of: the score may run ahead of events."""
+    """Return the latest innings of events or scoreboard: the scoreboard may be ahead of the events."""
     begun = [
         number
         for number, shown in zip(pair_of(newest), (board.first, board.second), strict=True)
@@ -335,4 +335,4 @@ def _in_words(content: Struct) -> tuple[LastEventKind, str]:
         case Result(text=text):
             return "result", text
         case other:
-            raise TypeError(f"{type(other).__name__} is no event of cricket")
+            raise TypeError(f"{type(other).__name__} is not a cricket event")

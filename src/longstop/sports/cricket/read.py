@@ -1,8 +1,9 @@
-"""One poll of a cricket match: its scoreboard, and its event list read back as far as needed.
+"""One poll of a cricket match: the scoreboard, and the event list as far back as needed.
 
-The list is read until it meets what we hold and the totals agree; whole on resume, at the end of an innings and at the
-finish; at the end of an over, that over again; after a step back, the over in which it was seen. Scoreboard and list
-are two requests, so a ball may fall between them: before a disagreement is believed, both are asked once more.
+The list is read until it reaches a stored ball and the totals agree. It is read completely on resume, at the end of an
+innings and at the end of the match; at the end of an over that over is read again, and after a step back the over with
+the step back. Scoreboard and list are two requests, so a ball may fall between them: before a disagreement counts, both
+are fetched once more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,12 +43,12 @@ from longstop.sports.cricket.model import (
 from longstop.sports.cricket.totals import compare, inferred, pair_of, tally
 from longstop.sports.cricket.validate import validate_board, validate_listed, validate_page, validate_scorecard
 
-#: A Test match of five days fills about 300 pages.
+#: A five-day Test match has about 300 pages.
 MAX_PAGES = 600
 
 
 async def read(client: Client, state: CricketState, *, is_full: bool, stand_in: Board | None) -> Observation:
-    """Poll the match; where nothing that every poll begins with has changed, that is all."""
+    """Poll the match; stop early if list and scoreboard are unchanged."""
     feed, source_id = state.feed, state.feed.source_id
     heads = (Query(resource=BALLS, source_id=source_id), Query(resource=LIVE, source_id=source_id))
     if stand_in is None and await client.are_unchanged(*heads):
@@ -66,7 +67,7 @@ async def read(client: Client, state: CricketState, *, is_full: bool, stand_in: 
 
 
 async def introduce(client: Client, state: CricketState) -> Keys:
-    """Return the names of the sides and of those at the crease."""
+    """Return the names of both sides, the batters and the bowler."""
     board = await client.ask(Query(resource=LIVE, source_id=state.feed.source_id), Board)
     teams = tuple(sorted({key for key in (board.batting, board.bowling) if key}))
     players = tuple(sorted({each.key for each in (*board.batters, *([board.bowler] if board.bowler else ()))}))
@@ -82,7 +83,7 @@ def _coverage(listed: SeenEvents) -> Coverage:
 
 
 async def _scorecard(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Scorecard | None:
-    """Return the scorecard, read again whenever the whole list was; it is a check, so its failure stops nothing."""
+    """Return the scorecard, fetched again after the whole list was read. It is optional: a failure is recorded."""
     if not view.is_exhausted:
         return state.scorecard
     try:
@@ -95,8 +96,8 @@ async def _scorecard(client: Client, state: CricketState, view: CricketView, abs
 
 
 async def _names(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Names:
-    """Return names for keys that have none yet; sites know them late, so their failure stops nothing either."""
-    # Another feed's key may be the stored one of somebody else: it is known once it is mapped.
+    """Return names for keys without one. They are optional: sites may publish them late."""
+    # A key of another feed may equal the stored key of another player: only mapped keys are known.
     known = state.players.keys() if state.ref is None else set(state.keys.players.values())
     players = tuple(sorted(_player_keys(view) - known))
     teams = tuple(sorted({key for key in (view.board.batting, view.board.bowling) if key} - state.teams.keys()))
@@ -109,7 +110,7 @@ async def _names(client: Client, state: CricketState, view: CricketView, absent:
 
 
 def _player_keys(view: CricketView) -> set[str]:
-    """Return the player keys that what we see mentions; those known before were asked for before."""
+    """Return the player keys in the view."""
     keys = {batter.key for batter in view.board.batters}
     if view.board.bowler:
         keys.add(view.board.bowler.key)
@@ -120,11 +121,11 @@ def _player_keys(view: CricketView) -> set[str]:
     return keys
 
 
-# --- from the items of a list to events --------------------------------------------------------------------------
+# --- from list items to events -----------------------------------------------------------------------------------
 
 
 def assemble(items: Iterable[ListItem], *, is_whole: bool) -> SeenEvents:
-    """Return the events that these items amount to; an item shown twice, on two pages, counts once."""
+    """Return the events of these items; an item on two pages counts once."""
     ordered = sorted({item.id: item for item in items}.values(), key=lambda item: item.id)
     wickets, orphans = _wickets_by_ball(ordered)
     events = tuple(_seen(item, wickets) for item in ordered if not isinstance(item, WicketItem))
@@ -132,7 +133,7 @@ def assemble(items: Iterable[ListItem], *, is_whole: bool) -> SeenEvents:
 
 
 def assemble_window(items: Iterable[ListItem], detached: Iterable[ListItem]) -> SeenEvents:
-    """Return the events of a list that shows its newest items only, and of what is shown apart from it."""
+    """Return the events of a list that shows only its newest items, and of detached items."""
     recent = [item for item in items if isinstance(item, BallItem)]
     others = {item.id: item for item in detached if isinstance(item, BallItem)}
     balls = {**others, **{item.id: item for item in recent}}
@@ -145,7 +146,7 @@ def assemble_window(items: Iterable[ListItem], detached: Iterable[ListItem]) -> 
     )
 
 
-#: The window of a list that is empty: it begins after everything.
+#: The window of an empty list: it starts after every event.
 NOTHING_SHOWN = (1_000_000, 0, 0)
 
 
@@ -174,9 +175,9 @@ def _seen(item: BallItem | OverItem, wickets: dict[int, list[WicketItem]]) -> Se
 
 
 def _wickets_by_ball(ordered: Sequence[ListItem]) -> tuple[dict[int, list[WicketItem]], int]:
-    """Join each wicket to the latest ball before it with its label.
+    """Join each wicket to the latest earlier ball with its label; return the wickets by ball, and how many have none.
 
-    A label alone is not enough: a wide carries the label of the ball to come, and either may take a wicket.
+    A label alone is ambiguous: a wide has the label of the next ball, and either may take a wicket.
     """
     latest: dict[tuple[int, Overs], int] = {}
     joined: dict[int, list[WicketItem]] = {}
@@ -197,15 +198,15 @@ def _wickets_by_ball(ordered: Sequence[ListItem]) -> tuple[dict[int, list[Wicket
 
 
 class Depth(Struct, frozen=True, kw_only=True):
-    """How far back to walk."""
+    """How far back to read the list."""
 
     is_whole: bool = False
-    #: The (innings, over) to read again from its first ball.
+    #: The (innings, over) to read again from its first ball; `None` for none.
     back_to: tuple[int, int] | None = None
 
 
 def depth_for(state: CricketState, board: Board) -> Depth:
-    """Return how far to walk, given what the scoreboard shows since the last poll."""
+    """Return how far back to read, given how the scoreboard changed since the last poll."""
     last = state.board
     is_finishing = board.result is not None and state.row.phase is not Phase.COMPLETED
     if last is None or state.sync is not SyncState.IN_SYNC or is_finishing:
@@ -224,7 +225,7 @@ def _ended_since(state: CricketState, last: Board, board: Board) -> list[tuple[i
 
 
 class _Pages:
-    """The items of one poll; pages are asked for as they are needed."""
+    """The list items of one poll; pages are fetched as needed."""
 
     def __init__(self, client: Client, state: CricketState, last_board: Board | None) -> None:
         self._client = client
@@ -234,13 +235,13 @@ class _Pages:
         self._items: dict[int, ListItem] = {}
         self._oldest: str | None = None
         self._is_exhausted = False
-        #: Set for a list that shows its newest items only.
+        #: Set if the list shows only its newest items.
         self._window: EventListPage | None = None
         self._pages = 0
         self.board: Board
 
     async def read_newest(self) -> None:
-        """Read from the newest item down to where this poll has been already, then the scoreboard."""
+        """Read from the newest item down to one that this poll has already seen, then the scoreboard."""
         is_first = self._pages == 0
         if not is_first:
             self._client.forget()
@@ -268,7 +269,7 @@ class _Pages:
     async def further(self) -> None:
         page = await self._page(self._oldest)
         if page.next_before is not None and page.next_before == self._oldest:
-            raise ImpossibleObservation("the event list does not move on")
+            raise ImpossibleObservation("the event list returns the same page again")
         self._take(page)
         self._oldest = page.next_before
         self._is_exhausted = page.next_before is None
@@ -308,9 +309,9 @@ class _Pages:
 async def walk(
     client: Client, state: CricketState, *, is_full: bool = False, board: Board | None = None
 ) -> CricketView:
-    """Return a view of the match that reaches back as far as it must, or to the beginning if asked to.
+    """Return a view that reaches back as far as needed, or to the beginning if `is_full`.
 
-    `board` stands in for the scoreboard when the site has none any more.
+    `board` replaces the scoreboard if the site no longer has one.
     """
     pages = _Pages(client, state, board)
     await pages.read_newest()
@@ -334,22 +335,22 @@ async def walk(
 
 
 def _reaches(seen: CricketView, state: CricketState, depth: Depth) -> bool:
-    """Return whether the walk has met what we hold, and gone back as far as it was told to."""
+    """Return whether the list was read back to a stored ball, and as far as `depth` requires."""
     listed = seen.listed
-    # An innings may begin unannounced: the side that follows on bats on. Then the one before it has ended.
+    # An innings may start without a break: a side that follows on bats again. Then the previous one has ended.
     is_new_innings = seen.newest_innings != state.newest_innings
     if depth.is_whole or listed.orphans or is_new_innings:
         return False
     held = {event.source_event_id for event in state.live(CricketKind.DELIVERY)}
     oldest = next((event for event in listed.events if event.kind == CricketKind.DELIVERY), None)
-    # A ball at the far end that we do not hold may stand for one that lies just beyond it.
+    # An unknown oldest ball may be a stored one under a new id: read on.
     if oldest is None or oldest.source_event_id not in held:
         return False
     return depth.back_to is None or (oldest.innings, oldest.over) < depth.back_to
 
 
 def _news(differences: Mapping[int, Difference], accepted: Mapping[int, Difference]) -> bool:
-    """Return whether a scoreboard is off in another way than it was known to be."""
+    """Return whether a scoreboard differs from the events in a way that is not yet recorded."""
     return any(found and accepted.get(innings) != found for innings, found in differences.items())
 
 
@@ -366,10 +367,10 @@ def _differences(state: CricketState, listed: SeenEvents, board: Board, newest: 
 
 
 def _ended_overs(state: CricketState, listed: SeenEvents, innings: int) -> set[int]:
-    """Return the overs that have ended: by the list, and where it does not reach, by what we hold.
+    """Return the completed overs: by the list, and before its oldest event by what is stored.
 
-    A feed that lags shows neither an over's end nor its last balls. Were the end taken from what we hold, the
-    scoreboard would agree with a list that lacks them.
+    A list that lags misses the end of an over and its last balls. If the end came from the store, the totals would
+    agree although balls are missing.
     """
     held = {
         over_of(key)

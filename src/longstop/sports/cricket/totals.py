@@ -1,7 +1,7 @@
-"""Adding up: what the events of an innings come to, whether the scoreboard says the same, and what is missing. Pure.
+"""Totals of an innings: sums of events, comparison with the scoreboard, gaps. Pure.
 
-Innings and result rows are derived here too (`milestones`): no list shows them, the scoreboard implies them. So are
-the sums of balls that no window showed (`inferred`): the balls stay unknown, their sum is a record of its own.
+Also derives the events that no list shows: innings and result (`milestones`, from the scoreboard), and sums of balls
+that a window did not show (`inferred`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     runs: int
     #: Wickets that every scoreboard counts.
     wickets: int
-    #: Batters who retired: hurt does not count, out does, and the feed does not say which it was.
+    #: Retired batters. Hurt does not count as a wicket, out does; the source does not say which.
     retired: int
     overs: Overs
 
@@ -50,9 +50,9 @@ class Tally(Struct, frozen=True, kw_only=True):
 def tally(
     deliveries: Sequence[Delivery], ended_overs: Collection[int], unseen: Mapping[int, InferredBalls] | None = None
 ) -> Tally:
-    """Add up deliveries in the order of play; `ended_overs` are those the source has summed up.
+    """Sum up deliveries in the order of play.
 
-    `unseen` is what overs gave beyond the balls that were shown.
+    `ended_overs` are the overs with a summary, `unseen` the sums of balls that were not shown, by over.
     """
     sums = (unseen or {}).values()
     fallen = [wicket.kind for delivery in deliveries for wicket in delivery.wickets]
@@ -77,7 +77,7 @@ def _overs(deliveries: Sequence[Delivery], ended_overs: Collection[int], unseen:
 
 
 def compare(ours: Tally, score: InningsScore) -> Difference:
-    """Return what the scoreboard shows beyond the events."""
+    """Return how much more the scoreboard shows than the events."""
     counted = min(max(score.wickets, ours.wickets), ours.wickets + ours.retired)
     return Difference(
         runs=score.runs - ours.runs,
@@ -87,7 +87,7 @@ def compare(ours: Tally, score: InningsScore) -> Difference:
 
 
 def _balls(overs: Overs) -> int:
-    """Count so that 9.6 and 10.0 are the same moment, as they are in different feeds."""
+    """Count balls, so that 9.6 and 10.0 are equal: sources use both."""
     return overs.over * BALLS_PER_OVER + overs.ball
 
 
@@ -95,7 +95,7 @@ def _balls(overs: Overs) -> int:
 
 
 def score_of(innings: int, newest: int, board: Board, scorecard: Scorecard | None) -> InningsScore | None:
-    """Return the source's own total of an innings: from the scoreboard while it shows it, else from the scorecard."""
+    """Return the source's total of an innings: from the scoreboard if it shows it, else from the scorecard."""
     return next(_scores(innings, newest, board, scorecard), None)
 
 
@@ -105,13 +105,13 @@ def _scores(innings: int, newest: int, board: Board, scorecard: Scorecard | None
         if shown is not None and not shown.is_blank:
             yield shown
     for item in scorecard.innings if scorecard else ():
-        # A played innings of zeros is a site's filler, here as on the scoreboard.
+        # All zeros is a placeholder of the site, here as on the scoreboard.
         if item.number == innings and not item.score.is_blank:
             yield item.score
 
 
 def pair_of(newest: int) -> tuple[int, int]:
-    """Return the two innings that a scoreboard has room for: a super over is a new pair."""
+    """Return the two innings that a scoreboard shows; a super over is a new pair."""
     first = newest - 1 + newest % 2 if newest else 1
     return first, first + 1
 
@@ -119,10 +119,10 @@ def pair_of(newest: int) -> tuple[int, int]:
 def sides(
     state: CricketState, newest: int, board: Board, scorecard: Scorecard | None
 ) -> tuple[dict[int, str], frozenset[str]]:
-    """Return who bats in which innings, and the tokens of changes that await a second poll.
+    """Return the batting side of each innings, and the tokens of changes that await a second poll.
 
-    Sites exchange the two teams now and then. What play shows counts unless the scorecard contradicts it, and changes
-    what is known only when two polls agree; a scorecard alone only adds what is not known.
+    Sites sometimes swap the two teams. The scoreboard during play counts unless the scorecard contradicts it, and
+    replaces a known side only after two polls. A scorecard alone only adds unknown sides.
     """
     known, suspects = dict(state.sides), set[str]()
     shown = {item.number: item.team for item in scorecard.innings} if scorecard else {}
@@ -141,7 +141,7 @@ def sides(
 
 
 def _sides_in_play(state: CricketState, newest: int, board: Board, scorecard: Scorecard | None) -> dict[int, str]:
-    """Return what the scoreboard says about who bats. Between innings it may have turned the sides already, or not."""
+    """Return the batting sides by the scoreboard; none between innings, when it may or may not have swapped them."""
     if not newest or not board.batting or _last_closed(state.events, newest, board, scorecard) >= newest:
         return {}
     return {newest: board.batting, newest - 1: board.bowling} if newest % 2 == 0 else {newest: board.batting}
@@ -155,10 +155,10 @@ def milestones(
     seen: Iterable[SeenEvent] = (),
     batting: Mapping[int, str] | None = None,
 ) -> Milestones:
-    """Return the innings that are closed and the result, as the source shows them now.
+    """Return the closed innings and the result, as the source shows them now.
 
-    A total of fewer balls than the list has is an older copy: no innings ends with it. Nor does the newest innings end
-    with a total of which the scoreboard does not say that it is the end.
+    A total with fewer balls than the list is an older copy and closes no innings. The newest innings is closed only if
+    the scoreboard says so.
     """
     bowled = _bowled(known, seen)
     last_closed = _last_closed(known, newest, board, scorecard)
@@ -186,7 +186,7 @@ def milestones(
 def _last_closed(known: Mapping[EventKey, Event], newest: int, board: Board, scorecard: Scorecard | None) -> int:
     """Return the last innings that has ended.
 
-    It stays so until another ball of it is shown: sites clear "Innings Break" before the next innings has a ball.
+    It stays ended until another ball of it is shown: sites clear "Innings Break" before the next innings has a ball.
     """
     if board.is_innings_over:
         return newest
@@ -198,7 +198,7 @@ def _last_closed(known: Mapping[EventKey, Event], newest: int, board: Board, sco
 
 
 def _bowled(known: Mapping[EventKey, Event], seen: Iterable[SeenEvent]) -> dict[int, Overs]:
-    """Return the label of the last legal ball of every innings, among those that we hold or see."""
+    """Return the label of the last legal ball of every innings, stored or shown."""
     held = [
         (innings_of(key), event.content)
         for key, event in known.items()
@@ -218,13 +218,13 @@ def _closed(innings: int, score: InningsScore, team: str | None) -> SeenEvent:
     )
 
 
-# --- what no window showed ----------------------------------------------------------------------------------------
+# --- balls that a window did not show -----------------------------------------------------------------------------
 
 
 def inferred(
     known: Mapping[EventKey, Event], listed: SeenEvents, innings: int, score: InningsScore | None
 ) -> dict[int, InferredBalls]:
-    """Return, by over, what an innings gave beyond the deliveries held and seen; nothing for a list that shows all."""
+    """Return, by over, the sums of balls that are neither stored nor shown; empty for a complete list."""
     if not listed.is_window:
         return {}
     summaries = _summaries(known, listed, innings)
@@ -255,7 +255,7 @@ def _summaries(known: Mapping[EventKey, Event], listed: SeenEvents, innings: int
 
 
 def _last_part(summaries: Mapping[int, OverSummary], score: InningsScore) -> dict[int, OverSummary]:
-    """Return the over that an innings ended in, or is in: nobody sums it up, but the total less the rest does."""
+    """Return the summary of the last, incomplete over: the total minus the completed overs."""
     over, balls = score.overs.over, score.overs.ball
     before = summaries.get(over - 1)
     is_known = over in summaries or (before is None and over > 0)
@@ -266,7 +266,7 @@ def _last_part(summaries: Mapping[int, OverSummary], score: InningsScore) -> dic
 
 
 def _is_inside(listed: SeenEvents, innings: int, over: int) -> bool:
-    """Return whether the window shows the whole over: then what does not add up is a mismatch, not a hole."""
+    """Return whether the window shows the whole over: then a difference is a mismatch, not a gap."""
     return listed.window_from is not None and listed.window_from <= (innings, over, 1)
 
 
@@ -280,11 +280,11 @@ def _rest(summary: OverSummary, before: OverSummary | None, shown: Sequence[Deli
     return InferredBalls(runs=runs, wickets=fallen, balls=balls)
 
 
-# --- what is wrong -------------------------------------------------------------------------------------------------
+# --- findings ------------------------------------------------------------------------------------------------------
 
 
 def find(state: CricketState, differences: Mapping[int, Difference]) -> tuple[Finding, ...]:
-    """Return what is wrong with a match as it would now be stored."""
+    """Return the mismatches and gaps of a match."""
     return (*_mismatches(differences), *_gaps(state))
 
 
@@ -309,7 +309,7 @@ def _gaps(state: CricketState) -> Iterable[Finding]:
 
 
 def gaps(innings: int, deliveries: Sequence[Delivery]) -> Iterable[Finding]:
-    """Return the balls that must have been bowled, by the labels of those after them, and are not there."""
+    """Return the balls that are missing, given the labels of later balls."""
     expected_over = 0
     for over, balls in groupby(deliveries, key=lambda delivery: delivery.label.over):
         for missing in range(expected_over, over):

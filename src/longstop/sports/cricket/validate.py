@@ -1,4 +1,4 @@
-"""Whether to believe a page: it speaks of the match we asked for, and its values can be true."""
+"""Validates pages: they must be of the requested match, and their values possible."""
 
 from collections.abc import Iterable
 
@@ -6,23 +6,23 @@ from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.sports.cricket.model import Board, CricketState, EventListPage, InningsScore, Scorecard, SeenEvents
 
 MAX_WICKETS = 10
-#: Overs a side, by the format's name; others are not checked.
+#: Overs per side, by format; other formats are not checked.
 MAX_OVERS = {"T10": 10, "T20": 20, "T20I": 20, "ODI": 50}
 
 
 def validate_board(state: CricketState, board: Board) -> None:
-    """Raise unless the scoreboard can be one of this match."""
+    """Raise if the scoreboard cannot be of this match."""
     shown = {key for key in (board.batting, board.bowling) if key}
     known = _known_teams(state)
     if len(known) == len(shown) == 2 and shown != known:
-        raise WrongMatch(f"the page is of teams {sorted(shown)}, this match is of {sorted(known)}")
+        raise WrongMatch(f"the page has teams {sorted(shown)}, this match has {sorted(known)}")
     for score in _scores(board):
         _check_wickets(score)
         _check_overs(score.overs.over, board.match_format)
 
 
 def validate_page(state: CricketState, page: EventListPage) -> None:
-    """Raise when a page writes one team's name beside the other's key: sites have exchanged the keys of two teams."""
+    """Raise if a page has the name of one team with the key of the other: sites have swapped team keys."""
     owners = {name: key for key, name in state.teams.items()}
     for key, name in page.teams.items():
         if owners.get(name, key) != key:
@@ -30,23 +30,23 @@ def validate_page(state: CricketState, page: EventListPage) -> None:
 
 
 def validate_listed(listed: SeenEvents, board: Board) -> None:
-    """Raise unless the event list can be one of this match."""
+    """Raise if the event list cannot be of this match."""
     for event in listed.events:
         # The event list counts overs from 0.
         _check_overs(event.over + 1, board.match_format)
 
 
 def validate_scorecard(scorecard: Scorecard, board: Board) -> None:
-    """Raise unless the scorecard can be one of this match."""
+    """Raise if the scorecard cannot be of this match."""
     sides = {key for key in (board.batting, board.bowling) if key}
     for innings in scorecard.innings:
         if len(sides) == 2 and innings.team not in sides:
-            raise WrongMatch(f"the scorecard is of team {innings.team!r}, this match is of {sorted(sides)}")
+            raise WrongMatch(f"the scorecard has team {innings.team!r}, this match has {sorted(sides)}")
         _check_wickets(innings.score)
 
 
 def _known_teams(state: CricketState) -> set[str]:
-    """Return who plays. Before the first ball that is still open: finals are announced as "to be confirmed"."""
+    """Return the teams; empty before the first ball, because finals are announced as "to be confirmed"."""
     if not state.newest_innings:
         return set()
     if state.board and state.board.batting and state.board.bowling:
@@ -66,4 +66,4 @@ def _check_wickets(score: InningsScore) -> None:
 def _check_overs(over: int, match_format: str | None) -> None:
     limit = MAX_OVERS.get(match_format or "")
     if limit is not None and over > limit:
-        raise ImpossibleObservation(f"over {over} in a match of {limit} overs a side")
+        raise ImpossibleObservation(f"over {over} in a match of {limit} overs per side")

@@ -1,7 +1,7 @@
-"""Aligning what a source shows of a football match with what we hold. Pure.
+"""Aligns the events that a source shows with the stored ones. Pure.
 
-Alignment is by kind and the source's id first, then by what an event keeps when it gets another id. A step back (a goal
-less, a milder card, an event gone) counts only when two polls in a row agree on it.
+Events are matched by kind and source id first, then by the fields that stay equal when the id changes. A step back (a
+goal less, a milder card, an event gone) counts only when two polls in a row agree.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from longstop.sports.football.model import (
     order_of_play,
 )
 
-#: More events gone at once than a referee takes back is a broken list.
+#: More events gone at once is a broken list, not a referee's decision.
 MAX_VANISHED = 4
 
 _KINDS: dict[type, FootballKind] = {
@@ -54,10 +54,10 @@ def align(
     confirmed: Collection[str] = (),
     settled: Collection[Side] = (),
 ) -> Versions:
-    """Return the versions that turn what we hold into what is seen.
+    """Return the versions that turn the stored events into the shown ones.
 
-    `shown` is the whole list, `None` when there is none; `confirmed` are the suspects of the last poll; `settled` the
-    sides whose goals on the board are as many as in the list.
+    `shown` is the whole list, `None` if there is none; `confirmed` are the suspects of the last poll; `settled` the
+    sides with as many goals on the board as in the list.
     """
     versions = Versions(known, confirmed)
     if shown is not None:
@@ -68,13 +68,13 @@ def align(
 
 
 def _add(versions: Versions, seen: SeenIncident) -> None:
-    """Insert what is new, under a key that was never used."""
+    """Insert a new event under a key that was never used."""
     key = versions.allot(kind_of(seen), side=seen.side or "")
     versions.put(key, seen.content, seen.source_event_id)
 
 
 def _move(versions: Versions, old: Event, seen: SeenIncident) -> None:
-    """Give the other side what was stored for one: the side is part of the key."""
+    """Move an event to the other side: void it and insert it again, because the side is part of the key."""
     if not old.is_live:
         _add(versions, seen)
     elif versions.may_step_back(old.key, f"to {seen.side}"):
@@ -90,7 +90,7 @@ def _align_incidents(versions: Versions, shown: Sequence[SeenIncident], settled:
     renamed = _renamed(vanished, unknown)
     gone = [event for event in vanished if event not in renamed.values()]
     if len(gone) > MAX_VANISHED:
-        raise LayoutSuspected(f"{len(gone)} events are gone from the list at once")
+        raise LayoutSuspected(f"{len(gone)} events vanished from the list at once")
     for seen in shown:
         old = by_id.get((kind_of(seen), seen.source_event_id)) or renamed.get(seen.source_event_id)
         if old is None:
@@ -101,21 +101,21 @@ def _align_incidents(versions: Versions, shown: Sequence[SeenIncident], settled:
             is_back = is_step_back(old.content, seen.content)
             versions.replace(old, seen.content, seen.source_event_id, is_back=is_back)
     for event in gone:
-        # A list that lags lacks the newest goals too: there the board has the word.
+        # A list that lags misses the newest goals, too: the board decides.
         is_counted = event.key.kind == FootballKind.GOAL and Side(event.key.side) not in settled
         if not is_counted and versions.may_step_back(event.key, "void"):
             versions.void(event)
 
 
 def _by_id(events: Iterable[Event]) -> dict[tuple[str, str], Event]:
-    """Return the events by the source's names of them, void ones too: one that comes back is the old one."""
+    """Return the events by kind and source id, including void ones: an event that comes back keeps its key."""
     mine = [event for event in events if event.key.kind in INCIDENT_KINDS]
-    # What went over to the other side has left a void behind under the same name.
+    # An event that moved to the other side left a void one with the same id; the live one wins.
     return {(event.key.kind, event.source_event_id): event for event in sorted(mine, key=lambda event: event.is_live)}
 
 
 def _renamed(vanished: Iterable[Event], unknown: Iterable[SeenIncident]) -> dict[str, Event]:
-    """Return, by the new id, the events that the source now calls by another one: same kind, side, time and people."""
+    """Return events whose id has changed, by new id: same kind, side, time and players."""
     left = list(vanished)
     found: dict[str, Event] = {}
     for seen in unknown:
@@ -128,7 +128,7 @@ def _renamed(vanished: Iterable[Event], unknown: Iterable[SeenIncident]) -> dict
 
 
 def _traits(content: Struct) -> tuple[object, ...]:
-    """Return what an event keeps when it gets another id."""
+    """Return the fields that stay equal when the id of an event changes."""
     match content:
         case Goal():
             return content.minute, content.scorer
@@ -142,7 +142,7 @@ def _traits(content: Struct) -> tuple[object, ...]:
 
 
 def _align_result(versions: Versions, result: FootballResult | None) -> None:
-    """Compare the result. It is final for everybody who reads it, so every change of it is seen twice."""
+    """Compare the result. Clients treat it as final, so every change needs two polls."""
     old = versions.known.get(RESULT)
     held = old.content if old and old.is_live else None
     if result == held:

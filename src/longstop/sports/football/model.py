@@ -1,7 +1,7 @@
-"""Football's own nouns: what is stored (contents), what a source shows (views), and the state of a match.
+"""Football's records: stored contents, views that a source parses, and the state of a match.
 
-Which side an event belongs to is in its key. Players are the source's keys; their names are in the match's `players`.
-A minute is `None` where the source gives none, as for a card shown on the bench.
+The side of an event is in its key. Players are the source's keys; their names are in the match's `players`. A minute is
+`None` if the source has none, such as for a card shown on the bench.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,12 +19,12 @@ from longstop.sports.base import MatchState
 
 Count = Annotated[int, Meta(ge=0)]
 
-#: What a football source may be asked for, beside the list, the live state and the drawn page.
+#: Resources of a football source, in addition to list, live state and rendered page.
 INCIDENTS, LINEUPS, STATISTICS = "incidents", "lineups", "statistics"
 
 
 class FootballKind(StrEnum):
-    """The kinds of row."""
+    """The kinds of event."""
 
     GOAL = "goal"
     CARD = "card"
@@ -36,7 +36,7 @@ class FootballKind(StrEnum):
     RESULT = "result"
 
 
-#: What a list of incidents shows.
+#: The kinds in a list of incidents.
 INCIDENT_KINDS = frozenset(FootballKind) - {FootballKind.RESULT}
 
 
@@ -50,7 +50,7 @@ class Side(StrEnum):
 
 
 class Goals(Struct, frozen=True, kw_only=True):
-    """A score at one moment."""
+    """A score."""
 
     home: Count
     away: Count
@@ -71,10 +71,10 @@ class GoalKind(StrEnum):
 
 
 class Goal(Struct, frozen=True, kw_only=True, tag="goal", tag_field="kind"):
-    """A goal, under the side that it counts for, also when a player of the other one scored it."""
+    """A goal, under the side that it counts for, even if it is an own goal of the other side."""
 
     minute: Count | None
-    #: Minutes after the 45th, 90th, 105th or 120th; `None` when the source does not say.
+    #: Minutes after the 45th, 90th, 105th or 120th; `None` if unknown.
     added: Count | None = None
     scorer: str | None = None
     assist: str | None = None
@@ -94,7 +94,7 @@ class CardKind(StrEnum):
 class Card(Struct, frozen=True, kw_only=True, tag="card", tag_field="kind"):
     minute: Count | None
     added: Count | None = None
-    #: `None` for somebody who does not play, such as a coach.
+    #: `None` for a coach or another person who does not play.
     player: str | None = None
     card: CardKind
 
@@ -108,17 +108,17 @@ class Substitution(Struct, frozen=True, kw_only=True, tag="substitution", tag_fi
 
 
 class VarDecision(Struct, frozen=True, kw_only=True, tag="var", tag_field="kind"):
-    """What the video referee has found."""
+    """A decision of the video referee."""
 
     minute: Count | None
     added: Count | None = None
-    #: In the source's words, as in `goal not awarded`.
+    #: The source's text, such as `goal not awarded`.
     decision: str
     player: str | None = None
 
 
 class MissedPenalty(Struct, frozen=True, kw_only=True, tag="missed_penalty", tag_field="kind"):
-    """A penalty in play that gave no goal."""
+    """A missed penalty during play."""
 
     minute: Count | None
     added: Count | None = None
@@ -126,13 +126,13 @@ class MissedPenalty(Struct, frozen=True, kw_only=True, tag="missed_penalty", tag
 
 
 class PeriodEnd(Struct, frozen=True, kw_only=True, tag="period", tag_field="kind"):
-    """A part of the match that has ended, with the score then; of a shoot-out, its own."""
+    """The end of a period, with the score; for a shoot-out, the score of the shoot-out."""
 
-    #: As the source calls it: `HT`, `FT`, `PEN` …
+    #: The source's name: `HT`, `FT`, `PEN` …
     period: str
-    #: `None` for a shoot-out, which no clock times.
+    #: `None` for a shoot-out.
     minute: Count | None = None
-    #: How many minutes were announced to be added; `None` when that was not said.
+    #: Announced added time; `None` if unknown.
     added: Count | None = None
     home: Count
     away: Count
@@ -141,7 +141,7 @@ class PeriodEnd(Struct, frozen=True, kw_only=True, tag="period", tag_field="kind
 class Kick(Struct, frozen=True, kw_only=True, tag="kick", tag_field="kind"):
     """One kick of a shoot-out."""
 
-    #: From 1, both sides counted together.
+    #: From 1, across both sides.
     sequence: Count
     player: str | None = None
     is_scored: bool
@@ -165,12 +165,12 @@ class FootballResult(Struct, frozen=True, kw_only=True, tag="football_result", t
     """The end of a match."""
 
     outcome: Outcome
-    #: After what: `FT`, `AET`, `AP` (penalties), `abandoned`, `cancelled`, `walkover`.
+    #: `FT`, `AET`, `AP` (penalties), `abandoned`, `cancelled` or `walkover`.
     after: str
-    #: Goals, those of a shoot-out apart; `None` when nothing was played.
+    #: Goals without the shoot-out; `None` if nothing was played.
     home: Count | None = None
     away: Count | None = None
-    #: The shoot-out's score; `None` when there was none.
+    #: The shoot-out's score; `None` if there was none.
     home_penalties: Count | None = None
     away_penalties: Count | None = None
 
@@ -188,7 +188,7 @@ class FootballResult(Struct, frozen=True, kw_only=True, tag="football_result", t
                 return f"{self.outcome}{score}"
 
 
-#: What happens at a minute of play.
+#: Events with a minute.
 Timed = Goal | Card | Substitution | VarDecision | MissedPenalty
 Incident = Timed | PeriodEnd | Kick
 FootballContent = Incident | FootballResult
@@ -205,7 +205,7 @@ def is_step_back(old: object, new: object) -> bool:
     return False
 
 
-# --- what a source shows -------------------------------------------------------------------------------------
+# --- views: what `parse` of a source returns -----------------------------------------------------------------
 
 
 class FootballTeam(Struct, frozen=True, kw_only=True):
@@ -214,22 +214,22 @@ class FootballTeam(Struct, frozen=True, kw_only=True):
 
 
 class PeriodScore(Struct, frozen=True, kw_only=True):
-    """What one part of a match gave."""
+    """The goals of one period."""
 
-    #: As the site calls it: `period1`, `extra1`, `penalties` …
+    #: The site's name: `period1`, `extra1`, `penalties` …
     name: str
     home: int
     away: int
 
 
 class FootballBoard(ListingEntry, frozen=True, kw_only=True):
-    """What an event, or a listing's entry, shows of a football match."""
+    """The live state of a match, or its entry in a listing."""
 
     home: FootballTeam
     away: FootballTeam
-    #: Goals, those of a shoot-out apart; `None` before the kick-off, and where nothing was played.
+    #: Goals without the shoot-out; `None` before kick-off, and if nothing was played.
     score: Goals | None = None
-    #: By period, in order; what the site does not show is not there.
+    #: By period, in order, as far as the site shows them.
     periods: tuple[PeriodScore, ...] = ()
     penalties: Goals | None = None
     result: FootballResult | None = None
@@ -252,32 +252,32 @@ def _has_fewer(old: Goals | None, new: Goals | None) -> bool:
 
 
 class FootballDomBoard(FootballBoard, frozen=True, kw_only=True):
-    """A football match as its page draws it: its sides have names, and empty keys."""
+    """The board of a rendered page: its sides have names, and empty keys."""
 
-    #: By field, which selector served, counted from 0; a later one means that the page has changed.
+    #: By field, the index of the selector that was used; above 0 the page has changed.
     selectors: Mapping[str, int] = {}
 
 
 class SeenIncident(Struct, frozen=True, kw_only=True):
-    """Something that happened in a football match, as a source shows it now."""
+    """An event as a source shows it, before it is matched with stored ones."""
 
-    #: The source's id; unique among those of its kind.
+    #: The source's id; unique within its kind.
     source_event_id: str
-    #: `None` for what belongs to both sides.
+    #: `None` for an event of both sides, such as the end of a period.
     side: Side | None
     content: Incident
 
 
 class Incidents(Struct, frozen=True, kw_only=True):
-    """The whole list of a football match's events, oldest first."""
+    """The complete list of events, oldest first."""
 
     items: tuple[SeenIncident, ...]
-    #: Names of the players that the list mentions.
+    #: Names of the players in the list, by key.
     players: Mapping[str, str] = {}
 
 
 class LineupPlayer(Struct, frozen=True, kw_only=True):
-    """One of a squad. What the source leaves out is `UNSET`, what it says to be nothing is `None`."""
+    """A player of a squad. A missing value is `UNSET`; a value that the source sets to null is `None`."""
 
     key: str
     name: str
@@ -294,29 +294,29 @@ class MissingPlayer(Struct, frozen=True, kw_only=True):
     name: str
     #: `missing` or `doubtful`.
     kind: str
-    #: The source's number for why.
+    #: The source's number of the reason.
     reason: int | UnsetType = UNSET
     description: str | UnsetType = UNSET
 
 
 class Squad(Struct, frozen=True, kw_only=True):
     formation: str | UnsetType | None = UNSET
-    #: Starters first, in the order of the formation from the goalkeeper on.
+    #: Starters first, in formation order from the goalkeeper.
     players: tuple[LineupPlayer, ...]
     missing: tuple[MissingPlayer, ...] | UnsetType = UNSET
 
 
 class Lineups(Struct, frozen=True, kw_only=True):
-    """Who plays: a guess until it is confirmed."""
+    """The squads of both sides; a prediction until confirmed."""
 
     is_confirmed: bool
-    #: `None` when the source shows no squad of this side.
+    #: `None` if the source shows no squad of this side.
     home: Squad | None
     away: Squad | None
 
 
 class Statistic(Struct, frozen=True, kw_only=True):
-    """One figure of both sides; with a total, so many of so many."""
+    """One figure of both sides; with a total, a ratio such as 12 of 20."""
 
     key: str
     home: float
@@ -326,33 +326,33 @@ class Statistic(Struct, frozen=True, kw_only=True):
 
 
 class Statistics(Struct, frozen=True, kw_only=True):
-    #: By the source's name of the period, `ALL` for the whole match.
+    #: By the source's name of the period; `ALL` for the whole match.
     periods: Mapping[str, tuple[Statistic, ...]]
 
 
 class FootballView(Struct, frozen=True, kw_only=True):
-    """What one poll brought."""
+    """The result of one poll."""
 
     board: FootballBoard
-    #: `None` when the site has no list of this match.
+    #: `None` if the site has no list for this match.
     incidents: Incidents | None
-    #: As read now; `None` when they were not asked for, are not there, or are not believed.
+    #: As read in this poll; `None` if not requested, missing or rejected.
     lineups: Lineups | None = None
     statistics: Statistics | None = None
-    #: When these two were asked for, on the clock that never jumps; `None` when they were not.
+    #: When both were requested (monotonic); `None` if they were not.
     parts_asked_at: float | None = None
 
 
-# --- what is known -------------------------------------------------------------------------------------------
+# --- state ---------------------------------------------------------------------------------------------------
 
-#: Where a stored squad has its players.
+#: The lists of players in a stored squad.
 _PARTS = ("starters", "bench")
-#: A side, the goals that the events list, the goals that the board shows.
+#: A side, its goals by the events, its goals on the board.
 Difference = tuple[Side, int, int]
 
 
 def order_of_play(event: Event) -> tuple[float, float, int, int]:
-    """Return a sort key: by the clock, a period's end after all of it, then the shoot-out, then the result."""
+    """Return a sort key: by minute, the end of a period after its events, then the shoot-out, then the result."""
     match event.content:
         case Kick(sequence=sequence):
             return (inf, sequence, 0, 0)
@@ -364,7 +364,7 @@ def order_of_play(event: Event) -> tuple[float, float, int, int]:
             clock = inf if timed.minute is None else timed.minute
             return (clock, timed.added or 0, 0, event.key.numbers[-1])
         case other:
-            raise TypeError(f"{type(other).__name__} is no event of football")
+            raise TypeError(f"{type(other).__name__} is not a football event")
 
 
 def squads(lineups: Lineups | None) -> tuple[Squad, ...]:
@@ -375,8 +375,8 @@ def squad_keys(lineups: Lineups) -> set[str]:
     return {player.key for squad in squads(lineups) for player in squad.players}
 
 
-def people_in(contents: Iterable[object]) -> set[str]:
-    """Return the keys of all players that these events name."""
+def players_in(contents: Iterable[object]) -> set[str]:
+    """Return the keys of all players in these events."""
     named: set[str | None] = set()
     for content in contents:
         match content:
@@ -390,29 +390,29 @@ def people_in(contents: Iterable[object]) -> set[str]:
 
 
 class Doubt(Struct, frozen=True, kw_only=True):
-    """A list of incidents that is not believed yet."""
+    """A list of incidents that is not accepted yet."""
 
     items: frozenset[SeenIncident]
-    #: In how many polls in a row it was shown.
+    #: How many polls in a row have shown it.
     polls: int
 
 
 class FootballState(MatchState, frozen=True, kw_only=True):
-    """The durable base of a football match, and what this run has learnt about it since."""
+    """The durable base of a football match, and what this run has learnt since."""
 
     board: FootballBoard | None = None
-    #: As last read by this run; what a run before it read is in the snapshot.
+    #: As last read by this run; those of earlier runs are in the snapshot.
     lineups: Lineups | None = None
     statistics: Statistics | None = None
-    #: When these two were last asked for, on the clock that never jumps.
+    #: When both were last requested (monotonic).
     parts_asked_at: float | None = None
-    #: How far the board is known to be off, by side, after both were asked twice.
+    #: The recorded differences between board and events.
     differences: frozenset[Difference] = frozenset()
     doubt: Doubt | None = None
 
     @property
     def incidents(self) -> list[Event]:
-        """Return the live ones in the order of play."""
+        """Return the live incidents in the order of play."""
         live = (event for key, event in self.events.items() if key.kind in INCIDENT_KINDS and event.is_live)
         return sorted(live, key=order_of_play)
 
@@ -423,13 +423,13 @@ class FootballState(MatchState, frozen=True, kw_only=True):
         return Goals(home=sides.count(Side.HOME), away=sides.count(Side.AWAY))
 
     @property
-    def people(self) -> set[str]:
-        """Return who is named in the events that we hold."""
-        return people_in(event.content for event in self.incidents)
+    def event_players(self) -> set[str]:
+        """Return the players in stored events."""
+        return players_in(event.content for event in self.incidents)
 
     @property
     def squad_keys(self) -> set[str]:
-        """Return who may play: by the line-ups as last read, by this run or by one before it."""
+        """Return the players in the latest line-ups, of this run or the snapshot."""
         if self.lineups is not None:
             return squad_keys(self.lineups)
         stored = msgspec.json.decode(self.snapshot.payload).get("lineups", {}) if self.snapshot else {}
@@ -437,11 +437,11 @@ class FootballState(MatchState, frozen=True, kw_only=True):
         return {player["key"] for squad in squads_stored for part in _PARTS for player in squad[part]}
 
 
-# --- other feeds' keys -----------------------------------------------------------------------------------------
+# --- keys of other sources -------------------------------------------------------------------------------------
 
 
 def rekey(view: object, keys: Keys) -> object:
-    """Return what a source has read with its keys of players and teams replaced by those stored."""
+    """Return a view with the source's player and team keys replaced by the stored ones."""
 
     def player(key: str | None) -> str | None:
         return keys.players.get(key, key) if key else key
@@ -474,7 +474,7 @@ def rekey(view: object, keys: Keys) -> object:
     return view
 
 
-#: Where an event names players.
+#: Fields of an event that hold player keys.
 _PLAYERS = ("scorer", "assist", "player", "player_in", "player_out")
 
 
@@ -484,7 +484,7 @@ def _rekeyed(content: Incident, players: Mapping[str, str]) -> Incident:
 
 
 def names_in(view: FootballView) -> Keys:
-    """Return the names that a poll shows, by the source's keys."""
+    """Return the names in a view, by the source's keys."""
     squads_shown = squads(view.lineups)
     listed = {each.key: each.name for squad in squads_shown for each in squad.players if each.name}
     mentioned = view.incidents.players if view.incidents else {}

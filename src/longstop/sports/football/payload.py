@@ -1,6 +1,6 @@
-"""The normalised payload of a football match, `football.event.v1`: what a snapshot holds and the API serves.
+"""The normalised payload of a football match, `football.event.v1`: stored in snapshots and served by the API.
 
-An absent field was not said by any source, `null` was said to be nothing, zero was counted.
+An absent field is unknown, `null` means that the source states there is none, and zero was counted.
 """
 
 from datetime import datetime
@@ -171,14 +171,14 @@ class FootballEventV1(_Part):
     metadata: FootballMetadataV1
 
 
-# --- from what we hold to the payload ------------------------------------------------------------------------------
+# --- from state and board to the payload ---------------------------------------------------------------------------
 
-#: Parts of the payload that are read now and then: what a run before this one has read of them stays.
+#: Parts of the payload that are read once a minute; until then the stored ones are kept.
 _PARTS = ("lineups", "statistics")
 
 
 def status_of(state: FootballState, board: FootballBoard) -> MatchStatus:
-    """Return the status to serve: a result counts once it is stored, not when it is first glimpsed."""
+    """Return the status to serve: a match is completed only when its result is stored."""
     if state.result is not None:
         return MatchStatus.COMPLETED
     if board.status is not MatchStatus.COMPLETED:
@@ -191,7 +191,7 @@ def title_of(board: FootballBoard) -> str:
 
 
 def normalise(state: FootballState, board: FootballBoard) -> FootballEventV1:
-    """Return the payload of a match as it is held in `state` and shown on `board`."""
+    """Return the payload of a match, from its state and board."""
     result = state.result
     fields: dict[str, Any] = {
         "headline": board.headline or None,
@@ -219,7 +219,7 @@ def normalise(state: FootballState, board: FootballBoard) -> FootballEventV1:
         incidents=tuple(_incident(event) for event in state.incidents),
         players=dict(sorted(state.players.items())),
         metadata=FootballMetadataV1.model_validate({name: said for name, said in about.items() if said is not None}),
-        # Nobody said it: absent, which is not the same as null.
+        # Unknown fields are absent, not null.
         **{name: value for name, value in fields.items() if value is not None},
         **parts,
     )
@@ -247,14 +247,14 @@ def _result(result: FootballResult) -> FootballResultV1:
 
 
 def _incident(event: Event) -> IncidentV1:
-    fields: dict[str, Any] = {"key": str(event.key), "kind": event.key.kind, **_told(event.content)}
+    fields: dict[str, Any] = {"key": str(event.key), "kind": event.key.kind, **_fields(event.content)}
     if event.key.side:
         fields["side"] = event.key.side
     return IncidentV1.model_validate(fields)
 
 
-def _told(content: Struct) -> dict[str, Any]:
-    """Return an event's own fields; of what nobody said, nothing."""
+def _fields(content: Struct) -> dict[str, Any]:
+    """Return the known fields of an event."""
     fields = {name: said for name, said in msgspec.to_builtins(content).items() if said is not None and name != "kind"}
     if "home" in fields:
         fields["score"] = {side: fields.pop(side) for side in ("home", "away")}

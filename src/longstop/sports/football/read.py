@@ -1,7 +1,7 @@
-"""One poll of a football match: its list of incidents and its event, now and then its line-ups and statistics.
+"""One poll of a football match: incidents and event, and once a minute line-ups and statistics.
 
-List and event are two requests, so a goal may fall between them: before a disagreement is believed, both are asked once
-more. Line-ups and statistics are parts of the payload and no events: their failure stops nothing.
+Incidents and event are two requests, so a goal may fall between them: before a disagreement counts, both are fetched
+once more. Line-ups and statistics are optional: a failure is recorded, and the poll continues.
 """
 
 from collections.abc import Callable
@@ -25,25 +25,25 @@ from longstop.sports.football.model import (
     Statistics,
     squad_keys,
 )
-from longstop.sports.football.totals import disagreement
 from longstop.sports.football.validate import (
+    disagreement,
     is_known_squad,
+    needs_lineups,
     validate_again,
     validate_board,
     validate_incidents,
     validate_lineups,
     validate_statistics,
-    wants_witness,
 )
 
-#: Line-ups and statistics are asked for this often; a site's "not found" may be pinned for longer by asking too early.
-PARTS_EVERY_SECONDS = 60.0
+#: Interval of line-ups and statistics. Asking too early may make a cache keep its "not found" longer.
+PARTS_INTERVAL_SECONDS = 60.0
 
 Part = TypeVar("Part")
 
 
 async def read(client: Client, state: FootballState, *, is_full: bool, stand_in: FootballBoard | None) -> Observation:
-    """Poll the match; where nothing that every poll begins with has changed, that is all."""
+    """Poll the match; stop early if incidents and event are unchanged."""
     feed, source_id = state.feed, state.feed.source_id
     are_parts_due = is_full or _are_parts_due(client, state)
     heads = (
@@ -59,7 +59,7 @@ async def read(client: Client, state: FootballState, *, is_full: bool, stand_in:
 
 
 async def read_course(client: Client, state: FootballState, board: FootballBoard | None = None) -> FootballView:
-    """Return what the site shows of the match; `board` stands in for the event when the site has none any more."""
+    """Return incidents and event; `board` replaces the event if the site no longer has one."""
     seen = await _read_once(client, state, board)
     if disagreement(state, seen) - state.differences:
         client.forget()
@@ -91,15 +91,15 @@ async def _event(client: Client, source_id: str, board: FootballBoard | None) ->
 
 def _are_parts_due(client: Client, state: FootballState) -> bool:
     asked_at = state.parts_asked_at
-    return asked_at is None or client.monotonic() - asked_at >= PARTS_EVERY_SECONDS
+    return asked_at is None or client.monotonic() - asked_at >= PARTS_INTERVAL_SECONDS
 
 
 async def _with_parts(
     client: Client, state: FootballState, seen: FootballView, absent: Absent, *, are_due: bool
 ) -> FootballView:
-    """Return the view with line-ups and statistics read, where it is time for that."""
+    """Return the view with line-ups and statistics, if they are due."""
     are_due = are_due or state.board is None or state.board.headline != seen.board.headline
-    if not (are_due or wants_witness(state, seen.incidents)):
+    if not (are_due or needs_lineups(state, seen.incidents)):
         return seen
     asked_at = client.monotonic()
     seen = msgspec.structs.replace(seen, lineups=await _lineups(client, state, absent))
@@ -111,8 +111,7 @@ async def _with_parts(
 
 
 async def _lineups(client: Client, state: FootballState, absent: Absent) -> Lineups | None:
-    """Return the line-ups. They do not say which match they are of: people of whom we know nothing are asked for
-    twice, since they are going to vouch for others."""
+    """Return the line-ups. They do not name their match, so unknown players must appear in two responses."""
     query = Query(resource=LINEUPS, source_id=state.feed.source_id)
     first = await _part(client, query, Lineups, partial(validate_lineups, state), absent)
     if first is None or (state.squad_keys and not squad_keys(first)):  # an empty list replaces no known players
@@ -127,7 +126,7 @@ async def _lineups(client: Client, state: FootballState, absent: Absent) -> Line
 async def _part(
     client: Client, query: Query, kind: type[Part], check: Callable[[Part], None], absent: Absent
 ) -> Part | None:
-    """Return a part of the payload; `None` when the site has none yet, or none that can be believed."""
+    """Return a part of the payload; `None` if the site has none yet, or it is rejected."""
     try:
         part = await client.ask_if_there(query, kind)
         if part is not None:

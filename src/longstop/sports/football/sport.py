@@ -38,14 +38,20 @@ from longstop.sports.football.model import (
     VarDecision,
     names_in,
     order_of_play,
-    people_in,
+    players_in,
     rekey,
     squads,
 )
 from longstop.sports.football.payload import normalise, status_of, title_of
 from longstop.sports.football.read import read
-from longstop.sports.football.totals import differences, disagreement, mismatches
-from longstop.sports.football.validate import are_strangers, polls_needed, validate_board
+from longstop.sports.football.validate import (
+    are_strangers,
+    differences,
+    disagreement,
+    mismatches,
+    polls_needed,
+    validate_board,
+)
 
 #: The suspect token of a doubted list of incidents.
 DOUBTED_LIST = "list"
@@ -234,7 +240,7 @@ def _believed_list(state: FootballState, seen: FootballView) -> tuple[Incidents 
 
 def _without_strangers(state: FootballState, incidents: Incidents | None) -> FootballState:
     """Return the state without line-ups that an accepted list contradicts; they are read again at once."""
-    named = people_in(item.content for item in incidents.items) if incidents else set()
+    named = players_in(item.content for item in incidents.items) if incidents else set()
     if state.lineups is None or not are_strangers(named, state.squad_keys):
         return state
     return msgspec.structs.replace(state, lineups=None, parts_asked_at=None)

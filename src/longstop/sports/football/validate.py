@@ -1,11 +1,15 @@
-"""Whether to believe a page: it speaks of the match we asked for, and its values can be true."""
+"""Validates pages: they must be of the requested match, and their values possible. Also compares totals."""
+
+from collections.abc import Iterable
 
 from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.sports.football.model import (
     Card,
     CardKind,
+    Difference,
     FootballBoard,
     FootballState,
+    FootballView,
     Goal,
     GoalKind,
     Goals,
@@ -15,86 +19,86 @@ from longstop.sports.football.model import (
     Side,
     Statistic,
     Statistics,
-    people_in,
+    players_in,
     squad_keys,
     squads,
 )
-from longstop.sports.football.totals import goals_in
+from longstop.storage.base import Finding, FindingKind
 
-#: No match has ever had more.
+#: Per side; no real match has more.
 MAX_GOALS = 60
-ELEVEN = 11
-#: The source's names of figures, and of the period that they are for.
+STARTERS = 11
+#: The source's keys of figures, and of the period of the whole match.
 POSSESSION, YELLOW_CARDS, ON_TARGET, WHOLE_MATCH = "ballPossession", "yellowCards", "shotsOnGoal", "ALL"
-#: So many people must be named before a list can be told to be of another match.
-ENOUGH_PEOPLE = 3
-#: In so many polls in a row a list must be shown of which nothing is known; and one that something speaks against.
+#: A list must name this many players before it can be identified as another match's.
+ENOUGH_PLAYERS = 3
+#: Polls in a row that an unknown list needs, and one that contradicts what is known.
 POLLS_UNKNOWN, POLLS_AGAINST = 2, 5
-#: What a board calls the part of a match that ends so.
+#: The name of a period on the board, by the name of its end.
 _PART_OF = {"HT": "period1", "FT": "period2"}
 
 
 def validate_board(state: FootballState, board: FootballBoard) -> None:
-    """Raise unless the event can be the one of this match. Before the kick-off its sides may still be open."""
+    """Raise if the event cannot be of this match. Before kick-off its sides may still change."""
     before = state.board
     if before is not None and state.incidents:
         for shown, known in ((board.home, before.home), (board.away, before.away)):
             if shown.key != known.key:
-                raise WrongMatch(f"the event has team {shown.key}, this match has {known.key} there")
+                raise WrongMatch(f"the event has team {shown.key} where this match has {known.key}")
     if board.home.key == board.away.key:
         raise ImpossibleObservation(f"team {board.home.key} plays against itself")
     for side in Side:
         if board.score is not None and board.score.of(side) > MAX_GOALS:
-            raise ImpossibleObservation(f"{board.score.of(side)} goals of one side")
+            raise ImpossibleObservation(f"{board.score.of(side)} goals by one side")
 
 
 def validate_incidents(state: FootballState, incidents: Incidents) -> None:
-    """Raise when the list is of another match: it does not say which one it is of, but it names people.
+    """Raise if the list is of another match. It does not name its match, but it names players.
 
-    That is certain only where the line-ups agree with what we hold; else it is a doubt, and `polls_needed` tells.
+    That is certain only if the line-ups agree with stored events. Otherwise `polls_needed` decides.
     """
-    playing, named = state.squad_keys, people_in(item.content for item in incidents.items)
-    if state.people & playing and len(named) >= ENOUGH_PEOPLE and are_strangers(named, playing):
-        raise WrongMatch(f"the incidents are of another match: {len(named - playing)} people do not play here")
+    playing, named = state.squad_keys, players_in(item.content for item in incidents.items)
+    if state.event_players & playing and len(named) >= ENOUGH_PLAYERS and are_strangers(named, playing):
+        raise WrongMatch(f"the incidents are of another match: {len(named - playing)} players are not in the line-ups")
 
 
-def is_vouched_for(state: FootballState, incidents: Incidents) -> bool:
-    """Return whether something that we know speaks for a list: an event, or people."""
-    return has_held_event(state, incidents) or has_our_people(state, incidents)
+def is_supported(state: FootballState, incidents: Incidents) -> bool:
+    """Return whether a list shares an event or players with what is known."""
+    return has_stored_event(state, incidents) or has_known_players(state, incidents)
 
 
-def has_held_event(state: FootballState, incidents: Incidents) -> bool:
-    """Return whether a list has an event that we hold, equal in everything. An id alone says nothing: sites may number
-    every match alike."""
+def has_stored_event(state: FootballState, incidents: Incidents) -> bool:
+    """Return whether a list has a stored event, equal in every field. An id alone proves nothing: sites may use the
+    same ids in every match."""
     held = {(event.key.side, event.source_event_id, event.content) for event in state.incidents}
-    # Every match has a half-time.
+    # Period ends are excluded: every match has a half-time.
     shown = {(item.side, item.source_event_id, item.content) for item in incidents.items if item.side is not None}
     return bool(held & shown)
 
 
-def has_our_people(state: FootballState, incidents: Incidents) -> bool:
-    """Return whether a list names somebody who is named in an event that we hold, or mostly people who play here."""
-    named = people_in(item.content for item in incidents.items)
-    return bool(named & state.people) or (bool(named) and not are_strangers(named, state.squad_keys))
+def has_known_players(state: FootballState, incidents: Incidents) -> bool:
+    """Return whether a list names a player of a stored event, or mostly players of the line-ups."""
+    named = players_in(item.content for item in incidents.items)
+    return bool(named & state.event_players) or (bool(named) and not are_strangers(named, state.squad_keys))
 
 
 def polls_needed(state: FootballState, board: FootballBoard, incidents: Incidents) -> int:
-    """Return in how many polls in a row a list must be shown before it is believed.
+    """Return how many polls in a row must show a list before it is accepted.
 
-    The board is of this match, since it says so itself: what contradicts it needs more than to be shown again. People
-    play in other matches too, those of a tie in its other leg: for them alone a list is believed when its score fits.
+    The board names its match, so a list that contradicts it needs more polls. The same players play in other matches,
+    such as the other leg of a tie: if only players match, the score must match, too.
     """
-    if not incidents.items or has_held_event(state, incidents):
+    if not incidents.items or has_stored_event(state, incidents):
         return 1
-    if has_our_people(state, incidents):
+    if has_known_players(state, incidents):
         return 1 if board.score is not None and fits(board, incidents) else POLLS_UNKNOWN
-    known, named = state.squad_keys | state.people, people_in(item.content for item in incidents.items)
+    known, named = state.squad_keys | state.event_players, players_in(item.content for item in incidents.items)
     is_spoken_against = (bool(known) and are_strangers(named, known)) or not fits(board, incidents)
     return POLLS_AGAINST if is_spoken_against else POLLS_UNKNOWN
 
 
 def fits(board: FootballBoard, incidents: Incidents) -> bool:
-    """Return whether a list has the goals that a board shows, altogether and by the end of each half."""
+    """Return whether a list has the goals of the board, in total and at the end of each half."""
     if board.score is not None and goals_in(incidents) != board.score:
         return False
     ends = (item.content for item in incidents.items if isinstance(item.content, PeriodEnd))
@@ -102,7 +106,7 @@ def fits(board: FootballBoard, incidents: Incidents) -> bool:
 
 
 def _score_after(board: FootballBoard, end: str) -> Goals | None:
-    """Return the score when a half ended; `None` when the board does not show it."""
+    """Return the score at the end of a half; `None` if the board does not show it."""
     names = [part.name for part in board.periods]
     if _PART_OF.get(end) not in names:
         return None
@@ -110,70 +114,96 @@ def _score_after(board: FootballBoard, end: str) -> Goals | None:
     return Goals(home=sum(part.home for part in played), away=sum(part.away for part in played))
 
 
-def wants_witness(state: FootballState, incidents: Incidents | None) -> bool:
-    """Return whether line-ups could tell of a list whether it is of this match, and nothing else does."""
-    if incidents is None or is_vouched_for(state, incidents):
+def needs_lineups(state: FootballState, incidents: Incidents | None) -> bool:
+    """Return whether line-ups are needed to decide if a list is of this match."""
+    if incidents is None or is_supported(state, incidents):
         return False
-    return bool(people_in(item.content for item in incidents.items))
+    return bool(players_in(item.content for item in incidents.items))
 
 
 def are_strangers(named: set[str], playing: set[str]) -> bool:
-    """Return whether most of the people named do not play. A single one may be somebody whom the site did not list."""
+    """Return whether most named players do not play. A single one may be missing in the line-ups."""
     return 2 * len(named & playing) < len(named)
 
 
 def validate_lineups(state: FootballState, lineups: Lineups) -> None:
-    """Raise unless these people can play this match."""
+    """Raise if these line-ups cannot be of this match."""
     shown = squads(lineups)
     keys = [player.key for squad in shown for player in squad.players]
     if len(keys) != len(set(keys)):
-        raise ImpossibleObservation("the line-ups name a player twice")
+        raise ImpossibleObservation("the line-ups contain a player twice")
     for squad in shown:
         starters = sum(player.is_starter for player in squad.players)
-        if starters > ELEVEN or (lineups.is_confirmed and starters != ELEVEN):
-            raise ImpossibleObservation(f"{starters} players of one side begin")
-    named = state.people
+        if starters > STARTERS or (lineups.is_confirmed and starters != STARTERS):
+            raise ImpossibleObservation(f"{starters} starters on one side")
+    named = state.event_players
     if shown and are_strangers(named, set(keys)):
-        raise WrongMatch(
-            f"the line-ups are of another match: {len(named - set(keys))} people of this one are not there"
-        )
+        raise WrongMatch(f"the line-ups are of another match: {len(named - set(keys))} players of this one are missing")
 
 
 def is_known_squad(state: FootballState, lineups: Lineups) -> bool:
-    """Return whether line-ups that can be this match's are so by what we know: by events, or by line-ups before."""
+    """Return whether stored events or earlier line-ups confirm these line-ups."""
     shown = squad_keys(lineups)
-    return not shown or bool(state.people) or not are_strangers(shown, state.squad_keys)
+    return not shown or bool(state.event_players) or not are_strangers(shown, state.squad_keys)
 
 
 def validate_again(first: Lineups, second: Lineups) -> None:
-    """Raise unless a second reading of line-ups names most people of the first again; an empty one names nobody."""
+    """Raise unless a second response names most players of the first; an empty one names none."""
     if are_strangers(squad_keys(first), squad_keys(second)):
-        raise WrongMatch("the line-ups do not name the people of a moment ago: one of the two is of another match")
+        raise WrongMatch("two responses have different line-ups: one of them is of another match")
 
 
 def validate_statistics(incidents: Incidents | None, statistics: Statistics) -> None:
-    """Raise unless these figures can be true, and can be of the match whose list was just read."""
+    """Raise if the figures are impossible, or contradict the list of incidents."""
     for period, figures in statistics.periods.items():
         for figure in figures:
             if figure.home < 0 or figure.away < 0:
                 raise ImpossibleObservation(f"{figure.key} of {period} is negative")
             if figure.key == POSSESSION and abs(figure.home + figure.away - 100) > 1:
-                raise ImpossibleObservation(f"the ball is possessed to {figure.home} and {figure.away} per cent")
+                raise ImpossibleObservation(f"ball possession of {figure.home} and {figure.away} per cent")
             if period == WHOLE_MATCH and incidents is not None:
                 _check_against(incidents, figure)
 
 
 def _check_against(incidents: Incidents, figure: Statistic) -> None:
-    """Raise when a figure contradicts the list: nothing in the figures says which match they are of.
+    """Raise if a figure contradicts the list: statistics do not name their match.
 
-    The two pages are not of the same moment, so each side may be one ahead.
+    The two pages are fetched one after the other, so either may be one ahead.
     """
     for side, counted in ((Side.HOME, figure.home), (Side.AWAY, figure.away)):
         shown = [item.content for item in incidents.items if item.side is side]
-        # Coaches are shown cards too, and are no players.
+        # Cards of coaches have no player and are not counted.
         cards = sum(isinstance(it, Card) and it.player is not None and it.card is not CardKind.RED for it in shown)
         goals = sum(isinstance(it, Goal) and it.how is not GoalKind.OWN_GOAL for it in shown)
         if figure.key == YELLOW_CARDS and abs(counted - cards) > 1:
-            raise WrongMatch(f"the statistics are of another match: {counted:g} cards, and {cards} in the list")
+            raise WrongMatch(f"the statistics are of another match: {counted:g} cards, but {cards} in the list")
         if figure.key == ON_TARGET and counted < goals - 1:
-            raise WrongMatch(f"the statistics are of another match: {counted:g} shots on target, and {goals} goals")
+            raise WrongMatch(f"the statistics are of another match: {counted:g} shots on target, but {goals} goals")
+
+
+# --- totals: goals of the events against goals on the board ---------------------------------------------------------
+
+
+def differences(listed: Goals, shown: Goals | None) -> frozenset[Difference]:
+    """Return the sides whose goals differ between events and board; none if the board has no score."""
+    if shown is None:
+        return frozenset()
+    pairs = ((side, listed.of(side), shown.of(side)) for side in Side)
+    return frozenset(pair for pair in pairs if pair[1] != pair[2])
+
+
+def goals_in(incidents: Incidents) -> Goals:
+    sides = [item.side for item in incidents.items if isinstance(item.content, Goal)]
+    return Goals(home=sides.count(Side.HOME), away=sides.count(Side.AWAY))
+
+
+def disagreement(state: FootballState, seen: FootballView) -> frozenset[Difference]:
+    """Return how board and list differ if everything shown is accepted."""
+    return differences(state.goals if seen.incidents is None else goals_in(seen.incidents), seen.board.score)
+
+
+def mismatches(off: Iterable[Difference]) -> Iterable[Finding]:
+    """Return the findings for these differences."""
+    for side, listed, shown in sorted(off):
+        detail = f"{listed} goals are listed, the board shows {shown}"
+        yield Finding(kind=FindingKind.MISMATCH, place=side.value, detail=detail)

@@ -187,7 +187,7 @@ async def test_more_balls_gone_than_an_over_holds_are_not_believed() -> None:
     polling.match.headline = "Innings Break"
 
     for _ in range(3):
-        with pytest.raises(LayoutSuspected, match="gone") as caught:
+        with pytest.raises(LayoutSuspected, match="vanished") as caught:
             await polling.poll()
 
     assert (caught.value.source, len(polling.stored_balls())) == ("crex", 40)

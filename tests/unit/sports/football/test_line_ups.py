@@ -3,7 +3,7 @@
 import pytest
 
 from longstop.errors import SourceFailed
-from longstop.sports.football.read import PARTS_EVERY_SECONDS
+from longstop.sports.football.read import PARTS_INTERVAL_SECONDS
 from tests.football_site import LookingAtFootball, card, event, lineups, squad, statistics, substitution
 
 
@@ -11,7 +11,7 @@ async def test_line_ups_join_the_payload_when_they_are_there(polling: LookingAtF
     polling.pages.event, polling.pages.lineups = event("Not started", {}, {}), None
     await polling.poll()
     polling.pages.lineups = lineups(confirmed=False)
-    polling.clock.advance(PARTS_EVERY_SECONDS)
+    polling.clock.advance(PARTS_INTERVAL_SECONDS)
 
     await polling.poll()
 

@@ -6,7 +6,7 @@ import pytest
 
 from longstop.matches.client import PollAttempt
 from longstop.sports.football.model import FootballState
-from longstop.sports.football.read import PARTS_EVERY_SECONDS
+from longstop.sports.football.read import PARTS_INTERVAL_SECONDS
 from tests.football_site import LookingAtFootball, card, event, goal
 
 
@@ -59,7 +59,7 @@ async def test_a_full_poll_reads_unchanged_pages(known: LookingAtFootball) -> No
 
 
 async def test_line_ups_are_read_when_they_are_due_though_nothing_else_has_changed(known: LookingAtFootball) -> None:
-    known.clock.advance(PARTS_EVERY_SECONDS)
+    known.clock.advance(PARTS_INTERVAL_SECONDS)
 
     assert await shows_news(known)
 

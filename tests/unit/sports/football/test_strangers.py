@@ -86,4 +86,4 @@ def test_no_event_of_another_match_is_stored_and_none_of_ours_is_lost(
     polling = run_virtual(watch(*mixed, has_lineups=has_lineups))
 
     assert polling.versions() == [f"card:home:{nth} 1 insert" for nth in range(1, len(OURS) + 1)]
-    assert polling.state.people == {str(11 + nth) for nth in range(len(OURS))}
+    assert polling.state.event_players == {str(11 + nth) for nth in range(len(OURS))}

@@ -31,10 +31,10 @@ from longstop.sports.football.validate import (
     POLLS_UNKNOWN,
     fits,
     is_known_squad,
+    needs_lineups,
     polls_needed,
     validate_again,
     validate_statistics,
-    wants_witness,
 )
 from tests.builders import event, fold, match_row
 
@@ -214,7 +214,7 @@ def test_a_list_with_other_goals_or_at_another_time_does_not_fit(shown: Football
 def test_line_ups_are_wanted_where_nothing_else_speaks_for_a_list(
     known: FootballState, incidents: Incidents | None, *, is_wanted: bool
 ) -> None:
-    assert wants_witness(known, incidents) is is_wanted
+    assert needs_lineups(known, incidents) is is_wanted
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_line_ups_are_known_by_events_or_by_line_ups_before(
 def test_two_readings_of_line_ups_may_differ_in_a_few_people_only() -> None:
     validate_again(playing("10", "11", "12"), playing("10", "11", "13"))
 
-    with pytest.raises(WrongMatch, match="do not name the people of a moment ago"):
+    with pytest.raises(WrongMatch, match="two responses have different line-ups"):
         validate_again(playing("10", "11", "12"), playing("20", "21", "12"))
 
 
