@@ -10,7 +10,6 @@ HEALTHY ⇄ DEGRADED → FAILING → RECOVERING → HEALTHY
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from enum import IntEnum, StrEnum
 from math import ceil
 
@@ -19,7 +18,7 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.errors import IllegalTransition
-from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase
+from longstop.model.match import IN_PLAY, MonitoringRecord, Phase
 
 EVALUATED_EVERY_SECONDS = 15.0
 OLD_SECONDS = 60.0
@@ -115,18 +114,25 @@ class GradeState(Struct, frozen=True, kw_only=True):
 
 
 class _Watched(Struct):
-    ref: MatchRef
-    polled_at: datetime | None
+    record: MonitoringRecord
     #: The last successful poll, or when the match became active: it cannot be late before that.
     since: float
     read_at: float | None = None
-    is_blocked: bool = False
-    is_shut_out: bool = False
-    exhausted: str | None = None
-    #: Whether it is in play, and no operator has paused it.
-    is_wanted: bool = False
-    #: Whether it is wanted and not paused by its breaker: only then it has an age.
-    is_active: bool = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it is in play, and no operator has paused it."""
+        return self.record.status in IN_PLAY and not self.record.is_on_hold
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is wanted and not paused by its breaker: only then it has an age."""
+        return self.is_wanted and self.record.phase is not Phase.PAUSED
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the site blocks polling; a poll postponed for want of memory or descriptors is not blocked."""
+        return self.record.is_held and self.record.lacking is None
 
 
 class Freshness:
@@ -158,31 +164,31 @@ class Freshness:
 
     def sample(self, now: float) -> Sample:
         stall_seconds = self._stall_seconds(now)
-        shut_out = self._shut_out_sources() if stall_seconds >= self._stall_after else frozenset()
+        active = {match_id: each for match_id, each in self._watched.items() if each.is_active}
+        # In a stall, an open circuit blocks all matches of its source, also the one that was polled last as its canary.
+        is_stalled = stall_seconds >= self._stall_after
+        shut_out = {each.record.ref.source for each in active.values() if is_stalled and each.record.is_shut_out}
         ages = (
             Age(
                 seconds=round(max(0.0, now - each.since), 3),
                 match_id=match_id,
-                ref=str(each.ref),
-                is_blocked=each.is_blocked or each.ref.source in shut_out,
+                ref=str(each.record.ref),
+                is_blocked=each.is_blocked or each.record.ref.source in shut_out,
             )
-            for match_id, each in self._watched.items()
-            if each.is_active
+            for match_id, each in active.items()
         )
-        exhausted = {each.exhausted for each in self._watched.values() if each.is_active and each.exhausted}
-        paused = (match_id for match_id, each in self._watched.items() if each.is_wanted and not each.is_active)
         return Sample(
             ages=tuple(ages),
-            paused=frozenset(paused),
+            paused=frozenset(key for key, each in self._watched.items() if each.is_wanted and key not in active),
             stall_seconds=stall_seconds,
             stall_after=self._stall_after,
-            exhausted=tuple(sorted(exhausted)),
+            exhausted=tuple(sorted({each.record.lacking for each in active.values() if each.record.lacking})),
         )
 
     def read_since(self, match_ids: Collection[int], moment: float) -> tuple[str, ...]:
         """Return which of these matches were read after a moment, including those that ended with that poll."""
         return tuple(
-            str(each.ref)
+            str(each.record.ref)
             for match_id, each in self._watched.items()
             if match_id in match_ids and each.read_at is not None and each.read_at > moment
         )
@@ -197,26 +203,17 @@ class Freshness:
             return 0.0
         return round(max(0.0, now - max(self._wanted_since, self._read_at or 0.0)), 3)
 
-    def _shut_out_sources(self) -> frozenset[str]:
-        """Return the sources with an open circuit: it blocks also the match that was polled last, as its canary."""
-        return frozenset(each.ref.source for each in self._watched.values() if each.is_active and each.is_shut_out)
-
     def _updated(self, record: MonitoringRecord, now: float) -> _Watched:
-        watched = self._watched.get(record.match_id)
-        if watched is None:
-            watched = _Watched(record.ref, record.last_poll_at, now)
-        if record.last_poll_at != watched.polled_at:
-            watched.polled_at, watched.since, watched.read_at = record.last_poll_at, now, now
-        was_active, was_wanted = watched.is_active, watched.is_wanted
-        watched.is_wanted = record.status in IN_PLAY and not record.is_on_hold
-        # A poll that shows the end of a match is successful too.
-        if watched.read_at == now and (was_wanted or watched.is_wanted):
-            self._read_at = now
-        watched.is_active = watched.is_wanted and record.phase is not Phase.PAUSED
-        # A poll that was postponed for want of memory or descriptors is not blocked by the site.
-        watched.is_blocked, watched.exhausted = record.is_held and record.lacking is None, record.lacking
-        watched.is_shut_out = record.is_shut_out
-        if not was_active:
+        before = self._watched.get(record.match_id)
+        if before is None:
+            return _Watched(record, now)
+        watched = replace(before, record=record)
+        if record.last_poll_at != before.record.last_poll_at:
+            watched.since = watched.read_at = now
+            # A poll that shows the end of a match is successful too.
+            if before.is_wanted or watched.is_wanted:
+                self._read_at = now
+        if not before.is_active:
             watched.since = now
         return watched
 

@@ -1,9 +1,9 @@
 """The two pipes between the supervisor and each child: the lifeline and the heartbeat.
 
-The lifeline tells a child that its supervisor is gone, also after `kill -9`. Only the supervisor has the write end, and
+The lifeline shows a child that its supervisor is gone, also after `kill -9`. Only the supervisor has the write end, and
 never writes; its death closes the pipe. (`PR_SET_PDEATHSIG` does not fit: it fires when the *thread* that forked ends.)
 
-The heartbeat tells the supervisor that the child's event loop runs: one byte a second. A pipe depends on no disk, port
+The heartbeat shows the supervisor that the child's event loop runs: one byte a second. A pipe depends on no disk, port
 or wall clock, so a full disk or a firewall cannot make a child look dead.
 """
 
