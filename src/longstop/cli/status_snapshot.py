@@ -12,7 +12,7 @@ from longstop.model.command import StandingOrder
 from longstop.model.match import MonitoringRecord
 from longstop.model.recovery import Recovery
 from longstop.storage.base import NodeBeat
-from longstop.supervision.health_verdict import HealthStatus, HealthVerdict, api_start_failure
+from longstop.supervision.health_verdict import NEVER_RAN, HealthStatus, HealthVerdict, start_failure
 
 
 class StatusSnapshot(Struct, frozen=True, kw_only=True):
@@ -75,9 +75,11 @@ class StatusReader:
 
 
 def _with_restarts(verdict: HealthVerdict, recoveries: Sequence[Recovery], now: Moment) -> HealthVerdict:
-    """Add that the API keeps failing at start: without an API, only the command line can report it."""
-    problem = api_start_failure(recoveries, now.wall)
-    if problem is None:
+    """Add the processes that keep failing at start: an API that does could not report it itself."""
+    problems = [problem for name in ("scraper", "api") if (problem := start_failure(name, recoveries, now.wall))]
+    if not problems:
         return verdict
     status = HealthStatus.DEGRADED if verdict.status is HealthStatus.HEALTHY else verdict.status
-    return replace(verdict, status=status, reasons=(*verdict.reasons, problem))
+    # That no scraper has run yet would contradict this.
+    others = tuple(each for each in verdict.reasons if each != NEVER_RAN)
+    return replace(verdict, status=status, reasons=(*problems, *others))

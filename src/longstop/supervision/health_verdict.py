@@ -41,6 +41,9 @@ _STILL_DYING = timedelta(seconds=150)
 #: Up to how many seconds a duration is given in which unit.
 _UNITS = ((120, 1, "s"), (120 * 60, 60, "min"), (48 * 3600, 3600, "h"))
 
+#: The reason without any heartbeat.
+NEVER_RAN = "no scraper has run here yet"
+
 
 class HealthStatus(StrEnum):
     """The status of `/health`."""
@@ -118,7 +121,7 @@ def is_silent(beat: NodeBeat, now: Moment) -> bool:
 def silence_reason(beats: Sequence[NodeBeat], now: Moment) -> str:
     """Return since when no scraper is running."""
     if not beats:
-        return "no scraper has run here yet"
+        return NEVER_RAN
     past = [(seconds, beat.is_over) for beat in beats if (seconds := beat.silence_at(now)) >= 0]
     if not past:
         return "the last heartbeat lies in the future: the clock was set back"
@@ -137,18 +140,16 @@ def open_circuits(beats: Sequence[NodeBeat], now: Moment) -> Iterator[str]:
         yield f"and {len(notes) - _NAMED_BREAKERS} more open circuits"
 
 
-def api_start_failure(recoveries: Iterable[Recovery], now: datetime) -> str | None:
-    """Return a reason if the API keeps dying after each start; `recoveries` has the newest first.
-
-    A scraper that keeps dying shows by its missing heartbeat. The API has none.
-    """
-    starts = [each for each in recoveries if each.kind is RecoveryKind.RESTART and each.subject == "api"]
+def start_failure(process: str, recoveries: Iterable[Recovery], now: datetime) -> str | None:
+    """Return a reason if `scraper` or `api` keeps dying after each start; `recoveries` has the newest first."""
+    starts = [each for each in recoveries if each.kind is RecoveryKind.RESTART and each.subject == process]
     latest = [each for each in starts if abs(now - each.began_at) < _STILL_DYING]
     if not any(each.outcome is RecoveryOutcome.NOT_RECOVERED for each in latest[:2]):
         return None
     if latest[0].outcome is RecoveryOutcome.RECOVERED:
         return None
-    return f"the API keeps failing after its start: {latest[0].trigger} (see its log)"
+    name = "API" if process == "api" else process
+    return f"the {name} keeps failing after its start: {latest[0].trigger} (see its log)"
 
 
 def _down(reason: str, *, grade: Grade | None = None, notes: tuple[str, ...] = ()) -> HealthVerdict:

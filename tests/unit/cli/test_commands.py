@@ -41,7 +41,7 @@ def sleeping(clock: ManualClock) -> Callable[[float], Awaitable[None]]:
     return sleep
 
 
-LOCKED = StorageError("ops.db: somebody else holds the file")
+LOCKED = StorageError("/data/ops.db: the file is locked")
 
 
 async def test_a_failed_read_is_not_a_reply() -> None:

@@ -10,7 +10,7 @@ from longstop.cli.top_view import screen
 from longstop.model.breaker import BreakerNote
 from longstop.model.command import StandingKind, StandingOrder
 from longstop.model.match import MatchStatus, MonitoringRecord
-from longstop.model.recovery import Recovery, RecoveryKind
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.model.resources import Resources
 from longstop.storage.base import NodeBeat
 from longstop.supervision.health_verdict import assess_health
@@ -125,3 +125,28 @@ def test_what_a_site_says_moves_no_cursor() -> None:
 
     assert "[2J[red]boo" in row_of(lines, "crex_M1")
     assert "\x1b" not in "".join(lines)
+
+
+def test_at_80_columns_no_time_is_cut() -> None:
+    recovery = Recovery(
+        id="x",
+        kind=RecoveryKind.RESTART,
+        trigger="it was killed by SIGKILL " * 5,
+        subject="a-scraper-with-a-long-name-" * 3,
+        process="up",
+        began_at=NOW,
+        outcome=RecoveryOutcome.NOT_RECOVERED,
+    )
+    order = StandingOrder(
+        kind=StandingKind.PAUSED_MATCH, subject="espncricinfo_1234567", since=NOW, asked_by="cli: " + "jane" * 20
+    )
+    snapshot = a_snapshot(
+        *(a_record(number, polled=70) for number in range(1, 120)), recoveries=[recovery], standing=[order]
+    )
+
+    lines = shown(snapshot, width=80)
+
+    assert lines[0].rstrip().endswith("12:00:00 UTC")
+    assert "not recovered" in row_of(lines, "12:00:00 restart")
+    assert "11-15 12:00:00" in row_of(lines, "espncricinfo_1234567")
+    assert max(map(len, lines)) <= 80

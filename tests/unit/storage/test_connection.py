@@ -26,7 +26,7 @@ def test_a_sqlite_is_safe_once_it_cannot_damage_a_log_any_more(version: str, is_
 def test_whatever_sqlite_raises_names_the_file_and_the_reason() -> None:
     error = as_storage_error(apsw.FullError("database or disk is full"), Path("somewhere/matches.db"))
 
-    assert str(error) == "matches.db: the disk is full (FullError: database or disk is full)"
+    assert str(error) == "somewhere/matches.db: the disk is full (FullError: database or disk is full)"
 
 
 @pytest.mark.parametrize("kind", apsw.Error.__subclasses__())

@@ -17,11 +17,11 @@ from longstop.supervision.health_verdict import (
     MAX_MATCH_BYTES,
     HealthStatus,
     HealthVerdict,
-    api_start_failure,
     assess_health,
     live_beats,
     open_circuits,
     silence_reason,
+    start_failure,
     unreadable,
     with_age,
 )
@@ -351,6 +351,6 @@ def a_restart(outcome: RecoveryOutcome, ago: float, subject: str = "api") -> Rec
     ],
 )
 def test_an_api_that_dies_again_and_again_is_told(recoveries: list[Recovery], is_told: bool) -> None:
-    said = api_start_failure(recoveries, NOW)
+    said = start_failure("api", recoveries, NOW)
 
     assert said == ("the API keeps failing after its start: it died (see its log)" if is_told else None)

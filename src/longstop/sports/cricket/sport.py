@@ -29,6 +29,7 @@ from longstop.sports.cricket.model import (
     Overs,
     OverSummary,
     Result,
+    Runs,
     SeenEvent,
     innings_of,
     is_less,
@@ -113,7 +114,7 @@ class Cricket(Sport[CricketState]):
         match event.content:
             case Delivery(label=label, runs=runs, wickets=wickets):
                 fallen = "".join(f", {wicket.player_out} {wicket.kind}" for wicket in wickets)
-                return f"{label}: {runs.total}{fallen}"
+                return f"{label}: {_runs_text(runs)}{fallen}"
             case InferredBalls() as unseen:
                 return f"not shown: {unseen.balls} balls, {unseen.runs} runs, {unseen.wickets} wickets"
             case OverSummary(runs=over_runs, score=score):
@@ -130,6 +131,18 @@ class Cricket(Sport[CricketState]):
         if state.board is not None and not is_dom_only(state):
             return state.board
         return Board(source_id=state.feed.source_id, status=state.row.status, headline="")
+
+
+_EXTRAS = {"wides": "wide", "noballs": "no-ball", "byes": "bye", "legbyes": "leg bye", "penalty": "penalty run"}
+
+
+def _runs_text(runs: Runs) -> str:
+    """Return the runs of a delivery; extras by name, since a wide or no-ball shares its label with the next ball."""
+    parts = [f"{runs.batter}"] if runs.batter else []
+    for field, name in _EXTRAS.items():
+        if count := getattr(runs, field):
+            parts.append(f"{count} {name}" if count == 1 else f"{count} {name}s")
+    return " + ".join(parts) or "0"
 
 
 def diff(state: CricketState, seen: CricketView) -> Draft:

@@ -41,6 +41,14 @@ _MEANINGS: Mapping[type[apsw.Error], str] = {
     apsw.ReadOnlyError: "the file cannot be written",
 }
 
+_RESTORE = "restore a backup with `longstop restore`, or move the file away to start without it"
+_ADVICE: Mapping[type[apsw.Error], str] = {
+    apsw.CorruptError: _RESTORE,
+    apsw.NotADBError: _RESTORE,
+    apsw.CantOpenError: "check that it is a file that this user may read and write",
+    apsw.IOError: "check the disk, and that it is a file that this user may read and write",
+    apsw.ReadOnlyError: "check the permissions of the file and its directory",
+}
 
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 #: What SQLite says of a file that it could not open or read, whatever the reason.
@@ -68,7 +76,8 @@ def as_storage_error(error: apsw.Error, path: Path) -> StorageError:
         return lack
     meaning = _MEANINGS.get(type(error), "SQLite refused")
     kind = StoreDamaged if isinstance(error, _DAMAGE) else StorageError
-    return kind(f"{path.name}: {meaning} ({type(error).__name__}: {error})")
+    advice = f"; {_ADVICE[type(error)]}" if type(error) in _ADVICE else ""
+    return kind(f"{path}: {meaning} ({type(error).__name__}: {error}){advice}")
 
 
 @contextmanager

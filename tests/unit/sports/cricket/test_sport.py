@@ -8,7 +8,17 @@ import pytest
 from longstop.errors import EpochLost, LayoutSuspected, ParseError, SourceFailed, StorageError
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchStatus, Phase, SyncState
-from longstop.sports.cricket.model import CricketKind, CricketState, Delivery, InningsSummary, Overs, Result, ResultKind
+from longstop.sports.cricket.model import (
+    CricketKind,
+    CricketState,
+    Delivery,
+    InningsSummary,
+    Overs,
+    Result,
+    ResultKind,
+    Runs,
+)
+from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import FindingKind
 from tests.builders import body
 from tests.crex_site import OUT_OF_ORDER
@@ -499,3 +509,23 @@ async def test_a_scoreboard_that_goes_back_for_good_is_served_after_two_looks() 
     await polling.poll(2)
 
     assert payload(polling)["score"]["team_a"]["runs"] == 9
+
+
+@pytest.mark.parametrize(
+    ("runs", "text"),
+    [
+        (Runs(), "1.4: 0"),
+        (Runs(batter=4), "1.4: 4"),
+        (Runs(wides=1), "1.4: 1 wide"),
+        (Runs(wides=5), "1.4: 5 wides"),
+        (Runs(batter=6, noballs=1), "1.4: 6 + 1 no-ball"),
+        (Runs(legbyes=2), "1.4: 2 leg byes"),
+        (Runs(byes=1, penalty=5), "1.4: 1 bye + 5 penalty runs"),
+    ],
+)
+def test_a_delivery_names_its_extras(runs: Runs, text: str) -> None:
+    """A wide has the label of the ball that follows it: without its name it looks like a duplicate."""
+    content = Delivery(label=Overs(1, 4), runs=runs)
+    event = Event(key=EventKey(CricketKind.DELIVERY, (1, 1, 4)), rev=1, op=Op.INSERT, content=content)
+
+    assert Cricket().describe(event) == text

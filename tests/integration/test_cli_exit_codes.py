@@ -1,0 +1,161 @@
+"""How verbs end when a data directory, a file or a match cannot be used: one sentence with advice, and an exit code."""
+
+import errno
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from longstop import __version__
+from longstop.cli.main import main
+from longstop.clock import SystemClock
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.storage.directory import DataDirectory
+from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.supervision.exits import Exit
+from tests.integration.test_backup import a_node
+from tests.readers import apart
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> DataDirectory:
+    return a_node(tmp_path / "data")
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Run the whole command line and return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["longstop", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def unreadable(node: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data directory of another user; simulated, since root may read everything."""
+    stat, access = Path.stat, os.access
+
+    def denied_stat(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if node.path in self.parents:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+        return stat(self, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", denied_stat)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != str(node.path) and access(path, mode))
+    return node.path
+
+
+@pytest.mark.parametrize(
+    ("verb", "code"),
+    [
+        (("health",), 3),
+        (("health", "--history"), 3),
+        *((each, Exit.STORAGE) for each in (("matches",), ("events", "1"), ("errors",), ("recoveries",))),
+        *((each, Exit.STORAGE) for each in (("top", "--once"), ("pause", "crex"), ("token",), ("api",))),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_an_unreadable_data_directory_is_a_sentence_with_its_own_exit_code(
+    unreadable: Path,
+    verb: tuple[str, ...],
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, *verb, "--data", str(unreadable)) == code
+
+    error = capsys.readouterr().err
+    assert error.startswith("longstop: ")
+    assert str(unreadable) in error
+    assert "Permission denied" in error
+
+
+@pytest.mark.parametrize("verb", [("events", "999"), ("pause", "999"), ("errors", "--match", "999")])
+def test_an_unknown_match_is_a_usage_error(
+    node: DataDirectory,
+    verb: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, *verb, "--data", str(node.path)) == Exit.USAGE
+
+    assert capsys.readouterr().err == "longstop: there is no match 999: `longstop matches` lists all\n"
+
+
+def test_a_file_that_is_not_sqlite_is_named_with_advice(
+    node: DataDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        node.matches_db.with_name(f"matches.db{suffix}").unlink(missing_ok=True)
+    node.matches_db.write_text("no database at all, but long enough to be read as one" * 100)
+
+    assert run(monkeypatch, "matches", "--data", str(node.path)) == Exit.STORAGE
+
+    error = capsys.readouterr().err
+    assert error.startswith(f"longstop: {node.matches_db}: ")
+    assert "longstop restore" in error
+
+
+def test_a_store_that_cannot_be_opened_is_named_with_advice(
+    node: DataDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node.matches_db.unlink()
+    node.matches_db.mkdir()
+
+    assert run(monkeypatch, "matches", "--data", str(node.path)) == Exit.STORAGE
+
+    error = capsys.readouterr().err
+    assert error.startswith(f"longstop: {node.matches_db}: ")
+    assert "that it is a file that this user may read and write" in error
+
+
+def test_a_token_for_a_mistyped_directory_is_refused_and_nothing_is_created(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "token", "--data", str(tmp_path / "typo")) == Exit.USAGE
+
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"the data directory {tmp_path / 'typo'} does not exist: give another one with --data DIR" in printed.err
+    assert not (tmp_path / "typo").exists()
+
+
+def test_a_bad_kind_of_body_lists_the_valid_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "body").write_text("{}")
+
+    assert run(monkeypatch, "parse", "crex", "nonsense", str(tmp_path / "body")) == Exit.USAGE
+
+    assert "crex has no bodies of kind nonsense: the kinds are list, live, " in capsys.readouterr().err
+
+
+def test_the_version_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "--version") == 0
+
+    assert capsys.readouterr().out == f"longstop {__version__}\n"
+
+
+def test_health_reports_a_scraper_that_keeps_failing_at_start_and_why(
+    node: DataDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recovery = Recovery(
+        id="r1",
+        kind=RecoveryKind.RESTART,
+        trigger="a setting is invalid",
+        subject="scraper",
+        process="up",
+        began_at=SystemClock().now(),
+        outcome=RecoveryOutcome.NOT_RECOVERED,
+        observed="it ended again",
+    )
+    audit = SqliteAudit(node.ops_db)
+    apart(audit.write([recovery]))
+    apart(audit.aclose())
+
+    assert run(monkeypatch, "health", "--data", str(node.path)) == 2
+
+    assert capsys.readouterr().out == (
+        "down\n  the scraper keeps failing after its start: a setting is invalid (see its log)\n"
+    )
