@@ -105,7 +105,7 @@ async def test_a_scraper_that_its_supervisor_starts_again_is_not_healthy_meanwhi
         os.kill(first["pid"], signal.SIGTERM)
         said = await until_said(asking, "degraded")
 
-        assert said["reasons"][0].endswith("is degraded: it was asked to stop, and has")
+        assert said["reasons"][0].endswith("is degraded: stopped on request")
         assert said["active_scraper_count"] == 1
 
 

@@ -10,7 +10,7 @@ from time import monotonic
 
 import pytest
 
-from longstop.app.up import LAST_WORDS_SECONDS
+from longstop.app.up import CLEANUP_SECONDS
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.supervision.exits import Exit
 from tests.acceptance.harness import read_log, told
@@ -53,7 +53,7 @@ async def hang(directory, bus):
     print("the disk hangs", flush=True)
     time.sleep(300)
 
-up.close_beat = hang
+up.close_heartbeat = hang
 asyncio.run(up.run_up(read_settings(dict(os.environ)), dict(os.environ)))
 """
 
@@ -100,7 +100,7 @@ async def test_a_disk_that_hangs_in_the_end_does_not_keep_it(
         seconds = monotonic() - began
 
     assert ended == Exit.FORCED
-    assert seconds < (LAST_WORDS_SECONDS - 1 if is_asked_again else LAST_WORDS_SECONDS + 10)
+    assert seconds < (CLEANUP_SECONDS - 1 if is_asked_again else CLEANUP_SECONDS + 10)
 
 
 @pytest.mark.req("NFR-023", "MON-9")

@@ -130,7 +130,7 @@ def test_wrong_settings_end_it_at_once_with_a_number_of_their_own(environ: dict[
 
     assert run.returncode == Exit.SETTINGS
     assert run.stderr.strip() == (
-        "longstop: MEMORY_HARD_LIMIT_MB is 100: write more than MEMORY_SOFT_LIMIT_MB, which is 1536"
+        "longstop: MEMORY_HARD_LIMIT_MB is 100: set it higher than MEMORY_SOFT_LIMIT_MB, which is 1536"
     )
 
 

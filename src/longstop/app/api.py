@@ -7,7 +7,7 @@ from datetime import timedelta
 from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app, run_server
-from longstop.app.common import life, make_bus, run_until_stopped
+from longstop.app.common import make_bus, process_lifetime, run_until_stopped
 from longstop.clock import Clock, Moment, SystemClock
 from longstop.settings import Settings
 from longstop.storage.directory import DataDirectory
@@ -37,7 +37,7 @@ async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> Non
     health, lag = _health_cache(directory, settings, clock, bus), LoopWatch(bus, clock.monotonic)
     verifier = TokenVerifier(load_secret(settings))
     app = build_app(stores, verifier=verifier, clock=clock, health=health, lag=lambda: lag.lag_seconds, bus=bus)
-    with life(bus, "api"), health.polling():
+    with process_lifetime(bus, "api"), health.polling():
         async with aclosing(stores):
             serving = run_server(app, settings.api.host, settings.api.port, on_ready=on_ready)
             await run_until_stopped(serving, lag.run())

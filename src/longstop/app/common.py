@@ -1,4 +1,4 @@
-"""What every process has: a bus with a log, a data directory's secret, an orderly life."""
+"""What all processes share: the bus with its log, signal handling, exit."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ def make_bus(process: str, settings: Settings, clock: Clock, *more: Sink) -> Bus
 
 
 class OwnMemory:
-    """Measures this process; the last figure stands while the machine has no file left to read it from."""
+    """The memory of this process; the last value while the machine is out of file descriptors."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()
@@ -44,8 +44,8 @@ class OwnMemory:
 
 
 @contextmanager
-def life(bus: Bus, process: str) -> Iterator[None]:
-    """Say when a process begins and ends its work, give signs of life meanwhile, and end it with its supervisor."""
+def process_lifetime(bus: Bus, process: str) -> Iterator[None]:
+    """Report start and stop of a process, send heartbeats meanwhile, and exit when the supervisor dies."""
     watch_parent_if_any(os.environ)
     bus.emit(ProcessStarted(process=process, pid=os.getpid(), version=__version__, reported_by=process))
     try:
@@ -55,30 +55,30 @@ def life(bus: Bus, process: str) -> Iterator[None]:
         bus.emit(ProcessStopped(process=process, pid=os.getpid(), reported_by=process))
 
 
-def leave(ended: Exit) -> NoReturn:
-    """End the process at once, by its exit code.
+def exit_now(code: Exit) -> NoReturn:
+    """Exit at once with this code.
 
-    The usual way out waits for threads, of which one may hang at a disk, and takes long enough for one more signal,
-    whose number would then stand in the code's place.
+    A normal exit waits for threads, one of which may hang on a disk. A signal that arrives meanwhile would replace the
+    exit code.
     """
-    with suppress(OSError):  # nobody reads any more
+    with suppress(OSError):  # the reader may be gone
         sys.stdout.flush()
         sys.stderr.flush()
-    os._exit(ended)
+    os._exit(code)
 
 
 async def run_until_stopped(*work: Coroutine[None, None, None]) -> None:
-    """Run until SIGTERM or SIGINT, a second one ends it at once; work that fails ends the rest and is raised."""
+    """Run until SIGTERM or SIGINT; a second signal exits at once. The first failure cancels the rest and is raised."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def ask() -> None:
+    def request_stop() -> None:
         if stop.is_set():
-            leave(Exit.FORCED)  # what counts is on the disk already
+            exit_now(Exit.FORCED)  # all that matters is already on disk
         stop.set()
 
     for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, ask)
+        loop.add_signal_handler(number, request_stop)
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_endless(each)) for each in work]
@@ -90,10 +90,10 @@ async def run_until_stopped(*work: Coroutine[None, None, None]) -> None:
 
 
 async def _endless(work: Coroutine[None, None, None]) -> None:
-    """Do work that has no end of its own: a loop that returns has stopped working, and nobody else would notice."""
+    """Run a loop that must not return: without this check, one that returns would go unnoticed."""
     try:
         await work
     except asyncio.CancelledError:
         if is_cancelled():
             raise
-    raise RestartNeeded(f"{getattr(work, '__qualname__', work)} has ended by itself")
+    raise RestartNeeded(f"{getattr(work, '__qualname__', work)} returned unexpectedly")

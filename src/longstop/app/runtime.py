@@ -1,4 +1,4 @@
-"""What a scraper is made of: one `Runtime` that all its parts share, and one `SourceRuntime` for each source."""
+"""The parts of a scraper: one `Runtime` that all of them share, and one `SourceRuntime` for each source."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -34,8 +34,8 @@ from longstop.watching.feed_watch import WatchContext
 from longstop.watching.scheduler import Scheduler
 from longstop.watching.screenshots import ScreenshotFetcher, Screenshots, ScreenshotStore
 
-#: However many watches restart, a source's connections and description are made new at most once in this time.
-RENEW_EVERY_SECONDS = 60.0
+#: Restarts of watches reconnect a source, and reload its configuration, at most this often.
+RECONNECT_EVERY_SECONDS = 60.0
 
 
 class Runtime(Struct, frozen=True, kw_only=True):
@@ -52,9 +52,9 @@ class Runtime(Struct, frozen=True, kw_only=True):
     pages: ErrorPageStore
     #: `None` when error pages are not saved.
     screenshots: ScreenshotStore | None = None
-    #: `None` where memory is not minded.
+    #: `None` disables the check.
     memory_check: MemoryCheck | None = None
-    #: When an earlier run has last read each match, by its number.
+    #: The last accepted poll of each match by an earlier run, by match id.
     former: Mapping[int, Moment] = {}
 
     @property
@@ -63,13 +63,13 @@ class Runtime(Struct, frozen=True, kw_only=True):
 
 
 class SourceRuntime:
-    """One source: its fetcher behind the guards, its admission, its pipeline, its scheduler."""
+    """One source with its fetcher, admission control, pipeline and scheduler."""
 
     def __init__(self, config: SourceConfig, runtime: Runtime) -> None:
         self.config = config
         self._runtime = runtime
         self._settings = runtime.settings.scraper
-        self._renewed_at = -inf
+        self._reconnected_at = -inf
         self._fetcher = ReplaceableFetcher(self._make_fetcher)
         self._guarded = GuardedFetcher(
             self._fetcher, self._policy, clock=runtime.clock, bus=runtime.bus, guards=self._guards()
@@ -86,33 +86,33 @@ class SourceRuntime:
             await self._screenshots.aclose()
         await self._fetcher.aclose()
 
-    async def reconnect(self, is_wanted: bool) -> None:
-        """Make the source's connections new, and read again what the operator says of it.
+    async def reconnect(self, is_forced: bool) -> None:
+        """Restart the source's connections, and reload its configuration.
 
-        A wish is granted at once; watches that restart by themselves share one renewal a minute.
+        Forced at once; watches that restart share one reconnection a minute.
         """
         now = self._runtime.clock.monotonic()
-        if not is_wanted and now - self._renewed_at < RENEW_EVERY_SECONDS:
+        if not is_forced and now - self._reconnected_at < RECONNECT_EVERY_SECONDS:
             return
-        before, self._renewed_at = self.config, now
+        before, self._reconnected_at = self.config, now
         try:
-            config = self._described_now()
+            config = self._reloaded_config()
             self.client.use_source(make_source(config))
             self.config, self._guarded.policy = config, self._policy_of(config)
         except SettingsError as error:
             self._runtime.bus.emit(ReloadFailed(source=before.domain_id, reason=str(error)))
-        # One match that is stuck is no reason to close the open pages of all the others.
-        if is_wanted or self.config.browser is None or self.config != before:
+        # One stuck match does not justify closing the open pages of all others.
+        if is_forced or self.config.browser is None or self.config != before:
             await self._fetcher.replace()
 
-    def _described_now(self) -> SourceConfig:
+    def _reloaded_config(self) -> SourceConfig:
         name = self.config.domain_id
-        described = {each.domain_id: each for each in enabled_sources(self._runtime.settings.sources)}
-        if name not in described:
-            raise SettingsError(f"source {name} is no longer enabled: restart the scraper to let it go")
-        return described[name]
+        enabled = {each.domain_id: each for each in enabled_sources(self._runtime.settings.sources)}
+        if name not in enabled:
+            raise SettingsError(f"source {name} is no longer enabled: restart the scraper to drop it")
+        return enabled[name]
 
-    # --- its parts -------------------------------------------------------------------------------------------
+    # --- parts -----------------------------------------------------------------------------------------------
 
     def _scheduler(self) -> Scheduler:
         runtime, name = self._runtime, self.config.domain_id

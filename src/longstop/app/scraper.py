@@ -1,14 +1,13 @@
-"""The scraper process: owns matches, looks at them, stores what changed."""
+"""The scraper process: polls matches, and stores what changed."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 
 from longstop.app.browsers import browser_pool, scratch_of
-from longstop.app.common import OwnMemory, life, make_bus, run_until_stopped
-from longstop.app.ordering import taking_orders
+from longstop.app.common import OwnMemory, make_bus, process_lifetime, run_until_stopped
 from longstop.app.runtime import Runtime, source_runtimes
-from longstop.app.self_monitoring import SelfMonitoring, recycling
+from longstop.app.self_monitoring import SelfMonitoring, make_recycle
 from longstop.app.sinks import ScraperSinks
 from longstop.clock import SystemClock
 from longstop.matches.live_match import LiveMatches
@@ -26,19 +25,20 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import HotViewFailed, StoreFailed
 from longstop.telemetry.metrics import ScraperState
 from longstop.telemetry.metrics_server import ReadState, metrics_tasks
+from longstop.watching.commands import CommandLoop
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
 
 
 async def run_scraper(settings: Settings) -> None:
-    """Watch the matches of all enabled sources until asked to stop."""
+    """Watch the matches of all enabled sources until a stop signal."""
     clock = SystemClock()
     configs = enabled_sources(settings.sources)
     directory = DataDirectory.open(settings.data)
     ops = open_operations(directory.ops_db, clock)
     sinks = ScraperSinks(settings, directory, ops, clock)
     bus = make_bus("scraper", settings, clock, *sinks.all)
-    with directory.lock(), life(bus, "scraper"), scratch_of(directory) as scratch:
+    with directory.lock(), process_lifetime(bus, "scraper"), scratch_of(directory) as scratch:
         async with aclosing(SqliteHotReader(directory.hot_db)) as before:
             former = await former_polls(before)
         async with (
@@ -67,28 +67,37 @@ async def run_scraper(settings: Settings) -> None:
 
 
 async def _watch(runtime: Runtime, schedulers: Mapping[str, Scheduler], sinks: ScraperSinks) -> None:
-    """Watch until asked to stop, and look after the scraper meanwhile."""
-    recycle, prometheus = recycling(schedulers, runtime.browsers), runtime.settings.scraper.monitoring.prometheus
-    async with taking_orders(runtime, schedulers, recycle) as orders:
-        await _adopt_all(runtime, schedulers)
-        self_monitoring = SelfMonitoring(
-            runtime,
-            schedulers=schedulers,
-            sinks=sinks,
-            recycle=recycle,
-            is_supervised=parent_fd(os.environ) is not None,
+    """Run all loops of the scraper until a stop signal."""
+    recycle, prometheus = make_recycle(schedulers, runtime.browsers), runtime.settings.scraper.monitoring.prometheus
+    commands = CommandLoop(
+        runtime.ops.commands,
+        schedulers,
+        recycle=recycle,
+        memory_check=runtime.memory_check,
+        bus=runtime.bus,
+        clock=runtime.clock,
+    )
+    # Standing orders apply before the first match is adopted.
+    await commands.begin()
+    await _adopt_all(runtime, schedulers)
+    monitoring = SelfMonitoring(
+        runtime,
+        schedulers=schedulers,
+        sinks=sinks,
+        recycle=recycle,
+        is_supervised=parent_fd(os.environ) is not None,
+    )
+    read_state = _state_reader(schedulers.values(), runtime, lambda: monitoring.lag.lag_seconds)
+    async with monitoring.active():
+        await run_until_stopped(
+            monitoring.run(),
+            monitoring.lag.run(),
+            *metrics_tasks(prometheus, sinks.metrics, read_state, bus=runtime.bus, clock=runtime.clock),
+            runtime.browsers.run(),
+            commands.run(),
+            runtime.dispatcher.run(),
+            *(scheduler.run() for scheduler in schedulers.values()),
         )
-        read_state = _state_reader(schedulers.values(), runtime, lambda: self_monitoring.lag.lag_seconds)
-        async with self_monitoring.at_work():
-            await run_until_stopped(
-                self_monitoring.run(),
-                self_monitoring.lag.run(),
-                *metrics_tasks(prometheus, sinks.metrics, read_state, bus=runtime.bus, clock=runtime.clock),
-                runtime.browsers.run(),
-                orders.run(),
-                runtime.dispatcher.run(),
-                *(scheduler.run() for scheduler in schedulers.values()),
-            )
 
 
 def _state_reader(schedulers: Iterable[Scheduler], runtime: Runtime, lag: Callable[[], float | None]) -> ReadState:
@@ -111,7 +120,7 @@ def _state_reader(schedulers: Iterable[Scheduler], runtime: Runtime, lag: Callab
 
 
 async def _adopt_all(runtime: Runtime, schedulers: Mapping[str, Scheduler]) -> None:
-    """Go on with every match that is stored; one that cannot be read is reported, and does not stop the others."""
+    """Resume all stored matches. One that cannot be loaded is reported, and does not stop the others."""
 
     def report(ref: MatchRef, error: Exception) -> None:
         runtime.bus.emit(StoreFailed(ref=str(ref), error_type=type(error).__name__, error_message=str(error)))
@@ -124,7 +133,7 @@ async def _adopt_all(runtime: Runtime, schedulers: Mapping[str, Scheduler]) -> N
                     adopted.add(match.row.match_id)
             except Exception as error:
                 report(ref, error)
-    # What is not watched, since its source was switched off, must not look live for ever.
+    # A match of a disabled source must not appear live.
     runtime.hot.keep_only(adopted)
 
 

@@ -1,4 +1,4 @@
-"""The scraper's care for itself: its beat, its grade, its numbers, and what is done when it fails."""
+"""Self-monitoring of the scraper: heartbeat, health grade, measurements, and recovery."""
 
 import asyncio
 import os
@@ -24,18 +24,18 @@ from longstop.supervision.resources import MatchPage, ResourceMeter, match_costs
 from longstop.telemetry.bus import failure_of
 from longstop.watching.scheduler import Scheduler
 
-#: How often a scraper says that it is alive; the API calls it down after 15 s of silence.
+#: The interval of heartbeats; the API reports a scraper as down after 15 s without one.
 BEAT_SECONDS = 1.0
-#: How often the matches are looked through, but for the time after a recycle: then every second.
-LOOK_SECONDS = 5.0
+#: How often health is evaluated; during a recovery with every heartbeat.
+EVALUATE_SECONDS = 5.0
 MEASURE_SECONDS = 5.0
-STOPPED = "it was asked to stop, and has"
-#: Of those who are left alone, so many are told in each beat.
+STOPPED = "stopped on request"
+#: A heartbeat lists at most this many open breakers.
 MAX_BREAKERS = 50
 
 
-def recycling(schedulers: Mapping[str, Scheduler], browsers: BrowserPool) -> Recycle:
-    """Return what makes afresh all that matches are asked with: browsers, connections, watches."""
+def make_recycle(schedulers: Mapping[str, Scheduler], browsers: BrowserPool) -> Recycle:
+    """Return a function that restarts browsers, connections and watches."""
 
     async def recycle(reason: str, match_ids: Collection[int] | None = None) -> None:
         for source, scheduler in schedulers.items():
@@ -46,7 +46,7 @@ def recycling(schedulers: Mapping[str, Scheduler], browsers: BrowserPool) -> Rec
 
 
 class SelfMonitoring:
-    """Everything of a scraper that looks after the scraper."""
+    """Sends heartbeats, evaluates health, and starts recoveries."""
 
     def __init__(
         self,
@@ -86,57 +86,52 @@ class SelfMonitoring:
         )
 
     @asynccontextmanager
-    async def at_work(self) -> AsyncIterator[None]:
-        """Write down what is seen and done, and measure, meanwhile."""
-        ending = self._meter.start(MEASURE_SECONDS)
+    async def active(self) -> AsyncIterator[None]:
+        """Measure resources and write the health log meanwhile; send a final heartbeat in the end."""
+        stop = self._meter.start(MEASURE_SECONDS)
         try:
             async with self._log.writing(self._bus):
                 yield
             self._hot.beat(self._last_beat())
         finally:
-            ending.set()
+            stop.set()
 
     async def run(self) -> None:
-        """Beat until cancelled; raise `RestartNeeded` when only a new process can help."""
-        look_at = self._clock.monotonic()
+        """Send heartbeats until cancelled; raise `RestartNeeded` when only a new process can help."""
+        evaluate_at = self._clock.monotonic()
         while True:
-            is_time = self._clock.monotonic() >= look_at or self._monitor.is_recovering
-            if is_time:
-                look_at = self._clock.monotonic() + LOOK_SECONDS
-            self._turn(is_time=is_time)
+            self._try(self._send_heartbeat)
+            if self._clock.monotonic() >= evaluate_at or self._monitor.is_recovering:
+                evaluate_at = self._clock.monotonic() + EVALUATE_SECONDS
+                self._try(self._measure)
+                self._try(self._evaluate)
             await asyncio.sleep(BEAT_SECONDS)
 
-    def _turn(self, *, is_time: bool) -> None:
-        self._try(self._give_a_sign)
-        if is_time:
-            self._try(self._take_note)
-            self._try(self._grade)
-
-    def _try(self, part: Callable[[], None]) -> None:
-        """Do one part of the care. A bug in it must not end the watching, nor leave an old grade standing."""
+    def _try(self, step: Callable[[], None]) -> None:
+        """Run one step. A bug in it must stop neither polling nor the other steps."""
         try:
-            part()
+            step()
         except RestartNeeded:
             raise
         except Exception as error:
-            self._bus.emit(failure_of(error, "care"))
+            self._bus.emit(failure_of(error, "self-monitoring"))
 
-    def _give_a_sign(self) -> None:
+    def _send_heartbeat(self) -> None:
         self._hot.beat(self.beat())
         self._sinks.recovery_observer.check()
         self._clock_jumps.check()
 
-    def _take_note(self) -> None:
+    def _measure(self) -> None:
         self._costs = self._measured_costs()
         self._log.note(self.beat(), self._records())
 
-    def _grade(self) -> None:
+    def _evaluate(self) -> None:
         self._monitor.evaluate(self._records())
 
     def beat(self) -> NodeBeat:
         now, state, rates = Moment.of(self._clock), self._monitor.state, self._sinks.rates.rates()
-        # A site that somebody has paused is not asked for its listing: nobody misses it.
-        awake = {name: each for name, each in self._schedulers.items() if not each.is_paused}
+        # The listing of a paused source is not missing.
+        active = {name: each for name, each in self._schedulers.items() if not each.is_paused}
         return NodeBeat(
             node=self._node,
             pid=os.getpid(),
@@ -146,8 +141,8 @@ class SelfMonitoring:
             uptime_seconds=round(now.monotonic - self._started.monotonic, 3),
             rss_bytes=self._own_memory.rss_bytes(),
             errors_last_minute=rates.errors_last_minute,
-            listed_at={name: each.listed_at for name, each in awake.items()},
-            unlisted_seconds={name: round(each.unlisted_seconds, 3) for name, each in awake.items()},
+            listed_at={name: each.listed_at for name, each in active.items()},
+            unlisted_seconds={name: round(each.unlisted_seconds, 3) for name, each in active.items()},
             grade=state.grade.value,
             graded_at=self._monitor.graded_at,
             grade_reason=state.reason,
@@ -162,9 +157,9 @@ class SelfMonitoring:
         )
 
     def _last_beat(self) -> NodeBeat:
-        """Return what a scraper says that was asked to stop, so that nobody takes it for well until it is missed.
+        """Return the heartbeat of a scraper that stops, so that it does not appear healthy until it is missed.
 
-        A supervisor is going to start the next one, or closes the beat itself: this is not the end of everything.
+        A supervisor either restarts the scraper or marks the heartbeat as final itself.
         """
         beat = replace(self.beat(), grade=Grade.DEGRADED.value, grade_reason=STOPPED, graded_at=self._clock.now())
         return replace(beat, is_over=not self._is_supervised)

@@ -3,19 +3,21 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from typing import NoReturn
 
-from longstop.app.common import STOP_SIGNALS, leave, make_bus
-from longstop.app.goodbye import close_beat
+from msgspec.structs import replace
+
+from longstop.app.common import STOP_SIGNALS, exit_now, make_bus
 from longstop.clock import Clock, SystemClock
-from longstop.errors import SettingsError
+from longstop.errors import DataDirectoryInUse, SettingsError, StorageError
 from longstop.process.cgroups import create_group, memory_limit
 from longstop.process.orphans import OrphanSweep
 from longstop.settings import Memory, Settings
 from longstop.sources.registry import check_sources
 from longstop.storage.directory import DataDirectory
+from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.audit import RecoveryAudit, RecoveryObserver
 from longstop.supervision.child_runner import ChildSpec, protect_from_oom_killer
@@ -26,19 +28,20 @@ from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMoni
 from longstop.supervision.pipes import watch_parent_if_any
 from longstop.supervision.supervisor import Loop, Supervisor
 from longstop.telemetry.bus import Bus, Sink
+from longstop.telemetry.events.processes import HotViewFailed
 from longstop.telemetry.health_sinks import ExhaustionReporter, ExhaustionSink
 from longstop.telemetry.webhook import WebhookSink
 
-#: In this order they are asked to stop: first nothing new comes in, then nobody asks any more.
+#: They stop in this order: first no new data arrives, then no requests are served.
 CHILDREN = ("scraper", "api")
-#: What the children have of the time to stop; the rest is for our own last words.
+#: The children's share of the time to stop; the rest is for the supervisor's own cleanup.
 CHILDREN_SHARE = 0.8
-#: What is told and written when they are gone: what came of a last sweep (2 s), and the last alerts (2.5 s).
-LAST_WORDS_SECONDS = 5.5
+#: Time limit of the cleanup after the children stopped: the last sweep (2 s), and the last alerts (2.5 s).
+CLEANUP_SECONDS = 5.5
 
 
 async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
-    """Run the children until SIGTERM or SIGINT; a second one kills them. Ends the process; its exit code says why."""
+    """Run the children until SIGTERM or SIGINT; a second signal kills them. Exits with the code of the reason."""
     # A child that cannot start would be restarted forever: report a wrong setting once, and exit.
     check_sources(settings.sources)
     limits = memory_limits(settings.scraper.resources.memory)
@@ -50,46 +53,64 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
         store = SqliteAudit(directory.ops_db)
         audit = RecoveryAudit(store, process="up", clock=clock)
         observer, exhaustion = RecoveryObserver(audit, clock), ExhaustionSink(clock)
-        telling = _telling(settings, directory, clock, observer, exhaustion)
-        async with aclosing(store), telling as bus, audit.writing(bus):
+        open_bus = _open_bus(settings, directory, clock, observer, exhaustion)
+        async with aclosing(store), open_bus as bus, audit.writing(bus):
             supervisor = _supervisor(settings, environ, directory, bus, clock, audit)
             loop = asyncio.get_running_loop()
             for number in STOP_SIGNALS:
                 loop.add_signal_handler(number, supervisor.stop)
             orphans = OrphanSweep(supervisor.own_pids, bus, data=settings.data, node=directory.node_id)
             stop_within = settings.supervision.stop_within
-            weighing = MemoryMonitor(supervisor.runners, limits, bus=bus, stop_within=stop_within)
+            memory = MemoryMonitor(supervisor.runners, limits, bus=bus, stop_within=stop_within)
             patience = settings.supervision.standstill_after
-            listening = HeartbeatMonitor(supervisor.runners, patience=patience, bus=bus, clock=clock)
+            heartbeats = HeartbeatMonitor(supervisor.runners, patience=patience, bus=bus, clock=clock)
             loops: list[Loop] = [
                 ("sweep for orphans", orphans.run),
-                ("weigh processes", weighing.run),
-                ("listen to beats", listening.run),
+                ("measure memory", memory.run),
+                ("read heartbeats", heartbeats.run),
                 ("watch the event loop", LoopWatch(bus, clock.monotonic).run),
                 ("audit", observer.run),
                 ("report exhaustion", partial(ExhaustionReporter(bus).run, exhaustion)),
             ]
             ended = await supervisor.run(loops)
-            _limit_last_words(loop)
-            # In a thread: a disk that hangs must not keep the loop from leaving in time.
-            await asyncio.to_thread(asyncio.run, close_beat(directory, bus))
+            _limit_cleanup(loop)
+            # In a thread: a hung disk must not block the loop.
+            await asyncio.to_thread(asyncio.run, close_heartbeat(directory, bus))
             await orphans.sweep()
             await observer.finish()
-    leave(ended)
+    exit_now(ended)
 
 
-def _limit_last_words(loop: asyncio.AbstractEventLoop) -> None:
-    """Let nothing delay the end any more: neither a disk that hangs, nor whoever asks again."""
+def _limit_cleanup(loop: asyncio.AbstractEventLoop) -> None:
+    """Exit at the next signal or after the time limit, even when a disk hangs."""
     for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, leave, Exit.FORCED)
-    loop.call_later(LAST_WORDS_SECONDS, leave, Exit.FORCED)
+        loop.add_signal_handler(number, exit_now, Exit.FORCED)
+    loop.call_later(CLEANUP_SECONDS, exit_now, Exit.FORCED)
+
+
+async def close_heartbeat(directory: DataDirectory, bus: Bus) -> None:
+    """Mark the scraper's last heartbeat as final. The scraper did not know whether it would be restarted."""
+
+    def report(error: StorageError) -> None:
+        bus.emit(HotViewFailed(error_message=str(error)))
+
+    try:
+        # If the lock is taken, an operator started a scraper, which sends heartbeats of its own.
+        with suppress(DataDirectoryInUse), directory.lock():
+            async with aclosing(SqliteHotReader(directory.hot_db)) as reader:
+                beats = [beat for beat in await reader.beats() if beat.node == directory.node_id]
+            for beat in beats:
+                async with aclosing(SqliteHotWriter(directory.hot_db, on_failure=report)) as hot:
+                    hot.beat(replace(beat, is_over=True))
+    except StorageError as error:
+        report(error)
 
 
 def memory_limits(memory: Memory) -> MemoryLimits:
-    """Return the limits that count here: the operator's, or the container's where that is smaller."""
+    """Return the limits in effect: the operator's, or the container's if that is lower."""
     if memory.hard_limit_mb <= memory.soft_limit_mb:
         raise SettingsError(
-            f"MEMORY_HARD_LIMIT_MB is {memory.hard_limit_mb}: write more than"
+            f"MEMORY_HARD_LIMIT_MB is {memory.hard_limit_mb}: set it higher than"
             f" MEMORY_SOFT_LIMIT_MB, which is {memory.soft_limit_mb}"
         )
     wanted = MemoryLimits(soft_bytes=memory.soft_limit_mb * MEGABYTE, hard_bytes=memory.hard_limit_mb * MEGABYTE)
@@ -97,14 +118,14 @@ def memory_limits(memory: Memory) -> MemoryLimits:
 
 
 @asynccontextmanager
-async def _telling(settings: Settings, directory: DataDirectory, clock: Clock, *listeners: Sink) -> AsyncIterator[Bus]:
-    """Give what the supervisor speaks through: its log, those who listen, and the webhook if there is one."""
+async def _open_bus(settings: Settings, directory: DataDirectory, clock: Clock, *sinks: Sink) -> AsyncIterator[Bus]:
+    """Open the supervisor's bus: with its log, these sinks, and the webhook if there is one."""
     hook = settings.scraper.monitoring.webhook
     if not hook.url:
-        yield make_bus("up", settings, clock, *listeners)
+        yield make_bus("up", settings, clock, *sinks)
         return
     webhook = WebhookSink(hook.url, hook.secret.get_secret_value(), node=directory.node_id, clock=clock)
-    bus = make_bus("up", settings, clock, *listeners, webhook)
+    bus = make_bus("up", settings, clock, *sinks, webhook)
     async with webhook.delivering(bus):
         yield bus
 
@@ -117,7 +138,7 @@ def _supervisor(
     clock: Clock,
     audit: RecoveryAudit,
 ) -> Supervisor:
-    # Whole, so that it names one directory wherever it is read: orphans are known by it.
+    # Absolute: orphan processes are recognised by this variable.
     env = {**environ, "LONGSTOP_DATA": str(settings.data.absolute())}
     children = [
         ChildSpec(name=name, argv=(sys.executable, "-m", "longstop", name), env=env, is_beating=True)
@@ -129,7 +150,7 @@ def _supervisor(
         clock=clock,
         backoff=RestartBackoff(settled_after=settings.supervision.settled_after),
         stop_within=settings.supervision.stop_within * CHILDREN_SHARE,
-        # Named after the node, so that what a killed supervisor has left is found, ended, and used again.
+        # Named after the node, so that the next supervisor finds what a killed one left behind.
         group_for=lambda name: create_group(f"longstop-{directory.node_id}-{name}"),
         audit=audit,
     )

@@ -28,7 +28,7 @@ async def asking_to_stop() -> None:
 
 
 async def test_a_loop_that_returns_is_an_incident_and_not_a_quiet_end() -> None:
-    with pytest.raises(RestartNeeded, match="returning has ended by itself"):
+    with pytest.raises(RestartNeeded, match="returning returned unexpectedly"):
         await run_until_stopped(for_ever(), returning())
 
 

@@ -88,4 +88,4 @@ def test_a_bug_in_measuring_costs_is_told_and_does_not_stop_the_grading(tmp_path
 
     grades = list(dict.fromkeys(beat.grade for beat in hot.beats))
     assert grades == ["healthy", "degraded", "failing"]
-    assert {event.task for event in sink.events if isinstance(event, TaskFailed)} == {"care"}
+    assert {event.task for event in sink.events if isinstance(event, TaskFailed)} == {"self-monitoring"}

@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 from typer.testing import CliRunner, Result
 
-from longstop.app.goodbye import close_beat
+from longstop.app.up import close_heartbeat
 from longstop.cli.main import app
 from longstop.clock import SystemClock
 from longstop.storage.base import NodeBeat
@@ -39,7 +39,7 @@ def test_after_an_orderly_end_health_is_down_and_orders_are_refused_at_once(
 ) -> None:
     beat(node)
 
-    asyncio.run(close_beat(node, Bus([sink])))
+    asyncio.run(close_heartbeat(node, Bus([sink])))
     health, order = run(node, "health"), run(node, "pause", "crex")
 
     assert health.exit_code == 2
@@ -60,9 +60,9 @@ def test_the_beat_of_another_node_and_of_a_scraper_at_work_are_left_alone(
     asyncio.run(hot.aclose())
 
     with node.lock():
-        asyncio.run(close_beat(node, Bus([sink])))
+        asyncio.run(close_heartbeat(node, Bus([sink])))
         during = {each.node: each.is_over for each in asyncio.run(beats(node))}
-    asyncio.run(close_beat(node, Bus([sink])))
+    asyncio.run(close_heartbeat(node, Bus([sink])))
     after = {each.node: each.is_over for each in asyncio.run(beats(node))}
 
     assert during == {node.node_id: False, "z": False}
@@ -70,7 +70,7 @@ def test_the_beat_of_another_node_and_of_a_scraper_at_work_are_left_alone(
 
 
 def test_where_no_scraper_ever_was_no_live_view_is_made(node: DataDirectory, sink: MemorySink) -> None:
-    asyncio.run(close_beat(node, Bus([sink])))
+    asyncio.run(close_heartbeat(node, Bus([sink])))
 
     assert not node.hot_db.exists()
     assert not sink.events
@@ -79,6 +79,6 @@ def test_where_no_scraper_ever_was_no_live_view_is_made(node: DataDirectory, sin
 def test_a_live_view_that_cannot_be_read_is_told_and_ends_nothing(node: DataDirectory, sink: MemorySink) -> None:
     node.hot_db.write_text("no database at all, but long enough to be taken for one" * 100)
 
-    asyncio.run(close_beat(node, Bus([sink])))
+    asyncio.run(close_heartbeat(node, Bus([sink])))
 
     assert [event.name for event in sink.events] == ["hot_view.failed"]
