@@ -526,6 +526,8 @@ async def test_a_scoreboard_that_goes_back_for_good_is_served_after_two_looks() 
 def test_a_delivery_names_its_extras(runs: Runs, text: str) -> None:
     """A wide has the label of the ball that follows it: without its name it looks like a duplicate."""
     content = Delivery(label=Overs(1, 4), runs=runs)
-    event = Event(key=EventKey(CricketKind.DELIVERY, (1, 1, 4)), rev=1, op=Op.INSERT, content=content)
+    event = Event(
+        key=EventKey(CricketKind.DELIVERY, (1, 1, 4)), rev=1, op=Op.INSERT, content=content, source_event_id="9"
+    )
 
     assert Cricket().describe(event) == text
