@@ -126,7 +126,7 @@ async def test_an_episode_goes_on_after_a_restart_and_is_resolved_by_it(path: Pa
     assert (row.count, row.resolution is not None) == (2, True)
 
 
-async def test_a_disk_that_fails_is_told_once_and_nothing_is_lost_when_it_is_mended(path: Path) -> None:
+async def test_a_failing_disk_is_reported_once_and_nothing_is_lost_when_it_recovers(path: Path) -> None:
     recorder = Recorder()
     occupy(path)
 
@@ -141,9 +141,7 @@ async def test_a_disk_that_fails_is_told_once_and_nothing_is_lost_when_it_is_men
     assert len([event for event in recorder.events if isinstance(event, RecordsFailed)]) == 1
 
 
-async def test_what_there_was_no_room_for_is_told_when_the_disk_is_mended(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_dropped_changes_are_reported_when_the_disk_recovers(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longstop.telemetry.episodes.MAX_PENDING", 2)
     recorder = Recorder()
     occupy(path)
@@ -155,8 +153,8 @@ async def test_what_there_was_no_room_for_is_told_when_the_disk_is_mended(
         release(path)
         await eventually(lambda: len(stored(path)) == 2)
 
-    told = [event.error_message for event in recorder.events if isinstance(event, RecordsFailed)]
-    assert told[1:] == ["dropped 3 changes: more than 10,000 were waiting"]
+    reported = [event.error_message for event in recorder.events if isinstance(event, RecordsFailed)]
+    assert reported[1:] == ["dropped 3 changes: more than 10,000 were waiting"]
 
 
 async def test_a_locked_file_does_not_make_anyone_wait(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +203,7 @@ async def test_what_a_locked_file_refused_is_written_when_it_is_free(
     blocker.close()
 
 
-async def test_many_good_looks_cost_next_to_nothing(path: Path) -> None:
+async def test_many_successful_polls_cost_next_to_nothing(path: Path) -> None:
     loop = asyncio.get_running_loop()
 
     async with writing(path) as bus:

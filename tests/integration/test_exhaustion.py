@@ -266,7 +266,7 @@ def test_a_full_temporary_directory_is_exhausted() -> None:
     assert temporary_space_exhausted() == Out.TEMPORARY_SPACE
 
 
-async def test_a_name_that_cannot_be_looked_up_for_want_of_a_thread_is_no_fault_of_the_site(
+async def test_a_name_lookup_without_a_thread_is_exhaustion_not_a_fault_of_the_site(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", no_thread)

@@ -184,7 +184,7 @@ async def test_a_thousand_matches_need_no_thousand_files_open(tmp_path: Path) ->
     assert len(names(tmp_path)) == 1_000
 
 
-async def test_a_disk_that_fails_is_told_once(tmp_path: Path) -> None:
+async def test_a_failing_disk_is_reported_once(tmp_path: Path) -> None:
     recorder = Recorder()
     (tmp_path / "1").write_text("in the way")
 

@@ -1,4 +1,4 @@
-"""Metrics over real sockets: what a collector gets, and that nobody who asks can harm the scraper."""
+"""Metrics over real sockets: what a collector receives, and that no client can harm the scraper."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ sources:
 """
 
 
-class Heard(MemorySink):
+class ServedSink(MemorySink):
     """A sink that can be waited for until the metrics are served."""
 
     def __init__(self) -> None:
@@ -58,8 +58,8 @@ async def a_page() -> bytes:
 
 @asynccontextmanager
 async def serving_page(page: MakePage = a_page) -> AsyncIterator[tuple[int, MemorySink]]:
-    """Serve on a free port; give it and what was said."""
-    sink = Heard()
+    """Serve on a free port; yield it and the emitted events."""
+    sink = ServedSink()
     task = asyncio.create_task(serve_metrics("127.0.0.1", 0, page, Bus([sink])))
     try:
         yield await sink.port(), sink
@@ -173,7 +173,7 @@ async def test_a_bug_in_the_page_is_reported_and_the_next_page_comes() -> None:
 
 async def test_a_port_in_use_is_reported_once_and_opened_when_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics_server, "RETRY_SECONDS", 0.05)
-    sink = Heard()
+    sink = ServedSink()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         task = asyncio.create_task(serve_metrics("127.0.0.1", port, a_page, Bus([sink])))
@@ -205,7 +205,7 @@ async def test_many_collectors_cost_one_reading_a_second() -> None:
 
 
 async def test_a_bug_in_the_sampling_is_reported_and_stops_nothing() -> None:
-    sink = Heard()
+    sink = ServedSink()
 
     def read_state() -> ScraperState:
         raise KeyError("a bug")
@@ -240,14 +240,14 @@ async def scraper(tmp_path: Path, name: str, **environ: str) -> AsyncIterator[Pr
         _, _ = await asyncio.wait_for(process.communicate(), 20)
 
 
-async def hear(process: Process, event: str) -> dict[str, object]:
+async def next_event(process: Process, event: str) -> dict[str, object]:
     """Return the next log line of this event."""
     assert process.stderr is not None
     async with asyncio.timeout(30):
         while line := await process.stderr.readline():
-            said: dict[str, object] = json.loads(line)
-            if said["event"] == event:
-                return said
+            line_fields: dict[str, object] = json.loads(line)
+            if line_fields["event"] == event:
+                return line_fields
     raise AssertionError(f"the scraper ended without {event}")
 
 
@@ -259,11 +259,11 @@ def fetch(port: object) -> str:
 @pytest.mark.req("FR-015")
 async def test_a_running_scraper_serves_metrics_and_a_second_one_runs_without_the_port(tmp_path: Path) -> None:
     async with scraper(tmp_path, "one", PROMETHEUS_PORT="0") as first:
-        served = await hear(first, "metrics.served")
-        await hear(first, "listing.failed")
+        served = await next_event(first, "metrics.served")
+        await next_event(first, "listing.failed")
         async with scraper(tmp_path, "two", PROMETHEUS_PORT=str(served["port"])) as second:
-            unserved = await hear(second, "metrics.unavailable")
-            await hear(second, "listing.failed")
+            unserved = await next_event(second, "metrics.unavailable")
+            await next_event(second, "listing.failed")
             text = await asyncio.to_thread(fetch, served["port"])
             assert second.returncode is None
 

@@ -154,7 +154,7 @@ async def test_a_receiver_that_stumbles_twice_gets_it_by_the_third_time_under_on
 
 
 @pytest.mark.usefixtures("_hurry")
-async def test_a_receiver_that_hangs_delays_nobody_and_is_given_up() -> None:
+async def test_a_hung_receiver_delays_no_emitter_and_is_given_up() -> None:
     loop = asyncio.get_running_loop()
 
     async with receiving(None) as receiver, delivering(receiver.url, deadline=0.3) as (bus, recorder):
@@ -206,7 +206,7 @@ async def test_an_environments_proxy_is_not_asked(monkeypatch: pytest.MonkeyPatc
     assert receiver.received[0].line.startswith("POST /services/")
 
 
-async def test_events_of_other_threads_are_heard() -> None:
+async def test_events_of_other_threads_are_sent() -> None:
     async with receiving(GOOD) as receiver, delivering(receiver.url) as (bus, _):
         # Nothing else wakes the loop: no polling here, and the thread ends long before the time-out.
         Timer(0.1, bus.emit, [stale()]).start()

@@ -59,7 +59,7 @@ def test_a_target_opens_after_five_failures_for_a_minute_and_closes_after_five_g
 
 
 @pytest.mark.req("US2.2")
-def test_a_match_opens_after_five_failures_within_ten_minutes_and_one_good_look_closes_it() -> None:
+def test_a_match_opens_after_five_failures_within_ten_minutes_and_one_success_closes_it() -> None:
     breaker = Breaker(match_policy())
 
     for now in (0, 200, 400, 600, 801):  # never five of them within ten minutes
@@ -110,7 +110,7 @@ def test_a_share_below_the_limit_never_opens() -> None:
 # --- one by one -----------------------------------------------------------------------------------------------------
 
 
-def test_a_success_between_failures_begins_the_count_anew() -> None:
+def test_a_success_between_failures_resets_the_count() -> None:
     breaker = Breaker(target_policy())
 
     told = [*_fail(breaker, 4), *_succeed(breaker, 1, 0), *_fail(breaker, 4)]
@@ -190,7 +190,7 @@ def test_a_late_failure_from_before_the_trip_opens_nothing_again() -> None:
     assert breaker.state(301) is CLOSED
 
 
-def test_the_move_to_half_open_is_told_with_the_first_permit() -> None:
+def test_the_first_permit_carries_the_transition_to_half_open() -> None:
     breaker = Breaker(target_policy())
     _fail(breaker, 5)
 
@@ -214,7 +214,7 @@ def test_good_news_from_elsewhere_opens_it_by_half_before_its_time() -> None:
     assert breaker.half_open(1) is None
 
 
-def test_closing_tells_how_many_were_turned_away_since_it_opened_first() -> None:
+def test_closing_reports_the_requests_rejected_since_it_opened() -> None:
     breaker = Breaker(match_policy(open_seconds=10))
     _fail(breaker, 5)
     assert [breaker.permit(1) for _ in range(3)] == [None] * 3
@@ -397,7 +397,7 @@ BreakerMachine.TestCase.settings = settings(max_examples=300, stateful_step_coun
 TestBreaker = BreakerMachine.TestCase
 
 
-# --- the hosts of one source, their canary, and the rest that the site has asked for --------------------------------
+# --- the hosts of one source, their canary, and the limit that the site has asked for --------------------------------
 
 
 CANARY_SECONDS = 2.5
@@ -412,12 +412,12 @@ def _targets(*broken: str, at: float = 0.0) -> HostBreakers:
 
 
 def _enter(targets: HostBreakers, host: str, now: float) -> HostPermit:
-    leave = targets.enter(host, now)
-    assert leave is not None
-    return leave
+    permit = targets.enter(host, now)
+    assert permit is not None
+    return permit
 
 
-def test_a_broken_host_is_left_alone_and_its_neighbour_is_not() -> None:
+def test_a_broken_host_opens_only_its_own_circuit() -> None:
     targets = _targets("a")
 
     assert targets.enter("a", 1) is None
@@ -504,16 +504,16 @@ def test_an_old_canary_that_is_given_back_twice_does_not_make_room_for_a_third()
 
 
 @pytest.mark.req("FR-003")
-def test_without_a_canary_a_host_is_tried_after_its_time_and_that_is_told() -> None:
+def test_without_a_canary_a_host_is_probed_after_its_pause_and_the_transition_is_reported() -> None:
     targets = _targets("a")
 
-    leave = _enter(targets, "a", 60)
+    permit = _enter(targets, "a", 60)
 
-    assert leave.permit is not None
-    assert [(move.host, move.transition.to) for move in leave.transitions] == [("a", HALF_OPEN)]
+    assert permit.permit is not None
+    assert [(move.host, move.transition.to) for move in permit.transitions] == [("a", HALF_OPEN)]
 
 
-def test_a_canary_that_comes_back_after_the_hosts_own_time_turns_nobody_away() -> None:
+def test_a_canary_that_returns_after_the_pause_of_its_host_rejects_no_request() -> None:
     targets = _targets("a")
     canary = _enter(targets, "a", 59)
     probes = [_enter(targets, "a", 60) for _ in range(5)]
@@ -535,13 +535,13 @@ def test_a_host_that_opens_again_by_a_slow_answer_waits_for_its_canary_too() -> 
     assert targets.enter("a", 71.5) is not None
 
 
-def test_the_longest_rest_that_was_asked_for_counts() -> None:
-    rest = RateLimit()
+def test_the_longest_retry_after_counts() -> None:
+    limit = RateLimit()
 
-    before = rest.check(0)
-    rest.limit(30, now=0)
-    rest.limit(5, now=10)
+    before = limit.check(0)
+    limit.limit(30, now=0)
+    limit.limit(5, now=10)
 
     assert before == 0
-    assert [rest.check(now) for now in (10, 29, 30)] == [20, 1, 0]
-    assert rest.rejected == 2
+    assert [limit.check(now) for now in (10, 29, 30)] == [20, 1, 0]
+    assert limit.rejected == 2

@@ -154,7 +154,7 @@ def test_whatever_goes_wrong_with_a_request_ends_the_attempt_by_the_table(kind: 
     assert end_of(AttemptState.INTERCEPTING, kind("x")) in ENDS - {AttemptState.DONE}
 
 
-def test_a_look_may_take_several_pages_and_bring_nothing_to_keep() -> None:
+def test_a_poll_may_take_several_pages_and_store_nothing() -> None:
     way = "init intercepting captured intercepting captured validated done"
     states = [AttemptState(word) for word in way.split()]
 

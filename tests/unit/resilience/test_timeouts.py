@@ -26,7 +26,7 @@ def test_a_site_slower_than_two_seconds_is_given_half_as_much_again_and_a_slow_s
 
 
 @pytest.mark.req("FR-023")
-def test_a_fast_site_is_given_a_fifth_less_at_each_look_down_to_a_floor() -> None:
+def test_the_timeouts_of_a_fast_site_shrink_by_a_fifth_for_each_sample_down_to_a_floor() -> None:
     seen = _after(AdaptiveTimeouts(BASE), *[0.4] * 5)
 
     assert [each.page for each in seen] == pytest.approx([24, 19.2, 15.36, 15, 15])
@@ -63,7 +63,7 @@ def test_one_time_out_among_ten_is_no_slow_site_and_two_are() -> None:
     assert timeouts.mean == pytest.approx(2.48)
 
 
-def test_what_did_not_change_is_not_told() -> None:
+def test_unchanged_timeouts_are_not_reported() -> None:
     timeouts = AdaptiveTimeouts(BASE)
 
     assert [timeouts.observe(1.0) for _ in range(50)] == [None] * 50

@@ -96,7 +96,7 @@ def seen(event: PollFailed | ListingFailed | ResourceFailed | TaskFailed) -> Err
         ("CircuitOpen", None),
     ],
 )
-def test_every_error_has_a_type_unless_nobody_was_asked(error_class: str, error_type: ErrorType | None) -> None:
+def test_every_error_has_a_type_unless_no_request_was_sent(error_class: str, error_type: ErrorType | None) -> None:
     assert error_type_of(error_class) is error_type
 
 
@@ -165,7 +165,7 @@ def test_another_error_or_another_match_is_another_episode() -> None:
     assert len(changes(failed(), failed(error="SourceFailed"), failed(ref="crex_12"))) == 3
 
 
-def test_nobody_asked_means_no_error() -> None:
+def test_without_a_request_there_is_no_error() -> None:
     assert changes(failed(error="CircuitOpen")) == []
 
 
@@ -202,7 +202,7 @@ def test_a_breaker_that_closed_before_the_error_had_no_part_in_it() -> None:
     assert method(opened("source", "crex"), closed, failed(), good()) is ResolutionMethod.AUTO_RETRY
 
 
-def test_a_source_whose_pages_could_not_be_read_was_left_alone_too() -> None:
+def test_a_broken_layout_resolves_like_a_breaker() -> None:
     broken = LayoutBroken(
         source="crex", resource="live", failures=11, error_message="", page=None, retry_in_seconds=300.0
     )
@@ -247,7 +247,7 @@ def test_an_error_that_comes_back_before_it_was_written_down_as_resolved_goes_on
     assert (change.count, change.resolution) == (2, None)
 
 
-def test_a_bug_told_twice_counts_once_and_keeps_its_trace() -> None:
+def test_a_bug_reported_twice_counts_once_and_keeps_its_trace() -> None:
     told = failed(error="KeyError", message="'x'")
     traced = TaskFailed(task="watch crex_11HD", error_type="KeyError", error_message="'x'", stack_trace="Traceback")
 

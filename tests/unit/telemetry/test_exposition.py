@@ -1,4 +1,4 @@
-"""The text that a collector reads: parsed by the official client, and by promtool where it is there."""
+"""The text that Prometheus reads: parsed by the official client, and by promtool if installed."""
 
 import shutil
 import subprocess
@@ -108,67 +108,67 @@ def test_every_promised_metric_is_there_with_its_labels() -> None:
 
     assert families.keys() == PROMISED.keys()
     for name, labels in PROMISED.items():
-        told = {label for sample in families[name].samples for label in sample.labels} - {"le", "quantile"}
-        assert told == (labels if families[name].samples else set()), name
+        values = {label for sample in families[name].samples for label in sample.labels} - {"le", "quantile"}
+        assert values == (labels if families[name].samples else set()), name
         assert families[name].documentation
 
 
 @pytest.mark.req("FR-015")
 def test_values_arrive_as_they_were_counted() -> None:
-    told = samples(a_text())
+    values = samples(a_text())
 
-    assert told["active_scrapers_count", ""] == 1
-    assert told["scraper_memory_bytes", "node=node-1"] == 64_000_000
-    assert told["scraper_errors_total", "error_type=FetchTimeout,match_id=crex_M1"] == 1
-    assert told["scraper_updates_total", "match_id=crex_M2"] == 1
-    assert told["scraper_update_latency_seconds_bucket", "le=0.5,match_id=crex_M1"] == 1
-    assert told["scraper_update_latency_seconds_sum", "match_id=crex_M1"] == 0.12
-    assert told["data_staleness_seconds", "match_id=crex_M2"] == 3
-    assert told["scraper_freshness_seconds_bucket", "le=2.5"] == 2
-    assert told["scraper_freshness_seconds_count", ""] == 3
-    assert told["scraper_queue_depth", "priority=live"] == 1
-    assert told["scraper_loop_lag_seconds", "node=node-1"] == 0.02
-    assert told["scraper_scrapes_total", "domain=crex,status=failure"] == 3
-    assert told["scraper_breakers_opened_total", "scope=target"] == 1
-    assert told["scraper_breakers_opened_total", "scope=source"] == 0
-    assert told["scraper_requests_rejected_total", "scope=target"] == 7
-    assert told["scraper_requests_retried_total", "source=crex"] == 1
-    assert told["scraper_watches_restarted_total", "reason=stale"] == 1
-    assert told["scraper_watches_restarted_total", "reason=lifetime"] == 0
-    assert told["longstop_open_findings", "kind=gap"] == 1
-    assert told["longstop_open_findings", "kind=mismatch"] == 0
-    assert told["longstop_events_stored_total", "op=insert"] == 3
-    assert told["longstop_browser_page_pss_bytes", "source=crex"] == 200
-    assert told["longstop_proxy_bytes_month", ""] == 12_000
+    assert values["active_scrapers_count", ""] == 1
+    assert values["scraper_memory_bytes", "node=node-1"] == 64_000_000
+    assert values["scraper_errors_total", "error_type=FetchTimeout,match_id=crex_M1"] == 1
+    assert values["scraper_updates_total", "match_id=crex_M2"] == 1
+    assert values["scraper_update_latency_seconds_bucket", "le=0.5,match_id=crex_M1"] == 1
+    assert values["scraper_update_latency_seconds_sum", "match_id=crex_M1"] == 0.12
+    assert values["data_staleness_seconds", "match_id=crex_M2"] == 3
+    assert values["scraper_freshness_seconds_bucket", "le=2.5"] == 2
+    assert values["scraper_freshness_seconds_count", ""] == 3
+    assert values["scraper_queue_depth", "priority=live"] == 1
+    assert values["scraper_loop_lag_seconds", "node=node-1"] == 0.02
+    assert values["scraper_scrapes_total", "domain=crex,status=failure"] == 3
+    assert values["scraper_breakers_opened_total", "scope=target"] == 1
+    assert values["scraper_breakers_opened_total", "scope=source"] == 0
+    assert values["scraper_requests_rejected_total", "scope=target"] == 7
+    assert values["scraper_requests_retried_total", "source=crex"] == 1
+    assert values["scraper_watches_restarted_total", "reason=stale"] == 1
+    assert values["scraper_watches_restarted_total", "reason=lifetime"] == 0
+    assert values["longstop_open_findings", "kind=gap"] == 1
+    assert values["longstop_open_findings", "kind=mismatch"] == 0
+    assert values["longstop_events_stored_total", "op=insert"] == 3
+    assert values["longstop_browser_page_pss_bytes", "source=crex"] == 200
+    assert values["longstop_proxy_bytes_month", ""] == 12_000
 
 
 @pytest.mark.req("FR-015")
 def test_the_summary_tells_the_quantiles_of_the_latest_ages() -> None:
-    told = samples(a_text(matches=100))
+    values = samples(a_text(matches=100))
 
-    assert told["scraper_data_staleness_seconds", "quantile=0.5"] == 50
-    assert told["scraper_data_staleness_seconds", "quantile=0.95"] == 95
-    assert told["scraper_data_staleness_seconds", "quantile=0.99"] == 99
-    assert told["scraper_data_staleness_seconds_count", ""] == 100
-    assert told["scraper_data_staleness_seconds_sum", ""] == 5050
+    assert values["scraper_data_staleness_seconds", "quantile=0.5"] == 50
+    assert values["scraper_data_staleness_seconds", "quantile=0.95"] == 95
+    assert values["scraper_data_staleness_seconds", "quantile=0.99"] == 99
+    assert values["scraper_data_staleness_seconds_count", ""] == 100
+    assert values["scraper_data_staleness_seconds_sum", ""] == 5050
 
 
 def test_with_nothing_in_play_no_quantile_is_made_up() -> None:
-    told = samples(a_text(matches=0))
+    values = samples(a_text(matches=0))
 
-    assert not [name for name, labels in told if "quantile" in labels]
-    assert told["scraper_data_staleness_seconds_count", ""] == 0
+    assert not [name for name, labels in values if "quantile" in labels]
+    assert values["scraper_data_staleness_seconds_count", ""] == 0
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\nb", "a\\b", 'x"} 1\nevil{a="', "é\u202e"])
 def test_a_strange_name_stays_inside_its_label(name: str) -> None:
-    told = samples(a_text(matches=1, error_type=name))
+    values = samples(a_text(matches=1, error_type=name))
 
-    assert told["scraper_errors_total", f"error_type={name},match_id=crex_M0"] == 1
-    assert not [each for each, _ in told if each == "evil"]
+    assert values["scraper_errors_total", f"error_type={name},match_id=crex_M0"] == 1
+    assert not [each for each, _ in values if each == "evil"]
 
 
-def test_what_an_error_said_is_not_told() -> None:
+def test_messages_of_errors_are_not_exported() -> None:
     assert b"secret" not in a_text()
 
 
@@ -187,9 +187,11 @@ def test_promtool_minds_nothing_but_the_one_name_that_was_asked_for() -> None:
     if promtool is None:
         pytest.skip("promtool is not here: it comes with the Debian package prometheus")
 
-    said = subprocess.run([promtool, "check", "metrics"], input=a_text(), capture_output=True, timeout=30, check=False)
+    checked = subprocess.run(
+        [promtool, "check", "metrics"], input=a_text(), capture_output=True, timeout=30, check=False
+    )
 
-    assert said.stderr.decode().splitlines() == [
+    assert checked.stderr.decode().splitlines() == [
         'active_scrapers_count non-histogram and non-summary metrics should not have "_count" suffix'
     ]
 

@@ -108,7 +108,7 @@ def test_a_failure_counts_until_its_minute_is_over() -> None:
     assert sink.rates().errors_last_minute == 1
 
 
-def test_good_looks_and_listings_count_and_the_last_one_is_remembered() -> None:
+def test_polls_and_listings_count_and_the_last_success_is_remembered() -> None:
     clock = ManualClock()
     sink = RateSink(clock)
 

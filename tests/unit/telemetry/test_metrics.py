@@ -1,4 +1,4 @@
-"""The metrics sink: what is heard is counted, for as long as a match is watched, under a bound."""
+"""The metrics sink: counts events, by match while it is polled, with bounds."""
 
 from longstop.model.match import MatchStatus
 from longstop.telemetry.events import Telemetry
@@ -10,7 +10,7 @@ from longstop.watching.cadence import RestartReason
 from tests.readers import MOMENT, a_record
 
 
-def heard(*events: Telemetry, max_matches: int = 10) -> Metrics:
+def metrics_after(*events: Telemetry, max_matches: int = 10) -> Metrics:
     metrics = Metrics(max_matches=max_matches)
     for event in events:
         metrics.take(event)
@@ -43,7 +43,7 @@ def succeeded(ref: str = "crex_M1", seconds: float = 0.3) -> PollSucceeded:
 
 
 def test_updates_are_counted_by_match_with_what_they_stored() -> None:
-    reading = read(heard(stored(), stored(), stored("crex_M2")))
+    reading = read(metrics_after(stored(), stored(), stored("crex_M2")))
 
     assert of_match(reading, "crex_M1").updates == 2
     assert of_match(reading, "crex_M2").updates == 1
@@ -57,9 +57,9 @@ def test_what_was_done_about_trouble_is_counted_and_begins_at_zero() -> None:
     )
     restarted = WatchRestarted(match_id=1, ref="crex_M1", reason="cool_down", age_seconds=9.0, epoch=2)
 
-    before = read(heard())
+    before = read(metrics_after())
     after = read(
-        heard(
+        metrics_after(
             opened,
             opened,
             CircuitClosed(scope="target", subject="crex.example", rejected=4),
@@ -77,21 +77,23 @@ def test_what_was_done_about_trouble_is_counted_and_begins_at_zero() -> None:
 
 
 def test_a_latency_counts_below_every_bound_that_it_does_not_exceed() -> None:
-    latency = of_match(read(heard(stored(latency_ms=100), stored(latency_ms=101), stored(latency_ms=9000))), "crex_M1")
+    latency = of_match(
+        read(metrics_after(stored(latency_ms=100), stored(latency_ms=101), stored(latency_ms=9000))), "crex_M1"
+    )
 
     assert latency.latency.buckets() == [("0.1", 1), ("0.5", 2), ("1", 2), ("2", 2), ("5", 2), ("+Inf", 3)]
     assert round(latency.latency.total, 3) == 9.201
 
 
 def test_an_update_without_a_new_payload_has_no_latency_rather_than_zero() -> None:
-    reading = of_match(read(heard(stored(latency_ms=None))), "crex_M1")
+    reading = of_match(read(metrics_after(stored(latency_ms=None))), "crex_M1")
 
     assert (reading.updates, reading.latency.count) == (1, 0)
 
 
-def test_failures_are_counted_by_kind_and_looks_by_site() -> None:
+def test_failures_are_counted_by_type_and_polls_by_site() -> None:
     reading = read(
-        heard(
+        metrics_after(
             failed(),
             failed(),
             failed(error_type="LayoutChanged"),
@@ -109,10 +111,10 @@ def test_failures_are_counted_by_kind_and_looks_by_site() -> None:
 
 
 def test_what_is_no_matter_of_metrics_is_ignored() -> None:
-    assert read(heard(ProcessStopped(process="api", pid=7, reported_by="api"))) == read(Metrics())
+    assert read(metrics_after(ProcessStopped(process="api", pid=7, reported_by="api"))) == read(Metrics())
 
 
-def test_the_ages_of_matches_in_play_are_told_as_of_now_and_no_others() -> None:
+def test_only_matches_in_play_have_an_age() -> None:
     records = [
         a_record(1, polled=2.5),
         a_record(2, polled=4, status=MatchStatus.BREAK),
@@ -121,7 +123,7 @@ def test_the_ages_of_matches_in_play_are_told_as_of_now_and_no_others() -> None:
         a_record(5, polled=None),
         a_record(6, polled=-3),
     ]
-    metrics = heard(*(claimed(f"crex_M{number}") for number in range(1, 7)))
+    metrics = metrics_after(*(claimed(f"crex_M{number}") for number in range(1, 7)))
 
     assert read(metrics, records=records).staleness == {"crex_M1": 2.5, "crex_M2": 4, "crex_M6": 0}
 
@@ -137,8 +139,8 @@ def test_each_sample_adds_the_age_of_every_match_in_play() -> None:
     assert (reading.freshness.total, reading.ages) == (66, (2, 20))
 
 
-def test_a_match_that_is_watched_no_more_leaves_no_series_behind() -> None:
-    metrics = heard(stored("crex_M1"), failed("crex_M2"))
+def test_the_series_of_a_match_end_with_its_polling() -> None:
+    metrics = metrics_after(stored("crex_M1"), failed("crex_M2"))
 
     metrics.sample([a_record(1)], MOMENT)
 
@@ -146,7 +148,7 @@ def test_a_match_that_is_watched_no_more_leaves_no_series_behind() -> None:
 
 
 def test_ten_thousand_matches_make_no_more_series_than_the_bound() -> None:
-    metrics = heard(*(failed(f"crex_M{number}") for number in range(10_000)), max_matches=2_000)
+    metrics = metrics_after(*(failed(f"crex_M{number}") for number in range(10_000)), max_matches=2_000)
     records = [a_record(number, polled=number / 100) for number in range(10_000)]
 
     reading = read(metrics, records=records)
@@ -158,7 +160,7 @@ def test_ten_thousand_matches_make_no_more_series_than_the_bound() -> None:
 
 
 def test_a_place_that_became_free_is_given_to_the_next_match() -> None:
-    metrics = heard(claimed("crex_M1"), claimed("crex_M2"), max_matches=2)
+    metrics = metrics_after(claimed("crex_M1"), claimed("crex_M2"), max_matches=2)
 
     metrics.sample([a_record(2)], MOMENT)
     metrics.take(stored("crex_M3"))
@@ -167,7 +169,7 @@ def test_a_place_that_became_free_is_given_to_the_next_match() -> None:
 
 
 def test_a_match_has_a_bounded_number_of_error_types() -> None:
-    metrics = heard(*(failed(error_type=f"Strange{number}") for number in range(100)))
+    metrics = metrics_after(*(failed(error_type=f"Strange{number}") for number in range(100)))
 
     errors = of_match(read(metrics), "crex_M1").errors
 
@@ -175,13 +177,13 @@ def test_a_match_has_a_bounded_number_of_error_types() -> None:
     assert sum(errors.values()) == 100
 
 
-def test_long_and_broken_names_are_cut_and_mended() -> None:
-    reading = read(heard(failed(error_type="x" * 5000 + "\ud800"), failed(error_type="\ud800")))
+def test_long_and_malformed_names_are_cut_and_cleaned() -> None:
+    reading = read(metrics_after(failed(error_type="x" * 5000 + "\ud800"), failed(error_type="\ud800")))
 
     assert set(of_match(reading, "crex_M1").errors) == {"x" * 100, "?"}
 
 
-def test_waiting_looks_and_findings_are_counted_by_kind() -> None:
+def test_queued_polls_and_findings_are_counted_by_kind() -> None:
     reading = read(Metrics(), waiting=[0, 0, 2, 3], findings=["gap", "gap", "mismatch"])
 
     assert reading.waiting == {"live": 2, "imminent": 0, "completed": 1, "upcoming": 1}

@@ -237,7 +237,7 @@ def test_at_shutdown_queued_alerts_are_sent_for_a_short_while_and_the_others_rep
     assert [lost.alert for lost in stage.lost] == ["match.stale crex_2", "match.stale crex_3", "match.stale crex_4"]
 
 
-def test_alerts_heard_before_the_delivering_begins_are_sent() -> None:
+def test_alerts_taken_before_the_delivery_starts_are_sent() -> None:
     receiver = Receiver()
 
     async def run() -> None:
