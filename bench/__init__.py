@@ -1,1 +1,1 @@
-"""Suites that measure and that break things: `scripts/bench NAME`, `scripts/chaos NAME …`. See docs/benchmarks.md."""
+"""Benchmarks and chaos suites: `scripts/bench NAME`, `scripts/chaos NAME …`. See docs/benchmarks.md."""

@@ -1,4 +1,4 @@
-"""`browser`: what a capture costs us and crawlee on the same pages, what blocking saves, and what a page holds.
+"""`browser`: what a capture costs us and crawlee on the same pages, what blocking saves, and the memory of a page.
 
 Both contenders are processes that load the same pages of the simulated football site with the same Chromium and take
 the same answer of each page's script. They take turns, so that whatever else the machine does befalls both.
@@ -124,7 +124,7 @@ def compared(ours: Sequence[Cost], theirs: Sequence[Cost], replays: Sequence[Cos
 
 
 async def _weigh_pages(ours: Contender) -> dict[str, Any]:
-    """Return what one more open page holds."""
+    """Return the memory of one more open page."""
     say("pages are left open and weighed")
     few = (await ours.do({"do": "open", "pages": 1}))["pages"], ours.usage().pss_bytes
     many = (await ours.do({"do": "open", "pages": OPENED}))["pages"], ours.usage().pss_bytes

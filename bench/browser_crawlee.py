@@ -44,7 +44,7 @@ class Crawling:
         self.crawler.router.default_handler(self._take)
 
     async def navigate(self, captures: int) -> int:
-        """Load so many pages, one after the other of those that there are, and wait for the answer in each."""
+        """Load this many pages in turn and wait for the response of each."""
         self._left = captures
         self._is_done.clear()
         await self.crawler.add_requests(

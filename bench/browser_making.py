@@ -16,7 +16,7 @@ from longstop.telemetry.bus import Bus
 
 
 def make_pool(home: Path, executable: str = "") -> BrowserPool:
-    """Return a pool with the product's defaults; nobody looks after it until `run` is awaited."""
+    """Return a pool with the product's defaults; it is not maintained until `run` is awaited."""
     plan = PoolPlan(
         registry=home / "browsers.json", node=home.name, executable=executable, environment=dict(os.environ)
     )

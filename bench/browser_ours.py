@@ -100,7 +100,7 @@ class Ours:
         return {"mode": fetcher.mode}
 
     async def _open(self, pages: int) -> dict[str, Any]:
-        """Leave so many pages open, each of which has got its first answer."""
+        """Open this many pages and wait for the first response of each."""
         fetcher = self._fetcher("open", OPEN)
         await asyncio.gather(*(_fetch(fetcher, target) for target in self._targets[:pages]))
         await asyncio.sleep(SETTLE_SECONDS)

@@ -1,4 +1,4 @@
-"""A process that is told by lines what to do, and what it and everything below it have cost."""
+"""A process that executes commands from its input, and what its process tree costs."""
 
 import asyncio
 from asyncio.subprocess import PIPE, Process
@@ -26,7 +26,7 @@ class Cost(Struct, frozen=True, kw_only=True):
 
     captures: int
     seconds: float
-    #: Of the whole tree: Python, the driver, and every process of the browser, those that ended meanwhile included.
+    #: Of the whole tree: Python, the driver, and every process of the browser, including those that have ended.
     cpu_seconds: float
 
     @property
@@ -70,7 +70,7 @@ class Contender:
         return Cost(captures=answer["captures"], seconds=seconds, cpu_seconds=cpu_seconds)
 
     def usage(self) -> Usage:
-        """Return what the whole tree holds now."""
+        """Return the memory of the process tree."""
         return tree_usage(self._process.pid)
 
     async def processes_left(self) -> int:

@@ -1,4 +1,4 @@
-"""The frame of every suite: progress on stderr, one JSON line on stdout, an exit code that says the same."""
+"""Shared by all suites: progress on stderr, one JSON line on stdout, and an exit code."""
 
 import asyncio
 import sys
@@ -20,7 +20,7 @@ class Report(Struct, frozen=True, kw_only=True):
     suite: str
     is_ok: bool
     figures: Mapping[str, Any]
-    #: What is wrong, in words.
+    #: Descriptions of what is wrong.
     details: Sequence[str] = ()
 
     def encode(self) -> str:
@@ -29,12 +29,12 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def say(sentence: str) -> None:
-    """Tell whoever watches how far the suite is."""
+    """Print progress to stderr."""
     print(f"{time.monotonic() - _BEGAN:6.1f} s  {sentence}", file=sys.stderr, flush=True)
 
 
 def run(name: str, suite: Awaitable[Report]) -> int:
-    """Run a suite to its end, print its line, and return the exit code; a suite that cannot run is not ok either."""
+    """Run a suite, print its line, and return the exit code; a suite that cannot run has failed."""
 
     async def until_done() -> Report:
         return await suite

@@ -1,4 +1,4 @@
-"""How fast `/health` answers at 200 requests a second while store and browser hang, beside an API that is idle."""
+"""Response times of `/health` at 200 requests a second while store and browser hang, compared with an idle API."""
 
 import asyncio
 import sys
@@ -22,12 +22,12 @@ from tests.blocking import locked, stopped
 from tests.steady_load import Load, steady
 
 RATE = 200.0
-#: What is aimed at; the floor of NFR-006 is ten times as much.
+#: The target; the minimum of NFR-006 is ten times as much.
 P95_SECONDS = 0.010
 RATIO = 3.0
-#: And nobody may wait longer than this, not even once.
+#: No single response may take longer.
 WORST_SECONDS = 1.0
-#: While what is known is of use, and when it is not.
+#: While the known state is current, and when it is stale.
 STATUSES = frozenset({200, 503})
 WAIT_SECONDS = 60.0
 _FILES = ("hot.db", "matches.db", "ops.db")
@@ -35,18 +35,18 @@ _BROWSERS = ("chrome", "headless_shell", "chromium")
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """The same load at the same time, on two APIs of one machine."""
+    """The same load at the same time on two APIs of one machine."""
 
-    #: Of one with a copy of the files, which nothing troubles: what the machine makes slow is slow here, too.
+    #: The idle API, with a copy of the files: it shows how slow the machine is.
     idle: Load
-    #: Of the one whose files hang.
+    #: The API whose files hang.
     hung: Load
-    #: How many processes of a browser were halted meanwhile.
+    #: The number of stopped browser processes.
     halted: int
 
     @property
     def blind(self) -> dict[str, Any]:
-        """Return what `/health` said in the end; nothing when it said nothing of use."""
+        """Return the last response of `/health`; empty when it was not usable."""
         with suppress(msgspec.MsgspecError):
             return msgspec.json.decode(self.hung.last, type=dict[str, Any])
         return {}
@@ -76,15 +76,15 @@ async def wait_until_healthy(deployment: Deployment) -> None:
                     return
                 await asyncio.sleep(0.2)
     except TimeoutError as error:
-        raise UsageError(f"it was not healthy within {WAIT_SECONDS:.0f} s: {said['reasons']}") from error
+        raise UsageError(f"the deployment was not healthy within {WAIT_SECONDS:.0f} s: {said['reasons']}") from error
 
 
 async def compare(deployment: Deployment, *, seconds: float) -> Trial:
-    """Load an API whose files hang and whose browser is halted, and an idle one beside it."""
+    """Load an API whose files hang and whose browser is stopped, and an idle one."""
     async with _idle_api(deployment) as idle_url:
         browsers, scraper = list(_browsers(deployment)), deployment.scraper()
-        say("now the store hangs, and scraper and browser are halted")
-        # The writer stands still, too: it would make a new file of one that it cannot open.
+        say("blocking the store, stopping scraper and browser")
+        # The writer is stopped, too: it would replace a file that it cannot open.
         with stopped([*browsers, *([scraper] if scraper else [])]):
             async with locked(deployment.data / name for name in _FILES):
                 idle, hung = await asyncio.gather(
@@ -117,7 +117,7 @@ async def _address(process: Process) -> str:
         while line := (await process.stderr.readline()).decode():
             if line.startswith("API on "):
                 return line.removeprefix("API on ").strip()
-    raise UsageError("the idle API did not come up")
+    raise UsageError("the idle API did not start")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -137,7 +137,7 @@ def _browsers(deployment: Deployment) -> Iterator[psutil.Process]:
 
 
 def troubles(name: str, load: Load) -> Iterator[str]:
-    """Say in words which questions were not answered as every one has to be."""
+    """Describe requests that failed."""
     if load.unanswered:
         yield f"the {name} API left {load.unanswered} questions without an answer"
     for status in sorted(load.statuses.keys() - STATUSES):
@@ -145,7 +145,7 @@ def troubles(name: str, load: Load) -> Iterator[str]:
 
 
 def report(trial: Trial) -> Report:
-    """Say how it was; it is ok when all were answered as they should be, and fast."""
+    """Return the report; it is ok when all responses were correct and fast."""
     idle, hung, worst = trial.idle.percentile(0.95), trial.hung.percentile(0.95), max(trial.hung.seconds)
     age = trial.blind.get("snapshot_age_seconds")
     details = [*troubles("idle", trial.idle), *troubles("hanging", trial.hung)]

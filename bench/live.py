@@ -1,7 +1,7 @@
 """`live`: how fresh a thousand matches are on this machine, and what that costs.
 
-List-driven: one request for the list every 2.5 s says which matches need a closer look. Direct: the list has lost all
-matches (the simulator's fault `unlisted`), so that every match is asked by itself every 2.5 s.
+List-driven: one request for the list every 2.5 s shows which matches need a poll. Direct: the list has lost all
+matches (the simulator's fault `unlisted`), so that every match is polled separately every 2.5 s.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ from longstop_lab.simulator.faults import Fault, FaultKind
 
 LISTED_MATCHES = 1000
 DIRECT_MATCHES = 300
-#: What 99 of 100 ages, and of 100 events' ways to the API, must stay below: the aim by the list, the floor without it.
+#: Upper limits: the target with the listing, the minimum without it.
 LISTED_LIMITS = {"freshness_p99_s": 5.0, "published_to_served_p99_s": 6.0}
 DIRECT_LIMITS = {"freshness_p99_s": 10.0, "published_to_served_p99_s": 12.0}
-#: Matches whose events are followed closely, and how often each of them is asked.
+#: Matches whose events are polled more often, and the interval.
 FOLLOWED = 100
 FOLLOW_EVERY = 0.5
 SETTLE_WITHIN = 300.0
@@ -44,13 +44,13 @@ async def live(*, is_quick: bool) -> Report:
 
 
 def _is_good(figures: dict[str, Any], limits: Mapping[str, float]) -> bool:
-    """Return whether nothing is lost or invented, and every limit was measured and kept."""
+    """Return whether no event was lost or invented, and every limit was measured and kept."""
     is_true = not any(figures[name] for name in ("lost", "duplicated", "ghost"))
     return is_true and all(figures[name] is not None and figures[name] < limit for name, limit in limits.items())
 
 
 async def _measure(matches: int, seconds: float, *, is_direct: bool) -> tuple[dict[str, Any], Sequence[str]]:
-    say(f"starting {matches} matches at real speed, {'asked one by one' if is_direct else 'by the list'}")
+    say(f"starting {matches} matches at real speed, {'polled one by one' if is_direct else 'by the list'}")
     with TemporaryDirectory(prefix="longstop-bench-") as home:
         options = DeploymentOptions(simulate=("--matches", str(matches)), keep=Path(home) / "data", settings={})
         async with deployed(options) as deployment:
@@ -63,10 +63,10 @@ async def _measure(matches: int, seconds: float, *, is_direct: bool) -> tuple[di
                 await deployment.simulator.post("/_sim/faults", msgspec.json.encode(fault))
             figures = await _watch(deployment, seconds)
             await deployment.simulator.delete("/_sim/faults")
-            say("measured; now every event is accounted for")
+            say("measured; checking every event")
             verdict = await check_events(deployment, timeout=SETTLE_WITHIN)
-    accounted = {"lost": verdict.lost, "duplicated": verdict.duplicated, "ghost": verdict.ghost}
-    return {"matches": verdict.matches, "in_sync_s": rounded(in_sync_s, 1), **figures, **accounted}, verdict.details
+    checked = {"lost": verdict.lost, "duplicated": verdict.duplicated, "ghost": verdict.ghost}
+    return {"matches": verdict.matches, "in_sync_s": rounded(in_sync_s, 1), **figures, **checked}, verdict.details
 
 
 async def _watch(deployment: Deployment, seconds: float) -> dict[str, Any]:

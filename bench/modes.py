@@ -22,7 +22,7 @@ from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 from longstop_lab.final_check import check_events, wait_until_synced
 from tests.process_tree import tree_cpu_seconds, tree_usage
 
-#: What a source may use so that it ends in the way that is measured.
+#: The modes of a source that end in the measured mode.
 WAYS = {
     Mode.PASSIVE: (Mode.NAVIGATE, Mode.PASSIVE),
     Mode.PAGE: (Mode.NAVIGATE, Mode.PAGE),
@@ -31,10 +31,10 @@ WAYS = {
 FRESHNESS_P99 = 10.0
 PASSIVE_PSS_MB = 2500.0
 SETTLE_WITHIN = 300.0
-#: After the first sync every match is looked at a few times, so that the way is found before it is measured.
+#: After the first sync every match is polled a few times, so that the mode is settled before the measurement.
 SETTLE_SECONDS = 10.0
 MEGABYTE = 1_000_000
-#: What the pages take is what is measured: nobody is started again for it. Limits count shared memory once a process.
+#: The memory of pages is measured, so no limit may restart a process. Limits count shared memory for each process.
 UNLIMITED = {"MEMORY_SOFT_LIMIT_MB": "16000", "MEMORY_HARD_LIMIT_MB": "20000", "BROWSER_MAX_MEMORY_MB": "16000"}
 
 
@@ -54,7 +54,7 @@ async def modes(*, is_quick: bool) -> Report:
 
 
 def is_good(figures: dict[str, Any]) -> bool:
-    """Return whether every way keeps the matches fresh and whole, and open pages their memory."""
+    """Return whether every mode keeps the matches fresh and complete, and open pages keep their memory."""
     pss = figures[Mode.PASSIVE]["pss_mb"]
     return pss is not None and pss < PASSIVE_PSS_MB and all(_is_fresh_and_whole(figures[mode]) for mode in WAYS)
 
@@ -65,7 +65,7 @@ def _is_fresh_and_whole(way: dict[str, Any]) -> bool:
 
 
 async def watched(mode: Mode, trial: Trial) -> tuple[dict[str, Any], Sequence[str]]:
-    """Let the whole product watch matches in one way, and return what it cost."""
+    """Let the product poll matches in one mode, and return the cost."""
     say(f"starting {trial.matches} football matches at real speed, in mode {mode}")
     with TemporaryDirectory(prefix="longstop-bench-") as home:
         options = DeploymentOptions(
@@ -83,7 +83,7 @@ async def watched(mode: Mode, trial: Trial) -> tuple[dict[str, Any], Sequence[st
             say(f"in sync after {in_sync_s:.1f} s")
             await asyncio.sleep(SETTLE_SECONDS)
             figures = await _measured(deployment, trial.seconds)
-            say("measured; now every event is accounted for")
+            say("measured; checking every event")
             verdict = await check_events(deployment, timeout=SETTLE_WITHIN)
     whole = {"lost": verdict.lost, "duplicated": verdict.duplicated, "ghost": verdict.ghost}
     return {"in_sync_s": rounded(in_sync_s, 1), **figures, **whole}, verdict.details
@@ -112,5 +112,5 @@ async def _measured(deployment: Deployment, seconds: float) -> dict[str, Any]:
 def _supervisor(deployment: Deployment) -> int:
     scraper = deployment.scraper()
     if scraper is None:
-        raise UsageError("the scraper is between two lives, and cannot be measured")
+        raise UsageError("the scraper is restarting and cannot be measured: run the suite again")
     return scraper.ppid()

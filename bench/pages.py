@@ -1,7 +1,7 @@
-"""`python -m bench.pages [--count N]`: many pages through one pool, some of which mean harm; nothing may pile up.
+"""`python -m bench.pages [--count N]`: many pages through one pool, some of them hostile; nothing may accumulate.
 
 Of a hundred pages five spin, two crash and one leaks 10 MB a second; the others are match pages of the simulated
-football site. Every page has an address of its own, so every page is opened anew.
+football site. Every page has an address of its own, so no page is reused.
 """
 
 import argparse
@@ -36,15 +36,15 @@ DEADLINE_SECONDS = 10.0
 BROWSING = BrowserPolicy(
     modes=(Mode.NAVIGATE,), page_seconds=DEADLINE_SECONDS, fresh_seconds=0, max_tabs=MAX_TABS, probe_seconds=1
 )
-#: A wait may exceed its deadline by so much: a busy machine wakes nobody on the dot.
+#: The tolerance of deadlines on a busy machine.
 GRACE_SECONDS = 1.0
-#: Figures are taken after so many pages.
+#: Pages between two samples.
 SAMPLE_EVERY = 20
-#: What processes and descriptors may grow by, for a hundred pages.
+#: The largest growth of processes and descriptors for a hundred pages.
 FLAT = 2.0
-#: What good pages must bring at least, though their neighbours spin.
+#: The least success rate of good pages while others spin.
 GOOD_SHARE = 0.99
-#: What was given up may take so long to vanish.
+#: Seconds for abandoned processes to end.
 GONE_WITHIN = 10.0
 
 
@@ -67,7 +67,7 @@ def kind_of(number: int) -> Kind:
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """What is held after so many pages."""
+    """Resources in use after a number of pages."""
 
     pages: int
     processes: int
@@ -77,7 +77,7 @@ class Sample(Struct, frozen=True, kw_only=True):
 def slope(samples: Sequence[Sample], name: str) -> float:
     """Return by how much a figure grows for a hundred pages: the straight line that fits the least of each hundred.
 
-    The least, since a browser that is replaced stands beside the next one for a while, and that is no growth.
+    The least, because a browser and its replacement overlap for a while, which is not growth.
     """
     least: dict[int, int] = {}
     for sample in samples:
@@ -121,7 +121,7 @@ class Crowd:
         waited = monotonic() - began
         self.waits.append(waited)
         if waited > DEADLINE_SECONDS + GRACE_SECONDS:
-            say(f"page {number} ({kind_of(number)}) was waited for {waited:.1f} s")
+            say(f"page {number} ({kind_of(number)}) took {waited:.1f} s")
 
     def _request(self, number: int) -> FetchRequest:
         kind = kind_of(number)
@@ -149,7 +149,7 @@ async def pages(count: int) -> Report:
 
 
 def is_good(figures: dict[str, Any]) -> bool:
-    """Return whether nothing grew, nothing is left, and nobody waited beyond a deadline."""
+    """Return whether nothing grew, nothing is left, and no wait exceeded its deadline."""
     is_gone = not any(figures[name] for name in ("contexts_left", "pages_unclosed", "processes_left"))
     is_flat = max(figures["processes_slope"], figures["descriptors_slope"]) <= FLAT
     in_time = figures["wait_max_s"] <= DEADLINE_SECONDS + GRACE_SECONDS and figures["closing_s"] <= GONE_WITHIN
@@ -190,7 +190,7 @@ async def _pass_through(home: Path, simulator: RunningSimulator, count: int) -> 
 
 
 async def _at_rest(left: Callable[[], int]) -> int:
-    """Return how much is left once what was given up has had its time to go."""
+    """Return what is left after abandoned processes had time to end."""
     deadline = monotonic() + GONE_WITHIN
     while True:
         now = left()

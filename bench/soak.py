@@ -1,6 +1,6 @@
 """`python -m bench.soak --hours H`: the product at a moderate load for a long time; nothing may grow.
 
-Six one-day matches are read by HTTP and three football matches by a browser. What the product holds is sampled every
+Six one-day matches are read by HTTP and three football matches by a browser. Its resources are sampled every
 2 s; after a warm-up each figure gets its slope by the hour, with an interval.
 """
 
@@ -34,7 +34,7 @@ MATCHES = 9
 #: In this one all three football matches are played from the beginning to the end: what comes and goes with a match is
 #: no growth.
 WORLD = ("--matches", str(MATCHES), "--kinds", "odi,odi,football", "--seed", "31")
-#: The matches have to last: so many seconds of theirs pass at most, however long the run. A longer one goes slower.
+#: The matches must last: at most this many seconds of match time pass, so a longer run has a slower clock.
 WORLD_SECONDS = 3600.0
 SETTLE_WITHIN = 120.0
 SAMPLE_EVERY = 2.0
@@ -71,18 +71,22 @@ async def soak(seconds: float, raw: Path | None = None) -> Report:
         async with logging_versions(deployment) as version_log:
             samples = await _watch(deployment, seconds)
         deaths = len(read_events(deployment.log, "process.died", "process.restarted"))
-        say("the world stands still; a last full sync, and every event is accounted for")
+        say("simulator frozen; waiting for a last full sync, then checking every event")
         verdict = await check_events(deployment, timeout=SETTLE_WITHIN, version_log=version_log)
     if raw is not None:
         await asyncio.to_thread(raw.write_bytes, b"\n".join(map(msgspec.json.encode, samples)))
-    told = {"load_before": rounded(load, 1), "load_after": rounded(os.getloadavg()[0], 1), "cores": os.cpu_count()}
-    return report(samples, seconds, verdict, {"deaths": deaths, "speed": rounded(speed, 3), **told})
+    load_figures = {
+        "load_before": rounded(load, 1),
+        "load_after": rounded(os.getloadavg()[0], 1),
+        "cores": os.cpu_count(),
+    }
+    return report(samples, seconds, verdict, {"deaths": deaths, "speed": rounded(speed, 3), **load_figures})
 
 
 def report(samples: Sequence[Sample], seconds: float, verdict: TruthComparison, more: dict[str, Any]) -> Report:
     """Say where each figure goes; it is ok when growth is excluded for all of them, and nothing was lost or forgotten.
 
-    A run that was too short to say is not ok either: who looked for too little time has not seen that nothing grows.
+    A run that was too short for a result is not ok either.
     """
     warm = [each for each in samples if each.seconds >= min(WARM_UP_SHARE * seconds, WARM_UP_AT_MOST)]
     trends = {name: found for name in JUDGED if (found := trend_of(warm, name)) is not None}
@@ -120,7 +124,7 @@ def report(samples: Sequence[Sample], seconds: float, verdict: TruthComparison, 
 def service(samples: Sequence[Sample]) -> dict[str, float]:
     """Return how much of the time it served, and how young what it served was; nothing at all is not young.
 
-    A look counts for as long as it was until the next one: while the API hangs there are few of them.
+    A sample counts for the time until the next one, because there are few while the API hangs.
     """
     until_next = [later.seconds - each.seconds for each, later in pairwise(samples)] + [SAMPLE_EVERY]
     lasting = list(zip(samples, until_next, strict=True))
@@ -190,7 +194,7 @@ class Collector:
         self._port: int | None = None
 
     async def newest(self) -> str:
-        """Return a page of metrics; an empty one while the scraper is between two lives."""
+        """Return a page of metrics; an empty one while the scraper restarts."""
         if self._port is None:  # a log of days is long: it is read only after a start
             served = read_events(self._deployment.log, "metrics.served")
             self._port = served[-1]["port"] if served else None
@@ -206,7 +210,7 @@ def main() -> int:
         prog="scripts/soak", description="Run the product for long, and end in one JSON line that says what grows."
     )
     length = parser.add_mutually_exclusive_group(required=True)
-    length.add_argument("--hours", type=float, help="how long to look")
+    length.add_argument("--hours", type=float, help="how long to measure")
     length.add_argument("--minutes", type=float, help="the same, for short runs; ten show little")
     parser.add_argument("--raw", type=Path, metavar="FILE", help="keep every sample here, one JSON object a line")
     chosen = parser.parse_args()

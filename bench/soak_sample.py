@@ -1,4 +1,4 @@
-"""What the whole product holds at one moment: supervisor, scraper, API and browsers, without the simulator."""
+"""The resources of the product at one moment: supervisor, scraper, API and browsers, without the simulator."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -48,22 +48,22 @@ class Sample(Struct, frozen=True, kw_only=True):
 
 def take(up: int, data: Path, metrics: str, served: Served, seconds: float) -> Sample:
     """Measure the tree below the supervisor, and read the rest from the scraper's own metrics."""
-    people = tree(up)
-    held = measure(each for each in people if each.state != "Z")
-    open_files, threads = zip(*(_handles(each.pid) for each in people), (0, 0), strict=True)
+    processes = tree(up)
+    usage = measure(each for each in processes if each.state != "Z")
+    open_files, threads = zip(*(_handles(each.pid) for each in processes), (0, 0), strict=True)
     gauges = read_gauges(metrics)
     return Sample(
         seconds=round(seconds, 1),
-        rss_mb=_megabytes(held.rss_bytes),
-        pss_mb=_megabytes(held.pss_bytes),
-        processes=held.processes,
-        zombies=sum(each.state == "Z" for each in people),
+        rss_mb=_megabytes(usage.rss_bytes),
+        pss_mb=_megabytes(usage.pss_bytes),
+        processes=usage.processes,
+        zombies=sum(each.state == "Z" for each in processes),
         descriptors=sum(open_files),
         threads=sum(threads),
         contexts=gauges.get("contexts"),
         pages=gauges.get("pages"),
         wal_mb=_wal_bytes(data.glob("*.db-wal")) / MEGABYTE,
-        rss_mb_by_part=_by_part(people),
+        rss_mb_by_part=_by_part(processes),
         served=served,
     )
 
@@ -85,9 +85,9 @@ def part_of(arguments: Sequence[str]) -> str:
     return next((verb for verb in ("up", "scraper", "api") if arguments[-1:] == (verb,)), "browser")
 
 
-def _by_part(people: Iterable[Process]) -> dict[str, float]:
+def _by_part(processes: Iterable[Process]) -> dict[str, float]:
     found: dict[str, float] = {}
-    for each in people:
+    for each in processes:
         part = part_of(command_line(each.pid))
         found[part] = found.get(part, 0.0) + each.rss_bytes / MEGABYTE
     return found
@@ -103,7 +103,7 @@ def read_gauges(metrics: str) -> Mapping[str, int]:
 
 
 def _handles(pid: int) -> tuple[int, int]:
-    """Return the open files and the threads of a process; none when it has ended meanwhile."""
+    """Return the open files and the threads of a process; none when it has ended."""
     with suppress(psutil.Error):
         process = psutil.Process(pid)
         return process.num_fds(), process.num_threads()
@@ -118,5 +118,5 @@ def _wal_bytes(files: Iterable[Path]) -> int:
     return total
 
 
-def _megabytes(held: int | None) -> float | None:
-    return None if held is None else held / MEGABYTE
+def _megabytes(size: int | None) -> float | None:
+    return None if size is None else size / MEGABYTE

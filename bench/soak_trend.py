@@ -1,8 +1,8 @@
-"""Whether a figure grows: the straight line through its samples, with an interval that believes its neighbours little.
+"""Whether a figure grows: a linear fit through its samples, with an interval that allows for autocorrelation.
 
-What a process holds now is much like what it held two seconds ago, so a thousand samples know far less than a thousand
-throws of dice. The samples are gathered into blocks, of which the middle one counts, so that a spike (a browser that
-stands beside its successor) is no growth. How alike neighbouring blocks still are then widens the interval.
+The memory of a process is much like that of two seconds ago, so a thousand samples are far fewer independent ones. The
+samples are grouped into blocks and the median of each counts, so that a spike (a browser and its replacement) is no
+growth. The correlation of neighbouring blocks widens the interval.
 """
 
 import math
@@ -17,7 +17,7 @@ BLOCKS = 60
 CONFIDENCE = 0.95
 #: What a figure may grow by in an hour, as a share of its level.
 FLAT_SHARE = 0.10
-#: However alike the blocks are, they are taken for so many throws at least: with fewer there is no interval.
+#: The least number of independent samples: with fewer there is no interval.
 _LEAST_THROWS = 4.0
 _MOST_ALIKE = 0.99
 _SECONDS_PER_HOUR = 3600.0
@@ -65,11 +65,11 @@ def trend(seconds: Sequence[float], values: Sequence[float]) -> Trend:
     """Return where a figure goes that had these values at these moments; four samples at least."""
     times, levels = _blocks(seconds), _blocks(values)
     line = linear_regression(times, levels)
-    rest = [level - line.intercept - line.slope * time for time, level in zip(times, levels, strict=True)]
-    throws = _throws(rest)
-    spread = sum((time - fmean(times)) ** 2 for time in times) * throws / len(times)
-    error = math.sqrt(sum(each**2 for each in rest) * throws / len(rest) / (throws - 2) / spread)
-    reach = _students_t(throws - 2) * error
+    residuals = [level - line.intercept - line.slope * time for time, level in zip(times, levels, strict=True)]
+    independent = _independent_samples(residuals)
+    spread = sum((time - fmean(times)) ** 2 for time in times) * independent / len(times)
+    error = math.sqrt(sum(each**2 for each in residuals) * independent / len(residuals) / (independent - 2) / spread)
+    reach = _students_t(independent - 2) * error
     return Trend(
         level=fmean(levels),
         slope=line.slope * _SECONDS_PER_HOUR,
@@ -85,12 +85,12 @@ def _blocks(values: Sequence[float]) -> list[float]:
     return [median(values[begin:end]) for begin, end in pairwise(edges)]
 
 
-def _throws(rest: Sequence[float]) -> float:
-    """Return to how many independent throws the blocks come, by how much each is like the one before it."""
-    count, whole = len(rest), sum(each**2 for each in rest)
+def _independent_samples(residuals: Sequence[float]) -> float:
+    """Return to how many independent independent the blocks come, by how much each is like the one before it."""
+    count, whole = len(residuals), sum(each**2 for each in residuals)
     if not whole:
         return float(count)
-    alike = sum(before * after for before, after in pairwise(rest)) / whole
+    alike = sum(before * after for before, after in pairwise(residuals)) / whole
     # A line fitted to few blocks takes some of their likeness away: this gives it back.
     alike = min(_MOST_ALIKE, max(0.0, alike + (1 + 4 * alike) / count))
     return max(_LEAST_THROWS, count * (1 - alike) / (1 + alike))

@@ -1,7 +1,7 @@
 """The exact-kill sweep: a writing process is killed at its first, second, third … call that reaches the disk.
 
 strace does the killing, so that there is no hook in our code and no call is missed. After each kill the store must open
-at once, be intact, hold everything that was acknowledged, and hold nothing by halves.
+at once, be intact, contain everything that was acknowledged, and contain nothing incomplete.
 """
 
 import argparse
@@ -44,7 +44,7 @@ class Point(Struct, frozen=True, kw_only=True):
 
 
 async def kill_at(call: str, nth: int, balls: int = BALLS) -> Point:
-    """Kill a writer at the nth such call of a thread, and look at what it leaves."""
+    """Kill a writer at the nth such call of a thread, and check what it leaves."""
     with tempfile.TemporaryDirectory(prefix="longstop-sweep-") as home:
         path = Path(home) / "matches.db"
         acknowledged, was_killed = await _write_until_killed(path, call, nth, balls)
@@ -67,7 +67,7 @@ async def _write_until_killed(path: Path, call: str, nth: int, balls: int) -> tu
 
 
 async def _examine(path: Path) -> tuple[int, str | None]:
-    """Return how many balls the store holds, and what is wrong with it."""
+    """Return the number of stored balls, and what is wrong with the store."""
     try:
         store = await SqliteMatchStore.open(path)
         await store.aclose()

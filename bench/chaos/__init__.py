@@ -1,1 +1,1 @@
-"""Suites that break things on purpose and then ask an independent judge what is left."""
+"""Suites that break things on purpose and then compare the stored events with the truth log."""

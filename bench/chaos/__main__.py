@@ -22,7 +22,7 @@ class _Run(Protocol):
 
 class Suite(NamedTuple):
     run: _Run
-    #: How long things are broken if nobody says otherwise.
+    #: The default duration in minutes.
     minutes: float
 
 
@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="the same seed makes the same schedule and matches")
     lengths = ", ".join(f"{name} {suite.minutes:g}" for name, suite in SUITES.items())
     parser.add_argument("--minutes", type=float, help=f"how long things are broken; by default {lengths}")
-    parser.add_argument("--kills", type=int, help="of `processes` alone: so many kills, however long they take")
+    parser.add_argument("--kills", type=int, help="only for `processes`: the number of kills instead of a duration")
     chosen = parser.parse_args()
     if chosen.minutes is not None and not 0 < chosen.minutes <= 24 * 60:
         parser.error("--minutes must be greater than 0 and at most a day")

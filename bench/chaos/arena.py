@@ -24,10 +24,10 @@ from longstop_lab.simulator.truth import read_truth
 from longstop_lab.version_log import logging_versions
 
 ALL_KINDS = "t20,t20-rain,odi,test"
-#: After all that, everything has to be read again: on a busy machine this takes its time.
-SETTLE_WITHIN = 120.0
+#: The last full sync may take long on a busy machine.
+SYNC_TIMEOUT = 120.0
 
-#: Spans of the product, five times shorter than its defaults or more, so that a minute shows what else takes hours.
+#: Intervals of the product, at least five times shorter than its defaults.
 COMPRESSED = {
     "POLLING_INTERVAL_SECONDS": "0.5",
     "DISCOVERY_INTERVAL_SECONDS": "0.5",
@@ -45,14 +45,14 @@ COMPRESSED = {
 }
 COMPRESSED_INTERVAL = float(COMPRESSED["POLLING_INTERVAL_SECONDS"])
 
-#: What no suite may leave behind.
+#: Figures that must be zero.
 MUST_BE_ZERO = ("lost", "duplicated", "ghost", "wrong", "forgotten", "orphans")
-#: Without them nothing could have been lost, or nobody would have noticed.
+#: Figures that must be positive, or the suite has proved nothing.
 MUST_BE_MORE = ("events_truth", "events_during", "events_witnessed")
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What a suite puts on its deployment."""
+    """The deployment of a suite."""
 
     seed: int
     seconds: float
@@ -60,7 +60,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     speed: float
     kinds: str = ALL_KINDS
     sites: tuple[str, ...] = ("crex",)
-    #: The kind of browser that reads them, and the ways it may use; `none` reads them by HTTP.
+    #: The kind of browser that reads the sites, and its fetch modes; `none` reads them by HTTP.
     browser: str = "none"
     modes: tuple[str, ...] = LADDER
     by_http: tuple[str, ...] = ()
@@ -86,42 +86,42 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 class Arena(Struct, frozen=True, kw_only=True):
-    """A deployment at work."""
+    """A running deployment."""
 
     deployment: Deployment
-    #: When everything had come up and the first sync began.
+    #: When the first sync started.
     began: datetime
-    #: What a suite opens beside the deployment and needs until everything is accounted for.
-    beside: AsyncExitStack
+    #: What a suite opens and needs until the final check.
+    stack: AsyncExitStack
 
 
 Figures = dict[str, Any]
 
 
 async def in_arena(plan: Plan, trouble: Callable[[Arena], Awaitable[Figures]]) -> tuple[Figures, Sequence[str]]:
-    """Bring everything up, let the suite do its harm and measure, then stop the world and judge what is left."""
+    """Start a deployment, run the faults of a suite, then freeze the simulator and check every event."""
     with TemporaryDirectory(prefix="longstop-chaos-") as home:
         data = Path(home) / "data"
         say(f"starting {plan.matches} matches at {plan.speed:g} times the real speed")
-        async with deployed(plan.deployment(data)) as deployment, AsyncExitStack() as beside:
+        async with deployed(plan.deployment(data)) as deployment, AsyncExitStack() as stack:
             began = monotonic()
-            arena = Arena(deployment=deployment, began=SystemClock().now(), beside=beside)
-            await wait_until_synced(deployment, since=began, timeout=SETTLE_WITHIN)
-            version_log = await beside.enter_async_context(logging_versions(deployment))
-            say("in sync; now things go wrong")
+            arena = Arena(deployment=deployment, began=SystemClock().now(), stack=stack)
+            await wait_until_synced(deployment, since=began, timeout=SYNC_TIMEOUT)
+            version_log = await stack.enter_async_context(logging_versions(deployment))
+            say("in sync; starting the faults")
             since = SystemClock().now()
             measured = await trouble(arena)
             until = SystemClock().now()
             await deployment.simulator.delete("/_sim/faults")
-            say("faults off, the world stands still; a last full sync, and every event is accounted for")
-            verdict = await check_events(deployment, timeout=SETTLE_WITHIN, version_log=version_log)
+            say("faults off, simulator frozen; waiting for a last full sync, then checking every event")
+            verdict = await check_events(deployment, timeout=SYNC_TIMEOUT, version_log=version_log)
             during = events_published(read_truth(deployment.truth), since=since, until=until)
         orphans = survivors(data)
-    told = {"seed": plan.seed, "seconds": round(plan.seconds, 1), **_account(verdict), "events_during": during}
-    return {**told, "orphans": orphans, **measured}, verdict.details
+    figures = {"seed": plan.seed, "seconds": round(plan.seconds, 1), **_counts(verdict), "events_during": during}
+    return {**figures, "orphans": orphans, **measured}, verdict.details
 
 
-def _account(verdict: TruthComparison) -> Figures:
+def _counts(verdict: TruthComparison) -> Figures:
     return {
         "matches": verdict.matches,
         "events_truth": verdict.events_truth,
@@ -136,13 +136,13 @@ def _account(verdict: TruthComparison) -> Figures:
 
 
 def is_whole(figures: Figures) -> bool:
-    """Return whether nothing was lost, doubled, invented, forgotten or left behind, where it could have been."""
+    """Return whether nothing was lost, duplicated, invented, destroyed or left behind, where it could have been."""
     is_kept = figures["events_truth"] == figures["events_stored"] and not any(figures[name] for name in MUST_BE_ZERO)
     return is_kept and all(figures[name] > 0 for name in MUST_BE_MORE)
 
 
 async def perform(acts: Iterable[Act], seconds: float, do: Callable[[Act], Awaitable[None]]) -> None:
-    """Do every act at its time, and return when the time is over."""
+    """Run every act at its time, and return when the time is over."""
     began = monotonic()
     for act in acts:
         await asyncio.sleep(max(0.0, began + act.at - monotonic()))
@@ -151,7 +151,7 @@ async def perform(acts: Iterable[Act], seconds: float, do: Callable[[Act], Await
 
 
 async def inflict(deployment: Deployment, fault: Fault) -> datetime | None:
-    """Begin a fault, and return when it will end by the simulator's own clock."""
+    """Start a fault, and return when it ends by the simulator's clock."""
     rules = (await deployment.simulator.post("/_sim/faults", msgspec.json.encode(fault))).body
     until: str | None = rules[-1]["until"]
     return None if until is None else from_iso(until)

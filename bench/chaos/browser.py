@@ -1,7 +1,7 @@
-"""`browser`: two sites are read by browsers, whose processes are killed and halted; nothing is lost or left behind.
+"""`browser`: two sites are read by browsers, whose processes are killed and stopped; nothing is lost or left behind.
 
-Every source has a browser of its own. A blow befalls all processes of one role in one of them. It is noticed when the
-product says so, or ends a process that was halted; overcome when every match of the source has been looked at since.
+Every source has a browser of its own. An attack hits all processes of one role in one of them. It is noticed when
+the product reports it or ends a stopped process, and recovered when every match of the source was polled since.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from bench.chaos.arena import Arena, Figures, Plan, in_arena, is_whole
-from bench.chaos.blows import Blow, blows, noticed_at, tree_of
+from bench.chaos.attacks import Attack, attacks, noticed_at, tree_of
 from bench.chaos.ladders import read_events
 from bench.chaos.recovery import GIVE_UP_AFTER, are_all_fresh
 from bench.frame import Report, rounded, say
@@ -33,7 +33,7 @@ from tests.process_tree import role_of, tree
 SITES = ("crex", "sofascore")
 MATCHES = 6
 SPEED = 20.0
-#: Without HTTP, since then nobody would miss a browser for a while.
+#: Without HTTP, which would hide a missing browser.
 MODES = (Mode.NAVIGATE, Mode.PASSIVE, Mode.PAGE)
 _SETTINGS = {"BREAK_INTERVAL_SECONDS": "2.5", "DISCOVERY_INTERVAL_SECONDS": "2.5"}
 
@@ -42,20 +42,20 @@ RECOVER_WITHIN = 10.0
 #: No match of a source that was not struck may grow older.
 SPARED_AGE = 10.0
 GONE_WITHIN = 10.0
-LOOK_EVERY = 0.25
-#: A browser that is between two lives is waited for, so that every blow hits somebody.
+POLL_SECONDS = 0.25
+#: How long to wait for a browser that restarts.
 VICTIM_WITHIN = 20.0
 
 
 class Struck(Struct, kw_only=True):
-    """A blow that fell, and what became of it."""
+    """An attack on a browser, and its outcome."""
 
-    blow: Blow
+    attack: Attack
     at: datetime
     victims: tuple[Identity, ...]
     #: When the last of the halted was ended.
     ended_at: datetime | None = None
-    overcome_at: datetime | None = None
+    recovered_at: datetime | None = None
 
 
 async def browser(*, seed: int, minutes: float) -> Report:
@@ -79,7 +79,7 @@ async def browser(*, seed: int, minutes: float) -> Report:
 
 
 def is_in_time(figures: Figures) -> bool:
-    """Return whether every blow was noticed and overcome in time, and nobody else suffered."""
+    """Return whether every attack was noticed and recovered in time without effect on other sources."""
     limits = {
         "detect_max_s": DETECT_WITHIN,
         "recover_p95_s": RECOVER_WITHIN,
@@ -95,35 +95,35 @@ async def _strike(arena: Arena, plan: Plan, census: "Census") -> Figures:
     census.begin(deployment)
     async with watching(deployment) as watch:
         began = monotonic()
-        for blow in blows(plan.seed, plan.seconds, SITES):
-            await asyncio.sleep(max(0.0, began + blow.at - monotonic()))
-            victims = await _victims(deployment, blow)
-            struck = Struck(blow=blow, at=SystemClock().now(), victims=tuple(each.identity for each in victims))
+        for attack in attacks(plan.seed, plan.seconds, SITES):
+            await asyncio.sleep(max(0.0, began + attack.at - monotonic()))
+            victims = await _victims(deployment, attack)
+            struck = Struck(attack=attack, at=SystemClock().now(), victims=tuple(each.identity for each in victims))
             watch.struck.append(struck)
             for victim in victims:
                 with suppress(ProcessLookupError):
-                    os.kill(victim.pid, blow.signal)
-            say(f"{blow.signal.name} to the {blow.role} of {blow.source}: {len(victims)} processes")
-        await watch.all_overcome()
-    # A scraper that is started again takes every source's browser with it: a disturbance, though no blow of ours.
+                    os.kill(victim.pid, attack.signal)
+            say(f"{attack.signal.name} to the {attack.role} of {attack.source}: {len(victims)} processes")
+        await watch.all_recovered()
+    # A restarted scraper restarts every source's browser: an effect on other sources, though not an attack.
     renewed = len(read_events(deployment.log, "process.restarted"))
-    return {**told(watch, read_events(deployment.log, "browser.failed", "page.discarded")), "renewed": renewed}
+    return {**figures_of(watch, read_events(deployment.log, "browser.failed", "page.discarded")), "renewed": renewed}
 
 
-async def _victims(deployment: Deployment, blow: Blow) -> list[Process]:
+async def _victims(deployment: Deployment, attack: Attack) -> list[Process]:
     deadline = monotonic() + VICTIM_WITHIN
     while monotonic() < deadline:
-        started = [each for each in read_events(deployment.log, "browser.started") if each["source"] == blow.source]
+        started = [each for each in read_events(deployment.log, "browser.started") if each["source"] == attack.source]
         tree = tree_of(started[-1]["pid"], list_processes()) if started else []
-        victims = [each for each in tree if role_of(command_line(each.pid)) is blow.role and each.state not in "TtZ"]
+        victims = [each for each in tree if role_of(command_line(each.pid)) is attack.role and each.state not in "TtZ"]
         if victims:
             return victims
-        await asyncio.sleep(LOOK_EVERY)
-    raise UsageError(f"{blow.source} had no {blow.role} within {VICTIM_WITHIN:g} s: it did not come back")
+        await asyncio.sleep(POLL_SECONDS)
+    raise UsageError(f"{attack.source} had no {attack.role} within {VICTIM_WITHIN:g} s: it did not restart")
 
 
 class Watch:
-    """Looks at the API all the time: which blow is overcome, and how old the matches of spared sources are."""
+    """Polls the API: which attacks have recovered, and how old the matches of other sources are."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.struck: list[Struck] = []
@@ -133,26 +133,26 @@ class Watch:
 
     async def run(self) -> None:
         while True:
-            with suppress(UsageError):  # an API between two lives says nothing
+            with suppress(UsageError):  # a restarting API does not respond
                 self._take(await list_matches(self._deployment), self._clock.now())
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_SECONDS)
 
-    async def all_overcome(self) -> None:
+    async def all_recovered(self) -> None:
         deadline = monotonic() + GIVE_UP_AFTER
         while True:
-            if monotonic() > deadline or all(each.overcome_at for each in self.struck):
+            if monotonic() > deadline or all(each.recovered_at for each in self.struck):
                 return
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_SECONDS)
 
     def _take(self, entries: Sequence[dict[str, Any]], now: datetime) -> None:
         for each in self.struck:
             if each.ended_at is None and not any(map(is_alive, each.victims)):
                 each.ended_at = now
-            if each.overcome_at is None and are_all_fresh(of_source(entries, each.blow.source), each.at):
-                each.overcome_at = now
-        suffering = {each.blow.source for each in self.struck if each.overcome_at is None}
+            if each.recovered_at is None and are_all_fresh(of_source(entries, each.attack.source), each.at):
+                each.recovered_at = now
+        affected = {each.attack.source for each in self.struck if each.recovered_at is None}
         ages = (
-            entry["data_age_seconds"] for site in SITES if site not in suffering for entry in of_source(entries, site)
+            entry["data_age_seconds"] for site in SITES if site not in affected for entry in of_source(entries, site)
         )
         self.spared_age = max([age for age in (self.spared_age, *ages) if age is not None], default=None)
 
@@ -169,17 +169,17 @@ async def watching(deployment: Deployment) -> AsyncIterator[Watch]:
         yield watch
 
 
-def told(watch: Watch, events: Sequence[dict[str, Any]]) -> Figures:
-    """Return how long it took to notice each blow, and from there until it was overcome."""
-    done = [(each, each.overcome_at) for each in watch.struck if each.overcome_at is not None]
+def figures_of(watch: Watch, events: Sequence[dict[str, Any]]) -> Figures:
+    """Return the time to notice each attack, and from there to the recovery."""
+    done = [(each, each.recovered_at) for each in watch.struck if each.recovered_at is not None]
     detected, recovered = list[float](), list[float]()
-    for each, overcome in done:
-        said = noticed_at(events, each.blow.source, each.at, overcome)
-        # What was killed is gone at once, noticed or not; what was halted goes when somebody has noticed.
-        ended = each.ended_at if each.blow.signal is signal.SIGSTOP else None
-        noticed = min(at for at in (said, ended, overcome) if at is not None)
+    for each, recovered_at in done:
+        said = noticed_at(events, each.attack.source, each.at, recovered_at)
+        # A killed process ends at once; a stopped one ends when the product has noticed it.
+        ended = each.ended_at if each.attack.signal is signal.SIGSTOP else None
+        noticed = min(at for at in (said, ended, recovered_at) if at is not None)
         detected.append((noticed - each.at).total_seconds())
-        recovered.append((overcome - noticed).total_seconds())
+        recovered.append((recovered_at - noticed).total_seconds())
     return {
         "blows": len(watch.struck),
         "detect_max_s": rounded(max(detected, default=None)),
@@ -211,11 +211,11 @@ class Census:
             left, seconds = sum(map(is_alive, self.seen)), monotonic() - began
             if not left or seconds > GONE_WITHIN:
                 return {"browser_processes": len(self.seen), "browser_orphans": left, "gone_s": rounded(seconds, 1)}
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_SECONDS)
 
     async def _count(self, deployment: Deployment) -> None:
         while True:
             scraper = deployment.scraper()
             if scraper is not None:
                 self.seen |= {each.identity for each in tree(scraper.pid)}
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_SECONDS)

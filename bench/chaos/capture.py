@@ -1,4 +1,4 @@
-"""`capture`: random kills and faults of every kind while twenty matches run; nothing is lost, doubled or made up."""
+"""`capture`: random kills and faults while twenty matches run; nothing is lost, duplicated or invented."""
 
 from contextlib import suppress
 from datetime import datetime
@@ -23,7 +23,7 @@ _SETTINGS = {
     "POLLING_INTERVAL_SECONDS": str(INTERVAL),
     "DISCOVERY_INTERVAL_SECONDS": str(INTERVAL),
     "FETCH_TIMEOUT_SECONDS": "2",
-    # A scraper that is killed every few seconds has done nothing wrong: it is started again at once.
+    # The scraper is killed every few seconds on purpose: restart it without a delay.
     "LONGSTOP_SETTLED_SECONDS": "0",
 }
 

@@ -2,7 +2,7 @@
 
 from bench.chaos.arena import COMPRESSED, Plan, in_arena, is_whole
 from bench.chaos.episodes import CUTS, gone
-from bench.chaos.network import suffer
+from bench.chaos.network import run_acts
 from bench.chaos.schedule import Act
 from bench.frame import Report
 
@@ -10,14 +10,14 @@ MATCHES = 10
 SPEED = 20.0
 EVERY = 15.0
 CUT_SECONDS = 10.0
-#: After every return, each match must be fresh within so many seconds, further cuts or not.
+#: After every return, each match must be fresh within this many seconds, even if further cuts follow.
 RECOVER_WITHIN = 30.0
 
 
 async def cuts(*, seed: int, minutes: float) -> Report:
     plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, settings=COMPRESSED)
     acts = cuts_in_turn(plan.seconds)
-    figures, details = await in_arena(plan, lambda arena: suffer(arena.deployment, acts, plan.seconds))
+    figures, details = await in_arena(plan, lambda arena: run_acts(arena.deployment, acts, plan.seconds))
     is_back = not figures["never_recovered"] and figures["recover_max_s"] <= RECOVER_WITHIN
     return Report(suite="chaos cuts", is_ok=is_whole(figures) and is_back, figures=figures, details=details)
 

@@ -1,12 +1,11 @@
 """How many requests a perfect client needs: the yardstick for amplification.
 
-The perfect client is never refused and asks for nothing in vain, but it is no believer either: it reads an over again
-when it has ended, and everything when an innings or the match has, since sites mend what they showed.
+The perfect client never fails and sends no needless request. It still reads an over again when it has ended, and
+everything when an innings or the match has ended, because sites correct their data.
 
-Slow answers make nobody's needs larger. Whoever waits three seconds for a page cannot ask every half second, and the
-perfect client asks less often then, too: its period is the pace, or the time that the answers of one look take, if
-that is longer. What it misses meanwhile comes with the next look, ten events a page. Where the product has slowed down
-on purpose, the perfect client is held to the same pace, or a storm of repeated requests would hide behind the slowness.
+With slow responses it polls less often, too: its period is the cadence, or the duration of one poll if that is longer.
+The next poll reads what it missed, ten events a page. Where the product has slowed down on purpose, the perfect client
+uses the same cadence, so that repeated requests do not hide behind it.
 Errors are not allowed for: the perfect client's requests all succeed, so every repetition counts as too many.
 """
 
@@ -20,12 +19,12 @@ from longstop_lab.simulator.truth import TruthLine
 
 #: Items on a page of the event list.
 PAGE_ITEMS = 10
-#: Requests of one look that wait for each other: a page and the scoreboard.
+#: Consecutive requests of one poll: a page and the scoreboard.
 LOOK_REQUESTS = 2
 
-#: Seconds between two looks at a match (`None` stands for the list), so many seconds after the beginning.
+#: Seconds between two polls of a match (`None` stands for the listing), at a time after the start.
 Pace = Callable[[str | None, float], float]
-#: Seconds that an answer takes, so many seconds after the beginning.
+#: Seconds of one response, at a time after the start.
 Latency = Callable[[float], float]
 
 
@@ -47,7 +46,7 @@ def requests_to_follow(
     pace: Pace,
     latency: Latency = lambda _after: 0.0,
 ) -> int:
-    """Return the requests of a client that holds everything and stays abreast of it.
+    """Return the requests of a client that has everything and follows the changes.
 
     It reads the list at the list's pace, and of each match what is new, in every period in which there is something.
     """
@@ -85,7 +84,7 @@ def _looks(lines: Sequence[TruthLine], began: datetime, periods: Iterable[tuple[
 
 
 def _look(so_far: Sequence[TruthLine], new: int) -> int:
-    """Return the requests of the look that meets so many new lines."""
+    """Return the requests of a poll that finds this many new lines."""
     opened = {line.kind for line in so_far[-new:] if line.op == "insert"}
     if opened & {"innings", "result"}:
         return _whole(len(so_far))

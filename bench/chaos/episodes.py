@@ -1,4 +1,4 @@
-"""Episodes of trouble on the way to a site, one after the other: a pure function of the seed and the length."""
+"""Consecutive network faults: a pure function of seed and length."""
 
 from collections.abc import Callable, Iterable, Iterator
 from random import Random
@@ -7,15 +7,15 @@ from bench.chaos.schedule import FEED, LIST, STATE, Act
 from bench.chaos.slopes import Slope, acts_of, errors
 from longstop_lab.simulator.faults import Fault, FaultKind
 
-#: Seconds of quiet after an episode. With the lengths below, a minute always holds every kind.
+#: Seconds of quiet after an episode. With the lengths below, a minute always contains every kind.
 QUIET = (0.5, 2.5)
 CUT = (2.0, 10.0)
 OTHERS = (2.0, 5.0)
 #: The ways in which a network is gone: closed at once, reset, and silent.
 CUTS = (FaultKind.DROP, FaultKind.RESET, FaultKind.LATENCY)
-#: How late an answer is that never comes.
+#: The latency of a response that never comes.
 SILENCE_SECONDS = 60.0
-#: Which paths come from a cache that does not move; the last stands for all.
+#: Paths that may be served from a stale cache; the last stands for all.
 _OF_THE_PAST = (FEED, STATE, LIST, "/")
 
 #: The acts of an episode that begins at a moment, and how long it lasts.
@@ -23,7 +23,7 @@ _Episode = tuple[list[Act], float]
 
 
 def episodes(seed: int, seconds: float) -> tuple[Act, ...]:
-    """Return the acts in the order of time; every kind has had its turn before one comes again."""
+    """Return the acts in order of time; every kind comes once before one is repeated."""
     return tuple(_episodes(Random(f"episodes {seed}"), seconds))
 
 
@@ -38,13 +38,13 @@ def _episodes(dice: Random, seconds: float) -> Iterator[Act]:
 
 
 def gone(kind: FaultKind, seconds: float) -> Fault:
-    """Return the fault by which nobody reaches the site for a while; a latency is a line that swallows everything."""
+    """Return a fault that makes the site unreachable; a latency stands for a connection that never responds."""
     silence = SILENCE_SECONDS if kind is FaultKind.LATENCY else 0.0
     return Fault(kind=kind, seconds=silence, valid_seconds=seconds)
 
 
 def until_return(acts: Iterable[Act], after: float) -> float:
-    """Return for how many seconds more nobody reaches the site; 0 when it is there."""
+    """Return for how many more seconds the site is unreachable; 0 when it is reachable."""
     ends = (act.at + (act.fault.valid_seconds or 0.0) for act in acts if act.is_cut and act.fault and act.at <= after)
     return max([0.0, *(end - after for end in ends)])
 

@@ -1,4 +1,4 @@
-"""The longest gap in the watching of a match in play, as the API shows it."""
+"""The longest time without a poll of a match in play, as the API shows it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -48,6 +48,6 @@ async def sampled_gaps(deployment: Deployment) -> AsyncIterator[Gaps]:
 
 async def _sample(deployment: Deployment, gaps: Gaps) -> None:
     while True:
-        with suppress(UsageError):  # an API between two lives shows no age
+        with suppress(UsageError):  # a restarting API shows no age
             gaps.take(await list_matches(deployment))
         await asyncio.sleep(SAMPLE_EVERY)

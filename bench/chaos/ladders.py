@@ -1,4 +1,4 @@
-"""How a product steps up and down while a site gets worse and better, read from what it says in its log."""
+"""How cadence and time-outs step up and down while a site degrades and recovers, read from the log."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ USUAL = ("baseline", "busy", "important")
 
 
 class Rung(Struct, frozen=True, kw_only=True):
-    """From this moment on, so many seconds are taken."""
+    """From this moment on, this many seconds apply."""
 
     at: datetime
     seconds: float
@@ -28,12 +28,12 @@ class Step(Struct, frozen=True, kw_only=True):
     is_up: bool
 
 
-#: Who steps, by name: a match's pace, or a source's time-outs.
+#: The steps by subject: a match's cadence or a source's time-outs.
 Ladders = Mapping[str, Sequence[Rung]]
 
 
 def read_events(log: Path, *names: str) -> list[dict[str, Any]]:
-    """Return the log's events of these names; lines that are no JSON are somebody else's."""
+    """Return the log's events of these names; other lines are ignored."""
     found: list[dict[str, Any]] = []
     for raw in log.read_bytes().splitlines():
         if any(name.encode() in raw for name in names):
@@ -48,12 +48,12 @@ def read_events(log: Path, *names: str) -> list[dict[str, Any]]:
 
 def pace_by_errors(events: Iterable[dict[str, Any]], base: float) -> Ladders:
     """Return how far errors have slowed down each match; a break or an end is the game's, and says nothing of them."""
-    told = [event for event in events if event["reason"] in ("errors", *USUAL)]
-    return _ladders(told, "ref", lambda event: event["interval_seconds"] if event["reason"] == "errors" else base)
+    relevant = [event for event in events if event["reason"] in ("errors", *USUAL)]
+    return _ladders(relevant, "ref", lambda event: event["interval_seconds"] if event["reason"] == "errors" else base)
 
 
 def slowed(events: Iterable[dict[str, Any]]) -> set[str]:
-    """Return the matches that are slow because of errors, by the last that was told of them."""
+    """Return the matches that are slow because of errors, by their last event."""
     latest = {event["ref"]: event["reason"] for event in events}
     return {ref for ref, reason in latest.items() if reason == "errors"}
 
@@ -68,10 +68,10 @@ def time_outs(events: Iterable[dict[str, Any]]) -> Ladders:
     return _ladders(events, "source", lambda event: event["fetch_seconds"])
 
 
-def _ladders(events: Iterable[dict[str, Any]], who: str, seconds: Any) -> Ladders:
+def _ladders(events: Iterable[dict[str, Any]], subject: str, seconds: Any) -> Ladders:
     ladders: dict[str, list[Rung]] = defaultdict(list)
     for event in events:
-        ladders[event[who]].append(Rung(at=from_iso(event["timestamp"]), seconds=seconds(event)))
+        ladders[event[subject]].append(Rung(at=from_iso(event["timestamp"]), seconds=seconds(event)))
     return ladders
 
 

@@ -1,7 +1,7 @@
-"""`network`: cuts, slowness, errors, bans, challenges and copies of the past on the way to a site with twenty matches.
+"""`network`: outages, latency, errors, bans, CAPTCHAs and stale copies on the way to a site with twenty matches.
 
-Nothing may be lost, doubled or made up; every match is fresh again after every cut; and a site that asked to be left
-alone is left alone.
+Nothing may be lost, duplicated or invented; every match is fresh again after every outage; and a site that sent
+Retry-After gets no requests.
 """
 
 from datetime import datetime
@@ -36,14 +36,14 @@ GAP_LIMIT = 60.0
 async def network(*, seed: int, minutes: float) -> Report:
     plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, settings=COMPRESSED)
     acts = episodes(seed, plan.seconds)
-    figures, details = await in_arena(plan, lambda arena: suffer(arena.deployment, acts, plan.seconds))
+    figures, details = await in_arena(plan, lambda arena: run_acts(arena.deployment, acts, plan.seconds))
     is_kept = figures["gap_max_s"] <= GAP_LIMIT and not figures["never_recovered"]
     is_ok = is_whole(figures) and is_kept and not figures["requests_during_ban"]
     return Report(suite="chaos network", is_ok=is_ok, figures=figures, details=details)
 
 
-async def suffer(deployment: Deployment, acts: tuple[Act, ...], seconds: float) -> Figures:
-    """Let the acts befall the network, and return what a consumer and the site saw of it."""
+async def run_acts(deployment: Deployment, acts: tuple[Act, ...], seconds: float) -> Figures:
+    """Run the acts, and return what a consumer and the site observed."""
     recoveries, timeline = Recoveries(deployment, are_all_fresh), Timeline(deployment)
 
     async def do(act: Act) -> None:
@@ -70,7 +70,7 @@ async def suffer(deployment: Deployment, acts: tuple[Act, ...], seconds: float) 
 
 
 def _cost(deployment: Deployment, timeline: Timeline, began: datetime, acts: tuple[Act, ...]) -> Figures:
-    """Return the price; a perfect client waits for the return, so whoever asks during a cut asks too often."""
+    """Return the cost in requests; a perfect client sends none during an outage."""
     elapsed = (SystemClock().now() - began).total_seconds()
     needed = requests_to_follow(
         read_truth(deployment.truth),
@@ -78,11 +78,11 @@ def _cost(deployment: Deployment, timeline: Timeline, began: datetime, acts: tup
         seconds=elapsed,
         pace=lambda _match, after: max(COMPRESSED_INTERVAL, until_return(acts, after)),
     )
-    rest = bans(timeline.notes)
+    banned = bans(timeline.notes)
     return {
-        "bans": rest.count,
-        "requests_in_flight": rest.in_flight,
-        "requests_during_ban": rest.during,
+        "bans": banned.count,
+        "requests_in_flight": banned.in_flight,
+        "requests_during_ban": banned.during,
         "requests": len(timeline.notes),
         "amplification": rounded(len(timeline.notes) / needed, 2),
     }

@@ -21,13 +21,13 @@ SPEED = 10.0
 WINDOW = 0.25
 #: How much more than the mean may come in any one window.
 PEAK_LIMIT = 2.0
-#: Whoever comes back is to spread over so many seconds; a mean over less would be that of the stampede itself.
+#: Requests must spread over this many seconds after the outage; a shorter mean would be that of the stampede itself.
 SPREAD = 2.0
 FRESH_WITHIN = 10.0
 
 
 async def outage(*, seed: int, minutes: float) -> Report:
-    # One kind: a Test match whose innings ended meanwhile is read whole, and that alone would make any mean large.
+    # Only one kind: a full poll of a Test match whose innings ended during the outage would distort the mean.
     plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, kinds="t20", settings={})
     figures, details = await in_arena(plan, lambda arena: _fail_and_return(arena, plan.seconds))
     is_soon = figures["fresh_again_s"] is not None and figures["fresh_again_s"] <= FRESH_WITHIN

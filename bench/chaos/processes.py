@@ -1,4 +1,4 @@
-"""`processes`: scraper, API, supervisor and browser are killed in the middle of play, and a child is halted.
+"""`processes`: scraper, API, supervisor and browser are killed during play, and a child is stopped (SIGSTOP).
 
 A supervisor that was killed is started again at once, as a service manager would. A strike is overcome when the API
 shows of every match in play a look that is younger than the strike, or than the end of a halt. The next one falls a
@@ -30,28 +30,28 @@ from longstop_lab.deployment import Deployment
 from tests.process_tree import Role, hit, role_of, stop_descendants, tree
 
 MATCHES = 6
-#: The matches have to last: so many seconds of theirs pass at most, whatever the run's length.
+#: The matches must last: at most this many seconds of match time pass.
 WORLD_SECONDS = 1500.0
 FASTEST = 20.0
-#: What one strike takes, about, when nothing else tells how long a run will be.
+#: The approximate duration of one strike, to estimate the length of a run.
 SECONDS_PER_STRIKE = 8.0
 RECOVER_WITHIN = 10.0
-#: For the worst of each victim: what kills seldom hit must not hide behind the others.
+#: For the worst recovery of each kind of process.
 WORST_WITHIN = 20.0
 ORPHAN_WITHIN = 10.0
-#: A victim between two lives is waited for, so that every strike hits somebody.
+#: How long to wait for a process that restarts.
 VICTIM_WITHIN = 20.0
 
 _SETTINGS = {
     "BREAK_INTERVAL_SECONDS": "2.5",
     "DISCOVERY_INTERVAL_SECONDS": "2.5",
-    # Who is killed every few seconds has done nothing wrong: it is started again at once.
+    # Processes are killed every few seconds on purpose: restart them without a delay.
     "LONGSTOP_SETTLED_SECONDS": "0",
 }
 
 
 class Length(Struct, frozen=True, kw_only=True):
-    """How long to go on: for a while, and one round at least; or until so many were killed."""
+    """The length of a run: a duration of at least one round, or a number of kills."""
 
     seconds: float
     kills: int | None = None
@@ -63,7 +63,7 @@ class Length(Struct, frozen=True, kw_only=True):
 
 
 async def processes(*, seed: int, minutes: float, kills: int | None = None) -> Report:
-    """Strike for so long, or kill so many."""
+    """Run for a duration, or for a number of kills."""
     length = Length(seconds=minutes * 60 if kills is None else kills * SECONDS_PER_STRIKE, kills=kills)
     plan = Plan(
         seed=seed,
@@ -73,7 +73,7 @@ async def processes(*, seed: int, minutes: float, kills: int | None = None) -> R
         kinds="t20,football",
         sites=("crex", "sofascore"),
         browser=BrowserKind.SHELL,
-        # Without HTTP, since then nobody would miss the browser for a while.
+        # Without HTTP, which would hide a missing browser.
         modes=(Mode.NAVIGATE, Mode.PASSIVE, Mode.PAGE),
         by_http=("crex",),
         settings=_SETTINGS,
@@ -82,12 +82,15 @@ async def processes(*, seed: int, minutes: float, kills: int | None = None) -> R
     figures, details = await in_arena(plan, lambda arena: _trouble(arena, seed, length, census))
     figures |= await census.aftermath()
     return Report(
-        suite="chaos processes", is_ok=is_whole(figures) and is_mended(figures), figures=figures, details=details
+        suite="chaos processes",
+        is_ok=is_whole(figures) and has_recovered_in_time(figures),
+        figures=figures,
+        details=details,
     )
 
 
-def is_mended(figures: Figures) -> bool:
-    """Return whether every strike was overcome in time, by one writer, and nobody dead or abandoned lies about."""
+def has_recovered_in_time(figures: Figures) -> bool:
+    """Return whether every strike recovered in time with one writer, and no zombie or orphan is left."""
     p95 = figures["recover_p95_s"]
     is_in_time = p95 is not None and p95 <= RECOVER_WITHIN and not figures["never_recovered"]
     is_none_late = all(seconds <= WORST_WITHIN for seconds in figures["recover_max_by_victim_s"].values())
@@ -96,46 +99,46 @@ def is_mended(figures: Figures) -> bool:
 
 
 async def _trouble(arena: Arena, seed: int, length: Length, census: Census) -> Figures:
-    service = await arena.beside.enter_async_context(serviced(arena.deployment))
+    service = await arena.stack.enter_async_context(serviced(arena.deployment))
     striking = Striking(arena.deployment, service)
     async with census.taken(arena.deployment):
         await striking.run(seed, length)
         zombies = await census.lasting_zombies()
-    # Below zero nobody was ever seen to write: then the census is blind, which is as bad.
+    # Without any writer the census has seen nothing, which is a failure, too.
     seen = {"second_writers": census.most_writers - 1, "orphan_max_s": rounded(census.abandoned.longest, 1)}
     return {**striking.figures(), **seen, "zombies": zombies}
 
 
 class Striking:
-    """Strikes one process after the other, and times each until it is overcome."""
+    """Strikes one process after the other, and measures the recovery of each."""
 
     def __init__(self, deployment: Deployment, service: Service) -> None:
         self.kills: Counter[Victim] = Counter()
         self.halts = 0
-        #: Those that fell before the one before was overcome.
+        #: Strikes before the recovery of the previous one.
         self.hurried = 0
         #: Owners that were killed while their browser was halted.
         self.browsers_halted = 0
         #: How busy the machine was at each strike.
         self.loads: list[float] = []
-        #: The longest recovery, by who was struck.
+        #: The longest recovery of each kind of process.
         self.worst: dict[str, float] = {}
         self._deployment = deployment
         self._service = service
-        # Apart: who was only halted goes on at once, and would make the kills look better than they are.
+        # Separately: a stopped process continues at once, which would flatter the kills.
         self._after_kills = Recoveries(deployment, are_all_fresh)
         self._after_halts = Recoveries(deployment, are_all_fresh)
         self._clock = SystemClock()
 
     async def run(self, seed: int, length: Length) -> None:
-        """Go on until it is enough, or until something is not overcome: nobody knows what more would tell."""
+        """Strike until the run is complete or a recovery fails."""
         began = monotonic()
         for strike, following in pairwise(strikes(seed)):
             await asyncio.sleep(strike.pause)
             since = await self._strike(strike)
             if following.is_hurried:
                 continue
-            if not await self._is_overcome(strike, since):
+            if not await self._has_recovered(strike, since):
                 return
             kills = self.kills.total()
             if length.is_reached(strikes=kills + self.halts, kills=kills, seconds=monotonic() - began):
@@ -156,7 +159,7 @@ class Striking:
         }
 
     async def _strike(self, strike: Strike) -> datetime:
-        """Strike as soon as there is somebody to hit; return since when all has to become well again."""
+        """Strike as soon as the process runs; return the moment from which the recovery counts."""
         self.loads.append(os.getloadavg()[0])
         if strike.is_browser_halted and (scraper := self._deployment.scraper()) is not None:
             self.browsers_halted += bool(await asyncio.to_thread(stop_descendants, scraper.pid))
@@ -172,7 +175,7 @@ class Striking:
             await self._service.start_up()
         return since
 
-    async def _is_overcome(self, strike: Strike, since: datetime) -> bool:
+    async def _has_recovered(self, strike: Strike, since: datetime) -> bool:
         recoveries = self._after_halts if strike.halt else self._after_kills
         recoveries.begin(since)
         await recoveries.all_done()
@@ -180,7 +183,7 @@ class Striking:
             return False
         taken, name = recoveries.seconds[-1], f"{strike.victim}_halted" if strike.halt else strike.victim.value
         self.worst[name] = max(self.worst.get(name, 0.0), round(taken, 2))
-        say(f"{name}: overcome after {taken:.1f} s{', hurried' if strike.is_hurried else ''}")
+        say(f"{name}: recovered after {taken:.1f} s{', hurried' if strike.is_hurried else ''}")
         return True
 
     def _find(self, victim: Victim) -> Identity | None:

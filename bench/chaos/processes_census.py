@@ -15,13 +15,13 @@ from longstop_lab.processes import DeploymentProcesses
 from tests.background import background
 from tests.process_tree import writes
 
-LOOK_EVERY = 0.25
-#: What was ended may take so long to vanish.
+POLL_SECONDS = 0.25
+#: Seconds for killed processes to vanish.
 GONE_WITHIN = 10.0
 
 
 class Census:
-    """Looks at all that belongs to a deployment, over and over."""
+    """Polls the processes of a deployment."""
 
     def __init__(self) -> None:
         self.most_writers = 0
@@ -36,17 +36,17 @@ class Census:
             yield
 
     async def lasting_zombies(self) -> int:
-        """Return how many of them are dead, and nobody waits for them."""
+        """Return the number of zombies that stay."""
         deadline = monotonic() + GONE_WITHIN
         while True:
-            people = await asyncio.to_thread(self._processes.find)
-            dead = sum(each.state == "Z" for each in people)
+            processes = await asyncio.to_thread(self._processes.find)
+            dead = sum(each.state == "Z" for each in processes)
             if not dead or monotonic() > deadline:
                 return dead
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_SECONDS)
 
     async def aftermath(self) -> Figures:
-        """Return how many are left, and how long the last one took to go; end those who did not.
+        """Return the number of processes left and how long the last one took to end; kill the others.
 
         Some are halted: they would be left for ever.
         """
@@ -58,31 +58,31 @@ class Census:
                 for each in left:
                     kill(each.identity)
                 return {"processes": len(self._processes.seen), "orphans": len(left), "gone_s": rounded(seconds, 1)}
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_SECONDS)
 
     @property
     def _processes(self) -> DeploymentProcesses:
         if self._known is None:
-            raise UsageError("nobody was counted yet")
+            raise UsageError("the census has not started")
         return self._known
 
     async def _count(self, deployment: Deployment) -> None:
         while True:
-            await asyncio.to_thread(self._look, deployment)
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.to_thread(self._poll, deployment)
+            await asyncio.sleep(POLL_SECONDS)
 
-    def _look(self, deployment: Deployment) -> None:
+    def _poll(self, deployment: Deployment) -> None:
         up, store = deployment.up_pid, deployment.data / "matches.db"
-        supervisor, people = find_process(up), self._processes.find()
-        writers = [each for each in people if each.name.startswith("python") and writes(each.pid, store)]
+        supervisor, processes = find_process(up), self._processes.find()
+        writers = [each for each in processes if each.name.startswith("python") and writes(each.pid, store)]
         self.most_writers = max(self.most_writers, len(writers))
-        owners = {each.pid for each in people if is_owner(each, command_line(each.pid), up)}
+        owners = {each.pid for each in processes if is_owner(each, command_line(each.pid), up)}
         is_up = supervisor is not None and supervisor.state != "Z"
-        self.abandoned.take(without_owner(people, owners, up), monotonic(), is_up=is_up)
+        self.abandoned.take(without_owner(processes, owners, up), monotonic(), is_up=is_up)
 
 
 class Abandoned:
-    """For how long anybody belonged to nobody, while a supervisor ran that should have seen to it.
+    """How long any process was an orphan while a supervisor ran.
 
     While none runs all belong to nobody, and no time counts: they can be ended from the moment on at which one does.
     """
@@ -90,11 +90,11 @@ class Abandoned:
     def __init__(self) -> None:
         self.longest = 0.0
         self._seconds: dict[Identity, float] = {}
-        self._looked_at: float | None = None
+        self._polled_at: float | None = None
 
     def take(self, abandoned: Collection[Identity], at: float, *, is_up: bool) -> None:
-        passed = at - self._looked_at if is_up and self._looked_at is not None else 0.0
-        self._looked_at = at if is_up else None
+        passed = at - self._polled_at if is_up and self._polled_at is not None else 0.0
+        self._polled_at = at if is_up else None
         before = self._seconds
         self._seconds = {each: before[each] + passed if each in before else 0.0 for each in abandoned}
         self.longest = max(self.longest, *self._seconds.values(), 0.0)
@@ -108,9 +108,9 @@ def is_owner(process: Process, arguments: Collection[str], up: int) -> bool:
     return "simulate" in arguments or (process.parent == up and any(verb in arguments for verb in CHILDREN))
 
 
-def without_owner(people: Collection[Process], owners: Collection[int], up: int) -> set[Identity]:
-    """Return the living who are neither an owner nor below one, nor the supervisor."""
+def without_owner(processes: Collection[Process], owners: Collection[int], up: int) -> set[Identity]:
+    """Return the running processes that are neither an owner, nor its descendant, nor the supervisor."""
     owned = set(owners)
-    while more := {each.pid for each in people if each.parent in owned} - owned:
+    while more := {each.pid for each in processes if each.parent in owned} - owned:
         owned |= more
-    return {each.identity for each in people if each.pid not in owned and each.pid != up and each.state != "Z"}
+    return {each.identity for each in processes if each.pid not in owned and each.pid != up and each.state != "Z"}

@@ -24,7 +24,7 @@ class Service:
         self._started: list[Process] = []
 
     async def start_up(self) -> None:
-        """Start the next one; the deployment looks at it from now on."""
+        """Start the next supervisor, which the deployment uses from now on."""
         log = self._deployment.log.with_name(f"longstop-{len(self._started) + 2}.log")
         with log.open("wb") as out:
             process = await asyncio.create_subprocess_exec(

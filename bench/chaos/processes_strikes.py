@@ -1,4 +1,4 @@
-"""Which of our processes is struck next, and how: an endless row that the seed fixes."""
+"""Which process is killed or stopped next: an endless sequence that the seed determines."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -6,16 +6,16 @@ from random import Random
 
 from msgspec import Struct
 
-#: Seconds between the end of one trouble and the next strike.
+#: Seconds between a recovery and the next strike.
 PAUSE = (0.2, 2.5)
-#: Seconds between two strikes of which the second does not wait: it falls while others start, take over and sync.
+#: Seconds before a hurried strike, which comes while other processes start, take over and sync.
 HURRY = (0.0, 3.0)
-#: For how long a child stands still: longer than two looks, shorter than it takes to be called silent.
+#: How long a child is stopped: longer than two polls, shorter than the time to be declared unresponsive.
 HALT = (4.0, 8.0)
 
 
 class Victim(StrEnum):
-    """Who is struck."""
+    """The kind of process that is struck."""
 
     SCRAPER = "scraper"
     API = "api"
@@ -25,7 +25,7 @@ class Victim(StrEnum):
 
 
 CHILDREN = (Victim.SCRAPER, Victim.API)
-#: With whom the browser loses its owner.
+#: The owners of the browser.
 OWNERS = (Victim.SCRAPER, Victim.UP)
 
 
@@ -33,9 +33,9 @@ class Strike(Struct, frozen=True, kw_only=True):
     """One process is killed, or halted for a while."""
 
     victim: Victim
-    #: Seconds after the one before was overcome; after it fell, if this one is hurried.
+    #: Seconds after the previous recovery, or after the previous strike if this one is hurried.
     pause: float
-    #: Seconds for which it stands still; 0 kills it.
+    #: Seconds for which it is stopped; 0 kills it.
     halt: float = 0.0
     is_hurried: bool = False
     #: Whether the browser is halted just before: then it does not notice its owner's death, and has to be ended.
@@ -43,7 +43,7 @@ class Strike(Struct, frozen=True, kw_only=True):
 
 
 def strikes(seed: int) -> Iterator[Strike]:
-    """Yield strikes without end; in each round everybody is killed once, one of them in a hurry, and a child is halted.
+    """Yield strikes without end; in each round every kind is killed once, one of them hurried, and a child is stopped.
 
     The hurried one is a kill and never the first, so that a round ends and begins when all is well. One owner of the
     browser dies while that is halted.
@@ -67,5 +67,5 @@ def strikes(seed: int) -> Iterator[Strike]:
             )
 
 
-#: How many strikes hold everything once.
+#: The number of strikes of one round.
 ROUND = len(Victim) + 1

@@ -1,10 +1,10 @@
-"""`ramp`: answers get slower and fail more often, and recover; pace and time-outs follow in steps, and come back.
+"""`ramp`: responses get slower and fail more often, then recover; cadence and time-outs follow in steps, and return.
 
 Latency goes from 100 to 3,000 ms and back, and errors, half of them 503 and half resets, from none to a fifth of all
-requests and back. The errors begin when the latency is on its way down: who waits three seconds for each answer asks so
-little that a fifth of it is hardly five errors a minute, and no pace would have to change. The steps are those that the
-scraper's log tells. `amplification` is of the ramp alone, against a perfect client that asks as slowly as the latency,
-and the pace that the product has told, make it (see `demand`).
+requests and back. The errors start when the latency decreases: with three seconds for each response there are so few
+requests that a fifth of them would hardly be five errors a minute, and the cadence would not change. The steps are read
+from the scraper's log. `amplification` covers the ramp alone, against a perfect client with the same latency and the
+cadence that the product reported (see `demand`).
 """
 
 import asyncio
@@ -36,9 +36,9 @@ INTERVAL = 0.5
 TIME_OUT = 10.0
 CALM_SECONDS = 30.0
 #: A step that is taken back sooner is an oscillation. It is shorter than the calm, which may be counted from the
-#: beginning of a look and is told at its end.
+#: start of a poll and is reported at its end.
 SWING_SECONDS = 10.0
-#: Errors of the last minute count; then it must have been calm, and a step may take one more look.
+#: Errors of the last minute count; then it must have been calm, and a step may take one more poll.
 BACK_WITHIN = 60.0 + 2 * CALM_SECONDS
 
 _SETTINGS = {
@@ -46,7 +46,7 @@ _SETTINGS = {
     "POLLING_INTERVAL_SECONDS": f"{INTERVAL:g}",
     "CALM_AFTER_ERRORS_SECONDS": f"{CALM_SECONDS:g}",
     "FETCH_TIMEOUT_SECONDS": f"{TIME_OUT:g}",
-    # Who waits three seconds for an answer must not take that for a break.
+    # A response that takes three seconds must not count as a break.
     "BREAK_AFTER_SECONDS": "60",
 }
 
@@ -99,7 +99,7 @@ async def _climb(arena: Arena, slope: Slope) -> Figures:
 
 
 def _ladders(deployment: Deployment) -> dict[str, tuple[Ladders, float]]:
-    """Return who climbed what, and the foot of each kind."""
+    """Return the steps of each subject, and the base of each kind."""
     return {
         "pace": (pace_by_errors(read_events(deployment.log, "cadence.changed"), INTERVAL), INTERVAL),
         "timeouts": (time_outs(read_events(deployment.log, "timeouts.changed")), TIME_OUT),
@@ -128,18 +128,18 @@ def _stepped(deployment: Deployment, began: datetime) -> Figures:
     figures: Figures = {}
     restless = 0
     for kind, (ladders, foot) in _ladders(deployment).items():
-        taken = {who: steps(rungs, since=began, base=foot) for who, rungs in ladders.items()}
+        taken = {subject: steps(rungs, since=began, base=foot) for subject, rungs in ladders.items()}
         ups = sum(step.is_up for each in taken.values() for step in each)
         figures |= {f"{kind}_up": ups, f"{kind}_down": sum(map(len, taken.values())) - ups}
-        for who, each in taken.items():
+        for subject, each in taken.items():
             for there, back in swings(each, SWING_SECONDS):
                 restless += 1
-                say(f"{kind} of {who} swung: {'up' if there.is_up else 'down'} {there.at:%T}, back {back.at:%T}")
+                say(f"{kind} of {subject} swung: {'up' if there.is_up else 'down'} {there.at:%T}, back {back.at:%T}")
     return {**figures, "oscillations": restless, "not_back": _not_back(deployment)}
 
 
 def _told_pace(deployment: Deployment, began: datetime) -> Pace:
-    """Return the pace that the product has told; before it told one, and where it tells none, the interval."""
+    """Return the cadence that the product reported; the interval where it reported none."""
     ladders = paces(read_events(deployment.log, "cadence.changed"))
 
     def told(ref: str, after: float) -> float:

@@ -1,4 +1,4 @@
-"""How long it takes until data are fresh again, as a consumer of the API sees it."""
+"""The time until data are fresh again, as a consumer of the API sees it."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -12,20 +12,20 @@ from longstop.model.match import IN_PLAY
 from longstop_lab.client import list_matches, percentile
 from longstop_lab.deployment import Deployment
 
-LOOK_EVERY = 0.1
-#: Longer than this is no recovery.
+POLL_SECONDS = 0.1
+#: The limit of a recovery, in seconds.
 GIVE_UP_AFTER = 60.0
 
 Entries = Sequence[dict[str, Any]]
 
 
 def is_any_fresh(entries: Entries, since: datetime) -> bool:
-    """Return whether one match in sync has been looked at since: after a kill, the first sign of life."""
+    """Return whether one match in sync was polled since: the first sign of recovery after a kill."""
     return any(_is_fresh(entry, since) for entry in entries)
 
 
 def are_all_fresh(entries: Entries, since: datetime) -> bool:
-    """Return whether every match in play has: after the network's return, nobody may stay behind."""
+    """Return whether every match in play was polled since, as it must after an outage."""
     in_play = [entry for entry in entries if entry["status"] in IN_PLAY]
     return bool(in_play) and all(_is_fresh(entry, since) for entry in in_play)
 
@@ -36,21 +36,21 @@ def _is_fresh(entry: dict[str, Any], since: datetime) -> bool:
 
 
 class Recoveries:
-    """Times every blow until the API shows that it is overcome."""
+    """Measures the time from each attack until the API shows the recovery."""
 
-    def __init__(self, deployment: Deployment, is_overcome: Callable[[Entries, datetime], bool]) -> None:
+    def __init__(self, deployment: Deployment, has_recovered: Callable[[Entries, datetime], bool]) -> None:
         self.seconds: list[float] = []
         self.count = 0
         self.never = 0
-        #: When the last one was overcome.
+        #: The time of the last recovery.
         self.last_at: datetime | None = None
         self._deployment = deployment
-        self._is_overcome = is_overcome
+        self._has_recovered = has_recovered
         self._clock = SystemClock()
         self._waiting: set[asyncio.Task[None]] = set()
 
     def begin(self, since: datetime | None = None) -> None:
-        """Begin to wait for what comes after a moment: now, or when a cut is going to end."""
+        """Start to wait for the recovery after a moment: now, or the end of an outage."""
         self.count += 1
         task = asyncio.create_task(self._wait(since or self._clock.now()))
         self._waiting.add(task)
@@ -70,19 +70,19 @@ class Recoveries:
     async def _wait(self, since: datetime) -> None:
         await asyncio.sleep(max(0.0, -self._seconds_since(since)))
         while self._seconds_since(since) < GIVE_UP_AFTER:
-            if await self._has_overcome(since):
+            if await self._is_recovered(since):
                 self.seconds.append(self._seconds_since(since))
                 self.last_at = self._clock.now()
                 return
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_SECONDS)
         self.never += 1
-        say(f"not overcome within {GIVE_UP_AFTER:g} s")
+        say(f"not recovered within {GIVE_UP_AFTER:g} s")
 
     def _seconds_since(self, moment: datetime) -> float:
         return (self._clock.now() - moment).total_seconds()
 
-    async def _has_overcome(self, since: datetime) -> bool:
+    async def _is_recovered(self, since: datetime) -> bool:
         try:
-            return self._is_overcome(await list_matches(self._deployment), since)
-        except UsageError:  # the API itself is between two lives
+            return self._has_recovered(await list_matches(self._deployment), since)
+        except UsageError:  # the API itself is restarting
             return False

@@ -1,4 +1,4 @@
-"""What goes wrong when: a pure function of the seed and the length, so that every run can be had again."""
+"""The schedule of kills and faults: a pure function of seed and length, so that every run can be repeated."""
 
 from collections.abc import Iterator
 from random import Random
@@ -17,21 +17,21 @@ PATHS = (LIST, STATE, CARD, FEED, NAMES)
 #: Seconds between two kills, and between two new faults.
 KILL_GAP = (4.0, 9.0)
 FAULT_GAP = (0.8, 2.0)
-#: How long a fault holds; a scoreboard that lies for many polls is no hiccup but another suite.
+#: The duration of a fault; longer ones are the subject of other suites.
 FAULT_SECONDS = (0.5, 4.0)
-#: One kill of so many hits the API instead of the scraper.
+#: Every nth kill hits the API instead of the scraper.
 API_KILL_EVERY = 5
 
 _FIELDS = ("a", "B", "j", "b", "o", "on", "inning", "type", "id", "s", "runs", "fv", "bf", "pf", "c", "d", "f_key")
 
 
 class Act(Struct, frozen=True, kw_only=True):
-    """One thing that goes wrong, so many seconds after the beginning: a process is killed, or a fault begins."""
+    """A kill or the start of a fault, `at` seconds after the start."""
 
     at: float
     kill: str | None = None
     fault: Fault | None = None
-    #: Whether nobody reaches the site while the fault holds, so that there is a return to be timed.
+    #: Whether the site is unreachable during the fault, so that the recovery is timed.
     is_cut: bool = False
 
 
@@ -49,7 +49,7 @@ def _kills(seed: int, seconds: float) -> Iterator[Act]:
 
 
 def _faults(seed: int, seconds: float) -> Iterator[Act]:
-    """Yield faults so that every kind has had its turn before one comes again."""
+    """Yield faults; every kind comes once before one is repeated."""
     dice = Random(f"faults {seed}")
     at, waiting = dice.uniform(*FAULT_GAP), list[FaultKind]()
     while at < seconds:

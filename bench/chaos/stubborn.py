@@ -1,4 +1,4 @@
-"""`stubborn`: scraper and API do not hear that they are to stop; with the product's own defaults all are gone in time.
+"""`stubborn`: scraper and API ignore the signal to stop; with default settings all processes end in time.
 
 They are halted, and the scraper's browser with them, so that no signal but the last one reaches anybody. Then the
 supervisor is asked to stop, once.
@@ -24,7 +24,7 @@ from longstop_lab.final_check import wait_until_synced
 MATCHES = 2
 #: What is promised, by default and with everything that belongs to it (FR-005).
 GONE_WITHIN = 30.0
-#: Longer than this nobody waits.
+#: The suite gives up after this many seconds.
 GIVE_UP_AFTER = 60.0
 
 
@@ -46,7 +46,7 @@ async def stubborn(*, seed: int, minutes: float) -> Report:
 
 
 def is_gone_in_time(figures: Figures) -> bool:
-    """Return whether all were gone in time, by force, and nobody is left."""
+    """Return whether all were killed in time and none is left."""
     seconds = figures["gone_s"]
     is_in_time = seconds is not None and seconds <= GONE_WITHIN
     return is_in_time and figures["exit_code"] == Exit.FORCED and not (figures["left"] or figures["orphans"])

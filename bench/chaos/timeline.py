@@ -1,4 +1,4 @@
-"""Requests in the order of their arrival, read from the simulator's own book: peaks, means, and bans."""
+"""Requests in order of arrival, read from the simulator's request log: peaks, means and bans."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,12 @@ from longstop.errors import UsageError
 from longstop_lab.deployment import Deployment
 from longstop_lab.simulator.request_log import RequestNote
 
-#: What arrives so soon after a site asked to be left alone was on its way already.
+#: A request that arrives this soon after a Retry-After was already in flight.
 IN_FLIGHT_SECONDS = 0.25
 
 
 class Timeline:
-    """Follows the simulator's book of requests from a moment on."""
+    """Reads the simulator's request log from a moment on."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.notes: list[RequestNote] = []
@@ -24,12 +24,12 @@ class Timeline:
         self._last = 0
 
     async def begin(self) -> None:
-        """Leave out what has been so far."""
+        """Skip everything up to now."""
         await self.follow()
         self.notes.clear()
 
     async def follow(self) -> None:
-        """Take in what has come since."""
+        """Read what is new."""
         while found := await self._next():
             if self._last and found[0].number != self._last + 1:
                 raise UsageError("the simulator has forgotten requests that were not read yet: follow it more often")
@@ -52,7 +52,7 @@ def peak(times: Sequence[float], window: float) -> int:
 
 
 class Bans(Struct, frozen=True, kw_only=True):
-    """How a site that asked to be left alone was treated."""
+    """Requests during the bans of a site."""
 
     count: int
     #: Requests that were on their way when the ban began.
@@ -62,7 +62,7 @@ class Bans(Struct, frozen=True, kw_only=True):
 
 
 def bans(notes: Iterable[RequestNote]) -> Bans:
-    """Return how often the site asked for rest, and how many requests came all the same.
+    """Return the number of bans (Retry-After), and of requests that came during them.
 
     A ban begins when an answer with `Retry-After` goes out and is lifted when its seconds are over; one that begins
     before another is lifted prolongs it. A ban is of the whole site, whichever page spoke it out.

@@ -1,4 +1,4 @@
-"""What the blows come to: how long they went unnoticed, how long they hurt, and whom."""
+"""What the attacks come to: how long they went unnoticed, how long they hurt, and whom."""
 
 import signal
 from datetime import UTC, datetime, timedelta
@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from bench.chaos.blows import Blow
-from bench.chaos.browser import Struck, Watch, is_in_time, told
+from bench.chaos.attacks import Attack
+from bench.chaos.browser import Struck, Watch, figures_of, is_in_time
 from longstop.clock import to_iso
 from longstop_lab.deployment import Deployment
 from tests.process_tree import Role
@@ -29,18 +29,18 @@ def later(seconds: float) -> datetime:
 
 def struck(sent: signal.Signals, *, ended: float | None = None, overcome: float | None = None) -> Struck:
     return Struck(
-        blow=Blow(at=0, role=Role.BROWSER, signal=sent, source="crex"),
+        attack=Attack(at=0, role=Role.BROWSER, signal=sent, source="crex"),
         at=NOW,
         victims=(),
         ended_at=None if ended is None else later(ended),
-        overcome_at=None if overcome is None else later(overcome),
+        recovered_at=None if overcome is None else later(overcome),
     )
 
 
 def figures(*fallen: Struck, said: float | None = None) -> dict[str, Any]:
     watch = Watch(cast(Deployment, None))
     watch.struck += fallen
-    return told(watch, [] if said is None else [{"source": "crex", "timestamp": to_iso(later(said))}])
+    return figures_of(watch, [] if said is None else [{"source": "crex", "timestamp": to_iso(later(said))}])
 
 
 def test_a_halted_process_is_noticed_when_it_is_ended() -> None:

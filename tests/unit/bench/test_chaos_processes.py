@@ -1,13 +1,13 @@
-"""When enough was struck, and what counts as mended."""
+"""When a run is complete, and what counts as a recovery."""
 
 from typing import Any
 
 import pytest
 
-from bench.chaos.processes import Length, is_mended
+from bench.chaos.processes import Length, has_recovered_in_time
 from bench.chaos.processes_strikes import ROUND
 
-MENDED = {
+RECOVERED = {
     "recover_p95_s": 9.9,
     "never_recovered": 0,
     "recover_max_by_victim_s": {"up": 19.9, "api_halted": 1.0},
@@ -32,8 +32,8 @@ def test_a_hundred_kills_are_a_hundred_kills_however_long_they_take() -> None:
     assert not hundred.is_reached(strikes=124, kills=99, seconds=10_000)
 
 
-def test_what_is_overcome_in_time_by_one_writer_is_mended() -> None:
-    assert is_mended(MENDED)
+def test_what_is_overcome_in_time_by_one_writer_has_recovered_in_time() -> None:
+    assert has_recovered_in_time(RECOVERED)
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_what_is_overcome_in_time_by_one_writer_is_mended() -> None:
     ],
 )
 def test_one_thing_that_is_wrong_is_enough(name: str, value: Any) -> None:
-    assert not is_mended({**MENDED, name: value})
+    assert not has_recovered_in_time({**RECOVERED, name: value})

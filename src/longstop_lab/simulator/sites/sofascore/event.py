@@ -180,7 +180,7 @@ def _paths(id_: str, board: FootballBoard) -> list[str]:
 
 
 def _var_in_progress(world: FootballWorld, key: str) -> dict[str, bool]:
-    """Return whose event is being looked at again."""
+    """Return the side whose event is under review."""
     board, elapsed = world.boards[key], world.elapsed(key)
     looked_at = {
         getattr(entry.shown_first, "side", "")

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from bench.chaos.blows import blows, noticed_at, tree_of
+from bench.chaos.attacks import attacks, noticed_at, tree_of
 from longstop.clock import to_iso
 from longstop.process.processes import Identity, Process
 from tests.process_tree import Role, role_of
@@ -22,17 +22,17 @@ def process(pid: int, parent: int) -> Process:
 
 
 def test_the_seed_and_the_length_fix_the_blows() -> None:
-    assert blows(7, 60, SOURCES) == blows(7, 60, SOURCES)
-    assert blows(7, 60, SOURCES) != blows(8, 60, SOURCES)
-    assert blows(7, 120, SOURCES)[: len(blows(7, 60, SOURCES))] == blows(7, 60, SOURCES)
+    assert attacks(7, 60, SOURCES) == attacks(7, 60, SOURCES)
+    assert attacks(7, 60, SOURCES) != attacks(8, 60, SOURCES)
+    assert attacks(7, 120, SOURCES)[: len(attacks(7, 60, SOURCES))] == attacks(7, 60, SOURCES)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_minute_kills_and_halts_every_role(seed: int) -> None:
-    fallen = blows(seed, 60, SOURCES)
+    fallen = attacks(seed, 60, SOURCES)
 
-    assert {(blow.role, blow.signal) for blow in fallen} == set(product(Role, (signal.SIGKILL, signal.SIGSTOP)))
-    assert [blow.at for blow in fallen] == sorted(blow.at for blow in fallen)
+    assert {(attack.role, attack.signal) for attack in fallen} == set(product(Role, (signal.SIGKILL, signal.SIGSTOP)))
+    assert [attack.at for attack in fallen] == sorted(attack.at for attack in fallen)
     assert fallen[-1].at < 60
 
 
@@ -53,7 +53,7 @@ def test_a_command_line_tells_what_a_process_does(arguments: tuple[str, ...], ro
 
 
 def test_a_browser_is_its_driver_itself_and_all_below_and_no_other_browser() -> None:
-    people = [
+    processes = [
         process(1, 0),
         process(5, 1),
         process(6, 5),
@@ -63,7 +63,7 @@ def test_a_browser_is_its_driver_itself_and_all_below_and_no_other_browser() -> 
         process(16, 15),
     ]
 
-    assert [each.pid for each in tree_of(6, people)] == [5, 6, 7, 8]
+    assert [each.pid for each in tree_of(6, processes)] == [5, 6, 7, 8]
 
 
 def test_a_browser_that_has_ended_has_no_processes() -> None:
