@@ -1,10 +1,10 @@
-"""`python -m longstop` is `longstop`."""
+"""Runs the command line with `python -m longstop`."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is still being loaded ends it as quietly as later on."""
+    """Run the command line. Ctrl-C during the imports ends it as quietly as later."""
     try:
         from longstop.cli.main import main as run
 

@@ -1,4 +1,4 @@
-"""How a YAML file becomes a checked value, or sentences that say what to write instead."""
+"""Reads YAML files into validated values, or raises sentences that say what to write instead."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from difflib import get_close_matches
@@ -14,33 +14,33 @@ from pydantic_core import ErrorDetails
 
 from longstop.errors import SettingsError
 
-#: A wrong value is quoted up to here; a whole file pasted into a setting stays out of the terminal.
+#: Longer wrong values are shortened in messages.
 _QUOTED_CHARACTERS = 80
 
 
 class Wanted(NamedTuple):
-    """What to write into a field, where its type and range do not say it well enough."""
+    """What to write into a field, where type and range are not enough."""
 
     text: str
 
 
 class Group(BaseModel):
-    """A branch of the tree: fixed names, never changed after it was read."""
+    """A group of settings: fixed names, immutable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 def _refuse_boolean(value: object) -> object:
-    """Keep `yes` out of numbers: Python would quietly read it as 1."""
+    """Reject booleans as numbers: Python would read `yes` as 1."""
     if isinstance(value, bool):
-        raise ValueError("a boolean is no number")
+        raise ValueError("a boolean is not a number")
     return value
 
 
 def _refuse_blank(value: object) -> object:
-    """Keep an empty text out of paths: it would quietly mean the working directory."""
+    """Reject empty paths: they would mean the working directory."""
     if isinstance(value, str) and not value.strip():
-        raise ValueError("an empty text is no path")
+        raise ValueError("an empty text is not a path")
     return value
 
 
@@ -50,55 +50,55 @@ PathText = Annotated[Path, BeforeValidator(_refuse_blank), Wanted("a path")]
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """The safe loader, which also refuses a key that stands twice: one of the two would be lost without a word."""
+    """The safe loader, which also rejects duplicate keys: one of the two values would be lost silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} is given twice", key.start_mark)
             seen.add(str(key.value))
         return super().construct_mapping(node, deep)
 
 
-def read_text(path: Path, wanted: str) -> str:
-    """Return a file's text; `wanted` is the advice for when there is none."""
+def read_text(path: Path, advice: str) -> str:
+    """Return the text of a file; `advice` is what to do if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise SettingsError(f"{path} cannot be read ({reason}): {wanted}") from error
+        raise SettingsError(f"cannot read {path} ({reason}): {advice}") from error
 
 
 def parse_yaml(text: str, file: str) -> Mapping[str, Any]:
-    """Return the top level of a YAML file; an empty file is an empty one, not an error."""
+    """Return the top level of a YAML file; empty for an empty file."""
     try:
-        tree = yaml.load(text, _StrictLoader)  # noqa: S506 - it is the safe loader with one more refusal
+        tree = yaml.load(text, _StrictLoader)  # noqa: S506 - a stricter subclass of the safe loader
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise SettingsError(f"{file}, line {line}, is no YAML: {error.problem}") from error
+        raise SettingsError(f"{file}, line {line}, is not valid YAML: {error.problem}") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise SettingsError(f"{file} is no YAML: write plain `name: value` lines") from error
+        raise SettingsError(f"{file} is not valid YAML: write plain `name: value` lines") from error
     if tree is None:
         return {}
     if not isinstance(tree, Mapping):
-        raise SettingsError(f"{file} holds {_quote(tree)}: write `name: value` lines")
+        raise SettingsError(f"{file} contains {_quote(tree)}: write `name: value` lines")
     return tree
 
 
-def say_problems(model: type[Group], error: ValidationError, names: Mapping[str, str], file: str) -> list[str]:
-    """Return one sentence for each thing that is wrong; `names` holds the paths that were not set in the file."""
+def describe_problems(model: type[Group], error: ValidationError, names: Mapping[str, str], file: str) -> list[str]:
+    """Return one sentence per problem; `names` has the variables of the paths that the file did not set."""
     return [_sentence(model, details, names, file) for details in error.errors()]
 
 
 def suggest(name: str, known: Sequence[str]) -> str:
-    """Return the advice for a name that nobody knows."""
+    """Return the advice for an unknown name."""
     near = get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else "take it away, or write one of " + ", ".join(known)
+    return f"did you mean {near[0]}?" if near else "remove it, or use one of " + ", ".join(known)
 
 
 def is_group(field: FieldInfo) -> type[Group] | None:
-    """Return the branch a field holds, or `None` for a leaf."""
+    """Return the group of a field; `None` for a single setting."""
     kind = field.annotation
     return kind if isinstance(kind, type) and issubclass(kind, Group) else None
 
@@ -115,10 +115,10 @@ def _sentence(model: type[Group], details: ErrorDetails, names: Mapping[str, str
 
 
 def _siblings(model: type[Group], path: tuple[int | str, ...]) -> list[str]:
-    """Return the names that are known where an unknown one stands."""
+    """Return the valid names beside an unknown one."""
     for part in path[:-1]:
         branch = is_group(model.model_fields[str(part)])
-        assert branch is not None  # noqa: S101 - only branches have children to be unknown
+        assert branch is not None  # noqa: S101 - only groups have unknown children
         model = branch
     return list(model.model_fields)
 

@@ -1,4 +1,4 @@
-"""Settings: one frozen tree, read once at the edge. It mirrors `config/config.yaml`; the environment wins over it."""
+"""Settings: one frozen tree, read once at the start. It mirrors `config/config.yaml`; the environment overrides it."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,25 +12,25 @@ from longstop.config_file import (
     PathText,
     Wanted,
     Whole,
+    describe_problems,
     is_group,
     parse_yaml,
     read_text,
-    say_problems,
     suggest,
 )
 from longstop.errors import SettingsError
 from longstop.fetching.browser.proxies import ProxyMode
 from longstop.telemetry.events import Severity
 
-#: Names that begin like this are ours: one we do not know is a mistake, and a mistake must not be silent.
+#: Variables with these prefixes are ours: an unknown one is a mistake and is reported.
 OUR_PREFIXES = ("LONGSTOP_", "SCRAPER_", "CIRCUIT_BREAKER_", "RETRY_")
-#: Where `config.yaml` is; without it the defaults count.
+#: The path of `config.yaml`; without it the defaults apply.
 CONFIG_VARIABLE = "LONGSTOP_CONFIG"
-#: The pipe through which a child process notices its supervisor's death; set by the supervisor.
+#: The pipe whose end tells a child that its supervisor died; set by the supervisor.
 PARENT_FD_VARIABLE = "LONGSTOP_PARENT_FD"
-#: The pipe through which a child process gives its supervisor signs of life; set by the supervisor.
+#: The pipe for the heartbeats of a child; set by the supervisor.
 BEAT_FD_VARIABLE = "LONGSTOP_BEAT_FD"
-#: Where recorded bodies of real sites are; read by tests.
+#: The directory of recorded bodies of real sites; used by tests.
 RECORDED_VARIABLE = "LONGSTOP_RECORDED"
 
 _HOST_PATTERN = r"^[A-Za-z0-9.:-]+$"
@@ -45,119 +45,119 @@ class Env(NamedTuple):
 
 class Lifecycle(Group):
     polling_interval: Annotated[Number, Field(ge=0.1, le=60), Env("POLLING_INTERVAL_SECONDS")] = 2.5
-    """Seconds between two looks at a live match."""
+    """Seconds between two polls of a live match."""
 
     discovery_interval: Annotated[Number, Field(ge=0.1, le=3600), Env("DISCOVERY_INTERVAL_SECONDS")] = 60.0
-    """Seconds between two looks at a site's live list while nothing is live."""
+    """Seconds between two polls of a site's live list while nothing is live."""
 
     busy_interval: Annotated[Number, Field(ge=0.1, le=60), Env("BUSY_INTERVAL_SECONDS")] = 2.0
-    """Seconds between two looks at a match of which every second look or more brings something new."""
+    """Seconds between two polls of a match that changes in at least every second poll."""
 
     break_interval: Annotated[Number, Field(ge=0.1, le=600), Env("BREAK_INTERVAL_SECONDS")] = 30.0
-    """Seconds between two looks at a match in a break."""
+    """Seconds between two polls of a match in a break."""
 
     break_after: Annotated[Number, Field(ge=1, le=3600), Env("BREAK_AFTER_SECONDS")] = 180.0
-    """Seconds without a change after which a match is taken to be in a break, whatever the site says."""
+    """Seconds without a change after which a match counts as in a break, whatever the site says."""
 
     completed_interval: Annotated[Number, Field(ge=0.1, le=86400), Env("COMPLETED_INTERVAL_SECONDS")] = 300.0
-    """Seconds between two looks at a match that is over."""
+    """Seconds between two polls of a completed match."""
 
     calm_after_errors: Annotated[Number, Field(ge=1, le=3600), Env("CALM_AFTER_ERRORS_SECONDS")] = 300.0
-    """Seconds that must pass quietly before a match that had many errors is looked at as often as before."""
+    """Seconds without errors after which a match with many errors is polled at its normal interval again."""
 
     not_found_memory: Annotated[Number, Field(ge=0.1, le=3600), Env("NOT_FOUND_SECONDS")] = 60.0
-    """Seconds for which a page that was not found is not asked for again."""
+    """Seconds until a page that was not found is requested again."""
 
     max_lifetime_hours: Annotated[Number, Field(ge=0.001, le=168), Env("SCRAPER_MAX_LIFETIME_HOURS")] = 6.0
-    """Hours after which the watch of a match is begun anew, in a quiet moment."""
+    """Hours after which polling of a match is restarted, at a quiet moment."""
 
     staleness_threshold: Annotated[Number, Field(ge=1, le=3600), Env("STALENESS_THRESHOLD_SECONDS")] = 300.0
-    """Seconds without a good look after which the watch of a match in play is begun anew, and an alert is sent."""
+    """Seconds without a successful poll after which polling of a match in play is restarted and an alert is sent."""
 
-    important: Annotated[str, Env("IMPORTANT_MATCHES"), Wanted("words, with commas between them")] = ""
-    """Words, with commas between them; a match with one of them in its title is looked at faster."""
+    important: Annotated[str, Env("IMPORTANT_MATCHES"), Wanted("comma-separated words")] = ""
+    """Comma-separated words; a match with one of them in its title is polled more often."""
 
 
 class Fetching(Group):
     concurrency_cap: Annotated[Whole, Field(ge=1, le=1000), Env("CONCURRENCY_CAP")] = 32
-    """Fetches in flight at one time, over all sources."""
+    """Concurrent fetches, over all sources."""
 
     timeout: Annotated[Number, Field(ge=0.1, le=120), Env("FETCH_TIMEOUT_SECONDS")] = 10.0
-    """Seconds that one fetch may take in all, redirects and body included."""
+    """Seconds that one fetch may take in total, including redirects and body."""
 
     max_body_bytes: Annotated[Whole, Field(ge=1024, le=100_000_000), Env("FETCH_MAX_BODY_BYTES")] = 5_000_000
-    """Bytes of one decoded body; a larger one is refused while it streams."""
+    """Maximum bytes of one decoded body; a larger one is aborted."""
 
 
 class BrowserTimeouts(Group):
     page: Annotated[Number, Field(ge=0.1, le=300), Env("PAGE_TIMEOUT_SECONDS")] = 30.0
-    """Seconds that a browser may take for one answer in all."""
+    """Seconds that a browser may take for one response in total."""
 
     navigation: Annotated[Number, Field(ge=0.1, le=300), Env("NAVIGATION_TIMEOUT_SECONDS")] = 30.0
-    """Seconds until a page that is loaded gives its first answer."""
+    """Seconds until a loading page must deliver its first response."""
 
     hung: Annotated[Number, Field(ge=6, le=300), Env("BROWSER_HUNG_SECONDS")] = 30.0
-    """Seconds of silence after which a browser is taken to hang, and is ended with all of its processes."""
+    """Seconds without a response after which a browser counts as hung and is killed with all its processes."""
 
 
 class BrowserLife(Group):
     max_pages: Annotated[Whole, Field(ge=1, le=1_000_000), Env("BROWSER_MAX_PAGES")] = 1000
-    """Pages after which another browser takes over."""
+    """Pages after which a browser is replaced."""
 
     max_hours: Annotated[Number, Field(ge=0.001, le=168), Env("BROWSER_MAX_HOURS")] = 6.0
-    """Hours after which another browser takes over."""
+    """Hours after which a browser is replaced."""
 
     max_memory_mb: Annotated[Whole, Field(ge=100, le=1_000_000), Env("BROWSER_MAX_MEMORY_MB")] = 1500
-    """Megabytes of a browser's whole tree, shared ones counted once; above them another takes over."""
+    """Megabytes of a browser's process tree, shared memory counted once, above which it is replaced."""
 
     max_processes: Annotated[Whole, Field(ge=5, le=100_000), Env("BROWSER_MAX_PROCESSES")] = 200
-    """Processes of a browser; above them another takes over."""
+    """Processes of a browser above which it is replaced."""
 
     sweep_interval: Annotated[Number, Field(ge=1, le=86400), Env("BROWSER_SWEEP_SECONDS")] = 1800.0
-    """Seconds between two sweeps for browsers of ours that nobody owns any more."""
+    """Seconds between two sweeps for orphaned browsers."""
 
 
 class Proxy(Group):
     host: Annotated[str, Field(pattern=r"^$|^[A-Za-z0-9.-]+$"), Env("IPROYAL_HOST"), Wanted("a host name")] = ""
-    """The proxy that browsers go through; empty for none. With one set nothing leaves without it."""
+    """The proxy of browsers; empty for none. If it is set, no request bypasses it."""
 
     port: Annotated[Whole, Field(ge=1, le=65535), Env("IPROYAL_PORT")] = 12321
-    """The proxy's port."""
+    """The port of the proxy."""
 
     username: Annotated[str, Env("IPROYAL_USERNAME"), Wanted("text")] = ""
-    """The user name at the proxy."""
+    """The user name for the proxy."""
 
     password: Annotated[SecretStr, Env("IPROYAL_PASSWORD"), Wanted("text")] = SecretStr("")
-    """The password at the proxy, without the parts for country and session."""
+    """The password for the proxy, without the suffixes for country and session."""
 
     country: Annotated[str, Field(pattern=r"^$|^[A-Za-z]{2}$"), Env("IPROYAL_COUNTRY"), Wanted("two letters")] = ""
-    """The country to appear in, in two letters; empty for any. The browser's language and clock follow it."""
+    """The exit country as two letters; empty for any. The browser's language and time zone follow it."""
 
     mode: Annotated[ProxyMode, Env("SCRAPER_PROXY_MODE")] = ProxyMode.STICKY
-    """Whether a session keeps its address (sticky) or gets another one for each connection (rotating)."""
+    """Whether a session keeps its IP address (sticky) or gets a new one for each connection (rotating)."""
 
     sticky_ttl: Annotated[Number, Field(ge=60, le=86400), Env("SCRAPER_STICKY_TTL_SECONDS")] = 600.0
-    """Seconds after which a sticky session is given up for a new one."""
+    """Seconds after which a sticky session is replaced."""
 
     sessions: Annotated[Whole, Field(ge=1, le=100), Env("SCRAPER_PROXY_SESSIONS")] = 2
-    """Sessions that take turns, for each source."""
+    """Sessions per source, used in turn."""
 
     budget_mb: Annotated[Whole, Field(ge=0, le=10_000_000), Env("SCRAPER_PROXY_BUDGET_MB")] = 2048
-    """Megabytes through the proxy in a month, both ways; finished matches stop first, live ones last. 0: no end."""
+    """Megabytes through the proxy per month, both ways; completed matches stop first, live ones last. 0: no limit."""
 
 
 class Browser(Group):
     executable: Annotated[str, Env("BROWSER_EXECUTABLE"), Wanted("a path")] = ""
-    """The Chromium to start; empty takes the one that is found."""
+    """The path of Chromium; empty to search for one."""
 
     headless: Annotated[bool, Env("BROWSER_HEADLESS")] = True
-    """Whether a whole browser runs without a window; false gives it one, on a display of its own if need be."""
+    """Whether the full browser runs headless; false gives it a window, on a virtual display if needed."""
 
     use_cdp: Annotated[bool, Env("SCRAPER_USE_CDP")] = False
-    """Whether Chromium is started by us and spoken to through its debugging port."""
+    """Whether Longstop starts Chromium itself and controls it through its debugging port."""
 
     process_per_site: Annotated[bool, Env("BROWSER_PROCESS_PER_SITE")] = False
-    """Whether all pages of a site share one process: less memory, but a page that spins holds up the others."""
+    """Whether all pages of a site share one process: less memory, but a busy page delays the others."""
 
     timeouts: BrowserTimeouts = BrowserTimeouts()
     life: BrowserLife = BrowserLife()
@@ -166,57 +166,57 @@ class Browser(Group):
 
 class Memory(Group):
     soft_limit_mb: Annotated[Whole, Field(ge=32, le=1_000_000), Env("MEMORY_SOFT_LIMIT_MB")] = 1536
-    """Megabytes of a process and all that it has started, its browsers too; above them it is asked to begin anew."""
+    """Megabytes of a process and its children, including browsers, above which it is asked to restart."""
 
     hard_limit_mb: Annotated[Whole, Field(ge=32, le=1_000_000), Env("MEMORY_HARD_LIMIT_MB")] = 2048
-    """Megabytes of a process and all that it has started; above them it is killed and started again."""
+    """Megabytes of a process and its children above which it is killed and restarted."""
 
     min_available_mb: Annotated[Whole, Field(ge=0, le=1_000_000), Env("MEMORY_MIN_AVAILABLE_MB")] = 500
-    """Megabytes that must be available, on the machine and in the container, for a new watch to begin."""
+    """Megabytes that must be available on the machine and in the container before polling of a match starts."""
 
 
-class Resources(Group):
+class ResourceSettings(Group):
     memory: Memory = Memory()
 
 
 class CircuitBreaker(Group):
     threshold: Annotated[Whole, Field(ge=1, le=1000), Env("CIRCUIT_BREAKER_THRESHOLD")] = 5
-    """Connection failures in a row after which a host is left alone."""
+    """Consecutive connection failures after which the circuit of a host opens."""
 
     timeout: Annotated[Number, Field(ge=0.1, le=3600), Env("CIRCUIT_BREAKER_TIMEOUT_SECONDS")] = 60.0
-    """Seconds for which it is left alone, but for one canary at a time."""
+    """Seconds for which it stays open, except for one canary request at a time."""
 
     success_threshold: Annotated[Whole, Field(ge=1, le=1000), Env("CIRCUIT_BREAKER_SUCCESS_THRESHOLD")] = 5
-    """Good answers after which all are let through again."""
+    """Successful responses after which it closes."""
 
     canary_interval: Annotated[Number, Field(ge=0.1, le=60), Env("CIRCUIT_BREAKER_CANARY_SECONDS")] = 2.5
-    """Seconds between two canaries."""
+    """Seconds between two canary requests."""
 
     slow: Annotated[Number, Field(ge=0.1, le=120), Env("CIRCUIT_BREAKER_SLOW_SECONDS")] = 8.0
-    """Seconds after which even a good answer counts as a failure."""
+    """Seconds after which even a successful response counts as a failure."""
 
     pause_threshold: Annotated[Whole, Field(ge=1, le=1000), Env("PAUSE_THRESHOLD")] = 5
-    """Refusals or unreadable answers in a row, within ten minutes, after which a match is paused."""
+    """Consecutive refusals or unreadable responses within ten minutes after which a match is paused."""
 
     cool_down: Annotated[Number, Field(ge=0.1, le=3600), Env("COOL_DOWN_SECONDS")] = 300.0
     """Seconds for which a match is paused."""
 
     source_timeout: Annotated[Number, Field(ge=0.1, le=7200), Env("CIRCUIT_BREAKER_SOURCE_SECONDS")] = 900.0
-    """Seconds for which a whole site is left alone after it refused too much."""
+    """Seconds for which the circuit of a site stays open after too many refusals."""
 
     layout_probe: Annotated[Number, Field(ge=0.1, le=3600), Env("LAYOUT_PROBE_SECONDS")] = 300.0
-    """Seconds between two tries while a site's pages cannot be read."""
+    """Seconds between two attempts while the pages of a site cannot be parsed."""
 
 
 class Retry(Group):
     max_attempts: Annotated[Whole, Field(ge=1, le=20), Env("RETRY_MAX_ATTEMPTS")] = 5
-    """How often a request is sent again at most; a live match's is sent three times in all."""
+    """Maximum retries of a request; one for a live match is sent three times in total."""
 
     base_delay: Annotated[Number, Field(ge=0.01, le=60), Env("RETRY_BASE_DELAY_SECONDS")] = 1.0
-    """Seconds before the second attempt; they double with each further one."""
+    """Seconds before the second attempt; doubled for each further one."""
 
     max_delay: Annotated[Number, Field(ge=0.01, le=600), Env("RETRY_MAX_DELAY_SECONDS")] = 16.0
-    """Seconds that lie between two attempts at most."""
+    """Maximum seconds between two attempts."""
 
 
 class Resilience(Group):
@@ -226,7 +226,7 @@ class Resilience(Group):
 
 class Logging(Group):
     level: Annotated[Severity, Env("LOG_LEVEL")] = Severity.INFO
-    """The least severity that is written."""
+    """The lowest severity that is logged."""
 
 
 class Prometheus(Group):
@@ -234,15 +234,15 @@ class Prometheus(Group):
     """Whether the scraper serves metrics."""
 
     host: Annotated[str, Field(pattern=_HOST_PATTERN), _HOST, Env("PROMETHEUS_HOST")] = "127.0.0.1"
-    """The address of the metrics; the default is reached from this machine only."""
+    """The address of the metrics server; the default accepts only local connections."""
 
     port: Annotated[Whole, Field(ge=0, le=65535), Env("PROMETHEUS_PORT")] = 9090
-    """The port of the metrics; 0 takes any free one, and the log says which."""
+    """The port of the metrics server; 0 for any free one, which is logged."""
 
 
 class Webhook(Group):
     url: Annotated[str, Field(pattern=r"^$|^https?://\S+$"), Env("ALERT_WEBHOOK_URL"), Wanted("an http address")] = ""
-    """Where alerts are posted; empty for nowhere."""
+    """The URL that alerts are posted to; empty for none."""
 
     secret: Annotated[SecretStr, Env("ALERT_WEBHOOK_SECRET"), Wanted("text")] = SecretStr("")
     """The key that signs alerts; empty for none."""
@@ -254,54 +254,54 @@ class Monitoring(Group):
     webhook: Webhook = Webhook()
 
     error_rate_threshold: Annotated[Whole, Field(ge=1, le=10000), Env("ERROR_RATE_THRESHOLD")] = 10
-    """Errors of one match within a minute; more than these raise an alert."""
+    """Errors of one match per minute above which an alert is sent."""
 
     keep_error_pages: Annotated[bool, Env("SNAPSHOTS")] = True
-    """Whether pages that cannot be read are kept, and pictures of them where a browser reads the site."""
+    """Whether pages that cannot be parsed are stored, with screenshots if a browser loaded them."""
 
 
 class Supervision(Group):
     settled_after: Annotated[Number, Field(ge=0, le=3600), Env("LONGSTOP_SETTLED_SECONDS")] = 10.0
-    """Seconds a process must live to count as come up well; one that dies sooner, again, is started more slowly."""
+    """Seconds after which a process counts as started; one that dies sooner is restarted with a growing delay."""
 
     stop_within: Annotated[Number, Field(ge=0.1, le=600), Env("LONGSTOP_STOP_SECONDS")] = 30.0
-    """Seconds in which all processes together must have stopped; what has not is killed."""
+    """Seconds in which all processes together must stop; then they are killed."""
 
     stalled_after: Annotated[Number, Field(ge=5, le=3600), Env("LONGSTOP_STALL_SECONDS")] = 90.0
-    """Seconds without a good look at any match in play after which a scraper fails and makes everything afresh."""
+    """Seconds without a successful poll of any match in play after which a scraper fails and restarts everything."""
 
     standstill_after: Annotated[Number, Field(ge=5, le=3600), Env("LONGSTOP_STANDSTILL_SECONDS")] = 30.0
-    """Seconds without a sign of life after which a process is killed and started again; one that starts has 60."""
+    """Seconds without a heartbeat after which a process is killed and restarted; a starting one has 60."""
 
 
 class Scraper(Group):
     lifecycle: Lifecycle = Lifecycle()
     fetching: Fetching = Fetching()
     browser: Browser = Browser()
-    resources: Resources = Resources()
+    resources: ResourceSettings = ResourceSettings()
     resilience: Resilience = Resilience()
     monitoring: Monitoring = Monitoring()
 
 
 class Api(Group):
     host: Annotated[str, Field(pattern=_HOST_PATTERN), _HOST, Env("LONGSTOP_API_HOST")] = "127.0.0.1"
-    """The address to listen on; the default is reached from this machine only."""
+    """The address to listen on; the default accepts only local connections."""
 
     port: Annotated[Whole, Field(ge=0, le=65535), Env("LONGSTOP_API_PORT")] = 8700
-    """The port to listen on; 0 takes any free one."""
+    """The port to listen on; 0 for any free one."""
 
     token_ttl_hours: Annotated[Whole, Field(ge=1, le=8760), Env("TOKEN_TTL_HOURS")] = 24
-    """Hours for which a token is good."""
+    """Hours for which a token is valid."""
 
 
 class Settings(Group):
-    """All that an operator can choose."""
+    """Everything that an operator can configure."""
 
     data: Annotated[PathText, Env("LONGSTOP_DATA")] = Path("data")
-    """The directory of the data files; relative ones start at the working directory."""
+    """The data directory; a relative path starts at the working directory."""
 
     sources: Annotated[PathText, Env("LONGSTOP_SOURCES")] = Path("config/sources.yaml")
-    """The file that describes the sites; relative ones start at the working directory."""
+    """The file that describes the sites; a relative path starts at the working directory."""
 
     scraper: Scraper = Scraper()
     api: Api = Api()
@@ -326,7 +326,7 @@ def leaves(model: type[Group] = Settings, above: tuple[str, ...] = ()) -> Iterat
 
 
 def known_variables() -> list[str]:
-    """Return every environment variable that means something to us."""
+    """Return every environment variable that Longstop reads."""
     return [leaf.variable for leaf in leaves()] + [
         CONFIG_VARIABLE,
         PARENT_FD_VARIABLE,
@@ -336,7 +336,7 @@ def known_variables() -> list[str]:
 
 
 def load_settings(environ: Mapping[str, str], file: Mapping[str, Any], file_name: str = "config.yaml") -> Settings:
-    """Return the settings that the environment and the file's tree make, or raise with every problem, one a line."""
+    """Return the settings from the environment and the file, or raise with all problems, one per line."""
     problems = _unknown_variables(environ)
     given = [leaf for leaf in leaves() if leaf.variable in environ]
     tree = dict(file)
@@ -346,18 +346,18 @@ def load_settings(environ: Mapping[str, str], file: Mapping[str, Any], file_name
         settings = Settings.model_validate(_without_empty_groups(tree))
     except ValidationError as error:
         names = {".".join(leaf.path): leaf.variable for leaf in given}
-        problems += say_problems(Settings, error, names, file_name)
+        problems += describe_problems(Settings, error, names, file_name)
     if problems:
         raise SettingsError("\n".join(problems))
     return settings
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Return the settings of this process: its environment, and the file named there."""
+    """Return the settings of this process: from its environment and the file that it names."""
     name = environ.get(CONFIG_VARIABLE)
     if name is None:
         return load_settings(environ, {})
-    text = read_text(Path(name), f"write the path of a settings file into {CONFIG_VARIABLE}, or leave it out")
+    text = read_text(Path(name), f"set {CONFIG_VARIABLE} to the path of a settings file, or unset it")
     return load_settings(environ, parse_yaml(text, name), name)
 
 
@@ -368,7 +368,7 @@ def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
 
 
 def _put(tree: Mapping[str, Any], path: tuple[str, ...], value: str) -> dict[str, Any]:
-    """Return the tree with one leaf set. A branch that is no branch stays as it is: the check will name it."""
+    """Return the tree with one leaf set. A value in place of a group stays: validation reports it."""
     name, *rest = path
     if not rest:
         return {**tree, name: value}
@@ -379,7 +379,7 @@ def _put(tree: Mapping[str, Any], path: tuple[str, ...], value: str) -> dict[str
 
 
 def _without_empty_groups(tree: Mapping[str, Any], model: type[Group] = Settings) -> dict[str, Any]:
-    """Return the tree without the groups whose every line is commented out: YAML reads those as null."""
+    """Return the tree without empty groups: YAML reads a group whose lines are all commented out as null."""
     kept: dict[str, Any] = {}
     for name, value in tree.items():
         branch = is_group(model.model_fields[name]) if name in model.model_fields else None

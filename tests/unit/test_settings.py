@@ -224,7 +224,7 @@ def test_a_wrong_variable_is_named_with_what_to_write(environ: dict[str, str], s
     [
         ({"api": {"prot": 1}}, "api.prot in config.yaml is unknown: did you mean port?"),
         ({"apy": {}}, "apy in config.yaml is unknown: did you mean api?"),
-        ({"api": {7: 1}}, "api.7 in config.yaml is unknown: take it away, or write one of host, port, token_ttl_hours"),
+        ({"api": {7: 1}}, "api.7 in config.yaml is unknown: remove it, or use one of host, port, token_ttl_hours"),
         ({"api": 5}, "api in config.yaml is 5: write a group of host, port, token_ttl_hours"),
         ({"api": {"port": True}}, "api.port in config.yaml is True: write a whole number from 0 to 65535"),
         ({"api": {"port": None}}, "api.port in config.yaml is None: write a whole number from 0 to 65535"),
@@ -279,14 +279,14 @@ def test_the_file_named_in_the_environment_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"api: [", "mine.yaml, line 1, is no YAML"),
-        (b"api:\n  port: 1\n  port: 2\n", "line 3, is no YAML: 'port' stands twice"),
-        (b"\xff\xfe\x00", "cannot be read (it is not UTF-8 text)"),
-        (b"- a\n", "holds ['a']: write `name: value` lines"),
-        (b"when: 2026-99-99\n", "is no YAML"),
-        (b"[" * 100_000, "is no YAML"),
-        (b"!!python/object:os.system {}", "is no YAML"),
-        (b"? [a]\n: 1\n", "is no YAML"),
+        (b"api: [", "mine.yaml, line 1, is not valid YAML"),
+        (b"api:\n  port: 1\n  port: 2\n", "line 3, is not valid YAML: 'port' is given twice"),
+        (b"\xff\xfe\x00", "(it is not UTF-8 text)"),
+        (b"- a\n", "contains ['a']: write `name: value` lines"),
+        (b"when: 2026-99-99\n", "is not valid YAML"),
+        (b"[" * 100_000, "is not valid YAML"),
+        (b"!!python/object:os.system {}", "is not valid YAML"),
+        (b"? [a]\n: 1\n", "is not valid YAML"),
     ],
 )
 def test_a_file_that_is_no_settings_file_is_refused_in_a_sentence(tmp_path: Path, content: bytes, reason: str) -> None:
@@ -301,7 +301,9 @@ def test_a_file_that_is_no_settings_file_is_refused_in_a_sentence(tmp_path: Path
 
 
 def test_a_missing_file_is_named_with_what_to_write() -> None:
-    with pytest.raises(SettingsError, match=r"nowhere\.yaml cannot be read .* into LONGSTOP_CONFIG, or leave it out"):
+    with pytest.raises(
+        SettingsError, match=r"nowhere\.yaml .*: set LONGSTOP_CONFIG to the path of a settings file, or unset it"
+    ):
         read_settings({"LONGSTOP_CONFIG": "nowhere.yaml"})
 
 

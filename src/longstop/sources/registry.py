@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, ValidationError
 
-from longstop.config_file import Group, Wanted, Whole, parse_yaml, read_text, say_problems, suggest
+from longstop.config_file import Group, Wanted, Whole, describe_problems, parse_yaml, read_text, suggest
 from longstop.errors import LongstopError, SettingsError
 from longstop.fetching.browser.base import LADDER, BrowserKind, Mode
 from longstop.fetching.browser.chromium import INSTALL, missing_packages
@@ -195,7 +195,7 @@ def _read_entry(raw: object, position: int, file: str) -> tuple[SourceConfig | N
     try:
         entry = _Entry.model_validate(raw)
     except ValidationError as error:
-        return None, say_problems(_Entry, error, {}, where)
+        return None, describe_problems(_Entry, error, {}, where)
     config = SourceConfig(**entry.model_dump())
     return config, _without_permission(config, where)
 
