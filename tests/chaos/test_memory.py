@@ -117,7 +117,7 @@ def entries(folder: Path) -> list[tuple[RecoveryKind, RecoveryOutcome, int]]:
 
 
 @pytest.mark.req("FR-006", "US2.1", "US4.2")
-async def test_a_leak_is_told_at_four_fifths_and_ends_at_the_soft_limit_with_its_state_kept(tmp_path: Path) -> None:
+async def test_a_leak_is_reported_at_four_fifths_and_ends_at_the_soft_limit_with_its_state_kept(tmp_path: Path) -> None:
     async with leaking(tmp_path, "polite") as said:
         await until(lambda: len(said.all(ProcessStarted)) == 2, "the next one starts")
         await until(lambda: said.all(MemoryRecovered), "the alert ends")

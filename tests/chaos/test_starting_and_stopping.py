@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(180)
 RUNAWAY = """
 import os, pathlib, subprocess, sys, time
 page = "import time; time.sleep(300)"
-# It holds nothing of ours: whoever waits for the driver's answer must not wait for the page.
+# It inherits no pipe of ours: a reader of the driver's output must not wait for the page.
 start = "subprocess.Popen([sys.executable, '-c', %r], stdout=subprocess.DEVNULL, start_new_session=True)" % page
 driver = f"import subprocess, sys; print({start}.pid)"
 out = subprocess.run([sys.executable, "-c", driver], stdout=subprocess.PIPE, start_new_session=True).stdout
@@ -111,7 +111,7 @@ def run_up(environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
     )
 
 
-async def test_a_second_supervisor_on_the_same_data_says_who_holds_them_and_ends(
+async def test_a_second_supervisor_on_the_same_data_names_the_first_and_ends(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     async with up(environ, tmp_path / "log") as first:
@@ -209,7 +209,7 @@ async def test_however_often_it_is_asked_its_exit_code_says_why_it_ended(
 
         while process.returncode is None:  # also in the moments in which there is nothing left to stop
             with suppress(ProcessLookupError):
-                # Not by the process's own method: that one looks whether it is dead, and takes its exit code away.
+                # Not by the process's own method: that one polls for its end, and takes its exit code away.
                 os.kill(process.pid, signal.SIGTERM)
             await asyncio.sleep(0.001)
 
@@ -251,7 +251,7 @@ async def test_what_ran_away_from_a_child_that_died_is_ended_and_waited_for(grou
         await until(file.exists, "somebody runs away")
         runaway = psutil.Process(int(file.read_text()))
         child = next(each for each in psutil.Process(process.pid).children() if RUNAWAY in each.cmdline())
-        # Without a group nobody can tell whose it is: it came to the supervisor, and may be gone already.
+        # Without a group its origin is unknown: the supervisor adopted it, and it may be gone already.
         assert not group or is_alive(runaway)
 
         child.kill()
@@ -282,7 +282,7 @@ async def test_a_scraper_that_cannot_start_is_tried_ever_more_rarely_and_the_api
 
 
 @pytest.mark.req("NFR-005")
-async def test_a_child_that_says_its_settings_are_wrong_is_left_alone_for_a_minute(
+async def test_a_child_with_wrong_settings_is_not_restarted_for_a_minute(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     log = tmp_path / "log"

@@ -89,7 +89,7 @@ async def test_an_action_is_on_the_disk_when_it_begins_and_again_with_its_outcom
     assert entry.duration_seconds >= 0
 
 
-async def test_an_outcome_is_told_once(path: Path) -> None:
+async def test_an_outcome_is_recorded_once(path: Path) -> None:
     audit = an_audit(path)
     ticket = audit.begin(RecoveryKind.SWEEP, trigger="t", subject="s")
 
@@ -100,7 +100,7 @@ async def test_an_outcome_is_told_once(path: Path) -> None:
         audit.end(ticket, RecoveryOutcome.RECOVERED, observed="after all")
 
 
-async def test_what_is_begun_and_ended_is_told_to_the_bus(path: Path) -> None:
+async def test_recoveries_are_emitted_when_they_start_and_end(path: Path) -> None:
     sink, audit = MemorySink(), an_audit(path)
     async with audit.writing(Bus([sink])):
         for outcome in (RecoveryOutcome.RECOVERED, RecoveryOutcome.NOT_RECOVERED):
@@ -111,7 +111,7 @@ async def test_what_is_begun_and_ended_is_told_to_the_bus(path: Path) -> None:
 
 
 @pytest.mark.req("MON-9")
-async def test_what_is_open_at_an_orderly_end_is_closed_by_whoever_has_begun_it(path: Path) -> None:
+async def test_what_is_open_at_an_orderly_end_is_closed_by_its_own_process(path: Path) -> None:
     audit, other = an_audit(path, "up"), an_audit(path)
 
     async with other.writing(Bus()):
@@ -147,7 +147,7 @@ async def test_a_life_that_ended_before_it_saw_an_outcome_is_closed_by_the_next(
     }
 
 
-async def test_a_disk_that_fails_holds_nobody_up_and_loses_nothing(path: Path) -> None:
+async def test_a_failing_disk_blocks_nothing_and_loses_nothing(path: Path) -> None:
     sink, audit = MemorySink(), an_audit(path)
     occupy(path)
     async with audit.writing(Bus([sink])):
@@ -159,7 +159,7 @@ async def test_a_disk_that_fails_holds_nobody_up_and_loses_nothing(path: Path) -
     assert [entry.outcome for entry in stored(path)] == [RecoveryOutcome.RECOVERED]
 
 
-async def test_what_the_parts_of_a_process_do_is_written_by_whoever_hears_it(path: Path) -> None:
+async def test_the_observer_records_what_the_parts_of_a_process_do(path: Path) -> None:
     audit = an_audit(path)
     observer = RecoveryObserver(audit, CLOCK)
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)  # noqa: ASYNC220

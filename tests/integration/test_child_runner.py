@@ -68,7 +68,7 @@ async def kept(group: ChildGroup | None = None) -> AsyncIterator[tuple[ChildRunn
         os.close(write_end)
 
 
-async def test_a_renewal_ends_one_life_and_never_the_next() -> None:
+async def test_a_restart_ends_one_process_and_never_the_next() -> None:
     async with kept(SlowGroup()) as (runner, said):
         for lives in range(1, 6):
             pid = runner.pid
@@ -80,7 +80,7 @@ async def test_a_renewal_ends_one_life_and_never_the_next() -> None:
         assert said.died("scraper") == []
 
 
-async def test_a_renewal_that_comes_too_late_leaves_the_next_child_alone() -> None:
+async def test_a_restart_that_comes_too_late_does_not_touch_the_next_child() -> None:
     async with kept() as (runner, said):
         first = runner.pid
         assert first is not None
@@ -93,7 +93,7 @@ async def test_a_renewal_that_comes_too_late_leaves_the_next_child_alone() -> No
         assert (runner.pid, len(said.started("scraper"))) == (second, 2)
 
 
-async def test_a_child_that_could_not_be_seen_at_its_birth_is_seen_later(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_child_that_could_not_be_read_at_its_start_is_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as blind:
         blind.setattr(processes, "find_process", lambda _pid: None)
         async with kept() as (runner, _):
@@ -104,7 +104,7 @@ async def test_a_child_that_could_not_be_seen_at_its_birth_is_seen_later(monkeyp
             assert [each.pid for each in tree] == [runner.pid]
 
 
-async def test_a_child_that_died_by_itself_is_not_called_renewed() -> None:
+async def test_a_child_that_died_by_itself_is_not_reported_as_restarted() -> None:
     async with kept() as (runner, said):
         first = runner.pid
         assert first is not None
@@ -119,7 +119,7 @@ async def test_a_child_that_died_by_itself_is_not_called_renewed() -> None:
 
 
 @pytest.mark.req("FR-005")
-async def test_a_renewed_child_that_hangs_in_the_kernel_stays_ours_until_it_is_gone(
+async def test_a_restarted_child_that_hangs_in_the_kernel_stays_ours_until_it_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[ChildProcess] = []
@@ -176,7 +176,7 @@ async def test_children_that_hang_in_the_kernel_do_not_hang_the_supervisor(monke
 
 
 @pytest.mark.req("FR-005")
-async def test_children_are_stopped_also_when_nobody_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_children_are_stopped_also_when_processes_cannot_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> list[processes.Process]:
         raise OSError(errno.EMFILE, "Too many open files")
 
@@ -191,7 +191,7 @@ async def test_children_are_stopped_also_when_nobody_can_be_seen(monkeypatch: py
 
 
 @pytest.mark.req("FR-005")
-async def test_a_keeper_that_fails_to_stop_its_child_does_not_spare_the_others(
+async def test_a_runner_that_fails_to_stop_its_child_does_not_spare_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def fail(_within: float, _hurry: asyncio.Event) -> bool:
@@ -223,7 +223,7 @@ def watched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("watched")
-async def test_everybody_who_waits_for_its_end_learns_its_exit_code() -> None:
+async def test_all_tasks_that_wait_for_its_end_get_its_exit_code() -> None:
     child = start("import sys; sys.exit(7)")
 
     async with asyncio.timeout(20):
@@ -265,7 +265,7 @@ async def test_the_number_of_one_that_has_ended_is_never_killed(monkeypatch: pyt
     assert killed == []
 
 
-async def test_one_that_was_let_go_is_not_watched_any_more() -> None:
+async def test_a_released_process_is_not_watched() -> None:
     child = start(PATIENT)
 
     child.release()
@@ -273,5 +273,5 @@ async def test_one_that_was_let_go_is_not_watched_any_more() -> None:
 
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(child.wait(), 0.5)
-    while child.exit_code is None:  # noqa: ASYNC110 - nobody tells us of it
+    while child.exit_code is None:  # noqa: ASYNC110 - nothing reports it
         await asyncio.sleep(0.01)

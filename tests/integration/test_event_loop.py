@@ -31,7 +31,7 @@ async def watched(sink: MemorySink) -> AsyncIterator[LoopWatch]:
 
 async def eventually(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 -- a thread tells
+        while not condition():  # noqa: ASYNC110 -- a thread does it
             await asyncio.sleep(0.01)
 
 
@@ -39,7 +39,7 @@ def stalls(sink: MemorySink) -> list[LoopStalled]:
     return [event for event in sink.events if isinstance(event, LoopStalled)]
 
 
-async def test_a_loop_that_turns_is_hardly_late_and_nothing_is_told() -> None:
+async def test_a_loop_that_runs_is_hardly_late_and_nothing_is_reported() -> None:
     sink = MemorySink()
     async with watched(sink) as watch:
         before = watch.lag_seconds
@@ -50,7 +50,7 @@ async def test_a_loop_that_turns_is_hardly_late_and_nothing_is_told() -> None:
 
 
 @pytest.mark.req("NFR-023")
-async def test_a_blocked_loop_is_told_once_with_the_place_where_it_stands() -> None:
+async def test_a_blocked_loop_is_reported_once_with_its_stack() -> None:
     sink = MemorySink()
     async with watched(sink):
         await asyncio.sleep(0.1)
@@ -72,7 +72,7 @@ async def test_a_blocked_loop_is_told_once_with_the_place_where_it_stands() -> N
     assert 1.5 <= resumed.seconds <= 20
 
 
-async def test_every_stall_is_told_anew() -> None:
+async def test_every_stall_is_reported() -> None:
     sink = MemorySink()
     async with watched(sink):
         for number in (1, 2):

@@ -113,7 +113,7 @@ async def test_what_a_failing_disk_did_not_take_is_written_later(path: Path) -> 
     log.note(a_beat(), [])
     async with log.writing(Bus([sink])):
         async with asyncio.timeout(30):
-            while not sink.named("records.failed"):  # noqa: ASYNC110 -- a thread tells
+            while not sink.named("records.failed"):  # noqa: ASYNC110 -- a thread does it
                 await asyncio.sleep(0.01)
         release(path)
 

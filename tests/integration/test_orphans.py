@@ -16,12 +16,12 @@ from longstop.process.processes import MARK_VARIABLE
 from longstop.settings import BEAT_FD_VARIABLE
 
 NODE = "node-1"
-#: Starts somebody before it becomes the supervisor itself, as the entry point of a container may.
+#: Starts a process before it becomes the supervisor itself, as the entry point of a container may.
 ENTRY = 'sleep 300 >/dev/null & echo $!; exec "$@"'
 
 
 class Sweeping:
-    """The process that sweeps, and who is to be ended after the test."""
+    """The process that sweeps, and the processes to kill after the test."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -50,7 +50,7 @@ class Sweeping:
 
 @asynccontextmanager
 async def sweeping(data: Path, **environ: str) -> AsyncIterator[tuple[Sweeping, psutil.Process]]:
-    """Give the one who sweeps, and a process that it was the parent of before it began."""
+    """Give the sweeping process, and a process that was its child before it began."""
     process = await asyncio.create_subprocess_exec(
         *("sh", "-c", ENTRY, "sh", sys.executable, "-m", "tests.integration.sweeping_child", str(data), NODE),
         env={**os.environ, **environ},
@@ -114,7 +114,7 @@ async def test_a_browser_of_this_node_is_known_by_its_own_mark(tmp_path: Path) -
 
 
 @pytest.mark.req("FR-009")
-async def test_who_was_seen_below_a_child_is_ours_without_any_mark(tmp_path: Path) -> None:
+async def test_a_process_seen_below_a_child_is_ours_without_any_mark(tmp_path: Path) -> None:
     async with sweeping(tmp_path) as (supervisor, _):
         await supervisor.meet(await supervisor.tell("begin a child"))
 
@@ -135,7 +135,7 @@ async def test_who_was_seen_below_a_child_is_ours_without_any_mark(tmp_path: Pat
     ],
     ids=["a stranger", "a backup by hand", "another supervisor's child", "another node's browser"],
 )
-async def test_who_does_not_bear_our_mark_lives_on_and_is_waited_for_in_the_end(
+async def test_a_process_without_our_mark_lives_on_and_is_reaped_in_the_end(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     told = {name: value.replace("OURS", str(tmp_path)) for name, value in environ.items()}
@@ -145,6 +145,6 @@ async def test_who_does_not_bear_our_mark_lives_on_and_is_waited_for_in_the_end(
         await assert_spared_and_waited_for(stranger, supervisor)
 
 
-async def test_who_was_there_before_it_began_lives_on_and_is_waited_for_in_the_end(tmp_path: Path) -> None:
+async def test_an_earlier_process_lives_on_and_is_reaped_in_the_end(tmp_path: Path) -> None:
     async with sweeping(tmp_path, **our_marks(tmp_path)) as (supervisor, beside):
         await assert_spared_and_waited_for(beside, supervisor)

@@ -77,7 +77,7 @@ def test_of_a_process_that_is_gone_nothing_is_known() -> None:
     assert ResourceMeter(monotonic, child.pid).measure() is None
 
 
-async def test_it_measures_in_a_thread_until_it_is_told_to_end() -> None:
+async def test_it_measures_in_a_thread_until_it_is_stopped() -> None:
     meter = ResourceMeter(monotonic)
 
     ending = meter.start(0.01)

@@ -130,7 +130,7 @@ def is_alive(pid: int) -> bool:
 
 
 @pytest.mark.req("NFR-005")
-async def test_a_child_killed_with_9_is_started_again_at_once_and_its_neighbour_is_left_alone() -> None:
+async def test_a_child_killed_with_9_restarts_at_once_and_the_other_one_does_not() -> None:
     async with supervised(python("scraper", PATIENT), python("api", PATIENT)) as (_, said):
         await until(lambda: said.started("scraper") and said.started("api"))
 
@@ -175,7 +175,7 @@ async def test_a_child_that_always_dies_is_started_ever_more_rarely() -> None:
         assert {death.exit_code for death in said.died("broken")} == {3}
 
 
-async def test_a_program_that_cannot_be_started_is_tried_again_and_stops_nobody() -> None:
+async def test_a_program_that_cannot_be_started_is_retried_and_stops_no_other() -> None:
     nowhere = ChildSpec(name="nowhere", argv=("/no/such/program",), env={})
 
     async with supervised(nowhere, python("api", PATIENT), backoff=RestartBackoff(first_delay=0.05)) as (_, said):

@@ -16,7 +16,7 @@ HYBRID = """\
 
 
 class Machine:
-    """A folder that looks like the root of a machine."""
+    """A folder laid out like the root of a machine."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

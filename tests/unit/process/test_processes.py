@@ -33,7 +33,7 @@ def test_a_process_that_shows_no_share_counts_with_all_that_it_holds(
     assert (usage.pss_bytes, usage.rss_bytes, held_bytes(usage)) == (pss, 350, held)
 
 
-def test_nobody_holds_nothing_that_is_known() -> None:
+def test_no_process_uses_an_unknown_amount() -> None:
     usage = processes.measure([])
 
     assert (usage.processes, usage.pss_bytes, usage.rss_bytes) == (0, None, None)

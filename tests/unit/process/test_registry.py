@@ -76,7 +76,7 @@ def test_a_node_takes_its_own_directory_again(tmp_path: Path) -> None:
     assert first.stat().st_mode & 0o777 == 0o700
 
 
-def test_what_somebody_else_has_put_in_its_place_is_not_used(tmp_path: Path) -> None:
+def test_what_another_user_has_put_in_its_place_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "longstop-abcd").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "longstop-efgh").write_text("")

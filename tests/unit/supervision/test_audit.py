@@ -113,7 +113,7 @@ def observed(*events: Telemetry, after: float = 0.0) -> list[Began | Ended]:
 @pytest.mark.req("MON-9")
 @pytest.mark.parametrize("read", [READ, ListingRead(source="crex", matches=1, changed=0, unreadable=0)])
 @pytest.mark.parametrize("gone", [recycled(reason="why"), failed(1, 7, reason="why")])
-def test_a_browser_its_successor_and_the_first_look_are_one_entry(gone: Telemetry, read: Telemetry) -> None:
+def test_a_browser_its_successor_and_the_first_poll_are_one_entry(gone: Telemetry, read: Telemetry) -> None:
     begun, ended = observed(started(1, 7), gone, started(2, 8), read, read, after=1000)
 
     assert begun == Began(key=BROWSER, trigger="why", pids_before=(7,))
@@ -121,7 +121,7 @@ def test_a_browser_its_successor_and_the_first_look_are_one_entry(gone: Telemetr
     assert (ended.outcome, ended.pids_after) == (RecoveryOutcome.RECOVERED, (8,))
 
 
-def test_a_look_before_the_successor_has_started_proves_nothing() -> None:
+def test_a_poll_before_the_successor_has_started_proves_nothing() -> None:
     entries = observed(started(1, 7), failed(1, 7), READ, after=OBSERVED_WITHIN_SECONDS)
 
     assert [type(entry) for entry in entries] == [Began, Ended]
@@ -133,7 +133,7 @@ def test_a_look_before_the_successor_has_started_proves_nothing() -> None:
     )
 
 
-def test_the_look_of_another_source_proves_nothing() -> None:
+def test_a_poll_of_another_source_proves_nothing() -> None:
     other = PollSucceeded(match_id=2, ref="espn_1", seconds=0.1)
 
     entries = observed(started(1, 7), failed(1, 7), started(2, 8), other)
@@ -170,9 +170,7 @@ def test_an_old_browser_that_is_given_up_while_it_drains_is_the_same_action() ->
 @pytest.mark.parametrize(
     ("left", "outcome"), [(0, RecoveryOutcome.RECOVERED), (1, RecoveryOutcome.NOT_RECOVERED)], ids=["gone", "left"]
 )
-def test_where_nobody_needs_another_browser_it_counts_that_the_old_one_is_gone(
-    left: int, outcome: RecoveryOutcome
-) -> None:
+def test_if_no_other_browser_is_needed_the_end_of_the_old_one_counts(left: int, outcome: RecoveryOutcome) -> None:
     _, ended = observed(started(1, 7), recycled(), closed(left), after=OBSERVED_WITHIN_SECONDS)
 
     assert isinstance(ended, Ended)
@@ -180,20 +178,20 @@ def test_where_nobody_needs_another_browser_it_counts_that_the_old_one_is_gone(
 
 
 @pytest.mark.parametrize("event", [recycled(reason="asked for by cli"), restarted("asked"), restarted("recycled")])
-def test_what_somebody_asked_for_or_a_recycle_did_is_no_action_of_its_own(event: Telemetry) -> None:
+def test_what_an_operator_or_a_recycle_did_is_no_recovery_of_its_own(event: Telemetry) -> None:
     assert observed(started(1, 7), event, READ, after=1000) == []
 
 
 @pytest.mark.req("MON-9")
 @pytest.mark.parametrize("reason", ["stale", "errors", "lifetime", "cool_down"])
-def test_a_watch_that_begins_anew_has_its_next_look_as_outcome(reason: str) -> None:
+def test_the_outcome_of_a_restarted_watch_is_its_next_poll(reason: str) -> None:
     assert observed(restarted(reason), READ, READ) == [
         Began(key=WATCH, trigger=reason),
         Ended(key=WATCH, outcome=RecoveryOutcome.RECOVERED, observed="crex_M1 was read again"),
     ]
 
 
-def test_a_watch_that_is_not_read_or_begins_anew_again_was_not_helped() -> None:
+def test_a_watch_that_is_not_read_or_restarts_again_has_not_recovered() -> None:
     unread = observed(restarted(), after=OBSERVED_WITHIN_SECONDS)
     again = observed(restarted(), restarted("errors"))
 
@@ -208,7 +206,7 @@ def test_a_watch_that_is_not_read_or_begins_anew_again_was_not_helped() -> None:
 @pytest.mark.parametrize(
     ("left", "outcome"), [((), RecoveryOutcome.RECOVERED), ((9,), RecoveryOutcome.NOT_RECOVERED)], ids=["gone", "left"]
 )
-def test_a_sweep_is_one_entry_and_it_is_checked_who_is_left(left: tuple[int, ...], outcome: RecoveryOutcome) -> None:
+def test_a_sweep_is_one_entry_whose_outcome_is_what_still_runs(left: tuple[int, ...], outcome: RecoveryOutcome) -> None:
     clock = ManualClock()
     audit = RecordedAudit(clock)
     observer = RecoveryObserver(audit, clock, alive=lambda _pids: left)

@@ -24,7 +24,7 @@ class Recorder:
         self.events.append(event)
 
 
-def test_a_loop_that_returns_or_raises_is_told_and_started_again() -> None:
+def test_a_loop_that_returns_or_raises_is_reported_and_restarted() -> None:
     said, starts = Recorder(), []
 
     async def loop() -> None:
@@ -88,7 +88,7 @@ def test_a_cancelled_loop_is_no_incident() -> None:
     assert not said.events
 
 
-def test_a_loop_that_ends_with_somebody_elses_cancellation_is_started_again() -> None:
+def test_a_loop_that_ends_with_a_foreign_cancellation_is_restarted() -> None:
     said, starts = Recorder(), []
 
     async def loop() -> None:
@@ -109,7 +109,7 @@ def test_a_loop_that_ends_with_somebody_elses_cancellation_is_started_again() ->
     assert [type(event) for event in said.events] == [TaskEnded, TaskEnded]
 
 
-def test_a_loop_that_gets_no_thread_tells_the_lack_and_goes_on() -> None:
+def test_a_loop_that_gets_no_thread_reports_it_and_goes_on() -> None:
     said, starts = Recorder(), []
 
     async def loop() -> None:
@@ -133,7 +133,7 @@ pytestmark = pytest.mark.req("NFR-009")
 
 
 @pytest.mark.parametrize("leap", [3600.0, -3600.0, JUMP_SECONDS])
-def test_a_leap_of_the_wall_clock_is_told_once_however_long_ago_the_last_look_was(leap: float) -> None:
+def test_a_jump_of_the_wall_clock_is_reported_once(leap: float) -> None:
     clock, sink = ManualClock(), MemorySink()
     watch = ClockJumpWatch(clock, Bus([sink]))
 
@@ -145,7 +145,7 @@ def test_a_leap_of_the_wall_clock_is_told_once_however_long_ago_the_last_look_wa
     assert sink.events == [ClockJumped(seconds=leap)]
 
 
-def test_a_clock_that_is_set_right_a_little_has_not_leapt() -> None:
+def test_a_small_correction_of_the_clock_is_no_jump() -> None:
     clock, sink = ManualClock(), MemorySink()
     watch = ClockJumpWatch(clock, Bus([sink]))
 
@@ -156,7 +156,7 @@ def test_a_clock_that_is_set_right_a_little_has_not_leapt() -> None:
     assert sink.events == []
 
 
-def test_a_leap_is_an_alert_that_says_in_which_direction() -> None:
+def test_a_jump_is_an_alert_with_its_direction() -> None:
     ahead, back = alert_of(ClockJumped(seconds=3600.0)), alert_of(ClockJumped(seconds=-3600.0))
 
     assert ahead is not None

@@ -58,7 +58,7 @@ def test_a_signal_is_called_by_its_name() -> None:
     assert describe_exit(-40) == "it was killed by signal 40"
 
 
-def test_a_number_that_nobody_gave_is_told_as_it_is() -> None:
+def test_an_unknown_exit_code_is_reported_as_a_number() -> None:
     assert describe_exit(3) == "it ended with exit code 3"
 
 
@@ -97,7 +97,7 @@ def test_a_child_whose_settings_are_wrong_waits_for_a_person_from_the_first_time
     assert [policy.delay_after(deaths, Exit.SETTINGS) for deaths in (1, 2, 9)] == [60, 60, 60]
 
 
-def test_a_child_that_finds_the_directory_held_waits_from_the_first_time_on_but_never_long() -> None:
+def test_a_child_that_finds_the_directory_locked_waits_from_the_first_time_but_never_long() -> None:
     policy = RestartBackoff()
 
     assert [policy.delay_after(deaths, Exit.LOCKED) for deaths in (1, 2, 3, 4, 5, 99)] == [1, 2, 4, 8, 10, 10]

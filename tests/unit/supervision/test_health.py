@@ -40,7 +40,7 @@ from tests.readers import MOMENT, NOW, a_record
 
 
 def polled(record: MonitoringRecord, seconds: float) -> MonitoringRecord:
-    """Return the record after a good look, so many seconds later on the wall."""
+    """Return the record after a successful poll this many seconds later by the wall clock."""
     return replace(record, last_poll_at=NOW + timedelta(seconds=seconds))
 
 
@@ -68,7 +68,7 @@ def test_a_match_that_comes_into_play_with_an_old_poll_is_not_late_yet() -> None
 
 
 @pytest.mark.parametrize("jump", [-3600, 3600])
-def test_a_wall_clock_that_jumps_makes_nobody_old(jump: float) -> None:
+def test_a_wall_clock_that_jumps_makes_no_match_old(jump: float) -> None:
     freshness, record = Freshness(), a_record()
     freshness.observe([record], 0.0)
 
@@ -77,7 +77,7 @@ def test_a_wall_clock_that_jumps_makes_nobody_old(jump: float) -> None:
     assert ages(freshness, 11.0) == {"crex_M1": 1.0}
 
 
-def test_who_rests_is_counted_and_has_no_age() -> None:
+def test_a_match_paused_by_its_breaker_is_counted_and_has_no_age() -> None:
     freshness = Freshness()
 
     freshness.observe([a_record(1), a_record(2, phase=Phase.PAUSED)], 0.0)
@@ -85,7 +85,7 @@ def test_who_rests_is_counted_and_has_no_age() -> None:
     assert (list(ages(freshness, 1.0)), freshness.sample(1.0).paused) == (["crex_M1"], frozenset({2}))
 
 
-def test_what_somebody_has_paused_is_as_it_should_be() -> None:
+def test_a_match_paused_by_an_operator_does_not_count() -> None:
     freshness = Freshness()
 
     freshness.observe([replace(a_record(1, phase=Phase.PAUSED), is_on_hold=True)], 0.0)
@@ -93,7 +93,7 @@ def test_what_somebody_has_paused_is_as_it_should_be() -> None:
     assert (freshness.sample(1.0).ages, freshness.sample(1.0).paused) == ((), frozenset())
 
 
-def test_after_a_pause_the_age_begins_anew() -> None:
+def test_after_a_pause_the_age_starts_over() -> None:
     freshness = Freshness()
 
     freshness.observe([a_record(1)], 0.0)
@@ -103,7 +103,7 @@ def test_after_a_pause_the_age_begins_anew() -> None:
     assert ages(freshness, 401.0) == {"crex_M1": 1.0}
 
 
-def test_a_stall_counts_from_the_last_good_look_and_is_none_when_nothing_is_in_play() -> None:
+def test_a_stall_counts_from_the_last_successful_poll_while_something_is_in_play() -> None:
     freshness, first, second = Freshness(), a_record(1), a_record(2)
     freshness.observe([first, second], 0.0)
     freshness.observe([first, polled(second, 1)], 40.0)
@@ -114,7 +114,7 @@ def test_a_stall_counts_from_the_last_good_look_and_is_none_when_nothing_is_in_p
 
 
 @pytest.mark.req("MON-8")
-def test_who_rests_by_its_breaker_does_not_hide_a_stall() -> None:
+def test_matches_paused_by_their_breakers_do_not_hide_a_stall() -> None:
     freshness = Freshness()
 
     freshness.observe([a_record(1), a_record(2)], 0.0)
@@ -134,7 +134,7 @@ def test_a_newcomer_does_not_end_a_stall_before_it_was_read() -> None:
     assert freshness.sample(97.0).stall_seconds == 1.0
 
 
-def test_a_good_look_at_what_is_not_in_play_ends_no_stall() -> None:
+def test_a_poll_of_a_match_that_is_not_in_play_ends_no_stall() -> None:
     freshness, upcoming = Freshness(), a_record(2, status=MatchStatus.UPCOMING)
 
     freshness.observe([a_record(1), upcoming], 0.0)
@@ -148,7 +148,7 @@ def blocked(freshness: Freshness, now: float) -> set[str]:
     return {age.ref for age in freshness.sample(now).ages if age.is_blocked}
 
 
-def test_in_a_stall_one_who_found_the_door_closed_speaks_for_its_whole_source() -> None:
+def test_in_a_stall_an_open_circuit_blocks_all_matches_of_its_source() -> None:
     freshness, canary = Freshness(), a_record(2)
     shut_out = replace(a_record(1), is_held=True, is_shut_out=True)
     elsewhere = replace(a_record(3), ref=MatchRef("espn", "M3"))
@@ -160,7 +160,7 @@ def test_in_a_stall_one_who_found_the_door_closed_speaks_for_its_whole_source() 
 
 
 @pytest.mark.req("MON-8")
-def test_in_a_stall_one_who_waits_in_a_queue_of_our_own_speaks_for_itself_only() -> None:
+def test_in_a_stall_a_match_that_waits_in_our_queue_blocks_only_itself() -> None:
     freshness = Freshness()
 
     freshness.observe([replace(a_record(1), is_held=True), a_record(2)], 0.0)
@@ -168,7 +168,7 @@ def test_in_a_stall_one_who_waits_in_a_queue_of_our_own_speaks_for_itself_only()
     assert blocked(freshness, 95.0) == {"crex_M1"}
 
 
-def test_what_we_lack_ourselves_closes_no_door() -> None:
+def test_an_exhausted_resource_does_not_block_a_source() -> None:
     freshness = Freshness()
 
     freshness.observe([replace(a_record(1), is_held=True, lacking="memory"), a_record(2)], 0.0)
@@ -185,7 +185,7 @@ def test_a_stall_begins_when_something_comes_into_play() -> None:
     assert freshness.sample(530.0).stall_seconds == 30.0
 
 
-def test_it_tells_who_was_read_since_a_moment() -> None:
+def test_read_since_returns_the_matches_read_after_a_moment() -> None:
     freshness, records = Freshness(), [a_record(number) for number in (1, 2, 3)]
     freshness.observe(records, 0.0)
     freshness.observe([polled(records[0], 1), records[1], polled(records[2], 1)], 10.0)
@@ -202,7 +202,7 @@ def test_first_sight_is_no_success() -> None:
     assert freshness.read_since({1}, 5.0) == ()
 
 
-def test_a_look_that_shows_the_end_counts_and_nobody_is_wanted_then() -> None:
+def test_a_poll_that_shows_the_end_counts_and_the_match_is_not_wanted_after_it() -> None:
     freshness, record = Freshness(), a_record()
     freshness.observe([record], 0.0)
     assert freshness.is_any_wanted({1})
@@ -261,7 +261,7 @@ def walk(start: GradeState, samples: Iterable[Sample]) -> list[Grade]:
         # Nothing is read anywhere.
         (sample(90.0, 91.0), Level.BAD),
         (sample(1.0, 91.0), Level.OLD),
-        # Who rests makes it degraded, and no worse while anything is read.
+        # Paused matches make it degraded, and no worse while anything is read.
         (sample(paused=1), Level.OLD),
         (sample(1.0, paused=20), Level.OLD),
         (Sample(paused=frozenset({1, 2}), stall_seconds=89.9), Level.OLD),
@@ -332,7 +332,7 @@ def test_the_reason_names_a_few_and_counts_the_rest() -> None:
     assert reason_of(sample(95.0, paused=2)) == "nothing in play was read for 95 s; 2 paused"
 
 
-def test_in_a_stall_who_has_just_come_into_play_is_not_to_blame() -> None:
+def test_in_a_stall_a_match_that_has_just_come_into_play_is_not_overdue() -> None:
     old, new = Age(95.0, 1, "old"), Age(3.0, 2, "new")
 
     assert Sample(ages=(old, new), stall_seconds=95.0).overdue == (old,)
@@ -379,7 +379,7 @@ def test_whatever_went_before_three_good_intervals_make_it_healthy(samples: list
 
 
 @given(ages=AGES, paused=st.integers(0, 50))
-def test_those_who_rest_beside_others_make_it_no_worse_than_degraded(ages: list[float], paused: int) -> None:
+def test_paused_matches_beside_others_make_it_no_worse_than_degraded(ages: list[float], paused: int) -> None:
     without, with_them = level_of(sample(*ages)), level_of(sample(*ages, paused=paused))
 
     assert with_them in (without, max(without, Level.OLD))
@@ -430,7 +430,7 @@ def test_a_clock_that_was_set_back_makes_no_match_worse() -> None:
 
 @pytest.mark.req("NFR-005")
 @pytest.mark.parametrize("leap", [timedelta(hours=1), timedelta(hours=-1)])
-def test_no_leap_of_the_wall_clock_makes_a_match_older_or_younger(leap: timedelta) -> None:
+def test_a_jump_of_the_wall_clock_does_not_change_the_age_of_a_match(leap: timedelta) -> None:
     read, unread = (msgspec.structs.replace(a_record(polled=1), last_poll_monotonic=each) for each in (999.0, 600.0))
 
     grades = [match_grade(record, Moment(NOW + leap, 1000.0)) for record in (read, unread)]
@@ -453,16 +453,16 @@ def overdue_sample(*seconds: float, blocked: tuple[int, ...] = (), paused: tuple
         (overdue_sample(95.0, 96.0), FailedRecycles(), RecoveryAction.RECYCLE),
         (overdue_sample(1.0, 130.0), FailedRecycles(), RecoveryAction.RECYCLE),
         (overdue_sample(1.0, 130.0), FailedRecycles(matches={2: MAX_RECYCLES - 1}), RecoveryAction.RECYCLE),
-        # The site is down or has asked for rest: whatever is made afresh, nobody may be asked.
+        # The circuit is open, or the site has rate-limited us: recycling does not help.
         (overdue_sample(95.0, 96.0, blocked=(1, 2)), FailedRecycles(), RecoveryAction.WAIT),
         (overdue_sample(1.0, 130.0, blocked=(2,)), FailedRecycles(), RecoveryAction.WAIT),
-        # The site refuses us, and every match rests: it is not asked again for our sake, however often we tried.
+        # The site refuses us, and every match is paused: more requests do not help, however often we tried.
         (overdue_sample(paused=(1, 2)), FailedRecycles(), RecoveryAction.WAIT),
         (overdue_sample(paused=(1, 2)), STALLED_TWICE, RecoveryAction.WAIT),
         (overdue_sample(95.0, blocked=(1,), paused=(2,)), STALLED_TWICE, RecoveryAction.WAIT),
         # One site is down, the other one should be read.
         (overdue_sample(95.0, 96.0, blocked=(1,)), FailedRecycles(), RecoveryAction.RECYCLE),
-        # Nothing is read, and recycling did not help: whoever has joined since changes nothing about that.
+        # Nothing is read, and recycling did not help: matches that have joined since change nothing about that.
         (overdue_sample(95.0, 96.0), STALLED_TWICE, RecoveryAction.RESTART),
         (overdue_sample(95.0, 96.0, blocked=(1,)), STALLED_TWICE, RecoveryAction.RESTART),
         (
@@ -470,7 +470,7 @@ def overdue_sample(*seconds: float, blocked: tuple[int, ...] = (), paused: tuple
             FailedRecycles(matches=dict.fromkeys(range(1, 51), 2), stalls=2),
             RecoveryAction.RESTART,
         ),
-        # Those who were given up while others were read do not hinder the others' turn.
+        # Matches that were given up while others were read do not prevent a recycle of the others.
         (overdue_sample(95.0, 96.0), FailedRecycles(matches={1: MAX_RECYCLES}), RecoveryAction.RECYCLE),
         # One match is not helped; the others are read, and are not troubled again for it.
         (overdue_sample(1.0, 130.0), GIVEN_UP, RecoveryAction.GIVE_UP),
@@ -494,19 +494,19 @@ def test_only_those_are_recycled_whom_it_may_still_help() -> None:
     assert [age.match_id for age in hoped] == [2]
 
 
-def test_a_recycle_in_vain_counts_for_those_that_it_was_for() -> None:
+def test_a_failed_recycle_counts_for_the_matches_it_was_for() -> None:
     after = FailedRecycles(matches={1: 1, 3: 1}).after([1, 2], overdue_sample(130.0, 130.0, 125.0))
 
     assert after == FailedRecycles(matches={1: 2, 2: 1, 3: 1}, stalls=1)
 
 
-def test_who_was_read_again_is_forgotten_and_so_is_the_stall() -> None:
+def test_matches_that_were_read_again_are_forgotten_and_so_is_the_stall() -> None:
     after = FailedRecycles(matches={1: 2, 2: 1, 4: 2}, stalls=1).pruned(overdue_sample(1.0, 130.0))
 
     assert after == FailedRecycles(matches={2: 1})
 
 
-def test_who_rests_when_the_outcome_is_seen_was_not_helped_either() -> None:
+def test_a_match_that_is_paused_at_the_outcome_was_not_helped() -> None:
     after = FailedRecycles(matches={1: 1}).after([1], overdue_sample(paused=(1,)))
 
     assert after.matches == {1: 2}

@@ -35,7 +35,7 @@ def failing(number: int) -> MonitoringRecord:
 
 
 def unlisted(since: float | None) -> NodeBeat:
-    """Return a beat of a moment ago, with a listing that was read so long ago, or never in an hour."""
+    """Return a heartbeat of a second ago, with a listing that was read this long ago, or never."""
     seconds = 3600.0 if since is None else since
     return msgspec.structs.replace(a_beat(ago=1), unlisted_seconds={"crex": seconds - 1})
 
@@ -65,7 +65,7 @@ def graded(grade: Grade, node: str = "node-1", reason: str = "") -> NodeBeat:
         ([a_beat()], [a_record(polled=61, status=MatchStatus.BREAK)], "degraded"),
         ([a_beat()], [a_record(polled=None)], "degraded"),
         ([a_beat()], [a_record(1), a_record(2, sync=RECOVERING)], "degraded"),
-        # Nothing in play is read any more, whoever is to blame.
+        # Nothing in play is read any more.
         ([a_beat()], [a_record(1, polled=181), a_record(2, polled=None)], "degraded"),
         ([a_beat()], [a_record(1, polled=181), a_record(2, polled=170)], "degraded"),
         ([a_beat()], [resting(1)], "degraded"),
@@ -81,7 +81,7 @@ def graded(grade: Grade, node: str = "node-1", reason: str = "") -> NodeBeat:
         # One match fails again and again; the others are read as ever.
         ([a_beat(errors=24)], [a_record(1), failing(2)], "degraded"),
         ([a_beat(errors=24)], [a_record(1, polled=61), failing(2)], "down"),
-        # A clock that was set back: the beat is of an hour to come.
+        # The clock was set back: the heartbeat lies an hour in the future.
         ([a_beat(ago=-3600)], [a_record()], "down"),
         # Nobody has read the list for minutes: that is no idle night.
         ([unlisted(since=179)], [], "healthy"),
@@ -128,7 +128,7 @@ def test_a_scraper_that_is_gone_has_no_say() -> None:
     assert (judged.status, judged.grade) == (HealthStatus.HEALTHY, Grade.HEALTHY)
 
 
-def test_one_who_cannot_see_does_not_guess_a_grade() -> None:
+def test_an_unreadable_live_view_has_no_grade() -> None:
     judged = unreadable()
 
     assert (judged.status, judged.grade) == (HealthStatus.DOWN, None)
@@ -146,7 +146,7 @@ def test_where_nothing_in_play_is_read_it_fails_whatever_a_scraper_says(grade: G
 
 
 @pytest.mark.req("MON-8", "FR-012")
-def test_that_all_rest_by_their_breakers_is_no_excuse_for_reading_nothing() -> None:
+def test_it_fails_also_when_breakers_pause_every_match() -> None:
     hours = [msgspec.structs.replace(a_record(number, polled=36_000), phase=Phase.PAUSED) for number in range(1, 51)]
 
     judged = assess_health([graded(Grade.DEGRADED)], hours, MOMENT)
@@ -156,7 +156,7 @@ def test_that_all_rest_by_their_breakers_is_no_excuse_for_reading_nothing() -> N
 
 
 @pytest.mark.parametrize("other", [a_record(2), on_hold(2)])
-def test_one_that_rests_counts_like_any_other(other: MonitoringRecord) -> None:
+def test_a_match_paused_by_its_breaker_counts_like_any_other(other: MonitoringRecord) -> None:
     judged = assess_health([a_beat()], [resting(1), other], MOMENT)
 
     assert judged.is_unread == other.is_on_hold
@@ -177,7 +177,7 @@ def test_what_was_never_read_is_about_to_be_until_its_scraper_has_waited_too_lon
     assert (judged.reasons[0] == "no match in play was ever read") == is_unread
 
 
-def test_what_somebody_has_paused_is_noted_and_is_no_failure() -> None:
+def test_what_an_operator_has_paused_is_a_note_and_no_failure() -> None:
     source = msgspec.structs.replace(a_beat(), paused_sources=("espn",))
     elsewhere = msgspec.structs.replace(on_hold(2), ref=MatchRef("espn", "M2"))
 
@@ -239,7 +239,7 @@ def test_what_is_down_is_no_better_for_being_old() -> None:
 
 @pytest.mark.req("NFR-005", "FR-012")
 @pytest.mark.parametrize("leap", [timedelta(hours=1), timedelta(hours=-1)])
-def test_a_leap_of_the_wall_clock_changes_nothing(leap: timedelta) -> None:
+def test_a_jump_of_the_wall_clock_changes_nothing(leap: timedelta) -> None:
     beat = msgspec.structs.replace(a_beat(), beat_monotonic=999.0, unlisted_seconds={"crex": 2.0})
     read = msgspec.structs.replace(a_record(), last_poll_monotonic=998.0)
 
@@ -268,7 +268,7 @@ def test_a_wall_clock_set_back_hides_nothing(silent: float, unread: float, unlis
 
 
 def a_note(scope: str, subject: str = "crex", state: str = "open", seconds: float | None = None) -> BreakerNote:
-    """Return a note of a beat that is a second old; so many seconds are left now."""
+    """Return a note of a heartbeat that is a second old; `seconds` are left now."""
     left = None if seconds is None else seconds + 1
     return BreakerNote(scope=scope, subject=subject, state=state, since=NOW, left_seconds=left, reason="secret")
 
@@ -285,11 +285,11 @@ def a_note(scope: str, subject: str = "crex", state: str = "open", seconds: floa
         ((-3600,), "the last heartbeat lies in the future: the clock was set back"),
     ],
 )
-def test_silence_is_told_with_its_length(ages: tuple[float, ...], said: str) -> None:
+def test_silence_is_reported_with_its_length(ages: tuple[float, ...], said: str) -> None:
     assert silence_reason([a_beat(ago=age) for age in ages], MOMENT) == said
 
 
-def test_a_scraper_that_said_goodbye_has_stopped_and_is_not_missed() -> None:
+def test_a_scraper_that_stopped_in_order_is_reported_as_stopped() -> None:
     missed, over = a_beat("node-1", ago=90), replace(a_beat("node-2", ago=3), is_over=True)
 
     assert silence_reason([missed, over], MOMENT) == "the last scraper stopped 3 s ago, as requested"
@@ -307,7 +307,7 @@ def test_a_scraper_that_said_goodbye_has_stopped_and_is_not_missed() -> None:
         (a_note("layout", "crex live"), "circuit open for layout crex live"),
     ],
 )
-def test_who_is_left_alone_is_told_without_the_words_of_errors(note: BreakerNote, said: str) -> None:
+def test_open_circuits_are_reported_without_error_texts(note: BreakerNote, said: str) -> None:
     assert list(open_circuits([replace(a_beat(), breakers=(note,))], MOMENT)) == [said]
 
 
@@ -347,10 +347,10 @@ def a_restart(outcome: RecoveryOutcome, ago: float, subject: str = "api") -> Rec
         ([a_restart(RECOVERED, 1), a_restart(IN_VAIN, 60)], False),
         ([a_restart(PENDING, 1), a_restart(RECOVERED, 60), a_restart(IN_VAIN, 70)], False),
         ([a_restart(IN_VAIN, 160)], False),  # of a life before
-        ([a_restart(IN_VAIN, 1, subject="scraper")], False),  # its beats tell
+        ([a_restart(IN_VAIN, 1, subject="scraper")], False),  # its heartbeat shows that
     ],
 )
-def test_an_api_that_dies_again_and_again_is_told(recoveries: list[Recovery], is_told: bool) -> None:
+def test_an_api_that_keeps_dying_is_reported(recoveries: list[Recovery], is_told: bool) -> None:
     said = start_failure("api", recoveries, NOW)
 
     assert said == ("the API keeps failing after its start: it died (see its log)" if is_told else None)

@@ -15,55 +15,55 @@ from tests.memory import MemorySink
 pytestmark = pytest.mark.req("NFR-005")
 
 
-def listened(beats: str, watch: HeartbeatWatch | None = None, *, pid: int = 7, began: float = 0.0) -> HeartbeatWatch:
-    """Return the watch after a look each second: `x` for a beat, `-` for none."""
+def checked(beats: str, watch: HeartbeatWatch | None = None, *, pid: int = 7, started: float = 0.0) -> HeartbeatWatch:
+    """Return the watch after a check each second: `x` for a heartbeat, `-` for none."""
     watch = watch or HeartbeatWatch(patience=5.0)
     for second, beat in enumerate(beats):
-        watch = watch.check(pid, began + second, has_beaten=beat == "x")
+        watch = watch.check(pid, started + second, has_beaten=beat == "x")
     return watch
 
 
-def test_a_child_that_beats_stands_not_still() -> None:
-    assert not listened("x----" * 100).is_unresponsive
+def test_a_child_that_sends_heartbeats_is_responsive() -> None:
+    assert not checked("x----" * 100).is_unresponsive
 
 
-def test_a_child_that_falls_silent_stands_still_after_the_patience() -> None:
-    assert not listened("xx----").is_unresponsive
-    assert listened("xx-----").is_unresponsive
-    assert listened("xx-----").silent_seconds == 5.0
+def test_a_silent_child_is_unresponsive_after_the_patience() -> None:
+    assert not checked("xx----").is_unresponsive
+    assert checked("xx-----").is_unresponsive
+    assert checked("xx-----").silent_seconds == 5.0
 
 
-def test_a_child_that_has_not_beaten_yet_has_more_time() -> None:
+def test_a_child_without_a_first_heartbeat_has_more_time() -> None:
     seconds = round(FIRST_PATIENCE_SECONDS)
 
-    assert not listened("-" * seconds).is_unresponsive
-    assert listened("-" * (seconds + 1)).is_unresponsive
+    assert not checked("-" * seconds).is_unresponsive
+    assert checked("-" * (seconds + 1)).is_unresponsive
 
 
 def test_a_patience_above_the_first_one_counts_from_the_start() -> None:
-    assert not listened("-" * 90, HeartbeatWatch(patience=100.0)).is_unresponsive
+    assert not checked("-" * 90, HeartbeatWatch(patience=100.0)).is_unresponsive
 
 
 def test_the_next_life_begins_without_the_silence_of_the_last() -> None:
-    silent = listened("xx----")
+    silent = checked("xx----")
 
-    renewed = listened("-" * 10, silent, pid=8, began=6.0)
+    renewed = checked("-" * 10, silent, pid=8, started=6.0)
 
     assert not renewed.is_unresponsive
     assert not renewed.has_beaten
 
 
 def test_one_that_is_given_up_is_given_up_once_and_again_when_it_is_still_there_much_later() -> None:
-    given_up = listened("xx-----")
+    given_up = checked("xx-----")
 
-    later = listened("-", given_up, began=7.0)
+    later = checked("-", given_up, started=7.0)
 
     assert not later.is_unresponsive
-    assert listened("-" * 60, later, began=8.0).is_unresponsive
+    assert checked("-" * 60, later, started=8.0).is_unresponsive
 
 
-def test_time_in_which_nobody_looked_is_not_the_childs() -> None:
-    watch = listened("xx")
+def test_time_without_checks_does_not_count_as_silence() -> None:
+    watch = checked("xx")
 
     thawed = watch.check(7, 3600.0, has_beaten=False)
 
@@ -92,7 +92,7 @@ class SilentRunner:
 
 
 @pytest.mark.parametrize(("is_stopping", "restarted"), [(False, [4711]), (True, [])], ids=["at work", "asked to stop"])
-def test_a_silent_child_is_renewed_unless_it_was_asked_to_stop(is_stopping: bool, restarted: list[int]) -> None:
+def test_a_silent_child_is_restarted_unless_it_is_stopping(is_stopping: bool, restarted: list[int]) -> None:
     runner, sink = SilentRunner(is_stopping=is_stopping), MemorySink()
 
     async def monitor_heartbeat() -> None:

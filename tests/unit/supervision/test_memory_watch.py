@@ -26,7 +26,7 @@ from longstop.telemetry.bus import Bus
 from tests.memory import MemorySink
 
 LIMITS = MemoryLimits(soft_bytes=1000, hard_bytes=1500)
-TELL, END, RENEW, KILL = (
+REPORT, RECOVERED, RESTART, KILL = (
     MemoryLevel.HIGH,
     MemoryLevel.NORMAL,
     MemoryLevel.SOFT,
@@ -54,15 +54,15 @@ def test_the_limits_are_those_of_the_specification() -> None:
     ("sizes", "expected"),
     [
         ((799, 799), [None, None]),
-        ((799, 800), [None, TELL]),  # 80 % of soft
-        ((800, 799, 800, 701, 999), [TELL, None, None, None, None]),  # once, however it sways
-        ((800, 699), [TELL, END]),
-        ((800, 699, 800), [TELL, END, TELL]),
-        ((800, 1000), [TELL, RENEW]),
-        ((10, 1000), [None, RENEW]),  # a leap
-        ((1000, 1000, 1499), [RENEW, None, None]),  # asked once
-        ((1000, 10), [RENEW, None]),  # and not taken back
-        ((1000, 1500), [RENEW, KILL]),
+        ((799, 800), [None, REPORT]),  # 80 % of soft
+        ((800, 799, 800, 701, 999), [REPORT, None, None, None, None]),  # once, however it sways
+        ((800, 699), [REPORT, RECOVERED]),
+        ((800, 699, 800), [REPORT, RECOVERED, REPORT]),
+        ((800, 1000), [REPORT, RESTART]),
+        ((10, 1000), [None, RESTART]),  # a jump
+        ((1000, 1000, 1499), [RESTART, None, None]),  # asked once
+        ((1000, 10), [RESTART, None]),  # and not taken back
+        ((1000, 1500), [RESTART, KILL]),
         ((10, 1500), [None, KILL]),
         ((1500, 1500, 10), [KILL, None, None]),  # killed once
     ],
@@ -71,13 +71,13 @@ def test_each_size_means_one_thing(sizes: tuple[int, ...], expected: list[Memory
     assert acts(*sizes) == expected
 
 
-def test_the_next_process_begins_calm_and_whoever_was_told_hears_that_it_is_over() -> None:
+def test_the_next_process_starts_normal_and_the_old_level_is_reported_as_over() -> None:
     watch, _ = MemoryWatch(limits=LIMITS).observe(1, 1000)
 
     watch, act = watch.observe(2, 100)
     _, later = watch.observe(2, 1000)
 
-    assert (act, later) == (END, RENEW)
+    assert (act, later) == (RECOVERED, RESTART)
 
 
 def test_a_next_process_that_is_too_large_at_once_is_acted_on_at_once() -> None:
@@ -89,10 +89,10 @@ def test_a_next_process_that_is_too_large_at_once_is_acted_on_at_once() -> None:
 
 
 @given(st.lists(st.integers(min_value=0, max_value=2000), max_size=60))
-def test_one_process_is_told_asked_and_killed_in_turn_and_never_twice(sizes: list[int]) -> None:
+def test_one_process_is_reported_restarted_and_killed_in_turn_and_never_twice(sizes: list[int]) -> None:
     told = [act for act in acts(*sizes) if act is not None]
 
-    assert told.count(RENEW) <= 1
+    assert told.count(RESTART) <= 1
     assert told.count(KILL) <= 1
     assert KILL not in told or told[-1] is KILL
     assert (KILL in told) == any(size >= 1500 for size in sizes)
@@ -100,8 +100,8 @@ def test_one_process_is_told_asked_and_killed_in_turn_and_never_twice(sizes: lis
         assert one is not other
 
 
-@pytest.mark.parametrize(("size", "act"), [(1600, KILL), (1100, RENEW)])
-def test_what_was_decided_and_not_done_is_decided_again_at_the_next_look(size: int, act: MemoryLevel) -> None:
+@pytest.mark.parametrize(("size", "act"), [(1600, KILL), (1100, RESTART)])
+def test_an_action_that_failed_is_decided_again_at_the_next_measurement(size: int, act: MemoryLevel) -> None:
     watch, first = MemoryWatch(limits=LIMITS).observe(1, size)
     _, unchanged = watch.observe(1, size)
 

@@ -12,37 +12,37 @@ from longstop.supervision.pipes import HeartbeatPipe, parent_fd, sending_heartbe
 
 
 @pytest.fixture
-def line() -> Iterator[HeartbeatPipe]:
+def pipe() -> Iterator[HeartbeatPipe]:
     made = HeartbeatPipe()
     yield made
     made.close()
 
 
-async def test_a_child_that_runs_is_heard_and_silent_afterwards(line: HeartbeatPipe) -> None:
-    before = line.has_beaten()
+async def test_a_child_sends_heartbeats_while_it_runs(pipe: HeartbeatPipe) -> None:
+    before = pipe.has_beaten()
 
-    with sending_heartbeats({"LONGSTOP_BEAT_FD": str(line.write_end)}):
+    with sending_heartbeats({"LONGSTOP_BEAT_FD": str(pipe.write_end)}):
         await asyncio.sleep(0)
-        first, again = line.has_beaten(), line.has_beaten()
+        first, again = pipe.has_beaten(), pipe.has_beaten()
 
     assert (before, first, again) == (False, True, False)
 
 
-async def test_a_supervisor_that_does_not_read_holds_nobody_up(line: HeartbeatPipe) -> None:
+async def test_a_supervisor_that_does_not_read_blocks_no_child(pipe: HeartbeatPipe) -> None:
     with suppress(BlockingIOError):
-        while os.write(line.write_end, b"." * 4096):
+        while os.write(pipe.write_end, b"." * 4096):
             pass
 
-    with sending_heartbeats({"LONGSTOP_BEAT_FD": str(line.write_end)}):
+    with sending_heartbeats({"LONGSTOP_BEAT_FD": str(pipe.write_end)}):
         await asyncio.sleep(0)
         beat = next(task for task in asyncio.all_tasks() if task.get_name() == "heartbeat")
         is_going_on = not beat.done()
 
     assert is_going_on
-    assert line.has_beaten()
+    assert pipe.has_beaten()
 
 
-async def test_a_process_that_was_started_by_hand_beats_for_nobody() -> None:
+async def test_a_process_without_a_supervisor_sends_no_heartbeats() -> None:
     with sending_heartbeats({}):
         names = [task.get_name() for task in asyncio.all_tasks()]
 

@@ -19,8 +19,8 @@ from tests.readers import a_record
 from tests.unit.supervision.test_audit import RecordedAudit
 
 
-class Ward:
-    """A scraper to look after: matches that are read until they are not."""
+class Scenario:
+    """A scraper under watch: its matches are read until they are stuck."""
 
     def __init__(self, clock: VirtualClock | None = None) -> None:
         self.clock = clock or VirtualClock()
@@ -30,7 +30,7 @@ class Ward:
         self.recycled: list[tuple[str, frozenset[int] | None]] = []
         self.on_recycle: Callable[[], Awaitable[None]] | None = None
         self.pids = [7]
-        self.lacks: tuple[str, ...] = ()
+        self.exhausted: tuple[str, ...] = ()
         self.audit = RecordedAudit(self.clock)
         self.monitor = HealthMonitor(
             "node-1",
@@ -39,7 +39,7 @@ class Ward:
             pids=lambda: self.pids,
             bus=Bus([self.sink]),
             clock=self.clock,
-            exhausted=lambda: self.lacks,
+            exhausted=lambda: self.exhausted,
         )
 
     @property
@@ -47,11 +47,11 @@ class Ward:
         return self.monitor.state.grade
 
     @property
-    def told(self) -> list[str]:
+    def reported(self) -> list[str]:
         return [event.name for event in self.sink.events]
 
     async def live(self, seconds: float) -> None:
-        """Let so many seconds pass, with a look each."""
+        """Let this many seconds pass, with an evaluation each."""
         for _ in range(round(seconds)):
             for number in self.records.keys() - self.stuck:
                 self.change(number, last_poll_at=self.clock.now())
@@ -68,9 +68,9 @@ class Ward:
             await self.on_recycle()
 
 
-def ward(script: Callable[[Ward], Awaitable[None]]) -> Ward:
-    async def run() -> Ward:
-        made = Ward()
+def run_scenario(script: Callable[[Scenario], Awaitable[None]]) -> Scenario:
+    async def run() -> Scenario:
+        made = Scenario()
         await script(made)
         return made
 
@@ -79,18 +79,18 @@ def ward(script: Callable[[Ward], Awaitable[None]]) -> Ward:
 
 @pytest.mark.req("MON-8")
 def test_a_stall_goes_through_the_grades_to_a_recycle_and_back() -> None:
-    async def script(ward: Ward) -> None:
+    async def script(scenario: Scenario) -> None:
         async def cure() -> None:
-            ward.stuck.clear()
+            scenario.stuck.clear()
 
-        ward.on_recycle = cure
-        await ward.live(30)
-        ward.stuck = {1, 2}
-        await ward.live(200)
+        scenario.on_recycle = cure
+        await scenario.live(30)
+        scenario.stuck = {1, 2}
+        await scenario.live(200)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
-    assert [name for name in seen.told if name.startswith("health.")] == [
+    assert [name for name in seen.reported if name.startswith("health.")] == [
         "health.degraded",
         "health.failing",
         "health.recovering",
@@ -101,17 +101,17 @@ def test_a_stall_goes_through_the_grades_to_a_recycle_and_back() -> None:
 
 
 @pytest.mark.req("MON-9")
-def test_a_recycle_is_written_down_with_what_was_seen_to_come_of_it() -> None:
-    async def script(ward: Ward) -> None:
+def test_a_recycle_is_recorded_with_its_observed_outcome() -> None:
+    async def script(scenario: Scenario) -> None:
         async def cure() -> None:
             await asyncio.sleep(6)
-            ward.stuck.clear()
+            scenario.stuck.clear()
 
-        ward.on_recycle = cure
-        ward.stuck = {1, 2}
-        await ward.live(150)
+        scenario.on_recycle = cure
+        scenario.stuck = {1, 2}
+        await scenario.live(150)
 
-    (entry,) = ward(script).audit.ended
+    (entry,) = run_scenario(script).audit.ended
 
     assert (entry.kind, entry.outcome, entry.subject) == (RecoveryKind.RECYCLE, RecoveryOutcome.RECOVERED, "node-1")
     assert entry.trigger.startswith("nothing in play was read for ")
@@ -122,32 +122,32 @@ def test_a_recycle_is_written_down_with_what_was_seen_to_come_of_it() -> None:
 
 
 @pytest.mark.req("MON-9")
-def test_an_outcome_that_is_not_seen_within_two_minutes_is_none() -> None:
-    async def script(ward: Ward) -> None:
-        ward.stuck = {1}
-        await ward.live(290)
+def test_a_recycle_without_an_effect_within_two_minutes_has_failed() -> None:
+    async def script(scenario: Scenario) -> None:
+        scenario.stuck = {1}
+        await scenario.live(290)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     (entry,) = seen.audit.ended
     assert entry.outcome is RecoveryOutcome.NOT_RECOVERED
     assert entry.duration_seconds is not None
     assert 120 <= entry.duration_seconds <= 122
-    # Somebody else's good look is no proof: match 2 was read all the time.
+    # A poll of another match is no proof: match 2 was read all the time.
     assert seen.recycled[0] == ("not read for 120 s: crex_M1", frozenset({1}))
 
 
 @pytest.mark.req("MON-9")
-def test_a_good_look_that_shows_the_match_is_over_is_a_good_look() -> None:
-    async def script(ward: Ward) -> None:
+def test_a_poll_that_shows_the_end_of_the_match_is_a_recovery() -> None:
+    async def script(scenario: Scenario) -> None:
         async def cure() -> None:
-            ward.change(1, status=MatchStatus.COMPLETED, last_poll_at=ward.clock.now())
+            scenario.change(1, status=MatchStatus.COMPLETED, last_poll_at=scenario.clock.now())
 
-        ward.on_recycle = cure
-        ward.stuck = {1}
-        await ward.live(290)
+        scenario.on_recycle = cure
+        scenario.stuck = {1}
+        await scenario.live(290)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     (entry,) = seen.audit.ended
     assert (entry.outcome, entry.observed) == (RecoveryOutcome.RECOVERED, "crex_M1 was read again")
@@ -159,112 +159,114 @@ def test_a_good_look_that_shows_the_match_is_over_is_a_good_look() -> None:
 def test_a_recycle_ends_well_when_its_matches_are_over_paused_or_watched_no_more(
     change: dict[str, object] | None,
 ) -> None:
-    async def script(ward: Ward) -> None:
+    async def script(scenario: Scenario) -> None:
         async def leave() -> None:
             if change is None:
-                del ward.records[1]
+                del scenario.records[1]
             else:
-                ward.change(1, **change)
+                scenario.change(1, **change)
 
-        ward.on_recycle = leave
-        ward.stuck = {1}
-        await ward.live(290)
+        scenario.on_recycle = leave
+        scenario.stuck = {1}
+        await scenario.live(290)
 
-    (entry,) = ward(script).audit.ended
+    (entry,) = run_scenario(script).audit.ended
 
     assert (entry.outcome, entry.observed) == (RecoveryOutcome.RECOVERED, "no match is left to read")
 
 
-def test_a_match_that_rests_after_a_recycle_was_not_helped() -> None:
-    async def script(ward: Ward) -> None:
+def test_a_match_that_is_paused_after_a_recycle_was_not_helped() -> None:
+    async def script(scenario: Scenario) -> None:
         async def rest() -> None:
-            ward.change(1, phase=Phase.PAUSED)
+            scenario.change(1, phase=Phase.PAUSED)
 
-        ward.on_recycle = rest
-        ward.stuck = {1}
-        await ward.live(290)
+        scenario.on_recycle = rest
+        scenario.stuck = {1}
+        await scenario.live(290)
 
-    (entry,) = ward(script).audit.ended
+    (entry,) = run_scenario(script).audit.ended
 
     assert entry.outcome is RecoveryOutcome.NOT_RECOVERED
 
 
 def test_a_stall_that_no_recycle_helps_asks_for_a_new_process() -> None:
-    async def script(ward: Ward) -> None:
-        await ward.live(5)
-        ward.stuck = {1, 2}
+    async def script(scenario: Scenario) -> None:
+        await scenario.live(5)
+        scenario.stuck = {1, 2}
         with pytest.raises(RestartNeeded, match=r"nothing in play was read for \d+ s, and recycling did not help"):
-            await ward.live(600)
+            await scenario.live(600)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert [entry.outcome for entry in seen.audit.ended] == [RecoveryOutcome.NOT_RECOVERED] * 2
 
 
-async def joined_every(seconds: float, ward: Ward) -> None:
+async def joined_every(seconds: float, scenario: Scenario) -> None:
     """Let one match after the other come into play that is not read either."""
     for number in range(3, 40):
-        ward.stuck.add(number)
-        ward.records[number] = a_record(number)
-        await ward.live(seconds)
+        scenario.stuck.add(number)
+        scenario.records[number] = a_record(number)
+        await scenario.live(seconds)
 
 
 @pytest.mark.req("MON-8")
 def test_newcomers_to_a_stall_do_not_put_the_last_resort_off() -> None:
     moments = []
 
-    async def script(ward: Ward) -> None:
-        await ward.live(5)
-        ward.stuck = {1, 2}
+    async def script(scenario: Scenario) -> None:
+        await scenario.live(5)
+        scenario.stuck = {1, 2}
         with pytest.raises(RestartNeeded):
-            await joined_every(50, ward)
-        moments.append(ward.clock.monotonic())
+            await joined_every(50, scenario)
+        moments.append(scenario.clock.monotonic())
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert len(seen.recycled) == 2
     assert moments[0] < 600
 
 
 def test_a_stall_of_one_that_was_given_up_before_is_only_for_the_others_to_be_recycled() -> None:
-    async def script(ward: Ward) -> None:
-        ward.stuck = {1}
-        await ward.live(600)
-        ward.stuck = {1, 2}
-        await ward.live(150)
+    async def script(scenario: Scenario) -> None:
+        scenario.stuck = {1}
+        await scenario.live(600)
+        scenario.stuck = {1, 2}
+        await scenario.live(150)
 
-    assert [match_ids for _, match_ids in ward(script).recycled] == [frozenset({number}) for number in (1, 1, 2)]
+    assert [match_ids for _, match_ids in run_scenario(script).recycled] == [
+        frozenset({number}) for number in (1, 1, 2)
+    ]
 
 
 @pytest.mark.req("MON-8")
-def test_a_site_that_refuses_everything_is_told_as_failing_and_is_not_asked_more_for_it() -> None:
-    async def script(ward: Ward) -> None:
-        await ward.live(5)
-        ward.stuck = {1, 2}
-        await ward.live(20)
-        for number in ward.stuck:
-            ward.change(number, phase=Phase.PAUSED)
-        await ward.live(4 * 3600)
+def test_a_site_that_refuses_everything_is_failing_and_gets_no_more_requests() -> None:
+    async def script(scenario: Scenario) -> None:
+        await scenario.live(5)
+        scenario.stuck = {1, 2}
+        await scenario.live(20)
+        for number in scenario.stuck:
+            scenario.change(number, phase=Phase.PAUSED)
+        await scenario.live(4 * 3600)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert (seen.grade, seen.recycled) == (Grade.FAILING, [])
-    assert seen.told.count("health.failing") == 1
+    assert seen.reported.count("health.failing") == 1
     assert seen.monitor.state.reason.endswith(" s; 2 paused")
 
 
-def test_one_after_the_other_who_is_refused_and_rests_is_no_reason_to_recycle() -> None:
-    async def script(ward: Ward) -> None:
-        await ward.live(5)
-        ward.stuck = {1, 2}
+def test_matches_that_are_refused_and_paused_in_turn_are_no_reason_to_recycle() -> None:
+    async def script(scenario: Scenario) -> None:
+        await scenario.live(5)
+        scenario.stuck = {1, 2}
         for number in range(3, 30):
-            for before in ward.records:
-                ward.change(before, phase=Phase.PAUSED)
-            ward.stuck.add(number)
-            ward.records[number] = a_record(number, polled=None)
-            await ward.live(40)
+            for before in scenario.records:
+                scenario.change(before, phase=Phase.PAUSED)
+            scenario.stuck.add(number)
+            scenario.records[number] = a_record(number, polled=None)
+            await scenario.live(40)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert (seen.grade, seen.recycled) == (Grade.FAILING, [])
 
@@ -272,24 +274,24 @@ def test_one_after_the_other_who_is_refused_and_rests_is_no_reason_to_recycle() 
 def test_the_last_resort_is_not_taken_again_at_once_by_a_process_that_has_read_nothing() -> None:
     moments = []
 
-    async def script(ward: Ward) -> None:
-        ward.stuck = {1, 2}
+    async def script(scenario: Scenario) -> None:
+        scenario.stuck = {1, 2}
         with pytest.raises(RestartNeeded):
-            await ward.live(2 * RESTART_AGAIN_SECONDS)
-        moments.append(ward.clock.monotonic())
+            await scenario.live(2 * RESTART_AGAIN_SECONDS)
+        moments.append(scenario.clock.monotonic())
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert RESTART_AGAIN_SECONDS <= moments[0] <= RESTART_AGAIN_SECONDS + 60
     assert len(seen.recycled) == 2
 
 
 def test_one_match_that_nothing_helps_is_left_to_its_own_watch() -> None:
-    async def script(ward: Ward) -> None:
-        ward.stuck = {1}
-        await ward.live(3600)
+    async def script(scenario: Scenario) -> None:
+        scenario.stuck = {1}
+        await scenario.live(3600)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert len(seen.recycled) == 2
     assert seen.grade is Grade.FAILING
@@ -297,25 +299,25 @@ def test_one_match_that_nothing_helps_is_left_to_its_own_watch() -> None:
 
 
 def test_a_match_that_was_read_in_between_is_helped_again() -> None:
-    async def script(ward: Ward) -> None:
-        ward.stuck = {1}
-        await ward.live(900)
-        ward.stuck = set()
-        await ward.live(60)
-        ward.stuck = {1}
-        await ward.live(200)
+    async def script(scenario: Scenario) -> None:
+        scenario.stuck = {1}
+        await scenario.live(900)
+        scenario.stuck = set()
+        await scenario.live(60)
+        scenario.stuck = {1}
+        await scenario.live(200)
 
-    assert len(ward(script).recycled) == 3
+    assert len(run_scenario(script).recycled) == 3
 
 
-def test_nobody_is_recycled_while_nobody_may_be_asked() -> None:
-    async def script(ward: Ward) -> None:
-        ward.stuck = {1, 2}
-        for number in ward.stuck:
-            ward.change(number, is_held=True)
-        await ward.live(900)
+def test_nothing_is_recycled_while_polling_is_blocked() -> None:
+    async def script(scenario: Scenario) -> None:
+        scenario.stuck = {1, 2}
+        for number in scenario.stuck:
+            scenario.change(number, is_held=True)
+        await scenario.live(900)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert seen.recycled == []
     assert seen.grade is Grade.FAILING
@@ -323,31 +325,31 @@ def test_nobody_is_recycled_while_nobody_may_be_asked() -> None:
 
 
 def test_when_the_site_is_back_the_failing_ends_without_a_recycle() -> None:
-    async def script(ward: Ward) -> None:
-        ward.stuck = {1, 2}
-        for number in ward.stuck:
-            ward.change(number, is_held=True)
-        await ward.live(300)
-        ward.stuck = set()
-        await ward.live(50)
+    async def script(scenario: Scenario) -> None:
+        scenario.stuck = {1, 2}
+        for number in scenario.stuck:
+            scenario.change(number, is_held=True)
+        await scenario.live(300)
+        scenario.stuck = set()
+        await scenario.live(50)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert (seen.recycled, seen.grade) == ([], Grade.HEALTHY)
 
 
 def test_an_idle_night_is_healthy() -> None:
-    async def script(ward: Ward) -> None:
-        ward.records.clear()
-        await ward.live(3600)
+    async def script(scenario: Scenario) -> None:
+        scenario.records.clear()
+        await scenario.live(3600)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
-    assert (seen.grade, seen.told) == (Grade.HEALTHY, [])
+    assert (seen.grade, seen.reported) == (Grade.HEALTHY, [])
 
 
 class SetClock(VirtualClock):
-    """A clock whose hands somebody moves after twenty seconds."""
+    """A clock that is set after twenty seconds."""
 
     def __init__(self, hours: int) -> None:
         super().__init__()
@@ -359,89 +361,89 @@ class SetClock(VirtualClock):
 
 @pytest.mark.parametrize("hours", [1, -1])
 def test_a_wall_clock_that_is_set_moves_no_grade(hours: int) -> None:
-    async def run() -> Ward:
-        made = Ward(clock=SetClock(hours))
+    async def run() -> Scenario:
+        made = Scenario(clock=SetClock(hours))
         await made.live(300)
         return made
 
-    assert run_virtual(run()).told == []
+    assert run_virtual(run()).reported == []
 
 
-def test_a_recycle_that_fails_or_hangs_is_told_and_its_outcome_looked_for() -> None:
-    async def script(ward: Ward) -> None:
+def test_a_recycle_that_fails_or_hangs_is_reported_and_its_outcome_observed() -> None:
+    async def script(scenario: Scenario) -> None:
         async def hang() -> None:
             await asyncio.sleep(3600)
 
-        ward.on_recycle = hang
-        ward.stuck = {1, 2}
-        await ward.live(250)
+        scenario.on_recycle = hang
+        scenario.stuck = {1, 2}
+        await scenario.live(250)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert RECYCLE_WITHIN_SECONDS < 120
-    assert "task.failed" in seen.told
+    assert "task.failed" in seen.reported
     assert seen.audit.ended[0].outcome is RecoveryOutcome.NOT_RECOVERED
 
 
-def test_a_lack_of_our_own_is_told_once_and_stands_in_the_grade_until_it_is_over() -> None:
+def test_an_exhausted_resource_is_reported_once_and_part_of_the_grade_until_it_is_over() -> None:
     reasons = []
 
-    async def script(ward: Ward) -> None:
-        ward.lacks = ("file descriptors",)
-        await ward.live(40)
-        reasons.append((ward.grade, ward.monitor.state.reason))
-        ward.lacks = ()
-        await ward.live(60)
+    async def script(scenario: Scenario) -> None:
+        scenario.exhausted = ("file descriptors",)
+        await scenario.live(40)
+        reasons.append((scenario.grade, scenario.monitor.state.reason))
+        scenario.exhausted = ()
+        await scenario.live(60)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert reasons == [(Grade.DEGRADED, "out of file descriptors")]
-    assert seen.told == ["resources.exhausted", "health.degraded", "resources.recovered", "health.recovered"]
+    assert seen.reported == ["resources.exhausted", "health.degraded", "resources.recovered", "health.recovered"]
     assert seen.recycled == []
 
 
-def test_a_lack_that_lasts_until_nothing_is_read_is_met_by_giving_back_what_we_hold() -> None:
-    async def script(ward: Ward) -> None:
-        for number in ward.records:
-            ward.change(number, is_held=True, lacking="memory")
-        ward.stuck = {1, 2}
-        await ward.live(130)
+def test_an_exhausted_resource_that_leads_to_a_stall_leads_to_a_recycle() -> None:
+    async def script(scenario: Scenario) -> None:
+        for number in scenario.records:
+            scenario.change(number, is_held=True, lacking="memory")
+        scenario.stuck = {1, 2}
+        await scenario.live(130)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert seen.recycled == [
         ("nothing in play was read for 90 s; out of memory", frozenset({1, 2})),
     ]
 
 
-def test_a_lack_elsewhere_is_no_reason_to_recycle_a_match_whose_site_may_not_be_asked() -> None:
-    async def script(ward: Ward) -> None:
-        ward.stuck = {1, 2}
-        for number in ward.stuck:
-            ward.change(number, is_held=True)
-        ward.lacks = ("room for temporary files",)
-        await ward.live(900)
+def test_an_exhausted_resource_is_no_reason_to_recycle_a_blocked_match() -> None:
+    async def script(scenario: Scenario) -> None:
+        scenario.stuck = {1, 2}
+        for number in scenario.stuck:
+            scenario.change(number, is_held=True)
+        scenario.exhausted = ("room for temporary files",)
+        await scenario.live(900)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
     assert seen.recycled == []
     assert seen.grade is Grade.FAILING
 
 
-def test_a_lack_lasts_as_long_as_a_match_in_a_break_waits_for_its_next_look() -> None:
-    async def script(ward: Ward) -> None:
+def test_an_exhausted_resource_lasts_until_the_next_poll_of_the_match() -> None:
+    async def script(scenario: Scenario) -> None:
         for _ in range(3):  # tried every 30 s, and missed each time for a moment only
-            ward.change(1, is_held=True, lacking="processes")
-            ward.lacks = ("processes",)
-            await ward.live(15)
-            ward.lacks = ()
-            await ward.live(15)
-        ward.change(1, is_held=False, lacking=None)
-        await ward.live(2)
+            scenario.change(1, is_held=True, lacking="processes")
+            scenario.exhausted = ("processes",)
+            await scenario.live(15)
+            scenario.exhausted = ()
+            await scenario.live(15)
+        scenario.change(1, is_held=False, lacking=None)
+        await scenario.live(2)
 
-    seen = ward(script)
+    seen = run_scenario(script)
 
-    assert [name for name in seen.told if name.startswith("resources.")] == [
+    assert [name for name in seen.reported if name.startswith("resources.")] == [
         "resources.exhausted",
         "resources.recovered",
     ]

@@ -45,7 +45,7 @@ def test_a_match_with_a_page_of_its_own_has_the_page_too() -> None:
     assert [costs[number].cpu_percent for number in (1, 2, 3)] == [4.5, 4.5, 1.0]
 
 
-def test_a_page_that_is_nobodys_own_is_shared_by_all_of_the_source() -> None:
+def test_a_page_of_no_single_match_is_shared_by_all_of_the_source() -> None:
     matches = [match(1, "http://site/1"), match(2, "http://site/2"), match(3, source="espn")]
 
     costs = match_costs(matches, [browser("http://site/1", "http://site/list")], USED)

@@ -103,7 +103,7 @@ def alert(event: Telemetry) -> Alert:
         (ChildUnresponsive(process="api", pid=7, silent_seconds=30.5), "process.unresponsive api", Severity.ERROR),
         (LARGE, "memory.high scraper", Severity.WARN),
         (TOO_LARGE, "memory.exceeded scraper soft", Severity.ERROR),
-        (TaskEnded(task="weigh processes"), "task.ended weigh processes", Severity.CRITICAL),
+        (TaskEnded(task="watch memory"), "task.ended watch memory", Severity.CRITICAL),
     ],
     ids=lambda value: value.name if isinstance(value, Telemetry) else "",
 )

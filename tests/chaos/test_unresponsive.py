@@ -1,4 +1,4 @@
-"""A process that lives and stands still is seen, killed and started again; its neighbour goes on."""
+"""An unresponsive process is detected, killed and restarted; the other one goes on."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def seen_restarts(running: Running) -> list[Recovery]:
 
 @pytest.mark.req("NFR-005", "NFR-009", "MON-9")
 @pytest.mark.parametrize("victim", OTHERS)
-async def test_a_stopped_process_is_renewed_and_the_other_goes_on(victim: str) -> None:
+async def test_a_stopped_process_is_restarted_and_the_other_goes_on(victim: str) -> None:
     async with in_play(LONGSTOP_STANDSTILL_SECONDS="5", LONGSTOP_SETTLED_SECONDS="0.5") as running:
         stopped, other = running.pid_of(victim), running.pid_of(OTHERS[victim])
         assert stopped is not None
