@@ -159,6 +159,7 @@ async def deployed(options: DeploymentOptions) -> AsyncIterator[Deployment]:
         simulate = _simulate(options, ports, truth)
         life_line = stack.enter_context(lifeline())
         simulator = await stack.enter_async_context(_process(simulate, env, home / "simulator.log", life_line))
+        DataDirectory.open(data)  # `longstop token` does not create it
         token = await _token(env)
         up = await stack.enter_async_context(_process(("up",), env, home / "longstop.log", life_line))
         deployment = Deployment(
