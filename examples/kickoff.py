@@ -82,7 +82,8 @@ def _board(match: _Match) -> football.FootballBoard:
         status=status,
         headline=match.state,
         fingerprint=f"{match.state}|{goals}",  # what makes a listing entry "changed"
-        tells_all=status is not MatchStatus.LIVE,  # a live entry shows no scorers: always poll the match itself
+        shows_every_change=status
+        is not MatchStatus.LIVE,  # a live entry shows no scorers: always poll the match itself
         home=match.home,
         away=match.away,
         score=goals,

@@ -8,7 +8,7 @@ import msgspec
 from longstop.errors import FetchError, PageNotFound
 from longstop.fetching.base import FetchRequest
 from longstop.matches.client import SourceClient
-from longstop.matches.pipeline import Pipeline, Polled
+from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.model.match import MatchRef
 from longstop.sources.base import SourceConfig
 from longstop.sources.sofascore.source import SofascoreSource
@@ -206,7 +206,7 @@ class LookingAtFootball:
         """Forget everything that is not stored."""
         self.state = cast(FootballState, await take(self.store, self.state.row.match_id, "node-b"))
 
-    async def poll(self, times: int = 1, *, is_whole: bool = False) -> Polled:
+    async def poll(self, times: int = 1, *, is_whole: bool = False) -> PollResult:
         """Look and go on from the result."""
         for _ in range(times):
             self.clock.advance(2.5)

@@ -7,7 +7,7 @@ from longstop.api.serialisers import event_entry
 from longstop.errors import PageNotFound
 from longstop.fetching.base import FetchRequest
 from longstop.matches.client import SourceClient
-from longstop.matches.pipeline import Pipeline, Polled
+from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.model.match import MatchRef
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.football.model import FootballState
@@ -65,7 +65,7 @@ class WatchingFootball:
         """Forget everything that is not stored."""
         self.state = cast(FootballState, await take(self.store, self.state.row.match_id, "node-b"))
 
-    async def poll(self, at: float) -> Polled:
+    async def poll(self, at: float) -> PollResult:
         """Look at so many seconds after the kick-off as first planned."""
         self.world.advance_to(BEFORE + at)
         self._clock.advance(1.0)

@@ -1,4 +1,4 @@
-"""Which boot of the machine this is: monotonic times are of one boot, and our files outlive it."""
+"""Boot ids: monotonic times are valid within one boot only, and our files outlive it."""
 
 from functools import cache
 from pathlib import Path
@@ -8,7 +8,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @cache
 def this_boot() -> str | None:
-    """Return the name that the kernel has given to its present run; `None` where it gives none."""
+    """Return the kernel's id of the current boot; `None` if there is none."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
@@ -16,5 +16,5 @@ def this_boot() -> str | None:
 
 
 def is_another(boot: str | None, present: str | None) -> bool:
-    """Return whether the one is known not to be the other."""
+    """Return whether two boot ids are known to differ."""
     return None not in (boot, present) and boot != present

@@ -1,4 +1,4 @@
-"""Time as an argument: who needs a moment is handed one, and only the loops ask a clock."""
+"""Clocks. Pure code takes the time as an argument; only loops read a clock."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -8,19 +8,19 @@ from msgspec import Struct
 
 
 class Clock(Protocol):
-    """Where the moments come from."""
+    """A source of time."""
 
     def now(self) -> datetime:
-        """Return the wall clock's moment, aware, in UTC."""
+        """Return the wall-clock time, aware, in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds that never run backwards, for intervals."""
+        """Return monotonic seconds, for intervals."""
         ...
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The clock of this machine."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -30,7 +30,7 @@ class SystemClock:
 
 
 class Moment(Struct, frozen=True):
-    """One moment on two clocks: intervals go by the one that never jumps, what people read by the other."""
+    """One moment on two clocks: monotonic for intervals, wall-clock for display."""
 
     wall: datetime
     monotonic: float
@@ -40,19 +40,19 @@ class Moment(Struct, frozen=True):
         return cls(clock.now(), clock.monotonic())
 
     def on_the_wall(self, monotonic: float) -> datetime:
-        """Return what the wall clock shows, or showed, at a monotonic moment."""
+        """Return the wall-clock time of a monotonic time."""
         return self.wall + timedelta(seconds=monotonic - self.monotonic)
 
     def seconds_since(self, wall: datetime, monotonic: float | None) -> float:
-        """Return how long ago something was: by the wall only where the other clock's time of it is not known."""
+        """Return the seconds since then, by the wall clock only when the monotonic time is unknown."""
         return (self.wall - wall).total_seconds() if monotonic is None else self.monotonic - monotonic
 
 
 def to_iso(moment: datetime) -> str:
-    """Write a moment the way the API, the logs and the store write it: UTC, milliseconds, `Z`."""
+    """Format a time as API, logs and store do: UTC, milliseconds, `Z`."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def from_iso(text: str) -> datetime:
-    """Read what `to_iso` wrote."""
+    """Parse what `to_iso` returned."""
     return datetime.fromisoformat(text)

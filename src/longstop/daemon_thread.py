@@ -1,4 +1,4 @@
-"""A thread for calls that may hang, such as reads of a disk that does not answer."""
+"""A thread for calls that may hang, such as reads from a failing disk."""
 
 import asyncio
 from collections import deque
@@ -9,18 +9,18 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-#: How many calls wait behind the one that runs; the next is refused at once.
+#: How many calls may wait; more are refused at once.
 MAX_WAITING = 64
-#: A thread without work stays for this long: a machine that has no more threads to give must not stop those at work.
+#: An idle thread stays for this long: on a machine that is out of threads, a new one could not start.
 IDLE_SECONDS = 60.0
 _Job = tuple[Future[Any], Callable[[], Any]]
 
 
 class DaemonThread:
-    """Makes calls one after the other, outside the event loop.
+    """Runs calls one after the other, outside the event loop.
 
-    The caller sets its own time-out with `asyncio.timeout`. A call that hangs keeps the thread for as long as it takes,
-    but neither the loop nor the end of the process: a pool of the standard library is joined at exit, this is not.
+    The caller sets a time-out with `asyncio.timeout`. A call that hangs blocks the thread, but neither the event loop
+    nor the exit of the process: a pool of the standard library is joined at exit, this thread is not.
     """
 
     def __init__(self, name: str) -> None:
@@ -30,9 +30,9 @@ class DaemonThread:
         self._is_running = False
 
     async def run(self, call: Callable[[], Result]) -> Result:
-        """Return what the call returns; raise `TimeoutError` at once when too many are waiting.
+        """Return the result of the call; raise `TimeoutError` at once when too many calls are waiting.
 
-        Cancelled before the call has begun, it is never made; cancelled later, it still comes to its end.
+        If cancelled before the call starts, the call is never made; later, it still runs to its end.
         """
         answer: Future[Result] = Future()
         self._enqueue((answer, call))
@@ -41,7 +41,7 @@ class DaemonThread:
     def _enqueue(self, job: _Job) -> None:
         with self._news:
             if len(self._waiting) >= MAX_WAITING:
-                raise TimeoutError(f"{self._name}: {MAX_WAITING} calls are waiting already")
+                raise TimeoutError(f"{self._name}: {MAX_WAITING} calls are already waiting")
             if not self._is_running:
                 Thread(target=self._work, name=self._name, daemon=True).start()
                 self._is_running = True
@@ -52,10 +52,10 @@ class DaemonThread:
         while (job := self._next()) is not None:
             answer, call = job
             if answer.set_running_or_notify_cancel():
-                _make(call, answer)
+                _run(call, answer)
 
     def _next(self) -> _Job | None:
-        """Return the next job; `None` ends the thread, and the next call starts another one."""
+        """Return the next job; `None` ends the thread, and the next call starts a new one."""
         with self._news:
             if self._news.wait_for(lambda: bool(self._waiting), IDLE_SECONDS):
                 return self._waiting.popleft()
@@ -63,10 +63,10 @@ class DaemonThread:
             return None
 
 
-def _make(call: Callable[[], Any], answer: Future[Any]) -> None:
+def _run(call: Callable[[], Any], answer: Future[Any]) -> None:
     try:
         result = call()
-    except BaseException as error:  # it belongs to the caller, and the next call is made
+    except BaseException as error:  # it is the caller's; the thread goes on
         answer.set_exception(error)
     else:
         answer.set_result(result)

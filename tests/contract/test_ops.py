@@ -413,7 +413,7 @@ async def test_what_a_dead_process_has_taken_is_never_done_again(ops: OpsBackend
 
     assert await successor.take(8) == []
     answered = await seen(successor, placed)
-    assert (answered.state, "died while doing this" in (answered.answer or "")) == (CommandState.FAILED, True)
+    assert (answered.state, "died during this command" in (answered.answer or "")) == (CommandState.FAILED, True)
     await successor.aclose()
 
 

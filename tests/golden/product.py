@@ -33,13 +33,11 @@ from longstop.fetching.browser.base import BrowserStats, Usage
 from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
-from longstop.model.breaker import BreakerNote
 from longstop.model.command import CommandKind, CommandState, Refusal, Reply, StandingKind
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.model.match import MatchRef, SyncState
-from longstop.model.rates import Rates
+from longstop.model.node import BreakerNote, MatchCost, ProcessResources, Rates
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.model.resources import MatchCost, Resources
 from longstop.settings import leaves
 from longstop.sources.registry import load_sources, make_source
 from longstop.sports.registry import sport_named
@@ -323,7 +321,7 @@ def _beat(now: datetime) -> NodeBeat:
         unlisted_seconds={"crex": 0.0, "espncricinfo": 9.5},
         graded_at=now - timedelta(hours=1),
         loop_lag_seconds=0.01,
-        resources=Resources(
+        resources=ProcessResources(
             pids=(11, 12),
             rss_bytes=64_000_000,
             pss_bytes=60_000_000,

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from longstop.api.health_routes import health_log_rows
 from longstop.errors import StorageError
-from longstop.model.rates import Rates
-from longstop.model.resources import MatchCost, Resources
+from longstop.model.node import MatchCost, ProcessResources, Rates
 from longstop.storage.base import HealthRow, NodeBeat
 from longstop.storage.sqlite.ops import SqliteHealthLog
 from longstop.supervision.health_log import MAX_WAITING, HealthLog
@@ -47,7 +46,7 @@ def measured() -> NodeBeat:
     return replace(
         a_beat(errors=3),
         grade="degraded",
-        resources=Resources(pids=(1,), rss_bytes=50 * 1024 * 1024, cpu_percent=7.5),
+        resources=ProcessResources(pids=(1,), rss_bytes=50 * 1024 * 1024, cpu_percent=7.5),
         rates=Rates(average_latency_ms=12.4, last_success_at=NOW - timedelta(seconds=4), last_success_seconds=4.0),
     )
 

@@ -22,7 +22,7 @@ PIPELINE = (
         "Pipeline.apply",
         swap(
             "receipt = await _1",
-            "try:\n receipt = await _1\nexcept Exception:\n return Polled(state=draft.state, receipt=None)",
+            "try:\n receipt = await _1\nexcept Exception:\n return PollResult(state=draft.state, receipt=None)",
         ),
     ),
     _mutant(

@@ -88,7 +88,7 @@ async def test_calls_behind_one_that_hangs_do_not_pile_up(is_mended: Event) -> N
     waiting += [asyncio.create_task(thread.run(hanging(is_mended))) for _ in range(MAX_WAITING)]
     await asyncio.sleep(0)
 
-    with pytest.raises(TimeoutError, match="waiting already"):
+    with pytest.raises(TimeoutError, match="already waiting"):
         await thread.run(lambda: "one too many")
     is_mended.set()
     answers = await asyncio.gather(*waiting)

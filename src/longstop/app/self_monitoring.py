@@ -14,7 +14,7 @@ from longstop.clock import Moment
 from longstop.errors import RestartNeeded
 from longstop.fetching.browser.pool import BrowserPool
 from longstop.model.match import MonitoringRecord
-from longstop.model.resources import MatchCost
+from longstop.model.node import MatchCost
 from longstop.storage.base import NodeBeat
 from longstop.supervision.event_loop import ClockJumpWatch, LoopWatch
 from longstop.supervision.health import Grade

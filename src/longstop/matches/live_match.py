@@ -11,7 +11,7 @@ import msgspec
 
 from longstop.errors import EpochLost, SourceError, StorageError
 from longstop.matches.client import PollAttempt
-from longstop.matches.pipeline import Pipeline, Polled
+from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.reconcile import Candidate, as_seen, leads
 from longstop.model.match import MatchRef
 from longstop.model.observation import Keys
@@ -103,7 +103,7 @@ class LiveMatch:
 
     # --- changes ---------------------------------------------------------------------------------------------
 
-    async def poll(self, feed: Feed, *, is_full: bool, attempt: PollAttempt) -> Polled | None:
+    async def poll(self, feed: Feed, *, is_full: bool, attempt: PollAttempt) -> PollResult | None:
         """Poll the feed that leads, and store what it changed; `None` when another feed has stored more meanwhile."""
         led_by, commits = self.leader, self._commits
         observation = await feed.pipeline.observe(feed.state, is_full=is_full, attempt=attempt)

@@ -33,7 +33,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import ResourceFailed
 
 
-class Polled(Struct, frozen=True, kw_only=True):
+class PollResult(Struct, frozen=True, kw_only=True):
     """The result of one poll."""
 
     state: MatchState
@@ -72,7 +72,7 @@ class Pipeline:
         is_full: bool = False,
         attempt: PollAttempt | None = None,
         stand_in: ListingEntry | None = None,
-    ) -> Polled:
+    ) -> PollResult:
         """Poll once and store what changed; a failure raises and changes nothing.
 
         With `is_full` the whole event list is read. `attempt` records the progress. `stand_in` replaces the live state
@@ -128,13 +128,13 @@ class Pipeline:
         """Return the mapping extended by newly shown names."""
         return learn_keys(keys, shown, state.feed.source, Keys(players=state.players, teams=state.teams))
 
-    async def apply(self, state: MatchState, observation: Observation, attempt: PollAttempt) -> Polled:
+    async def apply(self, state: MatchState, observation: Observation, attempt: PollAttempt) -> PollResult:
         """Store what an observation changed; raise an `ObservationError` when it is impossible."""
         attempt.reach(AttemptState.CAPTURED)
         if observation.view is None:
             attempt.reach(AttemptState.VALIDATED)
             attempt.reach(AttemptState.DONE)
-            return Polled(state=state, receipt=None)
+            return PollResult(state=state, receipt=None)
         try:
             diff = self._dom.diff if observation.coverage is Coverage.DOM else self._sport.diff
             draft = diff(state, observation)
@@ -153,7 +153,7 @@ class Pipeline:
         after = msgspec.structs.replace(
             draft.state, digests=observation.digests, keys=observation.keys, ids={**state.ids, **draft.ids}
         )
-        return Polled(state=after.after(receipt) if receipt else after, receipt=receipt)
+        return PollResult(state=after.after(receipt) if receipt else after, receipt=receipt)
 
     async def entry(self, state: MatchState, attempt: PollAttempt) -> ListingEntry:
         """Return the live state of a match, without its events."""

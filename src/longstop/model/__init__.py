@@ -1,1 +1,1 @@
-"""The words of the game: what a match, an event and a snapshot are. Nothing here waits or asks for the time."""
+"""The records that all packages share: matches, events, snapshots, commands. Pure."""

@@ -1,4 +1,4 @@
-"""A command: what a person asks of a running scraper, and what came of it. A standing order is what stays in force."""
+"""Commands of an operator to a running scraper, and standing orders, which stay in force until they are lifted."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -10,31 +10,31 @@ from longstop.errors import IllegalTransition
 
 
 class CommandKind(StrEnum):
-    """What can be asked for."""
+    """What an operator can command."""
 
-    #: By the address of a match's page at its site.
+    #: By the URL of a match's page.
     WATCH = "watch"
     UNWATCH = "unwatch"
     PAUSE_MATCH = "pause_match"
     RESUME_MATCH = "resume_match"
     PAUSE_SOURCE = "pause_source"
     RESUME_SOURCE = "resume_source"
-    #: Everything that is asked with is made afresh: connections and browsers.
+    #: Restarts connections and browsers.
     RECYCLE = "recycle"
 
 
 class CommandState(StrEnum):
-    """How far a command has come."""
+    """The progress of a command."""
 
     PENDING = "pending"
-    #: A scraper is about it; no other one will do it.
+    #: A scraper executes it; no other one will.
     TAKEN = "taken"
     DONE = "done"
-    #: It cannot be done, and nothing was.
+    #: It cannot be executed; nothing was changed.
     REFUSED = "refused"
-    #: It was begun, and how far it came is not known.
+    #: It was started, and its effect is unknown.
     FAILED = "failed"
-    #: Nobody took it in time; nothing was done.
+    #: No scraper took it in time; nothing was changed.
     EXPIRED = "expired"
 
 
@@ -49,9 +49,9 @@ TRANSITIONS: dict[CommandState, frozenset[CommandState]] = {
 
 
 def check_move(before: CommandState, after: CommandState) -> None:
-    """Raise where a command is answered twice, or before it was taken."""
+    """Raise when a command is answered twice, or before it was taken."""
     if after not in TRANSITIONS[before]:
-        raise IllegalTransition(f"a command cannot go from {before} to {after}")
+        raise IllegalTransition(f"a command cannot move from {before} to {after}")
 
 
 class Refusal(StrEnum):
@@ -59,14 +59,14 @@ class Refusal(StrEnum):
 
     #: There is no such match, site or source.
     NOT_KNOWN = "not_known"
-    #: It does not fit how things are.
+    #: It conflicts with the current state.
     CONFLICT = "conflict"
-    #: There is no room for more.
+    #: Memory is low.
     MEMORY = "memory"
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What comes of a command: its last state, and a sentence."""
+    """The result of a command: its final state, and a message."""
 
     state: CommandState
     answer: str
@@ -74,11 +74,11 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """One command as it is written down."""
+    """One command as stored."""
 
     id: int
     kind: CommandKind
-    #: An address for WATCH, a match as its source calls it, a source; empty for RECYCLE.
+    #: A URL for WATCH, a match ref, or a source; empty for RECYCLE.
     argument: str
     asked_by: str
     asked_at: datetime
@@ -93,54 +93,56 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 class StandingKind(StrEnum):
-    """What stays in force until it is taken back, whatever is started anew."""
+    """What stays in force across restarts until it is lifted."""
 
-    #: A match that is left alone, although its listing shows it.
+    #: A match that is not watched although the listing shows it.
     UNWATCHED = "unwatched"
     PAUSED_MATCH = "paused_match"
     PAUSED_SOURCE = "paused_source"
 
 
 class StandingOrder(Struct, frozen=True, kw_only=True):
-    """One order in force."""
+    """One persistent setting of an operator."""
 
     kind: StandingKind
-    #: A match as its source calls it, or a source.
+    #: A match ref, or a source.
     subject: str
     since: datetime
     asked_by: str
 
 
-#: The time to live: a command that no scraper takes within it is not carried out, since its caller has gone on.
+#: Time to live: a command that no scraper takes within it is not executed, because its caller has given up.
 EXPIRES_AFTER_SECONDS = 60.0
-#: A scraper gives up doing a command after this long.
+#: Time limit of the execution.
 DONE_WITHIN_SECONDS = 20.0
-#: One that was taken and is not answered by then never will be.
+#: A taken command without an answer by then was lost.
 LOST_AFTER_SECONDS = EXPIRES_AFTER_SECONDS + 2 * DONE_WITHIN_SECONDS
 
 EXPIRED = Reply(
     state=CommandState.EXPIRED,
-    answer=f"No scraper took this within {EXPIRES_AFTER_SECONDS:.0f} s: start one and ask again.",
+    answer=f"No scraper took this command within {EXPIRES_AFTER_SECONDS:.0f} s. Start one, and retry.",
 )
-LOST = Reply(state=CommandState.FAILED, answer="The scraper died while doing this: look how things are, and ask again.")
+LOST = Reply(
+    state=CommandState.FAILED, answer="The scraper died during this command. Check the status before retrying."
+)
 
 
 def age_of(asked: Moment, now: Moment, *, is_one_boot: bool) -> float:
-    """Return how many seconds ago a command was placed.
+    """Return the age of a command in seconds.
 
-    Within one boot of one machine its monotonic clock tells, wherever the wall clock was set since. After a reboot and
-    between two machines only the wall clock can. There a moment in the future is as far away as one in the past: a
-    clock that was set back does not keep an old command fresh.
+    Within one boot of one machine, the monotonic clock decides, whatever happened to the wall clock. After a reboot and
+    between machines, only the wall clock can. A time in the future then counts like one in the past: a clock that was
+    set back does not keep an old command fresh.
     """
     seconds = now.monotonic - asked.monotonic
-    # Below zero it was another boot after all, on a machine that does not name its boots.
+    # Negative after a reboot of a machine without boot ids.
     if is_one_boot and seconds >= 0:
         return seconds
     return abs((now.wall - asked.wall).total_seconds())
 
 
 def overdue(state: CommandState, age_seconds: float) -> Reply | None:
-    """Return what to answer to a command that waits too long; `None` while it may wait."""
+    """Return the reply to a command that has waited too long; `None` while it may wait."""
     if state is CommandState.PENDING and age_seconds > EXPIRES_AFTER_SECONDS:
         return EXPIRED
     if state is CommandState.TAKEN and age_seconds > LOST_AFTER_SECONDS:

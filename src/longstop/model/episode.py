@@ -1,4 +1,4 @@
-"""An error as something to look into: met once or a thousand times, and resolved in one way or another."""
+"""Errors by episode: the same error, once or a thousand times, until it is resolved."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -8,43 +8,43 @@ from msgspec.structs import replace
 
 
 class ErrorType(StrEnum):
-    """The kind of an error, for people."""
+    """The category of an error."""
 
     NETWORK = "network"
-    #: The site does not want us.
+    #: The site refuses us.
     AUTH = "auth"
     PARSING = "parsing"
     NOT_FOUND = "not_found"
     BROWSER = "browser"
     DATABASE = "database"
-    #: A bug of ours.
+    #: A bug in Longstop.
     INTERNAL = "internal"
 
 
 class ResolutionMethod(StrEnum):
     """What ended an episode."""
 
-    #: The next try, or a later one, was good.
+    #: A retry succeeded.
     AUTO_RETRY = "auto_retry"
-    #: It was good after a rest.
+    #: It succeeded after the circuit was open for a while.
     CIRCUIT_BREAKER = "circuit_breaker"
-    #: It was good after the watch had begun anew.
+    #: It succeeded after the watch was restarted.
     RESTART = "restart"
-    #: Somebody said so.
+    #: An operator resolved it.
     MANUAL = "manual"
 
 
 class Episode(Struct, frozen=True, order=True):
-    """The same error of the same subject, from the first time until it is resolved."""
+    """The same error of the same subject, from its first occurrence until it is resolved."""
 
-    #: A match as its source calls it, else the source, else the task.
+    #: A match ref, else the source, else the task.
     ref: str
-    #: What errors that differ in numbers and ids only have in common.
+    #: The message without numbers and ids.
     signature: str
 
 
 class ErrorSeen(Struct, frozen=True, kw_only=True):
-    """One error, when it was met."""
+    """One occurrence of an error."""
 
     episode: Episode
     scraper_id: str
@@ -59,7 +59,7 @@ class ErrorSeen(Struct, frozen=True, kw_only=True):
     stack_trace: str | None = None
     url: str | None = None
     retry_attempt: int = 0
-    #: Where the page is kept, below the data directory.
+    #: The path of the saved page, below the data directory.
     snapshot: str | None = None
 
 
@@ -71,18 +71,18 @@ class Resolution(Struct, frozen=True, kw_only=True):
 
 
 class EpisodeChange(Struct, frozen=True, kw_only=True):
-    """What has become of an episode since it was last written down."""
+    """What changed in an episode since it was last stored."""
 
-    #: The first error of those that are not written yet; `None` when there were none.
+    #: The first error that is not stored yet; `None` when there is none.
     error: ErrorSeen | None = None
     count: int = 0
     last_seen: datetime | None = None
-    #: `None` while the error goes on.
+    #: `None` while the error persists.
     resolution: Resolution | None = None
 
 
 class StoredError(ErrorSeen, frozen=True, kw_only=True):
-    """An episode as it is written down, told by its first error."""
+    """An episode as stored, described by its first error."""
 
     id: int
     count: int
@@ -91,7 +91,7 @@ class StoredError(ErrorSeen, frozen=True, kw_only=True):
 
 
 def merged(older: EpisodeChange | None, newer: EpisodeChange) -> EpisodeChange:
-    """Return both changes as one; errors after a resolution take it back."""
+    """Return both changes as one; errors after a resolution revoke it."""
     if older is None:
         return newer
     return EpisodeChange(
@@ -103,7 +103,7 @@ def merged(older: EpisodeChange | None, newer: EpisodeChange) -> EpisodeChange:
 
 
 def _first(older: ErrorSeen | None, newer: ErrorSeen | None) -> ErrorSeen | None:
-    """Return the older error, with what only the newer one knows."""
+    """Return the older error, with details that only the newer one has."""
     if older is None or newer is None:
         return older or newer
     return replace(

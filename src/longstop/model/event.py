@@ -1,4 +1,4 @@
-"""Events: what happened, under a key that is allotted once and never used again."""
+"""Events of a match. Each has a key that is assigned once and never reused."""
 
 import re
 from datetime import datetime
@@ -23,8 +23,9 @@ class Op(StrEnum):
 class EventKey(Struct, frozen=True, order=True, cache_hash=True):
     """The identity of an event: its kind, its numbers, and its side where it belongs to one.
 
-    What the numbers mean is the sport's (`Kind.fields`). The last one is the order of allotment, not a place: an event
-    that is inserted in the past takes the next free one, so that nothing known moves. Its place is `Event.position`.
+    The sport defines the meaning of the numbers. The last number is the order of assignment, not of play: an event that
+    is inserted in the past takes the next free number, so that known events keep theirs. Its place in the order of play
+    is `Event.position`.
     """
 
     kind: str
@@ -39,17 +40,17 @@ class EventKey(Struct, frozen=True, order=True, cache_hash=True):
     def parse(cls, text: str) -> Self:
         parts = _KEY.fullmatch(text)
         if parts is None:
-            raise ValueError(f"{text!r} is not the key of an event")
+            raise ValueError(f"{text!r} is not an event key")
         kind, side, numbers = parts.groups()
         return cls(kind, tuple(map(int, numbers.split(":")[1:])), side or "")
 
 
-#: The end of a match, in every sport; its content has a `text`.
+#: The result of a match, in every sport; its content has a `text`.
 RESULT = EventKey("result")
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """One version of one event; the versions of a key are never changed, only followed by others."""
+    """One version of one event. Versions are never changed, only followed by newer ones."""
 
     key: EventKey
     #: 1, 2, 3 … per key.
@@ -59,9 +60,9 @@ class Event(Struct, frozen=True, kw_only=True):
     content: Struct
     #: The source's own id of the event.
     source_event_id: str
-    #: The place among the live events of its line, from 1; `None` for kinds without one, and for void events.
+    #: The place among the live events of its kind, from 1; `None` for kinds without one, and for void events.
     position: int | None = None
-    #: The source that this version came from; empty for the source that the match is named after.
+    #: The source of this version; empty for the source that the match is named after.
     source: str = ""
 
     @property
@@ -70,15 +71,15 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class StoredEvent(Struct, frozen=True, kw_only=True):
-    """An event version as the store keeps it."""
+    """An event version as stored."""
 
     event: Event
-    #: Counter per match, given inside the transaction that stored the version.
+    #: Counter for each match, assigned in the transaction that stored the version.
     seq: int
     epoch: int
     captured_at: datetime
 
 
 def content_hash(content: Struct, position: int | None) -> str:
-    """Return a digest for comparison; never an identity, since A → B → A is three versions."""
+    """Return a digest for comparison. It does not identify a version: A → B → A is three versions."""
     return sha256(msgspec.json.encode((content, position))).hexdigest()

@@ -1,4 +1,4 @@
-"""A match as something to watch: its identity, its phase, its urgency."""
+"""Matches: identity, phase, priority, and monitoring record."""
 
 import re
 from datetime import datetime, timedelta
@@ -11,13 +11,13 @@ from longstop.clock import Moment
 from longstop.errors import IllegalTransition, UsageError
 
 _SOURCE_NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
-#: What a source may call a match: it becomes part of paths and file names.
+#: A source's id of a match; it becomes part of URLs and file names.
 SOURCE_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 IMMINENT_WITHIN = timedelta(hours=1)
 
 
 class MatchRef(Struct, frozen=True, order=True):
-    """How one source calls a match."""
+    """A match by source and the source's id, written as `crex_11HD`."""
 
     source: str
     source_id: str
@@ -27,38 +27,38 @@ class MatchRef(Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `{source}_{source id}`; anything else is a sentence, never a lookup with strange characters."""
+        """Parse `{source}_{source id}`; raise a `UsageError` for anything else."""
         source, _, source_id = text.partition("_")
         if not (_SOURCE_NAME.fullmatch(source) and SOURCE_ID.fullmatch(source_id)):
-            raise UsageError(f"{text[:80]!r} is no match id: write a number, or a source and its id as in crex_11HD")
+            raise UsageError(f"{text[:80]!r} is not a match id: write a number, or a source and its id as in crex_11HD")
         return cls(source, source_id)
 
 
-#: What fits SQLite's integers, written without leading zeros.
+#: A SQLite integer without leading zeros.
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 
 
 def parse_match_id(text: str) -> int | MatchRef:
-    """Read how people name a match: by our number, or by a source and its id."""
+    """Parse a match id: our number, or a source and its id."""
     return int(text) if _NUMBER.fullmatch(text) else MatchRef.parse(text)
 
 
 class Phase(StrEnum):
-    """Where a match stands in our care."""
+    """The lifecycle of a match."""
 
-    #: Seen in a listing; nothing read of it yet.
+    #: Seen in a listing, not polled yet.
     DISCOVERED = "discovered"
-    #: Watched; the last look was good.
+    #: Polled successfully.
     ACTIVE = "active"
-    #: Refused or unreadable too often; resting.
+    #: Paused by its breaker after too many refusals or unreadable pages, or by an operator.
     PAUSED = "paused"
-    #: The source says it is over, with a result.
+    #: Finished, according to the source.
     COMPLETED = "completed"
-    #: Over for a day; no longer looked at.
+    #: Finished for a day, no longer polled.
     ARCHIVED = "archived"
 
 
-#: The whole life of a match. A source may take a result back, hence COMPLETED → ACTIVE.
+#: All allowed moves. A source may withdraw a result, hence COMPLETED → ACTIVE.
 TRANSITIONS: dict[Phase, frozenset[Phase]] = {
     Phase.DISCOVERED: frozenset({Phase.ACTIVE, Phase.PAUSED, Phase.COMPLETED}),
     Phase.ACTIVE: frozenset({Phase.PAUSED, Phase.COMPLETED}),
@@ -69,30 +69,30 @@ TRANSITIONS: dict[Phase, frozenset[Phase]] = {
 
 
 def move(current: Phase, to: Phase) -> Phase:
-    """Return the new phase, or raise: a move that is not in the table is a bug, not a wish."""
+    """Return the new phase; raise for a move that is not in the table, which is a bug."""
     if current is to:
         return current
     if to not in TRANSITIONS[current]:
-        raise IllegalTransition(f"a match cannot go from {current} to {to}")
+        raise IllegalTransition(f"a match cannot move from {current} to {to}")
     return to
 
 
 class MatchStatus(StrEnum):
-    """What the source says of the play."""
+    """The status of play, according to the source."""
 
     UPCOMING = "upcoming"
     LIVE = "live"
-    #: Innings break, drinks, rain, stumps …: not over, picked up again by itself.
+    #: Innings break, drinks, rain, stumps …: play will resume.
     BREAK = "break"
     COMPLETED = "completed"
 
 
-#: Begun and not over.
+#: Started and not finished.
 IN_PLAY = frozenset({MatchStatus.LIVE, MatchStatus.BREAK})
 
 
 class Priority(IntEnum):
-    """Who goes first; lower is sooner."""
+    """The order of polls; lower goes first."""
 
     LIVE = 0
     IMMINENT = 1
@@ -100,7 +100,7 @@ class Priority(IntEnum):
 
 
 def priority_of(status: MatchStatus, start_at: datetime | None, now: datetime) -> Priority | None:
-    """Return the urgency of a match; `None` for one that starts later than an hour from now."""
+    """Return the priority of a match; `None` for one that starts more than an hour from now."""
     if status is MatchStatus.COMPLETED:
         return Priority.COMPLETED
     if status is not MatchStatus.UPCOMING:
@@ -111,57 +111,57 @@ def priority_of(status: MatchStatus, start_at: datetime | None, now: datetime) -
 
 
 class SyncState(StrEnum):
-    """Whether what we hold has been compared with the source's whole event list since we last (re)started."""
+    """Whether the stored events were compared with the source's whole event list since the last (re)start."""
 
     RECOVERING = "recovering"
     IN_SYNC = "in_sync"
-    #: Nobody compares it, since nobody watches it; no record says so, the lack of one does.
+    #: Not watched, and so not compared; only a missing record means this.
     UNWATCHED = "unwatched"
 
 
 class MonitoringRecord(Struct, frozen=True, kw_only=True):
-    """How the watching of one match goes; it lives in the hot view and can be built again."""
+    """The polling state of one match, published in the hot view. It can be rebuilt."""
 
     match_id: int
     ref: MatchRef
     phase: Phase
     status: MatchStatus
     sync: SyncState
-    #: The last accepted poll, also when it brought nothing new: what freshness is measured from.
+    #: The last accepted poll, with or without news: the age counts from here.
     last_poll_at: datetime | None
-    #: The same, by the clock that never jumps; `None` of a poll that an earlier run took, or an earlier boot.
+    #: The same in monotonic time; `None` for a poll of an earlier run or boot.
     last_poll_monotonic: float | None = None
     start_at: datetime | None = None
-    #: The last look, good or not: what the next one keeps its distance from.
+    #: The last poll, good or failed.
     last_attempt_at: datetime | None = None
-    #: When the match may be looked at again, where it was not found or is paused.
+    #: No poll before this time, because of a 404 or an open circuit.
     not_before: datetime | None = None
-    #: The last look or line that brought something new.
+    #: The last poll that brought news.
     changed_at: datetime | None = None
-    #: Since when what the site shows of it stands still while play goes on.
+    #: Since when the site shows old data while play goes on.
     frozen_since: datetime | None = None
-    #: How long a good look lasts at present, and why so long.
+    #: The current poll interval, and its reason.
     interval_seconds: float | None = None
     tempo: str | None = None
     is_important: bool = False
-    #: Whether it is paused because somebody asked for that; it comes back when somebody asks again.
+    #: Whether an operator paused it.
     is_on_hold: bool = False
-    #: How often its watch was begun anew.
+    #: How often its watch was restarted.
     restarts: int = 0
     consecutive_failures: int = 0
     total_polls: int = 0
     total_failures: int = 0
     last_error: str | None = None
     sport: str
-    #: Whether nobody could be asked last time: its site is left alone, has asked for rest, or we keep it waiting.
+    #: Whether the last poll was postponed: circuit open, rate-limited, or waiting for our own resources.
     is_held: bool = False
-    #: Whether that is so for all matches of its site: it is left alone, has asked for rest, or refuses us.
+    #: Whether that applies to all matches of its site: circuit open, rate-limited, or refused.
     is_shut_out: bool = False
-    #: What this machine lacked, where that is why nobody could be asked.
+    #: The exhausted resource of this machine, if that is the reason.
     lacking: str | None = None
 
     def age_at(self, now: Moment) -> float | None:
-        """Return the seconds since the last accepted poll, whatever the wall clock did; `None` before the first."""
+        """Return the seconds since the last accepted poll; `None` before the first."""
         if self.last_poll_at is None:
             return None
         return max(0.0, now.seconds_since(self.last_poll_at, self.last_poll_monotonic))

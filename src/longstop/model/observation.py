@@ -1,4 +1,4 @@
-"""What a source shows of a match: queries, lines, listings, observations. Whatever the sport."""
+"""What a source shows, for every sport: queries, listings, observations."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,23 +10,23 @@ from msgspec import Struct
 from longstop.errors import SourceError
 from longstop.model.match import MatchRef, MatchStatus
 
-#: Resources that every sport has: the list of matches, a match's own state, its page as the script has drawn it.
+#: Resources of every sport: the list of matches, a match's live state, its rendered page.
 LIST, LIVE, RENDERED = "list", "live", "drawn"
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """What to ask a site."""
+    """A query to a source."""
 
-    #: One of the three above, or one of the sport's own.
+    #: One of the three above, or one of the sport's.
     resource: str
-    #: The source's id of the match; empty for a listing, and offline where any match will do.
+    #: The source's id of the match; empty for a listing, and offline where any match fits.
     source_id: str = ""
-    #: For a list in pages: where the next page begins; `None` for the first.
+    #: For a list with pages: the start of the next page; `None` for the first.
     cursor: str | None = None
     #: For names: the keys to resolve.
     players: tuple[str, ...] = ()
     teams: tuple[str, ...] = ()
-    #: Whether the site may not have the page yet: then "not found" is an answer, and no error.
+    #: Whether the page may not exist yet: then a 404 is not an error.
     is_optional: bool = False
 
     def __str__(self) -> str:
@@ -34,34 +34,34 @@ class Query(Struct, frozen=True, kw_only=True):
 
 
 class ListingEntry(Struct, frozen=True, kw_only=True):
-    """What a listing's entry, or a match's own page, shows at a glance."""
+    """The live state of a match, as a listing's entry or the match's own page shows it."""
 
     source_id: str
     status: MatchStatus
-    #: The site's own words for the last event, break or result.
+    #: The site's text about the last event, break or result.
     headline: str
     start_at: datetime | None = None
-    #: Equal fingerprints mean: nothing that we keep of this line has changed.
+    #: Equal fingerprints mean that nothing changed that we store.
     fingerprint: str = ""
-    #: Whether an equal line means that nothing has happened. One that shows the score alone does not tell of cards:
-    #: then the match's own pages are polled every time, and a long silence is no break.
-    tells_all: bool = True
+    #: Whether an unchanged entry means that nothing happened. An entry with only the score does not show cards: then
+    #: the match's own pages are polled every time, and a long time without news is not a break.
+    shows_every_change: bool = True
 
     def shows_less_than(self, other: "ListingEntry") -> bool:
-        """Return whether this line would be a step back after the other one; sports compare their scores too."""
+        """Return whether this entry shows less play than the other one; sports compare their scores too."""
         return self.status is MatchStatus.UPCOMING and other.status is not MatchStatus.UPCOMING
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """The matches a site shows now. An empty one is an answer; a failed one is an error."""
+    """The matches that a site lists now; possibly none."""
 
     boards: tuple[ListingEntry, ...]
-    #: Matches that are in the list with an entry we cannot read: neither missing nor finished.
+    #: Listed matches whose entry cannot be parsed: neither missing nor finished.
     unreadable: tuple[str, ...] = ()
 
 
 class Keys(Struct, frozen=True, kw_only=True):
-    """From one source's keys of players and teams to those stored, where they differ or are known to be the same."""
+    """The mapping of one source's keys of players and teams to the stored keys."""
 
     players: Mapping[str, str] = {}
     teams: Mapping[str, str] = {}
@@ -71,30 +71,30 @@ class Keys(Struct, frozen=True, kw_only=True):
 
 
 class Coverage(StrEnum):
-    """What it proves that an observation does not show an event."""
+    """What an event that is not shown proves."""
 
-    #: The whole event list was read: what is not there is gone.
+    #: The whole event list was read: a missing event was removed.
     FULL = "full"
-    #: The list was read back to something known: nothing is said of what lies before.
+    #: The list was read back to a known event: earlier events are unknown.
     SINCE = "since"
-    #: The source shows its newest events only.
+    #: The source shows only its newest events.
     WINDOW = "window"
-    #: Only the page as drawn could be read: nothing is said of any event.
+    #: Only the rendered page was read: all events are unknown.
     DOM = "dom"
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """What one poll of one source showed of a match."""
+    """What one poll of one source showed about a match."""
 
     feed: MatchRef
-    #: The clock when the last byte of what it shows had come.
+    #: When the last byte arrived.
     captured_at: datetime
-    #: The sport's own record of what was shown; `None` when all of it is as it was at the last poll.
+    #: The sport's record of what was shown; `None` when nothing changed since the last poll.
     view: Any
     coverage: Coverage
-    #: Resources that are good to have and failed: unknown, not empty.
+    #: Optional resources that failed: unknown, not empty.
     absent: Mapping[str, SourceError] = {}
-    #: By resource, the digests of the bodies that every poll begins with.
+    #: Digests of the first bodies of a poll, by resource.
     digests: Mapping[str, bytes] = {}
-    #: How the source's keys map onto those stored.
+    #: The mapping of the source's keys to the stored ones.
     keys: Keys = Keys()

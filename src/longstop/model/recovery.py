@@ -1,4 +1,4 @@
-"""A recovery: something that was done without a person, and what was seen to come of it."""
+"""Automatic recoveries, and their observed outcomes."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -9,34 +9,34 @@ from longstop.errors import IllegalTransition
 
 
 class RecoveryKind(StrEnum):
-    """What was done."""
+    """The recovery action."""
 
-    #: A process that had died was started again.
+    #: A dead process was restarted.
     RESTART = "restart"
-    #: A process was asked to stop, and was started again.
+    #: A process was stopped with a signal, and restarted.
     SOFT_RESTART = "soft_restart"
-    #: A process was killed with all that it had started, and was started again.
+    #: A process was killed with its descendants, and restarted.
     HARD_RESTART = "hard_restart"
-    #: A scraper made afresh all that it asks with: connections, watches, browsers.
+    #: A scraper restarted its connections, watches and browsers.
     RECYCLE = "recycle"
     #: A browser was replaced.
     BROWSER_RECYCLE = "browser_recycle"
-    #: Processes that nobody owned any more were ended.
+    #: Orphan processes were killed.
     SWEEP = "sweep"
-    #: The watch of a match was begun anew.
+    #: The watch of a match was restarted.
     WATCH_RESTART = "watch_restart"
 
 
 class RecoveryOutcome(StrEnum):
-    """What came of it."""
+    """The observed outcome."""
 
-    #: Not seen yet.
+    #: Not observed yet.
     PENDING = "pending"
     RECOVERED = "recovered"
     NOT_RECOVERED = "not_recovered"
 
 
-#: An outcome is seen once.
+#: An outcome is set once.
 TRANSITIONS: dict[RecoveryOutcome, frozenset[RecoveryOutcome]] = {
     RecoveryOutcome.PENDING: frozenset({RecoveryOutcome.RECOVERED, RecoveryOutcome.NOT_RECOVERED}),
     RecoveryOutcome.RECOVERED: frozenset(),
@@ -45,30 +45,30 @@ TRANSITIONS: dict[RecoveryOutcome, frozenset[RecoveryOutcome]] = {
 
 
 class Recovery(Struct, frozen=True, kw_only=True):
-    """One entry of the audit."""
+    """One entry of the recovery audit."""
 
     id: str
     kind: RecoveryKind
-    #: Why, in a sentence.
+    #: The reason.
     trigger: str
-    #: What it was done to: a process, a node, a source.
+    #: The affected process, node or source.
     subject: str
     #: The process that did it.
     process: str
     began_at: datetime
     pids_before: tuple[int, ...] = ()
-    #: From the beginning until the outcome was seen; `None` before that.
+    #: From the start until the outcome was observed; `None` before that.
     duration_seconds: float | None = None
-    #: `None` when nobody looked.
+    #: `None` when not measured.
     pids_after: tuple[int, ...] | None = None
     outcome: RecoveryOutcome = RecoveryOutcome.PENDING
-    #: What was seen, in a sentence.
+    #: What was observed.
     observed: str | None = None
-    #: How many of the same it stands for: itself, and older ones that are no longer listed.
+    #: The number of equal entries it represents: itself, and older ones that were dropped.
     count: int = 1
 
 
 def check_outcome(before: RecoveryOutcome, after: RecoveryOutcome) -> None:
-    """Raise where an outcome is told twice, or never told at all."""
+    """Raise when an outcome is set twice, or set to pending."""
     if after not in TRANSITIONS[before]:
-        raise IllegalTransition(f"the outcome of a recovery cannot go from {before} to {after}")
+        raise IllegalTransition(f"the outcome of a recovery cannot move from {before} to {after}")

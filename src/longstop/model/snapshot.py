@@ -1,4 +1,4 @@
-"""Snapshots: the whole of a match at one moment, with a sequence number that only grows and a checksum."""
+"""Snapshots: the complete state of a match at one time, with an increasing sequence number and a checksum."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,7 +13,7 @@ SNAPSHOTS_KEPT = 5
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
-    """Who said a field, how sure, and when."""
+    """The source of a field, its confidence, and its time."""
 
     source: str
     confidence: float
@@ -21,7 +21,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """A normalised payload as it was stored; the bytes are served as they are."""
+    """A normalised payload as stored; the bytes are served unchanged."""
 
     match_id: int
     sequence: int
@@ -30,13 +30,13 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     provenance: dict[str, Provenance]
     created_at: datetime
     scraper_id: str
-    #: From the page's arrival to the commit's start.
+    #: From the arrival of the page to the start of the commit.
     update_latency_ms: int
     data_source: str = "scraper"
 
 
 def canonical(payload: Mapping[str, Any]) -> bytes:
-    """Return the one spelling of a payload: sorted keys, no blanks, UTF-8."""
+    """Return the canonical encoding of a payload: sorted keys, no whitespace, UTF-8."""
     return msgspec.json.encode(payload, order="sorted")
 
 
@@ -45,7 +45,7 @@ def checksum(canonical_payload: bytes) -> str:
 
 
 def delta(old: Snapshot | None, new: Snapshot) -> dict[str, Any]:
-    """Return the top-level fields that differ; a removed one is listed under `_removed`, not silently missing."""
+    """Return the top-level fields that differ; removed ones are listed under `_removed`."""
     current: dict[str, Any] = msgspec.json.decode(new.payload)
     if old is None:
         return {"_diff_type": "initial", "_sequence_delta": new.sequence, **current}

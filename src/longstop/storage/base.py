@@ -9,15 +9,13 @@ from typing import Protocol
 from msgspec import Struct
 
 from longstop.clock import Moment
-from longstop.model.breaker import BreakerNote
 from longstop.model.command import Command, CommandKind, Reply, StandingKind, StandingOrder
 from longstop.model.episode import Episode, EpisodeChange, StoredError
 from longstop.model.event import Event, EventKey, StoredEvent
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase
+from longstop.model.node import BreakerNote, MatchCost, ProcessResources, Rates
 from longstop.model.observation import Keys
-from longstop.model.rates import Rates
 from longstop.model.recovery import Recovery
-from longstop.model.resources import MatchCost, Resources
 from longstop.model.snapshot import Provenance, Snapshot
 
 
@@ -245,7 +243,7 @@ class NodeBeat(Struct, frozen=True, kw_only=True):
     #: The worst of the last ten seconds.
     loop_lag_seconds: float | None = None
     #: Of the process and all that it has started; `None` before the first measurement.
-    resources: Resources | None = None
+    resources: ProcessResources | None = None
     rates: Rates = Rates()
     #: Looks that wait for a slot, and those under way.
     waiting: int | None = None

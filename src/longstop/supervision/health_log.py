@@ -7,7 +7,7 @@ from datetime import datetime
 
 from longstop.clock import Clock, Moment
 from longstop.model.match import MonitoringRecord
-from longstop.model.resources import MatchCost
+from longstop.model.node import MatchCost
 from longstop.storage.base import HealthLogStore, HealthRow, NodeBeat
 from longstop.supervision.health import Grade, match_grade
 from longstop.telemetry.bus import Bus

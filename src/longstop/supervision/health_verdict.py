@@ -12,10 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from longstop.clock import Moment
-from longstop.model.breaker import BreakerNote
 from longstop.model.match import IN_PLAY, MonitoringRecord, Phase, SyncState
+from longstop.model.node import BreakerNote, MatchCost
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
 from longstop.supervision.health import OLD_SECONDS, Grade, name_some
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from longstop.fetching.browser.base import BrowserStats
-from longstop.model.resources import MatchCost, Resources
+from longstop.model.node import MatchCost, ProcessResources
 from longstop.process.cgroups import available_bytes
 from longstop.process.processes import Identity, find_process, measure, process_tree
 
@@ -31,7 +31,7 @@ class ResourceMeter:
         self._peak: int | None = None
         self._cpu: dict[Identity, float] = {}
         self._measured_at: float | None = None
-        self.newest: Resources | None = None
+        self.newest: ProcessResources | None = None
 
     def start(self, every_seconds: float) -> threading.Event:
         """Measure until the returned event is set."""
@@ -46,7 +46,7 @@ class ResourceMeter:
         threading.Thread(target=work, name="meter", daemon=True).start()
         return ending
 
-    def measure(self) -> Resources | None:
+    def measure(self) -> ProcessResources | None:
         """Measure now; `None` if the process does not exist."""
         head = find_process(self._pid)
         if head is None:
@@ -57,7 +57,7 @@ class ResourceMeter:
         own, percent = self._cpu_percents(head.identity, {each.identity: each.cpu_seconds for each in tree}, now)
         if measured.rss_bytes is not None:
             self._peak = max(self._peak or 0, measured.rss_bytes)
-        return Resources(
+        return ProcessResources(
             pids=tuple(sorted(each.pid for each in tree)),
             rss_bytes=measured.rss_bytes,
             pss_bytes=measured.pss_bytes,
@@ -91,7 +91,7 @@ class MatchPage(Struct, frozen=True, kw_only=True):
 
 
 def match_costs(
-    matches: Sequence[MatchPage], browsers: Sequence[BrowserStats], used: Resources | None
+    matches: Sequence[MatchPage], browsers: Sequence[BrowserStats], used: ProcessResources | None
 ) -> dict[int, MatchCost]:
     """Share the measured resources between the matches; the shares add up to the whole.
 
@@ -120,7 +120,7 @@ def match_costs(
     return costs
 
 
-def _browser_cpu(browsers: Sequence[BrowserStats], used: Resources) -> list[float | None]:
+def _browser_cpu(browsers: Sequence[BrowserStats], used: ProcessResources) -> list[float | None]:
     """Share the CPU use of all browsers by their open pages; the use of a single page is not measured."""
     if used.cpu_percent is None or used.own_cpu_percent is None:
         return [None] * len(browsers)

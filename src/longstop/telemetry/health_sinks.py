@@ -8,8 +8,7 @@ from threading import Lock
 from msgspec.structs import replace
 
 from longstop.clock import Clock, Moment
-from longstop.model.breaker import BreakerNote
-from longstop.model.rates import Rates
+from longstop.model.node import BreakerNote, Rates
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchPhaseChanged, PollFailed, PollSucceeded, UpdateStored

@@ -20,7 +20,7 @@ from longstop.errors import (
 from longstop.exhaustion import mapped
 from longstop.matches.client import PollAttempt
 from longstop.matches.live_match import Feed, LiveMatch, LiveMatches
-from longstop.matches.pipeline import Pipeline, Polled
+from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.model.match import TRANSITIONS, MonitoringRecord, Phase, SyncState
 from longstop.model.observation import ListingEntry
 from longstop.resilience.breaker import Breaker, Permit
@@ -153,7 +153,7 @@ class FeedWatch:
             or state.sync is not SyncState.IN_SYNC
             or bool(state.suspects)
             or entry.fingerprint != state.board.fingerprint
-            or not entry.tells_all
+            or not entry.shows_every_change
             or self._watch.needs_full_poll(state, now)
             or self._watch.needs_check(state, now)
         )
@@ -360,7 +360,7 @@ class FeedWatch:
     def _note_success(
         self,
         before: MatchState,
-        polled: Polled | None,
+        polled: PollResult | None,
         attempt: PollAttempt,
         permit: Permit,
         started: Moment,

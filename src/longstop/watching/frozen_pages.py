@@ -57,5 +57,5 @@ def page_behind(own: ListingEntry | None, listed: ListingEntry | None, unchanged
     if listed.shows_less_than(own):
         return Behind.LIST
     # A board that does not show every event may stay the same for long during play.
-    is_silent = own.tells_all and own.status is MatchStatus.LIVE and unchanged_seconds >= SILENT_AFTER
+    is_silent = own.shows_every_change and own.status is MatchStatus.LIVE and unchanged_seconds >= SILENT_AFTER
     return Behind.BOTH if is_silent else Behind.NEITHER

@@ -294,7 +294,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
             backoff=self.backoff,
             failures=self.failures,
             is_important=self.rules.is_important(row.title),
-            is_silence_a_break=match.board is None or match.board.tells_all,
+            is_silence_a_break=match.board is None or match.board.shows_every_change,
         )
         return poll_interval(facts, now.wall, now.monotonic, self.rules.cadence)
 

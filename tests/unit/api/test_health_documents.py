@@ -5,10 +5,8 @@ import msgspec
 import pytest
 
 from longstop.api.health_documents import health_facts, scraper_grade
-from longstop.model.breaker import BreakerNote
 from longstop.model.match import Phase
-from longstop.model.rates import Rates
-from longstop.model.resources import MatchCost, Resources
+from longstop.model.node import BreakerNote, MatchCost, ProcessResources, Rates
 from longstop.storage.base import NodeBeat
 from longstop.supervision.health import Grade
 from tests.readers import MOMENT, NOW, a_beat, a_record
@@ -17,7 +15,7 @@ MEGABYTE = 1024 * 1024
 
 
 def measured(node: str = "node-1", *, rss_mb: int = 100, cpu: float | None = 5.0) -> NodeBeat:
-    resources = Resources(
+    resources = ProcessResources(
         pids=(1, 2), rss_bytes=rss_mb * MEGABYTE, peak_rss_bytes=2 * rss_mb * MEGABYTE, cpu_percent=cpu
     )
     return msgspec.structs.replace(a_beat(node), resources=resources)

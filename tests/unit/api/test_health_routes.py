@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from longstop.api.health_cache import BLIND_AFTER_SECONDS, HANGING_AFTER_SECONDS, OLD_AFTER_SECONDS, HealthCache
 from longstop.clock import Moment
 from longstop.errors import StorageError
-from longstop.model.breaker import BreakerNote
 from longstop.model.match import Phase
+from longstop.model.node import BreakerNote
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.base import NodeBeat
 from tests.readers import (

@@ -189,7 +189,7 @@ async def test_a_malformed_id_is_never_looked_up(
     answer = await client.get(url)
 
     assert answer.status_code == 400
-    assert "is no match id" in answer.json()["error"]
+    assert "is not a match id" in answer.json()["error"]
 
 
 @pytest.mark.parametrize("route", ROUTES)

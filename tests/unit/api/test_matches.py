@@ -131,7 +131,7 @@ async def test_a_malformed_id_is_a_sentence_and_never_looked_up(
         answer = await client.get(url)
 
         assert answer.status_code == 400
-        assert "is no match id" in answer.json()["error"]
+        assert "is not a match id" in answer.json()["error"]
 
 
 @pytest.mark.parametrize("name", ["../secret", "..%2fsecret", "%2e%2e%2fsecret", "%2fetc%2fpasswd"])

@@ -7,16 +7,15 @@ from rich.console import Console
 
 from longstop.cli.status_snapshot import StatusSnapshot
 from longstop.cli.top_view import screen
-from longstop.model.breaker import BreakerNote
 from longstop.model.command import StandingKind, StandingOrder
 from longstop.model.match import MatchStatus, MonitoringRecord
+from longstop.model.node import BreakerNote, ProcessResources
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.model.resources import Resources
 from longstop.storage.base import NodeBeat
 from longstop.supervision.health_verdict import assess_health
 from tests.readers import MOMENT, NOW, a_beat, a_record
 
-MEASURED = Resources(
+MEASURED = ProcessResources(
     pids=(1, 2, 3), rss_bytes=300 << 20, pss_bytes=200 << 20, peak_rss_bytes=400 << 20, cpu_percent=12.5
 )
 

@@ -42,7 +42,7 @@ def test_different_deliveries_have_different_texts(innings: int, over: int, nth:
     ["", ":1", "1:0:1", "Delivery:1", "delivery:1:x:1", "delivery:1:", "delivery::1", "goal:home:away:1", "result\n"],
 )
 def test_what_is_no_key_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="not the key of an event"):
+    with pytest.raises(ValueError, match="not an event key"):
         EventKey.parse(text)
 
 

@@ -64,5 +64,5 @@ def test_a_reference_is_written_and_read_back() -> None:
     "text", ["", "crex", "_1", "crex_", "Crex_1", "crex_../1", "crex_1/2", "crex_ 1", "crex_" + "1" * 65, "crex_1\n"]
 )
 def test_what_is_no_reference_is_refused_with_a_sentence(text: str) -> None:
-    with pytest.raises(UsageError, match="no match id"):
+    with pytest.raises(UsageError, match="not a match id"):
         MatchRef.parse(text)

@@ -7,10 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from longstop.clock import Moment
-from longstop.model.breaker import BreakerNote
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.model.node import BreakerNote, MatchCost
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.model.resources import MatchCost
 from longstop.storage.base import NodeBeat
 from longstop.supervision.health import Grade
 from longstop.supervision.health_verdict import (

@@ -3,11 +3,11 @@
 import pytest
 
 from longstop.fetching.browser.base import BrowserStats, Usage
-from longstop.model.resources import MatchCost, Resources
+from longstop.model.node import MatchCost, ProcessResources
 from longstop.supervision.resources import MatchPage, MemoryCheck, idle_watches, match_costs
 
 #: Of its own 90 bytes and 3 %; with its browsers 10 %.
-USED = Resources(pids=(1,), cpu_percent=10.0, own_pss_bytes=90, own_cpu_percent=3.0)
+USED = ProcessResources(pids=(1,), cpu_percent=10.0, own_pss_bytes=90, own_cpu_percent=3.0)
 
 
 def browser(*addresses: str, pss: int | None = 400, source: str = "crex", generation: int = 1) -> BrowserStats:
@@ -75,7 +75,7 @@ def test_the_parts_add_up_to_the_whole(census: list[BrowserStats]) -> None:
 def test_what_is_not_known_is_none_and_only_for_those_concerned() -> None:
     matches = [match(1), match(2, source="espn")]
 
-    blind = match_costs(matches, [], Resources(pids=(1,)))
+    blind = match_costs(matches, [], ProcessResources(pids=(1,)))
     unmeasured = match_costs(matches, [browser(pss=None)], USED)
 
     assert set(blind.values()) == {MatchCost()}

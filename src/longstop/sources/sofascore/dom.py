@@ -89,7 +89,7 @@ def read_rendered(source_id: str, body: bytes) -> FootballDomBoard:
         headline=status.headline,
         fingerprint=f"drawn|{home}|{away}|{status.headline}|{score.goals}",
         # The page does not show cards.
-        tells_all=status.status is not MatchStatus.LIVE,
+        shows_every_change=status.status is not MatchStatus.LIVE,
         home=FootballTeam(key="", name=home),
         away=FootballTeam(key="", name=away),
         score=score.goals,

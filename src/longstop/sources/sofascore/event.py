@@ -128,7 +128,7 @@ def _to_board(event: _Event) -> FootballBoard:
         start_at=datetime.fromtimestamp(event.startTimestamp, UTC) if event.startTimestamp else None,
         fingerprint=_fingerprint(event),
         # A list entry has only score, status and red cards of a match in play.
-        tells_all=status is not MatchStatus.LIVE,
+        shows_every_change=status is not MatchStatus.LIVE,
         home=FootballTeam(key=str(event.homeTeam.id), name=clean_name(event.homeTeam.name)),
         away=FootballTeam(key=str(event.awayTeam.id), name=clean_name(event.awayTeam.name)),
         score=_pair(event.homeScore.goals, event.awayScore.goals),

@@ -304,7 +304,7 @@ def _board(served: FootballBoard, drawn: FootballDomBoard) -> FootballBoard:
         status=drawn.status,
         headline=drawn.headline,
         fingerprint=drawn.fingerprint,
-        tells_all=drawn.tells_all,
+        shows_every_change=drawn.shows_every_change,
         score=drawn.score,
         periods=served.periods if is_same else (),
         penalties=served.penalties if is_same else None,

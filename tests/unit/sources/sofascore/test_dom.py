@@ -43,7 +43,7 @@ def test_sides_score_and_status_are_read() -> None:
 
     assert board.score == Goals(home=2, away=13)
     assert (board.home.name, board.away.name) == ("Fennick FC", "Port Élan United")
-    assert (board.status, board.headline, board.tells_all) == (MatchStatus.LIVE, "2nd half", False)
+    assert (board.status, board.headline, board.shows_every_change) == (MatchStatus.LIVE, "2nd half", False)
     assert not any(board.selectors.values())
 
 

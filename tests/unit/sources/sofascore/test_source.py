@@ -256,7 +256,11 @@ def test_drift_does_not_change_the_fingerprint_and_news_does() -> None:
 
 
 def test_a_line_of_a_match_in_play_does_not_tell_all() -> None:
-    assert [board_of(event(name, 0, 0)).tells_all for name in ("1st half", "Halftime", "Ended")] == [False, True, True]
+    assert [board_of(event(name, 0, 0)).shows_every_change for name in ("1st half", "Halftime", "Ended")] == [
+        False,
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("field", ["id", "status", "homeTeam", "awayTeam", "homeScore", "awayScore", "startTimestamp"])

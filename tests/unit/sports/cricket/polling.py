@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import cast
 
 from longstop.matches.client import SourceClient
-from longstop.matches.pipeline import Pipeline, Polled
+from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.model.event import Event, Op
 from longstop.model.match import MatchRef
 from longstop.sources.crex.event_list import read_ball_value
@@ -44,7 +44,7 @@ class Polling:
         self.state = cast(CricketState, await take(self.store, row.match_id, "node-a"))
         return self.state
 
-    async def poll(self, times: int = 1) -> Polled:
+    async def poll(self, times: int = 1) -> PollResult:
         """Look and go on from the result."""
         for _ in range(times):
             outcome = await self.pipeline.poll(self.state)

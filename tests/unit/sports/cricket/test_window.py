@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from longstop.matches.client import SourceClient
-from longstop.matches.pipeline import Pipeline, Polled
+from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.model.event import EventKey, Op
 from longstop.model.match import MatchRef, SyncState
 from longstop.sources.espncricinfo.source import EspncricinfoSource
@@ -68,7 +68,7 @@ class Polling:
         row = await self.store.register(MatchRef("espncricinfo", "77"), "a match", None, NOW, sport="cricket")
         self.state = cast(CricketState, await take(self.store, row.match_id, "node"))
 
-    async def poll(self, times: int = 1) -> Polled:
+    async def poll(self, times: int = 1) -> PollResult:
         for _ in range(times):
             outcome = await self.pipeline.poll(self.state)
             self.state = cast(CricketState, outcome.state)
