@@ -35,6 +35,13 @@ _URL_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
 _WHOLE_SECONDS = re.compile(r"-?[0-9]+")
 _CURL_MESSAGE = re.compile(r"curl: \(\d+\) (.*?)\.? See https://", re.DOTALL)
 
+#: Other errors of curl, listed so that a test notices a new one.
+_UNREACHABLE: tuple[type[CurlError], ...] = (
+    *(curl.ConnectionError, curl.DNSError, curl.SSLError, curl.CertificateVerifyError, curl.ProxyError),
+    *(curl.InterfaceError, curl.HTTPError, curl.SessionClosed, curl.ImpersonateError, curl.CookieConflict),
+    *(curl.InvalidHeader, curl.InvalidJSONError, curl.JSONDecodeError, curl.StreamConsumedError),
+    *(curl.RetryError, curl.UnrewindableBodyError, curl.RequestException, CurlError),
+)
 #: Curl's errors and ours. All error classes of the library are listed; a test fails when a new one appears.
 CURL_ERRORS: dict[type[CurlError], type[FetchError]] = {
     curl.Timeout: FetchTimeout,
@@ -50,24 +57,7 @@ CURL_ERRORS: dict[type[CurlError], type[FetchError]] = {
     curl.InvalidProxyURL: ForbiddenTarget,
     # The scheme was checked before; curl also raises this for a reply that is not HTTP.
     curl.InvalidSchema: SourceUnreachable,
-    curl.ConnectionError: SourceUnreachable,
-    curl.DNSError: SourceUnreachable,
-    curl.SSLError: SourceUnreachable,
-    curl.CertificateVerifyError: SourceUnreachable,
-    curl.ProxyError: SourceUnreachable,
-    curl.InterfaceError: SourceUnreachable,
-    curl.HTTPError: SourceUnreachable,
-    curl.SessionClosed: SourceUnreachable,
-    curl.ImpersonateError: SourceUnreachable,
-    curl.CookieConflict: SourceUnreachable,
-    curl.InvalidHeader: SourceUnreachable,
-    curl.InvalidJSONError: SourceUnreachable,
-    curl.JSONDecodeError: SourceUnreachable,
-    curl.StreamConsumedError: SourceUnreachable,
-    curl.RetryError: SourceUnreachable,
-    curl.UnrewindableBodyError: SourceUnreachable,
-    curl.RequestException: SourceUnreachable,
-    CurlError: SourceUnreachable,
+    **dict.fromkeys(_UNREACHABLE, SourceUnreachable),
 }
 #: Codes for which the library raises a less specific class.
 CURL_CODES: dict[int, type[FetchError]] = {CurlECode.BAD_CONTENT_ENCODING: BodyTruncated}

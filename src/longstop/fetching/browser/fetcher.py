@@ -62,10 +62,17 @@ class BrowserFetcher:
         )
         source = browser.source
         self._reader = ModeReader(
-            source, browsing=browsing, http_for=self._sessions.http_for, on_refusal=self._failed, bus=bus
+            source,
+            browsing=browsing,
+            http_for=self._sessions.http_for,
+            on_refusal=self._failed,
+            on_signal=self._signalled,
+            bus=bus,
         )
         self._mode_policy = ModePolicy(source, browsing.modes, proxy.ring if proxy else None, bus)
         self._is_closed = False
+        #: Called with the URL of an open page when its site signals a change.
+        self.on_signal: Callable[[str], None] | None = None
 
     @property
     def mode(self) -> Mode:
@@ -75,15 +82,6 @@ class BrowserFetcher:
     @property
     def sessions(self) -> tuple[Session, ...]:
         return self._sessions.all
-
-    @property
-    def on_signal(self) -> Callable[[str], None] | None:
-        """Called with the URL of an open page when its site signals a change."""
-        return self._reader.on_signal
-
-    @on_signal.setter
-    def on_signal(self, call: Callable[[str], None] | None) -> None:
-        self._reader.on_signal = call
 
     async def fetch(self, request: FetchRequest) -> Page:
         with belonging_to(request.source, str(request)):
@@ -176,6 +174,10 @@ class BrowserFetcher:
             f"the month's bytes through the proxy are used up or reserved: none for "
             f"{request.priority.name.lower()} matches"
         )
+
+    def _signalled(self, url: str) -> None:
+        if self.on_signal is not None:
+            self.on_signal(url)
 
     def _succeeded(self, request: FetchRequest, session: Session, size: int) -> None:
         name, now = session.plan.name, self._clock.monotonic()

@@ -40,17 +40,18 @@ class ModeReader:
         browsing: BrowserPolicy,
         http_for: Callable[[Session], Fetcher],
         on_refusal: Callable[[FetchError, Session], None],
+        on_signal: Callable[[str], None],
         bus: Bus,
     ) -> None:
         self._source = source
         self._browsing = browsing
         #: Returns the fetcher for requests by HTTP with a session's proxy.
         self._http_for = http_for
+        #: Called with the URL of an open page when its site signals a change.
+        self._on_signal = on_signal
         self._bus = bus
         self._loading = asyncio.Semaphore(browsing.max_loads)
         self._rotation = PageRotation(source, browsing=browsing, load=self._load, on_refusal=on_refusal, bus=bus)
-        #: Called with the URL of an open page when its site signals a change.
-        self.on_signal: Callable[[str], None] | None = None
 
     async def read(self, mode: Mode, request: FetchRequest, session: Session) -> RawResponse:
         """Return a response in this mode, or in a more expensive one where this one is not possible."""
@@ -189,7 +190,7 @@ class ModeReader:
         if tab is None:
             async with self._turn():
                 tab = await session.tab(url)
-        tab.interception.on_signal = lambda: self._signal(url)
+        tab.interception.on_signal = lambda: self._on_signal(url)
         async with tab.in_use():
             yield tab
 
@@ -202,21 +203,8 @@ class ModeReader:
             self._report(request, mode, tab.interception.traffic.count.since(before))
 
     def _report(self, request: FetchRequest, mode: Mode, count: NetworkCount) -> None:
-        self._bus.emit(
-            PageMeasured(
-                source=self._source,
-                request=str(request),
-                mode=mode,
-                bytes_in_est=count.bytes_in_est,
-                requests_total=count.requests_total,
-                requests_blocked=count.requests_blocked,
-                captured=count.captured,
-            )
-        )
-
-    def _signal(self, url: str) -> None:
-        if self.on_signal is not None:
-            self.on_signal(url)
+        counts = msgspec.structs.asdict(count)
+        self._bus.emit(PageMeasured(source=self._source, request=str(request), mode=mode, **counts))
 
 
 def _response_of(capture: Capture, session: Session) -> RawResponse:

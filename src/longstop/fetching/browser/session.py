@@ -11,10 +11,10 @@ from playwright.async_api import BrowserContext, Cookie, ProxySettings
 
 from longstop.clock import Clock
 from longstop.errors import BrowserLost
+from longstop.fetching.browser.base import BrowserPolicy
 from longstop.fetching.browser.blocking import security_policy, security_script
 from longstop.fetching.browser.closing import CONTEXT_SECONDS, PAGE_SECONDS, closes_within
 from longstop.fetching.browser.engine import Engine
-from longstop.fetching.browser.intercept import CaptureList
 from longstop.fetching.browser.lifecycle import Draining, cancel_safe
 from longstop.fetching.browser.proxies import Credential, ProxyAccount
 from longstop.fetching.browser.stealth import Profile, choose_profile, stealth_script
@@ -32,14 +32,7 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
 
     name: str
     policy: FetchPolicy
-    capture_list: CaptureList
-    is_style_blocked: bool = True
-    #: Pages open at the same time.
-    max_tabs: int = 64
-    #: How long requests may go on in a page that was replaced.
-    drain_seconds: float = 60.0
-    #: Selects its profile.
-    profile_seed: int = 0
+    browsing: BrowserPolicy
     account: ProxyAccount | None = None
     credential: Credential | None = None
     #: Called with all bytes that go through the proxy; `None` without a budget.
@@ -59,7 +52,7 @@ class Session:
         self._context = context
         self._tabs: dict[str, Tab] = {}
         #: Pages that were replaced.
-        self._draining = Draining(Tab.aclose, plan.drain_seconds)
+        self._draining = Draining(Tab.aclose, plan.browsing.page_seconds)
         #: Pages that are loading to replace another one.
         self._replacements: set[Tab] = set()
         self._opening = asyncio.Lock()
@@ -78,7 +71,7 @@ class Session:
     @classmethod
     async def _open(cls, plan: SessionPlan, engine: Engine, clock: Clock, cookies: list[Cookie] | None) -> "Session":
         country = plan.account.country if plan.account else ""
-        profile = choose_profile(engine.version, country, plan.profile_seed)
+        profile = choose_profile(engine.version, country, plan.browsing.profile_seed)
         context = await engine.new_context(
             user_agent=profile.user_agent,
             locale=profile.locale,
@@ -213,15 +206,7 @@ class Session:
         plan = self.plan
         page = await self._context.new_page()
         try:
-            tab = await Tab.open(
-                page,
-                self._context,
-                plan.policy,
-                plan.capture_list,
-                is_style_blocked=plan.is_style_blocked,
-                profile=self.profile,
-                clock=self._clock,
-            )
+            tab = await Tab.open(page, plan.policy, plan.browsing, self.profile, self._clock)
             tab.interception.traffic.on_bytes = plan.meter
             return tab
         except BaseException:
@@ -233,7 +218,9 @@ class Session:
         for tab in [tab for tab in self._tabs.values() if tab.lost]:
             await self.discard(tab)
         # Chosen one by one: while a page closes, another one may come into use.
-        while len(self._tabs) >= self.plan.max_tabs and (idle := [tab for tab in self._tabs.values() if tab.is_idle]):
+        while len(self._tabs) >= self.plan.browsing.max_tabs and (
+            idle := [tab for tab in self._tabs.values() if tab.is_idle]
+        ):
             await self.discard(min(idle, key=lambda tab: tab.used_at))
 
 

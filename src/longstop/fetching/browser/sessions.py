@@ -15,7 +15,6 @@ from longstop.fetching.browser.base import BrowserPolicy
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.error_mapping import map_playwright_error
 from longstop.fetching.browser.events import PageDiscarded
-from longstop.fetching.browser.intercept import CaptureList
 from longstop.fetching.browser.lifecycle import Draining, TaskSet, cancel_safe
 from longstop.fetching.browser.proxies import ProxyRing, credential
 from longstop.fetching.browser.proxy_budget import ProxyMeter
@@ -197,11 +196,7 @@ class Sessions:
         return SessionPlan(
             name=name,
             policy=self._policy,
-            capture_list=CaptureList(hosts=self._policy.hosts, paths=self._browsing.calls),
-            is_style_blocked=self._browsing.is_style_blocked,
-            max_tabs=self._browsing.max_tabs,
-            drain_seconds=self._browsing.page_seconds,
-            profile_seed=self._browsing.profile_seed,
+            browsing=self._browsing,
             account=account,
             credential=credential(account, name) if account else None,
             meter=meter.count if meter else None,

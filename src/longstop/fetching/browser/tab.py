@@ -7,12 +7,13 @@ from math import inf
 from time import monotonic
 from typing import Any
 
-from playwright.async_api import BrowserContext, CDPSession, JSHandle, Page
+from playwright.async_api import CDPSession, JSHandle, Page
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.clock import Clock
 from longstop.errors import BodyTooLarge, BrowserLost, FetchError, ForbiddenTarget
 from longstop.fetching.base import FetchRequest, RawResponse
+from longstop.fetching.browser.base import BrowserPolicy
 from longstop.fetching.browser.blocking import blocked_patterns, paused_patterns
 from longstop.fetching.browser.closing import PAGE_SECONDS, closes_within
 from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
@@ -97,26 +98,19 @@ class Tab:
 
     @classmethod
     async def open(
-        cls,
-        page: Page,
-        context: BrowserContext,
-        policy: FetchPolicy,
-        capture_list: CaptureList,
-        *,
-        is_style_blocked: bool,
-        profile: Profile,
-        clock: Clock,
+        cls, page: Page, policy: FetchPolicy, browsing: BrowserPolicy, profile: Profile, clock: Clock
     ) -> "Tab":
         """Set up a page: it captures and blocks before its first navigation."""
-        cdp = await context.new_cdp_session(page)
+        cdp = await page.context.new_cdp_session(page)
         await cdp.send("Emulation.setUserAgentOverride", profile.user_agent_override)
-        interception = Interception(cdp, policy, capture_list)
+        interception = Interception(cdp, policy, CaptureList(hosts=policy.hosts, paths=browsing.calls))
         tab = cls(page, cdp, interception, profile, policy, clock)
         await tab._set_scale(_MINIMAL_SCALE)
-        blocked = blocked_patterns(
-            policy.hosts, allow_private_addresses=policy.allow_private_addresses, is_style_blocked=is_style_blocked
+        without_style, private = browsing.is_style_blocked, policy.allow_private_addresses
+        await interception.start(
+            blocked=blocked_patterns(policy.hosts, allow_private_addresses=private, is_style_blocked=without_style),
+            paused=paused_patterns(is_style_blocked=without_style),
         )
-        await interception.start(blocked=blocked, paused=paused_patterns(is_style_blocked=is_style_blocked))
         return tab
 
     @property
