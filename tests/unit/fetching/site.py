@@ -27,7 +27,7 @@ class NoDice(Random):
 
 
 class Site:
-    """A scripted site, the guarded fetcher in front of it, and what was told about it."""
+    """A scripted site, the guarded fetcher in front of it, and the emitted events."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Site:
 
     @property
     def rejected(self) -> int:
-        """How many requests were held back."""
+        """How many requests were rejected."""
         return self.fetcher.targets.rejected + self.fetcher.rate_limit.rejected
 
     @property

@@ -108,7 +108,7 @@ def test_a_good_answer_with_nothing_in_it_is_an_error(status: int, body: bytes) 
 
 
 @pytest.mark.req("FR-023")
-def test_a_slow_site_is_given_more_time_and_a_fast_one_less_and_each_change_is_told() -> None:
+def test_a_slow_site_is_given_more_time_and_a_fast_one_less_and_each_change_is_reported() -> None:
     site = Site(saying(b"{}"), retry=ONCE)
 
     async def visit(delay_seconds: float) -> float:
@@ -132,7 +132,7 @@ def test_a_slow_site_is_given_more_time_and_a_fast_one_less_and_each_change_is_t
 
 
 @pytest.mark.req("FR-023")
-def test_a_site_that_was_found_slow_is_really_waited_for() -> None:
+def test_a_slow_site_gets_the_longer_deadline() -> None:
     site = Site(saying(b"{}"), delay_seconds=12, retry=ONCE)
 
     async def visit() -> tuple[list[FetchError | Page], float]:
@@ -183,7 +183,7 @@ def _visit(site: Site) -> tuple[Page | FetchError, float]:
 
 @pytest.mark.req("FR-002", "FR-017")
 @pytest.mark.parametrize("error", [FAILED, SourceUnreachable("reset"), FetchTimeout("late"), EmptyBody("empty")])
-def test_what_fails_for_a_moment_is_asked_again_after_the_stated_delays(error: FetchError) -> None:
+def test_transient_errors_are_retried_after_the_stated_delays(error: FetchError) -> None:
     site = Site(saying(error, error, b"{}"))
 
     outcome, took = _visit(site)
@@ -224,7 +224,7 @@ def test_when_all_attempts_are_used_up_the_last_error_says_how_many_there_were()
     assert str(outcome) == "crex GET https://crex.com/live: answered 502"
 
 
-def test_each_retry_is_told_without_the_query() -> None:
+def test_each_retry_is_reported_without_the_query() -> None:
     site = Site(saying(FAILED, b"{}"))
 
     _visit(site)
@@ -243,7 +243,7 @@ def test_each_retry_is_told_without_the_query() -> None:
 
 @pytest.mark.req("CAP-8")
 @pytest.mark.parametrize("error", [PageNotFound("404"), SourceChallenged("a captcha"), REFUSED])
-def test_what_another_second_cannot_mend_is_not_asked_again(error: FetchError) -> None:
+def test_errors_that_a_retry_cannot_fix_are_not_retried(error: FetchError) -> None:
     site = Site(saying(error))
 
     outcome, took = _visit(site)
@@ -285,7 +285,7 @@ def test_a_failure_that_says_after_how_long_is_asked_again_just_then() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whoever_waits_for_a_rest_to_end_is_never_held_by_it(seed: int) -> None:
+def test_a_retry_after_the_rate_limit_is_never_rejected_by_it(seed: int) -> None:
     site = Site(saying(SourceFailed("503", retry_after_seconds=20), b"{}"), random=Random(seed))
 
     outcome, took = _visit(site)
@@ -294,7 +294,7 @@ def test_whoever_waits_for_a_rest_to_end_is_never_held_by_it(seed: int) -> None:
     assert 20 <= took <= 20 * 1.1 * 1.25
 
 
-def test_a_refusal_is_told_at_once_and_waited_out_by_nobody() -> None:
+def test_a_refusal_is_raised_at_once_and_not_retried() -> None:
     site = Site(saying(SourceRefused("429", retry_after_seconds=20), b"{}"))
 
     outcome, took = _visit(site)
@@ -303,7 +303,7 @@ def test_a_refusal_is_told_at_once_and_waited_out_by_nobody() -> None:
     assert (took, site.asked, outcome.retry_after_seconds) == (0, 1, 20)
 
 
-def test_a_rest_that_does_not_fit_is_told_at_once() -> None:
+def test_a_retry_after_beyond_the_deadline_is_raised_at_once() -> None:
     site = Site(saying(SourceFailed("503", retry_after_seconds=60), b"{}"))
 
     outcome, took = _visit(site)
@@ -312,7 +312,7 @@ def test_a_rest_that_does_not_fit_is_told_at_once() -> None:
     assert (took, site.asked, outcome.retry_after_seconds) == (0, 1, 60)
 
 
-def test_if_the_circuit_opens_under_way_the_real_error_is_told_and_nobody_waits() -> None:
+def test_if_the_circuit_opens_meanwhile_the_real_error_is_raised_without_a_wait() -> None:
     site = Site(saying(FAILED), breaker=target_policy(threshold=2))
 
     outcome, took = _visit(site)
@@ -321,7 +321,7 @@ def test_if_the_circuit_opens_under_way_the_real_error_is_told_and_nobody_waits(
     assert (outcome.retries, took, site.asked) == (1, 1, 2)
 
 
-def test_if_the_circuit_opens_while_one_waits_the_real_error_is_told() -> None:
+def test_if_the_circuit_opens_during_a_wait_the_real_error_is_raised() -> None:
     site = Site(saying(FAILED), breaker=target_policy(threshold=4))
 
     async def together() -> tuple[list[Page | FetchError], float]:
@@ -348,7 +348,7 @@ def test_retries_stay_below_a_fifth_of_the_traffic_however_long_it_fails() -> No
     assert 100 <= site.retries <= 103
 
 
-def test_what_was_held_back_earns_no_retries() -> None:
+def test_rejected_requests_earn_no_retries() -> None:
     site = Site(saying(SourceRefused("429", retry_after_seconds=900)))
 
     run_virtual(site.fetch_often(100))
@@ -403,7 +403,7 @@ def test_five_connection_failures_in_a_row_open_the_circuit_and_nothing_more_is_
     ]
 
 
-def test_who_is_held_learns_for_how_long() -> None:
+def test_a_rejected_request_says_for_how_long() -> None:
     site = Site(saying(RESET), retry=ONCE)
 
     async def visit() -> Page | FetchError:
@@ -419,7 +419,7 @@ def test_who_is_held_learns_for_how_long() -> None:
 
 
 @pytest.mark.parametrize("error", [PageNotFound("404"), SourceRefused("403"), SourceRefused("429")])
-def test_whatever_the_site_answers_the_connection_is_good(error: FetchError) -> None:
+def test_any_response_of_the_site_counts_as_a_working_connection(error: FetchError) -> None:
     site = Site(saying(*[RESET] * 4, error, *[RESET] * 4, b"{}"), retry=ONCE)
 
     outcomes = run_virtual(site.fetch_often(10))
@@ -490,7 +490,7 @@ def test_a_canary_that_comes_back_opens_all_hosts_of_the_source_by_half() -> Non
 
 
 @pytest.mark.req("FR-003")
-def test_when_the_way_is_back_no_more_than_five_are_let_in_at_once_until_the_circuit_closes() -> None:
+def test_a_half_open_circuit_admits_no_more_than_five_at_once_until_it_closes() -> None:
     net = Net()
     site = Site(net, retry=ONCE)
 
@@ -527,7 +527,7 @@ def test_a_late_answer_from_before_the_cut_does_not_close_the_circuit() -> None:
     assert run_virtual(visit()) == ("Page", True)
 
 
-def test_answers_that_crawl_open_the_circuit_and_say_so() -> None:
+def test_slow_responses_open_the_circuit_and_are_its_reason() -> None:
     site = Site(saying(b"{}"), delay_seconds=9.0, retry=ONCE)
 
     outcomes = run_virtual(site.fetch_often(6))
@@ -578,7 +578,7 @@ def test_an_error_that_no_fetcher_should_raise_gives_the_place_back_too() -> Non
     assert isinstance(run_virtual(visit()), Page)
 
 
-# --- rest -----------------------------------------------------------------------------------------------------------
+# --- Retry-After --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -589,7 +589,7 @@ def test_an_error_that_no_fetcher_should_raise_gives_the_place_back_too() -> Non
         (864_000.0, 900.0),  # ten days
     ],
 )
-def test_a_rest_that_one_answer_asks_for_holds_all_requests_of_the_source(asked: float, rested: float) -> None:
+def test_one_retry_after_postpones_all_requests_of_the_source(asked: float, rested: float) -> None:
     site = Site(saying(SourceRefused("429", retry_after_seconds=asked), b"{}"), retry=ONCE)
 
     async def visit() -> list[Page | FetchError]:
@@ -609,7 +609,7 @@ def test_a_rest_that_one_answer_asks_for_holds_all_requests_of_the_source(asked:
     assert (site.asked, site.rejected) == (2, 2)
 
 
-def test_a_rest_is_a_little_longer_than_asked_and_never_shorter() -> None:
+def test_the_wait_is_a_little_longer_than_retry_after_and_never_shorter() -> None:
     rests = []
     for seed in range(50):
         site = Site(saying(SourceFailed("503", retry_after_seconds=100)), retry=ONCE, random=Random(seed))
@@ -624,13 +624,13 @@ def test_a_rest_is_a_little_longer_than_asked_and_never_shorter() -> None:
     assert max(rests) - min(rests) > 5
 
 
-def test_a_refusal_that_asks_for_nothing_holds_nobody() -> None:
+def test_a_refusal_without_retry_after_postpones_nothing() -> None:
     site = Site(saying(SourceRefused("403"), b"{}"))
 
     assert types(run_virtual(site.fetch_often(2))) == ["SourceRefused", "Page"]
 
 
-def test_an_open_circuit_is_no_wish_of_the_site() -> None:
+def test_an_open_circuit_is_no_retry_after() -> None:
     site = Site(saying(FetchTimeout("late")), retry=ONCE)
 
     async def visit() -> float:
@@ -640,7 +640,7 @@ def test_an_open_circuit_is_no_wish_of_the_site() -> None:
     assert run_virtual(visit()) == 0
 
 
-def test_a_rest_uses_up_neither_the_canary_nor_a_probe() -> None:
+def test_a_postponed_request_uses_up_neither_the_canary_nor_a_probe() -> None:
     site = Site(saying(*[RESET] * 4, SourceFailed("503", retry_after_seconds=5), b"{}"), retry=ONCE)
 
     async def visit() -> list[Page | FetchError]:
@@ -687,7 +687,7 @@ class Workbench:
         return asyncio.create_task(self.fetcher.fetch(REQUEST))
 
 
-def test_new_requests_go_by_the_new_one_and_old_ones_end_by_the_old() -> None:
+def test_new_requests_use_the_new_fetcher_and_running_ones_the_old() -> None:
     async def run() -> None:
         bench = Workbench()
         first, second = bench.begin(), bench.begin()
@@ -704,7 +704,7 @@ def test_new_requests_go_by_the_new_one_and_old_ones_end_by_the_old() -> None:
     run_virtual(run())
 
 
-def test_an_idle_one_is_closed_at_once() -> None:
+def test_an_idle_fetcher_is_closed_at_once() -> None:
     async def run() -> None:
         bench = Workbench()
         await bench.fetcher.fetch(REQUEST)
@@ -717,7 +717,7 @@ def test_an_idle_one_is_closed_at_once() -> None:
     run_virtual(run())
 
 
-def test_an_old_one_is_closed_by_the_last_who_uses_it_even_if_that_is_cancelled() -> None:
+def test_an_old_fetcher_is_closed_after_its_last_request_even_if_that_is_cancelled() -> None:
     async def run() -> None:
         bench = Workbench()
         stuck = bench.begin()
@@ -732,7 +732,7 @@ def test_an_old_one_is_closed_by_the_last_who_uses_it_even_if_that_is_cancelled(
     run_virtual(run())
 
 
-def test_renewing_again_and_again_leaves_none_open_but_the_last() -> None:
+def test_repeated_replacement_leaves_only_the_last_open() -> None:
     async def run() -> None:
         bench = Workbench()
         tasks = []
@@ -747,7 +747,7 @@ def test_renewing_again_and_again_leaves_none_open_but_the_last() -> None:
     run_virtual(run())
 
 
-def test_a_new_one_that_cannot_be_made_leaves_the_old_in_place() -> None:
+def test_a_new_fetcher_that_cannot_be_built_leaves_the_old_in_place() -> None:
     made: list[Numbered] = []
 
     def make() -> Numbered:
@@ -767,7 +767,7 @@ def test_a_new_one_that_cannot_be_made_leaves_the_old_in_place() -> None:
     run_virtual(run())
 
 
-def test_closing_closes_all_that_are_still_open() -> None:
+def test_closing_closes_all_open_fetchers() -> None:
     async def run() -> None:
         bench = Workbench()
         task = bench.begin()

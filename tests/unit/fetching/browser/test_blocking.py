@@ -63,9 +63,12 @@ def test_a_documents_policy_names_the_listed_hosts_and_no_workers() -> None:
 
 
 @pytest.mark.req("CAP-2")
-def test_a_document_is_let_in_without_what_it_foretells() -> None:
+def test_a_document_is_passed_on_without_speculation_headers() -> None:
     plain = [{"name": "Content-Type", "value": "text/html"}, {"name": "Set-Cookie", "value": "a=b"}]
-    foretold = [{"name": "link", "value": "</ahead>; rel=prefetch"}, {"name": "Speculation-Rules", "value": '"/rules"'}]
+    ahead = [
+        {"name": "link", "value": "</ahead>; rel=prefetch"},
+        {"name": "Speculation-Rules", "value": '"/rules"'},
+    ]
 
-    assert without_speculation([*foretold, *plain]) == plain
+    assert without_speculation([*ahead, *plain]) == plain
     assert without_speculation(plain) is None

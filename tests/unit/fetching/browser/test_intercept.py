@@ -1,11 +1,11 @@
-"""Which answers are taken from a page."""
+"""Which responses of a page are captured."""
 
 import pytest
 
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.intercept import CaptureList, is_json, pattern_of
 
-ASKED = FetchRequest(source="crex", url="https://api.example/v3/state?key=11HD&x=")
+REQUEST = FetchRequest(source="crex", url="https://api.example/v3/state?key=11HD&x=")
 
 
 @pytest.mark.req("CAP-1")
@@ -22,8 +22,8 @@ ASKED = FetchRequest(source="crex", url="https://api.example/v3/state?key=11HD&x
         ("POST", "https://api.example/v3/state?key=11HD&x=", False),
     ],
 )
-def test_only_the_answer_to_the_same_question_fits(method: str, url: str, expected: bool) -> None:
-    assert pattern_of(ASKED).matches(method, url) is expected
+def test_only_the_response_to_the_same_request_matches(method: str, url: str, expected: bool) -> None:
+    assert pattern_of(REQUEST).matches(method, url) is expected
 
 
 @pytest.mark.req("CAP-1")
@@ -36,13 +36,13 @@ def test_only_the_answer_to_the_same_question_fits(method: str, url: str, expect
         ("https://other.example/v1/event/7", "application/json", False),
     ],
 )
-def test_the_white_list_takes_json_of_listed_hosts_and_paths(url: str, content_type: str, expected: bool) -> None:
-    white_list = CaptureList(hosts=("api.example",), paths=("/v1/event/*",))
+def test_the_capture_list_admits_json_of_listed_hosts_and_paths(url: str, content_type: str, expected: bool) -> None:
+    capture_list = CaptureList(hosts=("api.example",), paths=("/v1/event/*",))
 
-    assert white_list.admits(url, content_type) is expected
+    assert capture_list.admits(url, content_type) is expected
 
 
-def test_without_paths_nothing_is_taken_that_nobody_asked_for() -> None:
+def test_without_paths_only_requested_responses_are_captured() -> None:
     assert not CaptureList(hosts=("api.example",)).admits("https://api.example/v1/event/7", "application/json")
 
 
@@ -56,5 +56,5 @@ def test_without_paths_nothing_is_taken_that_nobody_asked_for() -> None:
         ("", False),
     ],
 )
-def test_json_is_told_by_its_content_type(content_type: str, expected: bool) -> None:
+def test_json_is_recognised_by_its_content_type(content_type: str, expected: bool) -> None:
     assert is_json(content_type) is expected

@@ -1,4 +1,4 @@
-"""What leaves is closed when the last who uses it has left, or after a while."""
+"""A draining resource is closed after its last user, or when its time is over."""
 
 import asyncio
 
@@ -10,83 +10,83 @@ from longstop.testing import run_virtual
 SECONDS = 30.0
 
 
-class Room:
-    """Something that is used."""
+class Resource:
+    """Counts how often it was closed."""
 
     def __init__(self, users: int) -> None:
         self.users = users
-        self.ends = 0
+        self.closes = 0
 
-    async def end(self) -> None:
-        self.ends += 1
+    async def close(self) -> None:
+        self.closes += 1
 
 
-def test_what_nobody_uses_is_ended_at_once() -> None:
+def test_an_unused_resource_is_closed_at_once() -> None:
     async def scene() -> None:
-        draining, room = Draining(Room.end, SECONDS), Room(users=0)
+        draining, resource = Draining(Resource.close, SECONDS), Resource(users=0)
 
-        draining.add(room)
+        draining.add(resource)
         await asyncio.sleep(0)
 
-        assert (room.ends, draining.all) == (1, ())
+        assert (resource.closes, draining.all) == (1, ())
 
     run_virtual(scene())
 
 
-def test_what_is_used_is_ended_with_its_last_user_and_once() -> None:
+def test_a_used_resource_is_closed_once_after_its_last_user() -> None:
     async def scene() -> None:
-        draining, room = Draining(Room.end, SECONDS), Room(users=2)
-        draining.add(room)
-        draining.add(room)
+        draining, resource = Draining(Resource.close, SECONDS), Resource(users=2)
+        draining.add(resource)
+        draining.add(resource)
         seen = []
 
         for _ in range(2):
-            room.users -= 1
-            draining.released(room)
+            resource.users -= 1
+            draining.released(resource)
             await asyncio.sleep(1)
-            seen.append(room.ends)
+            seen.append(resource.closes)
         await asyncio.sleep(2 * SECONDS)
 
         assert seen == [0, 1]
-        assert room.ends == 1
+        assert resource.closes == 1
 
     run_virtual(scene())
 
 
-@pytest.mark.parametrize(("seconds", "ends"), [(SECONDS - 1, 0), (SECONDS + 1, 1)])
-def test_who_does_not_leave_has_only_so_long(seconds: float, ends: int) -> None:
+@pytest.mark.parametrize(("seconds", "closes"), [(SECONDS - 1, 0), (SECONDS + 1, 1)])
+def test_a_resource_is_closed_after_its_time_although_it_is_used(seconds: float, closes: int) -> None:
     async def scene() -> None:
-        draining, room = Draining(Room.end, SECONDS), Room(users=1)
+        draining, resource = Draining(Resource.close, SECONDS), Resource(users=1)
 
-        draining.add(room)
+        draining.add(resource)
         await asyncio.sleep(seconds)
 
-        assert room.ends == ends
+        assert resource.closes == closes
         await draining.aclose()
 
     run_virtual(scene())
 
 
-def test_who_leaves_what_stays_ends_nothing() -> None:
+def test_releasing_a_resource_that_is_not_draining_closes_nothing() -> None:
     async def scene() -> None:
-        draining, room = Draining(Room.end, SECONDS), Room(users=0)
+        draining, resource = Draining(Resource.close, SECONDS), Resource(users=0)
 
-        draining.released(room)
+        draining.released(resource)
         await asyncio.sleep(2 * SECONDS)
 
-        assert room.ends == 0
+        assert resource.closes == 0
 
     run_virtual(scene())
 
 
-def test_closing_ends_all_that_leave() -> None:
+def test_closing_closes_all_draining_resources() -> None:
     async def scene() -> None:
-        draining, rooms = Draining(Room.end, SECONDS), [Room(users=1), Room(users=3)]
-        for room in rooms:
-            draining.add(room)
+        draining, resources = Draining(Resource.close, SECONDS), [Resource(users=1), Resource(users=3)]
+        for resource in resources:
+            draining.add(resource)
 
         await draining.aclose()
 
-        assert [room.ends for room in rooms] == [1, 1]
+        assert [resource.closes for resource in resources] == [1, 1]
 
     run_virtual(scene())

@@ -64,7 +64,7 @@ def test_a_success_in_the_way_itself_forgives_it() -> None:
     assert after_refusal(state, BAR_SECONDS).bar_seconds[Mode.HTTP] == BAR_SECONDS
 
 
-def test_one_failure_is_nobodys_fault_and_two_in_a_row_are() -> None:
+def test_one_failure_is_ignored_and_two_in_a_row_demote() -> None:
     state = many(ModeState(), PROMOTE_AFTER)
 
     once = after_failure(state, 0.0)

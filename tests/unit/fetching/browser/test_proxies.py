@@ -1,4 +1,4 @@
-"""Sessions with a proxy: the credential's form, whose turn it is, and who is left alone."""
+"""Sessions with a proxy: their credentials, rotation and quarantine."""
 
 from itertools import count
 
@@ -117,7 +117,7 @@ def test_a_broken_session_is_left_alone_and_comes_back() -> None:
     sessions=st.integers(1, 6),
     steps=st.lists(st.tuples(st.sampled_from(["failed", "refused", "timed_out"]), st.integers(0, 5)), max_size=80),
 )
-def test_never_are_all_left_alone_and_somebody_is_always_picked(sessions: int, steps: list[tuple[str, int]]) -> None:
+def test_never_are_all_in_quarantine_and_one_is_always_picked(sessions: int, steps: list[tuple[str, int]]) -> None:
     made, now = ring(sessions), 0.0
     for what, place in steps:
         now += 1.0

@@ -50,7 +50,7 @@ def test_a_new_month_begins_at_nothing() -> None:
     assert spent(spending, 5, NOVEMBER) == Spending("2026-11", 1005)
 
 
-def test_a_budget_of_nothing_bounds_nobody() -> None:
+def test_a_budget_of_zero_is_no_limit() -> None:
     spending = Spending("2026-11", 10**12)
 
     assert may_spend(spending, 0, Priority.COMPLETED, NOVEMBER)
@@ -62,7 +62,7 @@ def test_a_budget_of_nothing_bounds_nobody() -> None:
     ("before", "after", "expected"),
     [(0, 799, None), (799, 800, 0.8), (800, 801, None), (850, 960, 0.95), (0, 5000, 1.0), (1000, 2000, None)],
 )
-def test_each_step_is_told_once(before: int, after: int, expected: float | None) -> None:
+def test_each_step_is_reported_once(before: int, after: int, expected: float | None) -> None:
     assert step_reached(Spending("2026-11", before), Spending("2026-11", after), 1000) == expected
 
 
@@ -100,16 +100,16 @@ def test_little_by_little_is_written_now_and_then_and_at_the_end(tmp_path: Path)
 
 
 @pytest.mark.req("CAP-4")
-def test_four_fifths_and_each_stop_are_told_once(tmp_path: Path) -> None:
+def test_four_fifths_and_each_stop_are_reported_once(tmp_path: Path) -> None:
     sink = MemorySink()
     counted = meter(tmp_path / "bytes.json", sink)
 
     for _ in range(110):
         counted.count(100_000)
 
-    told = [event for event in sink.events if isinstance(event, BudgetReached)]
-    assert [event.percent for event in told] == [80, 90, 95, 100]
-    assert [len(event.stopped) for event in told] == [0, 1, 2, 3]
+    reported = [event for event in sink.events if isinstance(event, BudgetReached)]
+    assert [event.percent for event in reported] == [80, 90, 95, 100]
+    assert [len(event.stopped) for event in reported] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("text", ["", "{ broken", '{"month": 3}', "[]"])

@@ -1,4 +1,4 @@
-"""How a session looks: all parts agree, with each other and with the browser that runs."""
+"""The profile of a session: all parts agree with each other and with the running browser."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ VERSION = "156.0.8078.79"
 
 @pytest.mark.req("CAP-3")
 @given(seed=st.integers(0, 1000), country=st.sampled_from([*COUNTRIES, "", "zz"]))
-def test_all_parts_of_a_look_agree(seed: int, country: str) -> None:
+def test_all_parts_of_a_profile_agree(seed: int, country: str) -> None:
     profile = choose_profile(VERSION, country, seed)
     hints = profile.user_agent_override["userAgentMetadata"]
     systems = {"Win32": "Windows NT", "MacIntel": "Macintosh", "Linux x86_64": "Linux"}
@@ -33,8 +33,8 @@ def test_language_and_clock_are_those_of_the_proxys_country() -> None:
     assert profile.accept_language == "de-DE,de;q=0.9,en;q=0.8"
 
 
-def test_the_same_seed_give_the_same_look_and_others_another() -> None:
-    looks = [choose_profile(VERSION, "", seed) for seed in range(12)]
+def test_the_same_seed_gives_the_same_profile_and_others_another() -> None:
+    profiles = [choose_profile(VERSION, "", seed) for seed in range(12)]
 
-    assert looks == [choose_profile(VERSION, "", seed) for seed in range(12)]
-    assert len({(look.user_agent, look.width) for look in looks}) == 12
+    assert profiles == [choose_profile(VERSION, "", seed) for seed in range(12)]
+    assert len({(each.user_agent, each.width) for each in profiles}) == 12
