@@ -103,7 +103,7 @@ async def says_it_lacks(about: tuple[Running, str]) -> bool:
         health = (await running.deployment.api.get("/health")).body
     except UsageError:
         return False
-    return health["status"] == "degraded" and any(f"no {what} left" in reason for reason in health["reasons"])
+    return health["status"] == "degraded" and any(f"out of {what}" in reason for reason in health["reasons"])
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ async def test_a_scraper_without_processes_says_so_blames_nobody_and_has_its_bro
     assert not was_fresh
     assert [event["resource"] for event in told] == ["processes"]
     assert failed
-    assert all("no processes left" in event["reason"] for event in failed)
+    assert all("out of processes" in event["reason"] for event in failed)
     assert blamed == []
     assert (verdict.lost, verdict.ghost, verdict.wrong) == (0, 0, 0)
 
