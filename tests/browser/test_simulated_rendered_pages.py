@@ -26,7 +26,7 @@ from longstop.sports.cricket.model import Board, DomBoard
 from longstop.sports.cricket.sport import Cricket
 from longstop.sports.football.model import FootballBoard, FootballDomBoard
 from longstop.sports.football.sport import Football
-from longstop.storage.error_pages import ErrorPages, ErrorPictures
+from longstop.storage.error_pages import ErrorPages, ErrorScreenshots
 from longstop.watching.admission import SourceAdmission
 from longstop.watching.screenshots import Screenshots
 from longstop_lab.simulator.faults import Fault, FaultKind
@@ -187,7 +187,7 @@ async def test_a_page_whose_data_cannot_be_read_is_kept_with_its_picture(
     befall(simulator, FaultKind.RENAMED, path="/api/v1/event", field="startTimestamp")
     fetcher = lab.fetcher("sofascore", browsing=BROWSING, host=host_of(simulator, "sofascore"))
     storage, clock = tmp_path / "storage", SystemClock()
-    store = ErrorPictures(storage / "errors")
+    store = ErrorScreenshots(storage / "errors")
     screenshots = Screenshots("sofascore", take=fetcher.screenshot, store=store, clock=clock, bus=lab.bus)
     admission = SourceAdmission(
         "sofascore",

@@ -69,5 +69,5 @@ def test_a_restore_into_a_stopped_directory_with_files_says_that_it_is_not_empty
     node = a_node(tmp_path / "data")
     CliRunner().invoke(app, ["backup", str(tmp_path / "backup"), "--data", str(node.path)], catch_exceptions=False)
 
-    with pytest.raises(UsageError, match="is not empty: take an empty directory, or move its files aside"):
+    with pytest.raises(UsageError, match="is not empty: choose an empty directory, or pass --force"):
         restore(tmp_path / "backup", DataDirectory.open(node.path).path, SystemClock())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from longstop.storage import error_pages
-from longstop.storage.error_pages import MAX_PICTURES, ErrorPages, ErrorPictures, NoPages, file_name
+from longstop.storage.error_pages import MAX_SCREENSHOTS, ErrorPages, ErrorScreenshots, NoPages, file_name
 from tests.readers import NOW
 
 
@@ -109,7 +109,7 @@ def test_what_a_crash_left_is_cleared_away_and_other_files_are_left_alone(folder
 
 @pytest.mark.req("FR-019")
 def test_a_picture_is_kept_in_the_folder_of_its_source(tmp_path: Path) -> None:
-    pictures = ErrorPictures(tmp_path / "storage" / "errors")
+    pictures = ErrorScreenshots(tmp_path / "storage" / "errors")
 
     kept = pictures.keep("crex", "crex-live", b"\x89PNG", NOW)
 
@@ -118,18 +118,18 @@ def test_a_picture_is_kept_in_the_folder_of_its_source(tmp_path: Path) -> None:
 
 
 def test_pictures_of_one_source_are_bounded_and_leave_those_of_another_alone(tmp_path: Path) -> None:
-    pictures = ErrorPictures(tmp_path / "storage" / "errors")
+    pictures = ErrorScreenshots(tmp_path / "storage" / "errors")
     pictures.keep("sofascore", "sofascore-live", b"x", NOW)
 
-    for number in range(MAX_PICTURES + 5):
+    for number in range(MAX_SCREENSHOTS + 5):
         pictures.keep("crex", "crex-live", b"x", NOW + timedelta(seconds=number))
 
-    assert len(names(tmp_path / "storage" / "errors" / "crex")) == MAX_PICTURES
+    assert len(names(tmp_path / "storage" / "errors" / "crex")) == MAX_SCREENSHOTS
     assert len(names(tmp_path / "storage" / "errors" / "sofascore")) == 1
 
 
 def test_a_picture_that_is_too_large_is_not_kept_in_half(tmp_path: Path) -> None:
-    pictures = ErrorPictures(tmp_path / "storage" / "errors")
+    pictures = ErrorScreenshots(tmp_path / "storage" / "errors")
 
     assert pictures.keep("crex", "crex-live", bytes(error_pages.MAX_BODY_BYTES + 1), NOW) is None
 

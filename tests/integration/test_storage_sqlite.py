@@ -67,7 +67,7 @@ async def test_an_unsafe_sqlite_is_refused_by_both_sides(path: Path, monkeypatch
     await made(path)
     monkeypatch.setattr(connection_module, "OLDEST_SAFE_SQLITE", (99, 0, 0))
 
-    with pytest.raises(UnsafeSQLite, match="install a newer apsw"):
+    with pytest.raises(UnsafeSQLite, match="run pip install --upgrade apsw"):
         await SqliteMatchStore.open(path)
     with pytest.raises(UnsafeSQLite):
         await SqliteMatchReader(path).match(1)
@@ -82,7 +82,7 @@ async def test_a_damaged_file_is_noticed_when_it_is_opened(path: Path) -> None:
 
 
 async def test_a_file_that_is_something_else_is_refused(letter: Path) -> None:
-    with pytest.raises(StorageError, match="no SQLite file"):
+    with pytest.raises(StorageError, match="not an SQLite file"):
         await SqliteMatchStore.open(letter)
 
 
@@ -148,7 +148,7 @@ async def test_a_read_on_the_loop_gives_up_soon_where_another_process_holds_the_
     holder.execute("BEGIN EXCLUSIVE")
     reader = SqliteMatchReader(path, inline_ms=1)
 
-    with pytest.raises(StorageError, match="somebody else holds the file"):
+    with pytest.raises(StorageError, match="another process has locked the file"):
         await reader.match(match_id)
     holder.execute("ROLLBACK")
     holder.close()

@@ -196,7 +196,7 @@ async def test_a_file_that_somebody_holds_is_waited_for_then_refused_and_used_ag
     other = apsw.Connection(str(file.path))
     other.execute("BEGIN IMMEDIATE")
 
-    with pytest.raises(StorageError, match="somebody else holds the file"):
+    with pytest.raises(StorageError, match="another process has locked the file"):
         await writer.run(add(2))
     other.close()
     await writer.run(add(3))

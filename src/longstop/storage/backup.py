@@ -1,7 +1,7 @@
-"""A backup of a data directory while everything runs, whole or not at all.
+"""Backs up a data directory while everything runs.
 
-Each database is copied as it was at one moment: a reader of SQLite's write-ahead log keeps nobody from writing. What
-is copied stands under another name until the last byte is on the disk.
+Each database is copied as a consistent snapshot; a reader of SQLite's write-ahead log does not block the writer. The
+copy has a temporary name until its last byte is on disk. The manifest lists every file with size, checksum and schema.
 """
 
 import errno
@@ -11,57 +11,88 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from datetime import datetime
+from hashlib import file_digest
 from pathlib import Path
 from uuid import uuid4
 
 import apsw
 import msgspec
+from msgspec import Struct
 
 from longstop import __version__
 from longstop.clock import Clock
 from longstop.errors import StorageError, UsageError
 from longstop.storage.directory import DataDirectory
-from longstop.storage.manifest import DATABASES, FORMAT, MANIFEST, PLAIN, Manifest, describe
-from longstop.storage.sqlite.connection import open_readable, translated
+from longstop.storage.sqlite.connection import open_readable, rows, translated
+from longstop.storage.sqlite.schema import Database, migrations_of, pending, queries
 
-#: A megabyte at a time, and a breath in between: the writer's commits come first.
+MANIFEST = "manifest.json"
+FORMAT = 1
+#: The databases of a backup. The live view is not included: it is rebuilt.
+DATABASES = {"matches.db": Database.MATCHES, "ops.db": Database.OPS}
+#: Other files: the secret that signs tokens. The node id is not included: two directories are two nodes.
+PLAIN = ("token-secret",)
+
+_SQL = queries("migrations.sql")
+
+#: A megabyte at a time with a pause in between, so that the writer's commits come first.
 PAGES_PER_STEP = 256
-BREATH_SECONDS = 0.005
+PAUSE_SECONDS = 0.005
 
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 
 _WRITING_FAILED = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC)
 
-Breathe = Callable[[], None]
+Pause = Callable[[], None]
 
 
-def _breathe() -> None:
-    time.sleep(BREATH_SECONDS)
+def _pause() -> None:
+    time.sleep(PAUSE_SECONDS)
 
 
-def back_up(directory: DataDirectory, target: Path, clock: Clock, breathe: Breathe = _breathe) -> Manifest:
-    """Copy what a node cannot build again into a new folder; return what is in it."""
+class BackupFile(Struct, frozen=True, kw_only=True):
+    name: str
+    size: int
+    sha256: str
+    #: File names of the applied migrations, if it is a database.
+    schema: tuple[str, ...] = ()
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    format: int
+    #: The version of Longstop that wrote the backup.
+    version: str
+    created_at: datetime
+    node: str
+    files: tuple[BackupFile, ...]
+
+
+def back_up(directory: DataDirectory, target: Path, clock: Clock, pause: Pause = _pause) -> Manifest:
+    """Copy the files that cannot be rebuilt into a new folder; return its manifest."""
     if not directory.matches_db.exists():
-        raise UsageError(f"there are no matches in {directory.path}: nothing to back up")
+        raise UsageError(f"nothing to back up: {directory.path} has no matches.db. Check --data")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target} is there already: take a new directory for each backup")
+        raise UsageError(f"{target} already exists: choose a new directory for each backup")
     try:
         with _draft(target) as draft:
-            manifest = _fill(draft, directory, clock, breathe)
+            manifest = _fill(draft, directory, clock, pause)
             if target.exists():
                 target.rmdir()
             draft.rename(target)
             sync(target.parent)
             return manifest
     except OSError as error:
-        raise StorageError(f"the backup {target} cannot be written: {error.strerror or error}") from error
+        raise StorageError(
+            f"cannot write the backup {target}: {error.strerror or error}. Choose another disk"
+        ) from error
 
 
-def _fill(draft: Path, directory: DataDirectory, clock: Clock, breathe: Breathe) -> Manifest:
+def _fill(draft: Path, directory: DataDirectory, clock: Clock, pause: Pause) -> Manifest:
     created_at = clock.now()
     for name in DATABASES:
         if (directory.path / name).exists():
-            copy_database(directory.path / name, draft / name, breathe)
+            copy_database(directory.path / name, draft / name, pause)
     for name in PLAIN:
         with suppress(FileNotFoundError):
             copy_plain(directory.path / name, draft / name)
@@ -79,17 +110,17 @@ def _fill(draft: Path, directory: DataDirectory, clock: Clock, breathe: Breathe)
     return manifest
 
 
-def copy_database(source: Path, target: Path, breathe: Breathe = _breathe) -> None:
-    """Copy a database as it is at this moment, while others write it."""
+def copy_database(source: Path, target: Path, pause: Pause = _pause) -> None:
+    """Copy a consistent snapshot of a database while others write to it."""
     with _translated(source), closing(open_readable(source)) as live, closing(apsw.Connection(str(target))) as copy:
-        # One transaction over the whole copy: without it every commit meanwhile would let it begin from the start.
+        # One transaction for the whole copy: otherwise every commit would restart it.
         live.execute("BEGIN")
         live.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
         with copy.backup("main", live, "main") as backup:
             while not backup.done:
                 backup.step(PAGES_PER_STEP)
-                breathe()
-        # A copy is one file: nothing of it may stand in a log beside it.
+                pause()
+        # The copy must be a single file, without a write-ahead log.
         copy.pragma("journal_mode", "DELETE")
     target.chmod(_PRIVATE_FILE)
     sync(target)
@@ -97,7 +128,7 @@ def copy_database(source: Path, target: Path, breathe: Breathe = _breathe) -> No
 
 @contextmanager
 def _translated(source: Path) -> Iterator[None]:
-    """Tell errors of the file that is read from those of its copy: the former is never written."""
+    """Report write errors as those of the copy: the source is never written."""
     with translated(source):
         try:
             yield
@@ -110,7 +141,7 @@ def _translated(source: Path) -> Iterator[None]:
 
 
 def copy_plain(source: Path, target: Path) -> None:
-    """Copy a file that is not changed once it is there."""
+    """Copy a file that never changes."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as copy, source.open("rb") as original:
         shutil.copyfileobj(original, copy)
@@ -119,7 +150,7 @@ def copy_plain(source: Path, target: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the entries of a folder, are on disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -129,12 +160,12 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def _draft(target: Path) -> Iterator[Path]:
-    """Give a folder beside the target that is gone afterwards unless it became the target."""
+    """Yield a temporary folder next to the target. It is removed afterwards unless it was renamed to the target."""
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target)
     draft = target.with_name(f"{_draft_prefix(target)}{uuid4().hex[:8]}")
     draft.mkdir(mode=_PRIVATE_FOLDER)
-    with _held(draft):
+    with _locked(draft):
         try:
             yield draft
         finally:
@@ -142,14 +173,14 @@ def _draft(target: Path) -> Iterator[Path]:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what a backup to the same place has left that was killed; one that still runs holds its folder."""
+    """Remove folders of killed backups to the same target; a running backup has its folder locked."""
     for left in target.parent.glob(f"{_draft_prefix(target)}*"):
-        with suppress(OSError), _held(left):
+        with suppress(OSError), _locked(left):
             shutil.rmtree(left)
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -160,3 +191,74 @@ def _held(folder: Path) -> Iterator[None]:
 
 def _draft_prefix(target: Path) -> str:
     return f".{target.name}.partial-"
+
+
+# --- the manifest ---------------------------------------------------------------------------------------------------
+
+
+def describe(path: Path) -> BackupFile:
+    """Return the manifest entry of a file."""
+    schema = _schema(path) if path.name in DATABASES else ()
+    return BackupFile(name=path.name, size=path.stat().st_size, sha256=digest(path), schema=schema)
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def verified(folder: Path) -> Manifest:
+    """Return the manifest of a backup; raise if a file is missing, changed, or of an unknown schema."""
+    manifest = _read(folder)
+    for kept in manifest.files:
+        path = folder / kept.name
+        if not path.is_file():
+            raise StorageError(f"the backup {folder} is incomplete: {kept.name} is missing. Restore another backup")
+        if path.stat().st_size != kept.size or digest(path) != kept.sha256:
+            raise StorageError(f"{folder / kept.name} has changed since the backup was written. Restore another backup")
+        if kept.name in DATABASES:
+            with translated(path):
+                _check(path, DATABASES[kept.name])
+    return manifest
+
+
+def _read(folder: Path) -> Manifest:
+    path = folder / MANIFEST
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        raise StorageError(
+            f"{folder} is not a complete backup: {MANIFEST} is missing. Pass a folder that longstop backup has written"
+        ) from None
+    except msgspec.MsgspecError as error:
+        raise StorageError(f"cannot read {path}: {error}. Restore another backup") from error
+    if manifest.format != FORMAT:
+        raise StorageError(
+            f"the backup {folder} has the unknown format {manifest.format}: install a newer version of Longstop"
+        )
+    named = [kept.name for kept in manifest.files]
+    if len(set(named)) != len(named) or not {"matches.db"} <= set(named) <= {*DATABASES, *PLAIN}:
+        raise StorageError(f"{path} lists unknown files, or not all files of a backup. Restore another backup")
+    return manifest
+
+
+def _check(path: Path, database: Database) -> None:
+    connection = open_readable(path)
+    try:
+        pending(connection, migrations_of(database))
+        verdict = connection.pragma("quick_check", 1)
+    finally:
+        connection.close()
+    if verdict != "ok":
+        raise StorageError(f"{path} is damaged ({verdict}). Restore another backup")
+
+
+def _schema(path: Path) -> tuple[str, ...]:
+    with translated(path):
+        connection = open_readable(path)
+        try:
+            return tuple(step["name"] for step in rows(connection, _SQL["applied_migrations"]))
+        except apsw.SQLError:
+            return ()  # the file was created only now
+        finally:
+            connection.close()

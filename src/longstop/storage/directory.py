@@ -1,4 +1,4 @@
-"""The data directory: where the files of one machine are, who may write them, and what this node is called."""
+"""The data directory: the files of one node, its locks, and its node id."""
 
 import fcntl
 import os
@@ -19,19 +19,21 @@ class DataDirectory:
 
     def __init__(self, path: Path, node_id: str) -> None:
         self.path = path
-        #: Kept in the directory, so that a restarted scraper takes its own matches again at once.
+        #: Stored in the directory, so that a restarted scraper reclaims its own matches at once.
         self.node_id = node_id
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Make the directory where it is missing, readable by its owner only."""
+        """Open the directory; create it if missing, readable by its owner only."""
         try:
             path.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
             _keep_private(path)
             (path / "storage").mkdir(mode=_PRIVATE, exist_ok=True)
             return cls(path, _node_id(path / "node-id"))
         except OSError as error:
-            raise StorageError(f"{path} cannot be used as data directory: {error.strerror}") from error
+            raise StorageError(
+                f"cannot use {path} as data directory: {error.strerror}. Fix its permissions, or set LONGSTOP_DATA"
+            ) from error
 
     @property
     def matches_db(self) -> Path:
@@ -45,12 +47,12 @@ class DataDirectory:
 
     @property
     def ops_db(self) -> Path:
-        """Return what is written down about the work itself, such as errors."""
+        """Return the operations tables: errors, recoveries, commands, health log."""
         return self.path / "ops.db"
 
     @property
     def restoring(self) -> Path:
-        """Return the mark that is there while a restore is under way."""
+        """Return the mark that exists during a restore."""
         return self.path / "restoring"
 
     @property
@@ -60,21 +62,23 @@ class DataDirectory:
 
     @contextmanager
     def lock(self, role: str = "scraper", *, is_restoring: bool = False) -> Iterator[None]:
-        """Hold the directory as its only scraper, or supervisor. The kernel lets go when the process ends, anyhow."""
+        """Lock the directory for one scraper or supervisor. The kernel releases the lock when the process ends."""
         if self.restoring.exists() and not is_restoring:
-            raise StorageError(f"a restore into {self.path} was cut off: run the same longstop restore again")
+            raise StorageError(f"a restore into {self.path} was interrupted: run the same longstop restore again")
         try:
             file = _locked(self.path / f"{role}.lock")
         except BlockingIOError:
             raise DataDirectoryInUse(_in_use(self.path, role)) from None
         except OSError as error:
-            raise StorageError(f"{self.path} cannot be locked: {error.strerror}") from error
+            raise StorageError(
+                f"cannot lock {self.path}: {error.strerror}. Check its permissions and the file system"
+            ) from error
         with file:
             yield
 
 
 def _locked(path: Path) -> TextIO:
-    """Return the file, locked, with our pid in it for whoever comes second."""
+    """Return the locked file with our pid in it."""
     file = path.open("a+", encoding="ascii")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -88,25 +92,25 @@ def _locked(path: Path) -> TextIO:
 
 
 def _in_use(path: Path, role: str) -> str:
-    # Between taking the lock and writing its pid, a holder is nameless.
+    # The file is empty between locking and writing the pid.
     holder = (path / f"{role}.lock").read_text(encoding="ascii")
     who = f"the {role} with pid {holder}" if holder else f"another {role}"
     return f"the data directory {path} is in use by {who}: stop it first, or choose another directory"
 
 
 def _keep_private(path: Path) -> None:
-    """Shut others out of our directory, but never out of one that was something else before."""
+    """Restrict our directory to its owner, but never one that was used for something else."""
     if stat.S_IMODE(path.stat().st_mode) & 0o077 == 0:
         return
     if any(path.iterdir()) and not (path / "node-id").exists():
         raise StorageError(
-            f"{path} holds other files and is open to other users: choose an empty directory, or run chmod 700 on it"
+            f"{path} has other files and is accessible to other users: choose an empty directory, or chmod 700 it"
         )
     path.chmod(_PRIVATE)
 
 
 def _node_id(path: Path) -> str:
-    """Return the id in the file; whoever comes first writes it, whole or not at all."""
+    """Return the id in the file; the first process writes it atomically."""
     if not path.exists():
         draft = path.with_name(f"{path.name}.{uuid4().hex}")
         draft.write_text(f"node-{uuid4().hex[:12]}", encoding="ascii")

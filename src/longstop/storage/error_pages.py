@@ -1,7 +1,7 @@
-"""Pages that could not be read, and pictures of them, kept for a person to look at.
+"""Saves unreadable pages and their screenshots for diagnosis.
 
-What a site sends is hostile until proven otherwise: its names become no paths, its bodies fill no disk, and nothing
-serves them. Open them as text; in a browser their scripts would run.
+Content of a site is not trusted: its names never become paths, its size is limited, and nothing serves it. Open saved
+pages as text; a browser would run their scripts.
 """
 
 import os
@@ -15,10 +15,10 @@ from uuid import uuid4
 
 MAX_PAGES = 100
 MAX_TOTAL_BYTES = 50_000_000
-#: Of each source.
-MAX_PICTURES = 20
-MAX_TOTAL_PICTURE_BYTES = 20_000_000
-#: Longer bodies are cut.
+#: Per source.
+MAX_SCREENSHOTS = 20
+MAX_TOTAL_SCREENSHOT_BYTES = 20_000_000
+#: Longer bodies are truncated.
 MAX_BODY_BYTES = 5_000_000
 MAX_HINT_CHARACTERS = 80
 
@@ -31,7 +31,7 @@ class _Kept(NamedTuple):
 
 
 class ErrorPages:
-    """A folder of at most 100 pages and 50 MB; the oldest make room for the newest."""
+    """A folder of at most 100 pages and 50 MB; the oldest are deleted first."""
 
     def __init__(
         self,
@@ -45,20 +45,20 @@ class ErrorPages:
         self._folder = folder
         self._suffix = suffix
         self._name = re.compile(rf"\d{{8}}T\d{{9}}Z_[A-Za-z0-9-]+\.{suffix}")
-        #: The data directory, below which the way to a kept page is told.
+        #: The data directory; returned paths are relative to it.
         self._root = root or folder.parents[1]
         self._max_pages = max_pages
         self._max_total_bytes = max_total_bytes
 
     def keep(self, name: str, body: bytes, now: datetime) -> str | None:
-        """Keep a page, whole or not at all; return where, below the data directory, or `None`. Never raises."""
+        """Save a page atomically; return its path relative to the data directory, or `None`. Never raises."""
         path = self._folder / file_name(name, now, self._suffix)
         cut = body[:MAX_BODY_BYTES]
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._make_room(len(cut))
             _write(path, cut)
-        except OSError:  # a page is good to have; the error that it belongs to is told anyway
+        except OSError:  # saving is optional; the error itself is reported anyway
             return None
         return path.relative_to(self._root).as_posix()
 
@@ -71,7 +71,7 @@ class ErrorPages:
             total -= oldest.size
 
     def _pages(self) -> Iterator[_Kept]:
-        """Yield what is kept, and clear away what a crash left half-written. Other people's files are left alone."""
+        """Yield the saved pages, and delete partial files of a crash. Files that are not ours are kept."""
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".part"):
@@ -81,34 +81,34 @@ class ErrorPages:
 
 
 class NoPages:
-    """Keeps nothing, where the operator wants nothing kept."""
+    """Saves nothing: for operators who disable saving."""
 
     def keep(self, name: str, body: bytes, now: datetime) -> str | None:
         return None
 
 
-class ErrorPictures:
-    """Keeps at most 20 pictures and 20 MB of each source; the oldest make room for the newest."""
+class ErrorScreenshots:
+    """Saves at most 20 screenshots and 20 MB per source; the oldest are deleted first."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def keep(self, source: str, name: str, picture: bytes, now: datetime) -> str | None:
-        """Keep a picture, whole or not at all; return where, below the data directory, or `None`. Never raises."""
-        if len(picture) > MAX_BODY_BYTES:
+    def keep(self, source: str, name: str, screenshot: bytes, now: datetime) -> str | None:
+        """Save a screenshot atomically; return its path relative to the data directory, or `None`. Never raises."""
+        if len(screenshot) > MAX_BODY_BYTES:
             return None
-        album = ErrorPages(
+        pages = ErrorPages(
             self._folder / source,
             suffix="png",
             root=self._folder.parents[1],
-            max_pages=MAX_PICTURES,
-            max_total_bytes=MAX_TOTAL_PICTURE_BYTES,
+            max_pages=MAX_SCREENSHOTS,
+            max_total_bytes=MAX_TOTAL_SCREENSHOT_BYTES,
         )
-        return album.keep(name, picture, now)
+        return pages.keep(name, screenshot, now)
 
 
 def file_name(hint: str, now: datetime, suffix: str = "html") -> str:
-    """Return a name that sorts by time and that no site can choose."""
+    """Return a name that sorts by time and that a site cannot choose."""
     moment = now.astimezone(UTC)
     safe = _UNSAFE.sub("-", hint[:MAX_HINT_CHARACTERS]).strip("-") or "page"
     return f"{moment:%Y%m%dT%H%M%S}{moment.microsecond // 1000:03d}Z_{safe}.{suffix}"

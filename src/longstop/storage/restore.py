@@ -1,4 +1,4 @@
-"""A backup put back into a data directory that nobody uses. What was there before is moved aside, never deleted."""
+"""Restores a backup into a data directory that is not in use. Existing files are moved aside, never deleted."""
 
 import os
 from collections.abc import Collection, Iterator
@@ -11,16 +11,15 @@ from msgspec import Struct
 
 from longstop.clock import Clock
 from longstop.errors import StorageError, UsageError
-from longstop.storage.backup import copy_plain, sync
+from longstop.storage.backup import DATABASES, PLAIN, Manifest, copy_plain, digest, sync, verified
 from longstop.storage.directory import DataDirectory
-from longstop.storage.manifest import DATABASES, PLAIN, Manifest, digest, verified
 from longstop.storage.sqlite.connection import Synchronous, open_writable, translated
 from longstop.storage.sqlite.schema import Database, queries
 
-#: By so much epochs and sequence numbers are raised: more than a match is taken over, or has events, between a backup
-#: and its return. Who wrote after the backup can then write no more, and who read then misses nothing that comes now.
+#: Epochs and sequence numbers are raised by this much: more than a match can gain between backup and restore. So a
+#: writer from after the backup is rejected, and a client that read then misses no new event.
 GENERATION_STEP = 1_000_000
-#: Whoever holds one of these is at work in the directory.
+#: The locks of processes that use the directory.
 ROLES = ("supervisor", "scraper")
 
 _SQL = queries("matches/queries.sql")
@@ -29,31 +28,33 @@ _SUFFIX = ".restored"
 
 
 class _Mark(Struct, frozen=True, kw_only=True):
-    """What a restore has found when it began: one that is cut off is done again with the same, not with its own."""
+    """What a restore found when it started. An interrupted restore is repeated with the same values."""
 
-    #: The folder for what was there before, and the files that are of it.
+    #: The folder for existing files, and the files to move there.
     aside: str
     files: tuple[str, ...]
 
 
 class Restored(Struct, frozen=True, kw_only=True):
     manifest: Manifest
-    #: Where the files are that were there before; `None` when there were none.
+    #: Where the previous files are; `None` if there were none.
     aside: Path | None
 
 
 def restore(folder: Path, data: Path, clock: Clock, *, force: bool = False) -> Restored:
-    """Put a backup's files into a data directory; raise, with nothing changed, where anything speaks against it."""
+    """Restore a backup into a data directory; raise before anything changes if that is not possible."""
     manifest = verified(folder)
     directory = DataDirectory.open(data)
     with _unused(directory):
         is_again = directory.restoring.exists()
         if not force and not is_again and (directory.matches_db.exists() or directory.ops_db.exists()):
-            raise UsageError(f"{data} is not empty: take an empty directory, or move its files aside with --force")
+            raise UsageError(f"{data} is not empty: choose an empty directory, or pass --force to move its files aside")
         try:
             return _put(folder, manifest, directory, clock)
         except OSError as error:
-            raise StorageError(f"{data} cannot be restored: {error.strerror or error}") from error
+            raise StorageError(
+                f"cannot restore into {data}: {error.strerror or error}. Then run longstop restore again"
+            ) from error
 
 
 @contextmanager
@@ -67,13 +68,13 @@ def _unused(directory: DataDirectory) -> Iterator[None]:
 def _put(folder: Path, manifest: Manifest, directory: DataDirectory, clock: Clock) -> Restored:
     drafts = [_draft(folder, directory.path, kept.name, kept.sha256) for kept in manifest.files]
     _begin_generation(_draft_of(directory.path / "matches.db"))
-    # From here to the end the directory is neither the old nor the new one, and nobody may start in it.
-    mark = _read_mark(directory.restoring) or _leave_mark(directory, clock)
+    # From here the directory is neither the old nor the new one: the mark keeps processes from starting in it.
+    mark = _read_mark(directory.restoring) or _write_mark(directory, clock)
     aside = _move_aside(directory, mark)
     _clear(directory, spared=drafts)
     for draft in drafts:
         draft.rename(draft.with_name(draft.name.removesuffix(_SUFFIX)))
-    # A mark that is gone says that all of this is on the disk.
+    # Removing the mark says that everything is on disk.
     sync(directory.path)
     directory.restoring.unlink()
     sync(directory.path)
@@ -81,7 +82,7 @@ def _put(folder: Path, manifest: Manifest, directory: DataDirectory, clock: Cloc
 
 
 def _clear(directory: DataDirectory, spared: Collection[Path]) -> None:
-    """Remove what is left of a restore that was cut off, or of an API that runs alone: it belongs to no backup."""
+    """Remove files of an interrupted restore, or of an API that runs alone."""
     for name in (*DATABASES, *PLAIN):
         path = directory.path / name
         _remove(path)
@@ -90,17 +91,19 @@ def _clear(directory: DataDirectory, spared: Collection[Path]) -> None:
 
 
 def _read_mark(path: Path) -> _Mark | None:
-    """Return what the restore that was cut off here had found; `None` where none was."""
+    """Return the mark of an interrupted restore; `None` if there is none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=_Mark)
     except FileNotFoundError:
         return None
     except msgspec.MsgspecError as error:
-        raise StorageError(f"{path} cannot be read ({error}): restore into another directory") from error
+        raise StorageError(
+            f"cannot read {path}, the mark of an interrupted restore ({error}). Restore into another directory"
+        ) from error
 
 
-def _leave_mark(directory: DataDirectory, clock: Clock) -> _Mark:
-    """Write down what is there now, whole or not at all."""
+def _write_mark(directory: DataDirectory, clock: Clock) -> _Mark:
+    """Record the existing files atomically."""
     found = tuple(path.name for each in (*DATABASES, *PLAIN) for path in _with_logs(directory.path / each))
     mark = _Mark(aside=_free_name(directory.path, f"before-restore-{clock.now():%Y%m%dT%H%M%SZ}"), files=found)
     draft = _draft_of(directory.restoring)
@@ -121,12 +124,14 @@ def _draft_of(path: Path) -> Path:
 
 
 def _draft(folder: Path, data: Path, name: str, sha256: str) -> Path:
-    """Copy a file of the backup beside its place, and make sure that it is what it was."""
+    """Copy a file of the backup next to its destination, and verify its checksum."""
     draft = _draft_of(data / name)
     _remove(draft)
     copy_plain(folder / name, draft)
     if digest(draft) != sha256:
-        raise StorageError(f"{name} was not copied whole: the disk may be failing")
+        raise StorageError(
+            f"{name} was not copied correctly from {folder}: the disk may be failing. Check it, and try again"
+        )
     return draft
 
 
@@ -135,7 +140,7 @@ def _begin_generation(path: Path) -> None:
     try:
         with translated(path):
             connection.execute(_SQL["begin_generation"], {"step": GENERATION_STEP})
-            # Its name is about to change: nothing may be left in a log of the old name.
+            # The file is renamed next: nothing may remain in a log with the old name.
             connection.pragma("journal_mode", "DELETE")
     finally:
         connection.close()
@@ -143,16 +148,16 @@ def _begin_generation(path: Path) -> None:
 
 
 def _move_aside(directory: DataDirectory, mark: _Mark) -> Path | None:
-    """Move what the backup replaces into a folder of its own; the live view is of the old store, and built again."""
+    """Move replaced files into a folder. The live view belongs to the old store and is rebuilt."""
     _remove(directory.hot_db)
     if not mark.files:
         return None
     aside = directory.path / mark.aside
     aside.mkdir(mode=0o700, exist_ok=True)
     for name in mark.files:
-        # One that is there was moved before the cut; what stands in its place is of the backup.
+        # If it is there, it was moved before the interruption; its replacement belongs to the backup.
         if not os.path.lexists(aside / name):
-            with suppress(FileNotFoundError):  # a log, which goes with the last one who has its database open
+            with suppress(FileNotFoundError):  # a log, which SQLite removes with the last connection
                 (directory.path / name).rename(aside / name)
     sync(aside)
     return aside

@@ -76,7 +76,7 @@ def test_a_step_that_was_changed_afterwards_refuses_the_file(connection: apsw.Co
     migrate(connection, Database.MATCHES)
     first, *_ = migrations_of(Database.MATCHES)
 
-    with pytest.raises(StorageError, match="not what it was"):
+    with pytest.raises(StorageError, match="has changed since it was applied"):
         pending(connection, (replace(first, script=first.script + "\n"),))
 
 

@@ -1,4 +1,4 @@
-"""SQLite files: opening them so that they cannot be damaged, and using one that several processes read or write."""
+"""SQLite connections: safe settings, translated errors, and files that several processes use."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,22 +21,22 @@ Row = dict[str, Any]
 T = TypeVar("T")
 Job = Callable[[apsw.Connection], T]
 
-#: Nothing is lost when a file is not closed: what was committed is on disk.
+#: A file that is not closed loses nothing: committed data is on disk.
 CLOSE_WITHIN_SECONDS = 1.0
 
 #: Versions before this one can corrupt a WAL when two connections write and checkpoint at the same moment.
 OLDEST_SAFE_SQLITE = (3, 51, 3)
-#: Only a backup or a person at a prompt can make the writer wait at all.
+#: Only a backup or an interactive session can make the writer wait.
 BUSY_TIMEOUT_MS = 5_000
-#: A burst may grow the write-ahead log; afterwards the file is cut back to this.
+#: The write-ahead log may grow in a burst; afterwards it is truncated to this size.
 WAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 
 _MEANINGS: Mapping[type[apsw.Error], str] = {
     apsw.FullError: "the disk is full",
     apsw.IOError: "the disk failed",
     apsw.CorruptError: "the file is damaged",
-    apsw.NotADBError: "this is no SQLite file",
-    apsw.BusyError: "somebody else holds the file",
+    apsw.NotADBError: "not an SQLite file",
+    apsw.BusyError: "another process has locked the file",
     apsw.CantOpenError: "the file cannot be opened",
     apsw.ReadOnlyError: "the file cannot be written",
 }
@@ -51,8 +51,8 @@ _ADVICE: Mapping[type[apsw.Error], str] = {
 }
 
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
-#: What SQLite says of a file that it could not open or read, whatever the reason.
-_MAY_BE_A_LACK = (apsw.CantOpenError, apsw.IOError)
+#: Errors that may be caused by an exhausted resource.
+_MAY_BE_EXHAUSTION = (apsw.CantOpenError, apsw.IOError)
 
 
 class Synchronous(StrEnum):
@@ -60,7 +60,7 @@ class Synchronous(StrEnum):
 
     #: What was committed survives a power cut.
     FULL = "FULL"
-    #: The file may be lost in a power cut: for what can be built again.
+    #: The file may be lost in a power cut: for data that can be rebuilt.
     OFF = "OFF"
 
 
@@ -71,9 +71,9 @@ def is_safe_sqlite(version: str) -> bool:
 def as_storage_error(error: apsw.Error, path: Path) -> StorageError:
     if isinstance(error, apsw.NoMemError):
         return ResourcesExhausted(MachineResource.MEMORY)
-    lack = exhausted(error) if isinstance(error, _MAY_BE_A_LACK) else None
-    if lack is not None:
-        return lack
+    exhaustion = exhausted(error) if isinstance(error, _MAY_BE_EXHAUSTION) else None
+    if exhaustion is not None:
+        return exhaustion
     meaning = _MEANINGS.get(type(error), "SQLite refused")
     kind = StoreDamaged if isinstance(error, _DAMAGE) else StorageError
     advice = f"; {_ADVICE[type(error)]}" if type(error) in _ADVICE else ""
@@ -82,7 +82,7 @@ def as_storage_error(error: apsw.Error, path: Path) -> StorageError:
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn what SQLite raises into a `StorageError` that names the file."""
+    """Translate errors of SQLite into a `StorageError` that names the file."""
     try:
         yield
     except apsw.Error as error:
@@ -90,18 +90,18 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of a file, `None` of one that is not there: one deleted and made again is another."""
+    """Return device and inode of a file, to detect that it was replaced; `None` if it does not exist."""
     try:
         found = path.stat()
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StorageError(f"{path.name}: the file cannot be looked at ({error.strerror})") from error
+        raise StorageError(f"{path.name}: cannot access the file ({error.strerror})") from error
     return found.st_dev, found.st_ino
 
 
 def open_writable(path: Path, database: Database, synchronous: Synchronous) -> apsw.Connection:
-    """Open a file for its only writer: made when missing, checked, brought to the newest schema."""
+    """Open a file for its only writer: create, check and migrate it as needed."""
     with translated(path):
         connection = _connect(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         try:
@@ -121,10 +121,12 @@ def open_readable(path: Path, patience_ms: int | None = None) -> apsw.Connection
 
 def _connect(path: Path, flags: int, patience_ms: int | None = None) -> apsw.Connection:
     if not is_safe_sqlite(version := apsw.sqlite_lib_version()):
-        raise UnsafeSQLite(f"SQLite {version} can damage a file that several processes use: install a newer apsw")
+        raise UnsafeSQLite(
+            f"SQLite {version} can corrupt a file that several processes use: run pip install --upgrade apsw"
+        )
     connection = apsw.Connection(str(path), flags=flags)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS if patience_ms is None else patience_ms)
-    # A mapped file turns a disk error into a crash of the whole process, and does not mix with a second process.
+    # With a memory-mapped file a disk error would crash the process, and a second process is not safe.
     connection.pragma("mmap_size", 0)
     return connection
 
@@ -143,7 +145,7 @@ def _prepare(connection: apsw.Connection, path: Path, synchronous: Synchronous) 
 
 
 def rows(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any] | None = None) -> list[Row]:
-    """Return everything a statement gives, each row under its column names."""
+    """Return all rows of a statement, by column name."""
     cursor = connection.cursor()
     cursor.row_trace = _by_name
     found: list[Any] = cursor.execute(statement, bindings).fetchall()
@@ -151,7 +153,7 @@ def rows(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any
 
 
 def row(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any] | None = None) -> Row | None:
-    """Return the only row a statement gives, or `None`."""
+    """Return the only row of a statement, or `None`."""
     found = rows(connection, statement, bindings)
     return found[0] if found else None
 
@@ -172,11 +174,11 @@ def _by_name(cursor: apsw.Cursor, values: tuple[Any, ...]) -> Row:
 
 
 class ReadOnlyDatabase:
-    """Answers queries on a file that may not exist yet, or may be replaced by a new one at any time.
+    """Reads a file that may not exist yet, or may be replaced at any time.
 
-    Each query is one statement and sees one committed state. It runs in a daemon thread, since a disk may hang;
-    with `inline_ms` it runs in the caller's loop instead: a point read takes less time than the hop to a thread (see
-    docs/benchmarks.md), and then waits no longer than that for another process that holds the file.
+    Each query is one statement and sees one committed state. It runs in a daemon thread, because a disk may hang. With
+    `inline_ms` it runs in the caller's loop, because a point read is faster than a thread switch, and waits at most
+    that long for another process that has locked the file.
     """
 
     def __init__(self, path: Path, database: Database, inline_ms: int | None = None) -> None:
@@ -190,7 +192,7 @@ class ReadOnlyDatabase:
         self._identity: tuple[int, int] | None = None
 
     async def rows(self, statement: str, bindings: Mapping[str, Any] | None, decode: Callable[[Row], T]) -> list[T]:
-        """Return what `decode` makes of each row; nothing while there is no file."""
+        """Return the decoded rows; empty while the file does not exist."""
         if self._inline_ms is not None:
             return self._read(statement, bindings, decode)
         return await self._thread.run(lambda: self._read(statement, bindings, decode))
@@ -229,7 +231,7 @@ class ReadOnlyDatabase:
         if ready:
             self._connection, self._identity = connection, identity
         else:
-            # The writer is still making it, or is an older version; either way there is nothing to read yet.
+            # The writer is still creating it, or is an older version: there is nothing to read yet.
             connection.close()
 
     def _drop(self) -> None:
@@ -239,10 +241,10 @@ class ReadOnlyDatabase:
 
 
 class ReopenedDatabase:
-    """A file that several processes write a little: opened when it is needed, and again after every failure.
+    """A file that several processes write to occasionally. It is opened on use, and again after every failure.
 
-    So it is after a restore, too: nothing may be written into a file that was moved aside. Jobs run one after the other
-    in a daemon thread.
+    It is also reopened after a restore, so that nothing is written to a file that was moved aside. Jobs run one after
+    the other in a daemon thread.
     """
 
     def __init__(self, path: Path, database: Database) -> None:
@@ -258,7 +260,7 @@ class ReopenedDatabase:
         return await self._thread.run(lambda: self._attempt(job))
 
     async def transact(self, job: Job[T]) -> T:
-        """Run a job in a transaction: all that it does is stored, or nothing."""
+        """Run a job in a transaction."""
 
         def transacted(connection: apsw.Connection) -> T:
             with transaction(connection):
@@ -284,7 +286,7 @@ class ReopenedDatabase:
             self._close()
         if self._connection is None:
             self._connection = open_writable(self._path, self._database, Synchronous.FULL)
-            # Taken before the opening: a file that is put there meanwhile is met the next time. A new one had none.
+            # Read before opening: a file that replaces it meanwhile is detected next time. A new file had no identity.
             self._identity = identity or file_identity(self._path)
         return self._connection
 
@@ -297,8 +299,8 @@ class ReopenedDatabase:
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Commit what is done meanwhile, or take all of it back."""
-    # At once: a lock that is asked for in the middle may be refused without any patience.
+    """Commit on success, roll back on any error."""
+    # IMMEDIATE: upgrading a lock later may fail without waiting.
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -310,7 +312,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 
 async def close_in(thread: DaemonThread, close: Callable[[], None]) -> None:
-    """Close a file; one that hangs is closed by the end of the process."""
+    """Close a file; if that hangs, the end of the process closes it."""
     with suppress(TimeoutError):
         async with asyncio.timeout(CLOSE_WITHIN_SECONDS):
             await thread.run(close)

@@ -1,7 +1,7 @@
-"""The SQL of the files, and their migrations.
+"""Loads SQL statements and applies migrations.
 
-SQL stands in the `.sql` files of `storage/sql`. Migrations are numbered; each is applied once, in a transaction of its
-own, and never changed afterwards.
+SQL is in the `.sql` files of `storage/sql`. Migrations are numbered; each is applied once, in its own transaction, and
+never changed afterwards.
 """
 
 import re
@@ -28,7 +28,7 @@ def sql_folder() -> Traversable:
 
 @cache
 def queries(path: str) -> Mapping[str, str]:
-    """Return the statements of a file, by the names that stand above them."""
+    """Return the statements of a file, by name."""
     _before, *parts = _NAME.split((sql_folder() / path).read_text(encoding="utf-8"))
     return MappingProxyType(dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True)))
 
@@ -39,7 +39,7 @@ _MIGRATIONS = queries("migrations.sql")
 
 
 class Database(StrEnum):
-    """The files of a data directory, as the folders of their SQL are called."""
+    """The databases of a data directory; the values are folder names in `storage/sql`."""
 
     MATCHES = "matches"
     HOT = "hot"
@@ -47,7 +47,7 @@ class Database(StrEnum):
 
 
 class Migration(Struct, frozen=True, kw_only=True):
-    """One step of a schema."""
+    """One migration of a schema."""
 
     number: int
     name: str
@@ -60,7 +60,7 @@ class Migration(Struct, frozen=True, kw_only=True):
 
 @cache
 def migrations_of(database: Database) -> tuple[Migration, ...]:
-    """Return the steps that make a database's schema, in order."""
+    """Return the migrations of a database, in order."""
     found = [file for file in (sql_folder() / database.value).iterdir() if file.name[:4].isdigit()]
     return tuple(
         Migration(number=int(file.name[:4]), name=file.name, script=file.read_text(encoding="utf-8"))
@@ -69,10 +69,10 @@ def migrations_of(database: Database) -> tuple[Migration, ...]:
 
 
 def migrate(connection: apsw.Connection, database: Database) -> None:
-    """Bring a file to the newest schema, or refuse one that is not what we know."""
+    """Migrate a file to the newest schema; raise if its schema is unknown."""
     known = migrations_of(database)
     while pending(connection, known):
-        # Several processes may open a new file at the same moment: who is second looks again, and has less to do.
+        # Several processes may open a new file at the same time: check again inside the transaction.
         connection.execute("BEGIN IMMEDIATE")
         try:
             for migration in pending(connection, known)[:1]:
@@ -94,14 +94,18 @@ def _take(connection: apsw.Connection, migration: Migration) -> None:
 
 
 def pending(connection: apsw.Connection, known: tuple[Migration, ...]) -> tuple[Migration, ...]:
-    """Return the steps still to take; raise when the file took a step that we do not know, or another one."""
+    """Return the migrations to apply; raise if the file has an unknown or different one."""
     by_number = {migration.number: migration for migration in known}
     for number, name, checksum in _applied(connection):
         migration = by_number.pop(number, None)
         if migration is None:
-            raise StoreTooNew(f"the store took the step {name}, unknown to this version: install a newer one")
+            raise StoreTooNew(
+                f"the file has migration {name}, which this version does not know: install a newer version of Longstop"
+            )
         if checksum != migration.checksum:
-            raise StoreDamaged(f"{name} is not what it was when the store took it: put the old text back")
+            raise StoreDamaged(
+                f"migration {name} has changed since it was applied: reinstall Longstop, or restore a backup"
+            )
     return tuple(by_number.values())
 
 

@@ -1,4 +1,4 @@
-"""The writer: one thread, one connection, and one commit for all that was waiting."""
+"""The writer: one thread, one connection, and one commit for all waiting jobs."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -17,20 +17,20 @@ from longstop.storage.sqlite.connection import as_storage_error
 T = TypeVar("T")
 Job = Callable[[apsw.Connection], T]
 
-#: How many jobs share a commit at most; more would only make the first of them wait longer.
+#: Jobs per commit at most; more would only delay the first of them.
 MAX_GROUP = 64
 
-#: Errors that belong to the job that met them. Any other one of SQLite's speaks of the file, and so of the whole group.
+#: Errors of a single job. Any other error of SQLite concerns the file, and so the whole group.
 _JOB_ERRORS = (apsw.ConstraintError, apsw.SQLError, apsw.MismatchError, apsw.TooBigError, apsw.RangeError)
 
 
 class _Waiting:
-    """A job in the queue, and whoever waits for it."""
+    """A queued job, and the future of its caller."""
 
     def __init__(self, job: Job[Any]) -> None:
         self.job = job
         self.future: Future[Any] = Future()
-        # From here on cancelling the caller cancels its waiting only: the job is done wholly, as if nobody had left.
+        # From here cancellation only stops the waiting: the job still runs completely.
         self.future.set_running_or_notify_cancel()
 
 
@@ -40,7 +40,7 @@ class _Outcome(NamedTuple):
 
 
 class Writer:
-    """Runs jobs on a connection that nobody else touches; what `run` returned from is committed."""
+    """Runs jobs on its own connection; a job is committed when `run` returns."""
 
     def __init__(self, path: Path, connect: Callable[[], apsw.Connection]) -> None:
         self._path = path
@@ -48,12 +48,12 @@ class Writer:
         self._connection: apsw.Connection | None = None
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._is_closed = False
-        # Not waited for by the interpreter: a process that forgot to close must still be able to end.
+        # A daemon: a process that forgot to close must still be able to exit.
         self._thread = Thread(target=self._work, name=f"writer of {path.name}", daemon=True)
         self._thread.start()
 
     async def run(self, job: Job[T]) -> T:
-        """Run a job in a savepoint of its own and return once it is durable; raise what it raised."""
+        """Run a job in its own savepoint, and return when it is durable; raise what it raised."""
         if self._is_closed:
             raise StorageError(f"{self._path.name} is closed")
         waiting = _Waiting(job)
@@ -62,7 +62,7 @@ class Writer:
         return result
 
     async def aclose(self) -> None:
-        """Do what is queued, then close the file."""
+        """Run the queued jobs, then close the file."""
         if not self._is_closed:
             self._is_closed = True
             self._queue.put(None)
@@ -76,7 +76,7 @@ class Writer:
     def _commit(self, group: Sequence[_Waiting]) -> None:
         try:
             outcomes = self._transact(group)
-        except Exception as error:  # the thread must outlive every error, or all later callers would wait for ever
+        except Exception as error:  # the thread must survive every error, or all later callers would wait forever
             outcomes = [_Outcome(error=error)] * len(group)
         for waiting, outcome in zip(group, outcomes, strict=True):
             self._deliver(waiting.future, outcome)
@@ -91,7 +91,7 @@ class Writer:
             _roll_back(connection)
             raise
         except apsw.Error:
-            # After a failed write nobody knows what the file holds: it is opened and checked again before its next use.
+            # After a failed write the state of the file is unknown: reopen and check it before the next use.
             self._drop_connection()
             raise
         return outcomes
@@ -113,13 +113,13 @@ class Writer:
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            # The disk that failed a commit may fail the close too; the error that matters is already on its way.
+            # The close may fail, too; the error of the commit is already being reported.
             with suppress(apsw.Error):
                 connection.close()
 
 
 def _groups(queue: SimpleQueue[_Waiting | None]) -> Iterator[list[_Waiting]]:
-    """Yield what is waiting, as soon as something is, until the end mark."""
+    """Yield groups of waiting jobs, until the end mark."""
     while (first := queue.get()) is not None:
         yield [first, *_at_hand(queue, MAX_GROUP - 1)]
 
@@ -131,17 +131,17 @@ def _at_hand(queue: SimpleQueue[_Waiting | None], limit: int) -> Iterator[_Waiti
         except Empty:
             return
         if waiting is None:
-            queue.put(None)  # the end mark is for the next turn
+            queue.put(None)  # keep the end mark for the next group
             return
         yield waiting
 
 
 def _attempt(connection: apsw.Connection, job: Job[Any]) -> _Outcome:
-    """Return the job's result, or its error after taking back what it did."""
+    """Return the job's result, or its error after a rollback."""
     connection.execute("SAVEPOINT job")
     try:
         outcome = _Outcome(result=job(connection))
-    except Exception as error:  # whatever one job meets, the others of the group go on
+    except Exception as error:  # the other jobs of the group continue
         if isinstance(error, apsw.Error) and not isinstance(error, _JOB_ERRORS):
             raise
         connection.execute("ROLLBACK TO job")
