@@ -147,7 +147,7 @@ class ModeReader:
         return response
 
     def _is_requested_by_page(self, request: FetchRequest) -> bool:
-        """Return whether the page sends this request by itself. Two POSTs to one URL cannot be told apart."""
+        """Return whether the page sends this request by itself. Two POSTs to one URL cannot be distinguished."""
         calls, path = self._browsing.calls, urlsplit(request.url).path
         return request.method == "GET" and (not calls or any(fnmatchcase(path, each) for each in calls))
 
