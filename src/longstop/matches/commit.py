@@ -1,4 +1,4 @@
-"""Storing what a poll brought, whatever the sport: one transaction, and only when it is durable does it count."""
+"""Stores the result of a poll in one transaction, for every sport."""
 
 from datetime import datetime
 from typing import TypeVar
@@ -11,14 +11,14 @@ from longstop.model.snapshot import Provenance, checksum
 from longstop.sports.base import Draft, MatchState
 from longstop.storage.base import MatchStore, MatchUpdate, Receipt, SnapshotDraft
 
-#: How sure we are of what one source says while there is no other.
-ONLY_WITNESS = 1.0
+#: The confidence in a source while there is no other to compare with.
+SINGLE_SOURCE = 1.0
 
 State = TypeVar("State", bound=MatchState)
 
 
 class Committer:
-    """Stores for one scraper."""
+    """Stores the polls of one scraper."""
 
     def __init__(self, *, store: MatchStore, clock: Clock, scraper_id: str) -> None:
         self._store = store
@@ -26,7 +26,7 @@ class Committer:
         self._scraper_id = scraper_id
 
     async def commit(self, before: MatchState, draft: Draft, observation: Observation) -> Receipt | None:
-        """Store what is new, as the source said it; `None` when everything is as stored already."""
+        """Store what is new; return `None` when nothing changed."""
         row, source = before.row, before.feed.source
         snapshot = self._snapshot(before, draft, observation.captured_at, source)
         events = draft.events
@@ -67,7 +67,7 @@ class Committer:
         )
 
     async def move(self, state: State, phase: Phase, status: MatchStatus) -> State:
-        """Store in which phase a match is, and nothing else about it."""
+        """Store the phase of a match, and nothing else."""
         row = state.row
         update = MatchUpdate(
             match_id=row.match_id,
@@ -87,7 +87,7 @@ class Committer:
         return state.after(await self._store.save_update(update))
 
     def _snapshot(self, before: MatchState, draft: Draft, captured_at: datetime, source: str) -> SnapshotDraft | None:
-        """Return the snapshot to store; `None` when the payload is the stored one."""
+        """Return the snapshot to store; `None` when the payload did not change."""
         if draft.payload is None:
             return None
         digest = checksum(draft.payload)
@@ -96,6 +96,6 @@ class Committer:
         return SnapshotDraft(
             checksum=digest,
             payload=draft.payload,
-            provenance={"*": Provenance(source=source, confidence=ONLY_WITNESS, at=captured_at)},
+            provenance={"*": Provenance(source=source, confidence=SINGLE_SOURCE, at=captured_at)},
             update_latency_ms=round((self._clock.now() - captured_at).total_seconds() * 1000),
         )

@@ -1,6 +1,6 @@
-"""A match in this process: its durable base, shared by its feeds, and one change at a time.
+"""A match in this process: its durable base, which its feeds share, and one change at a time.
 
-Ownership and epoch belong to the match; how a feed is polled, and what was learnt from it, belong to the feed.
+Ownership and epoch belong to the match; polling state belongs to the feed.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from longstop.storage.base import MatchBase, MatchRow, MatchStore
 
 
 class Feed:
-    """One source's view of a match. Its state is changed by `LiveMatch` alone."""
+    """One source's view of a match. Only `LiveMatch` changes its state."""
 
     def __init__(self, ref: MatchRef, pipeline: Pipeline, precedence: int, state: MatchState) -> None:
         self.ref = ref
         self.pipeline = pipeline
         self.precedence = precedence
-        #: The durable base as this feed sees it, and what this run has learnt from the feed.
+        #: The durable base as this feed sees it, with the feed's in-memory state.
         self.state = state
-        #: Until when, monotonic, its last good poll counts: while it does, no feed of a lower precedence leads.
+        #: Until this monotonic time, its last good poll keeps feeds of lower precedence from leading.
         self.fresh_until = -inf
 
     @property
@@ -38,27 +38,27 @@ class Feed:
 
 
 class LiveMatch:
-    """One match with its feeds. Every change of what is stored goes through here, one after the other."""
+    """One match with its feeds. All stored changes go through here, one at a time."""
 
     def __init__(self, base: MatchBase, store: MatchStore, node: str) -> None:
         self._store = store
         self._node = node
-        #: As loaded last. With a single feed, that feed's state is newer.
+        #: As last loaded. With a single feed, that feed's state is newer.
         self._base = base
-        #: The one under which we may write; what is at another one is not ours any more.
+        #: The epoch of our claim. A match with another epoch belongs to another node.
         self._epoch = base.match.epoch
         self._feeds: dict[MatchRef, Feed] = {}
         self._changing = asyncio.Lock()
-        #: Whether the feeds go on from what is stored: a commit reported as failed may be durable all the same.
+        #: `False` after a failed commit, which may be durable all the same: then the base must be loaded again.
         self.is_base_known = True
-        #: How many polls have stored something: an observation that began before the last one may be older than it.
+        #: The number of polls that stored something. An observation that started before the last one may be outdated.
         self._commits = 0
-        #: The feed that what is stored comes from.
+        #: The feed that stored last.
         self.leader: MatchRef | None = None
 
     @classmethod
     async def take(cls, store: MatchStore, match_id: int, node: str) -> "LiveMatch":
-        """Claim a match and load its durable base; it is RECOVERING until a feed has compared it."""
+        """Claim a match and load its durable base; it is RECOVERING until its first full poll."""
         await store.claim(match_id, node)
         return cls(await store.load(match_id), store, node)
 
@@ -68,7 +68,7 @@ class LiveMatch:
 
     @property
     def refs(self) -> tuple[MatchRef, ...]:
-        """Return how the sources call the match, those that are not polled included."""
+        """Return the refs of all feeds, including those that are not polled."""
         return self._base.feeds
 
     @property
@@ -78,10 +78,10 @@ class LiveMatch:
     # --- feeds -----------------------------------------------------------------------------------------------
 
     async def join(self, ref: MatchRef, pipeline: Pipeline, precedence: int = 0) -> Feed:
-        """Poll the match from one more source; raise when that source is of another sport."""
+        """Add a feed; raise when its source is of another sport."""
         if pipeline.sport != self.row.sport:
             raise StorageError(
-                f"match {self.row.match_id} is {self.row.sport}, but {ref.source} reads {pipeline.sport}"
+                f"match {self.row.match_id} is {self.row.sport}, but source {ref.source} is {pipeline.sport}"
             )
         async with self._changing:
             if self._feeds:
@@ -90,13 +90,13 @@ class LiveMatch:
             return feed
 
     def leave(self, feed: Feed) -> None:
-        """Poll the match from this source no more."""
+        """Remove a feed."""
         self._feeds.pop(feed.ref, None)
         if self.leader == feed.ref:
             self.leader = None
 
     def leads(self, feed: Feed, now: float) -> bool:
-        """Return whether a feed leads, or may take the lead with its next good poll."""
+        """Return whether a feed leads, or may lead after its next good poll."""
         if len(self._feeds) < 2:
             return True
         return leads(feed.ref, [each.candidate for each in self._feeds.values()], self.leader, now)
@@ -104,7 +104,7 @@ class LiveMatch:
     # --- changes ---------------------------------------------------------------------------------------------
 
     async def poll(self, feed: Feed, *, is_full: bool, attempt: PollAttempt) -> PollResult | None:
-        """Poll the feed that leads, and store what it changed; `None` when another feed has stored more meanwhile."""
+        """Poll the leading feed and store what changed; `None` when another feed stored something meanwhile."""
         led_by, commits = self.leader, self._commits
         observation = await feed.pipeline.observe(feed.state, is_full=is_full, attempt=attempt)
         async with self._changing:
@@ -113,7 +113,7 @@ class LiveMatch:
             try:
                 polled = await feed.pipeline.apply(feed.state, observation, attempt)
             except BaseException as error:
-                # Also when it is cancelled: what was on its way to the disk may get there.
+                # Also on cancellation: a write in progress may still become durable.
                 if not isinstance(error, SourceError) or isinstance(error, StorageError):
                     self.is_base_known = False
                 raise
@@ -125,11 +125,11 @@ class LiveMatch:
             return polled
 
     async def check_alive(self, feed: Feed, attempt: PollAttempt) -> None:
-        """Poll a feed that does not lead, for a sign of life: its live state is read, and not kept."""
+        """Read the live state of a feed that does not lead, to check that the feed works; nothing is stored."""
         await feed.pipeline.entry(feed.state, attempt)
 
     async def change(self, feed: Feed, work: Callable[[MatchState], Awaitable[MatchState]]) -> None:
-        """Store a change that is ours, not the site's."""
+        """Store a change of our own, not the site's."""
         async with self._changing:
             await self._reload()
             feed.state = await work(feed.state)
@@ -137,12 +137,12 @@ class LiveMatch:
                 await self._load()
 
     async def reload(self) -> None:
-        """Go on from what is stored, where the outcome of a commit is not known; raise when it is not ours any more."""
+        """Load the base again if the outcome of a commit is unknown; raise when another node owns the match."""
         async with self._changing:
             await self._reload()
 
     async def restart(self, feed: Feed) -> None:
-        """Claim the match again, and let this feed forget what it only remembers."""
+        """Claim the match again, and reset the in-memory state of this feed."""
         async with self._changing:
             self.is_base_known = False
             self._epoch = (await self._store.claim(self.row.match_id, self._node)).epoch
@@ -150,7 +150,7 @@ class LiveMatch:
             feed.state = self._state_for(feed.ref)
 
     def _is_shared(self, feed: Feed) -> bool:
-        """Return whether what one feed stores concerns another, or is not as this one sees it."""
+        """Return whether another feed is affected by what this one stores, or stored ids differ from the feed's."""
         return len(self._feeds) > 1 or feed.state.stored is not None
 
     async def _reload(self) -> None:
@@ -159,7 +159,7 @@ class LiveMatch:
             self.is_base_known = True
 
     async def _share(self, feed: Feed, *, is_stored: bool) -> None:
-        """Show the other feeds what one has stored; one that led before it begins with a full sync when it is back."""
+        """Update the other feeds after a commit. A former leader starts with a full poll when it returns."""
         if self.leader not in (None, feed.ref) and self.leader in self._feeds:
             former = self._feeds[self.leader]
             former.state = self._state_for(former.ref)
@@ -167,9 +167,9 @@ class LiveMatch:
             await self._load()
 
     async def _load(self, *, forget: bool = False) -> None:
-        """Load the durable base, and let all feeds go on from it; raise when it is not ours any more.
+        """Load the durable base into all feeds; raise when another node owns the match.
 
-        Nothing of another owner's base is taken over: its epoch would let us write.
+        The base of another owner is never used: its epoch would allow us to write.
         """
         base = await self._store.load(self.row.match_id)
         if base.match.epoch != self._epoch:
@@ -180,7 +180,7 @@ class LiveMatch:
             feed.state = self._state_for(feed.ref, None if forget else feed.state)
 
     def _state_for(self, ref: MatchRef, remembered: MatchState | None = None) -> MatchState:
-        """Return the durable base as a feed sees it, with what this run has learnt from the feed."""
+        """Return the durable base as a feed sees it, with the in-memory state of the feed."""
         own = self._base.match.ref
         stored: MatchState = sport_named(self._base.match.sport).state.from_base(self._base)
         ids = self._base.ids.get(ref.source, {})
@@ -201,17 +201,17 @@ class LiveMatch:
 
 
 class LiveMatches:
-    """The matches that this process owns, by their numbers: the feeds of one share it, whatever source they are of."""
+    """The matches that this process owns, by id. Feeds of all sources share them."""
 
     def __init__(self, store: MatchStore, node: str) -> None:
         self.store = store
         self.node = node
         self._matches: dict[int, LiveMatch] = {}
-        #: Two sources that find one match at the same moment must not claim it from each other.
+        #: Two sources that discover one match at the same time must not claim it from each other.
         self._taking = asyncio.Lock()
 
     async def take(self, match_id: int) -> LiveMatch:
-        """Return a match that is ours, claimed now if it was not."""
+        """Return a match, claimed if necessary."""
         async with self._taking:
             if match_id not in self._matches:
                 self._matches[match_id] = await LiveMatch.take(self.store, match_id, self.node)
@@ -220,7 +220,7 @@ class LiveMatches:
     async def join(
         self, match: LiveMatch, ref: MatchRef, pipeline: Pipeline, precedence: int
     ) -> tuple[LiveMatch, Feed]:
-        """Poll a match from one more source; return the match too, which may have been let go and taken again."""
+        """Add a feed; return the match too, which may have been dropped and claimed again."""
         async with self._taking:
             match = self._matches.setdefault(match.row.match_id, match)
             feed = await match.join(ref, pipeline, precedence)
@@ -228,7 +228,7 @@ class LiveMatches:
             return match, feed
 
     def drop(self, match: LiveMatch, feed: Feed | None = None) -> None:
-        """Poll a feed no more; a match without feeds is let go."""
+        """Remove a feed; a match without feeds is dropped."""
         if feed is not None:
             match.leave(feed)
         if not match.feeds and self._matches.get(match.row.match_id) is match:
@@ -237,15 +237,15 @@ class LiveMatches:
     async def take_over(
         self, sources: Collection[str], on_failure: Callable[[MatchRef, Exception], None]
     ) -> AsyncIterator[LiveMatch]:
-        """Claim the unfinished matches that these sources can be asked for.
+        """Claim the unfinished matches of these sources.
 
-        One data directory has one scraper, which its lock guarantees; an epoch guards the rest: a predecessor that was
-        only paused, not dead, can then write nothing any more, and drops the match when it finds out. A match that
-        cannot be read is handed to `on_failure`, and the others go on.
+        The lock of the data directory guarantees a single scraper. The epoch protects against a predecessor that was
+        suspended, not dead: it can no longer write, and drops the match when it notices. A match that cannot be loaded
+        is passed to `on_failure`; the others go on.
         """
         for row in await self.store.unfinished():
             try:
                 if any(ref.source in sources for ref in await self.store.feeds(row.match_id)):
                     yield await self.take(row.match_id)
-            except Exception as error:  # a sport of a third party may raise anything for one match
+            except Exception as error:  # a third-party sport may raise anything
                 on_failure(row.ref, error)

@@ -1,11 +1,11 @@
-"""Several feeds, one match: which feed leads, and how its ids and keys map onto those stored. Pure.
+"""Several feeds of one match: which one leads, and how its ids and keys map to the stored ones. Pure.
 
-Every feed may be the only one that answers, so each must be able to go on where another stopped. What is stored of a
-match comes from the feed that leads; the others are polled for a sign of life, and take over when it falls silent.
+Any feed may become the only one that works, so each can continue where another stopped. Only the polls of the leading
+feed are stored. The other feeds are polled for their live state alone, and take over when the leader fails.
 
-Stored events, players and teams keep the ids and keys of the feed that introduced them. A feed sees the match under
-its own ids (`as_seen`) and in the stored keys (`learn_keys`, `Sport.rekey`); what it adds is stored as its own
-(`as_stored`). With one feed all of this is the identity.
+Stored events, players and teams keep the ids and keys of the feed that introduced them. A feed sees the match under its
+own ids (`as_seen`) and with the stored keys (`learn_keys`, `Sport.rekey`); what it adds is stored as its own
+(`as_stored`). With one feed, nothing is mapped.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,24 +17,24 @@ from longstop.model.event import Event, EventKey
 from longstop.model.match import MatchRef
 from longstop.model.observation import Keys
 
-#: Stands before the key of an event whose id this feed has not shown yet; no source's id begins so.
+#: Prefix of the key of an event whose id this feed has not shown yet; no source's id starts with it.
 _UNKNOWN = "?"
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A feed, as far as the choice of the leader depends on it. Moments are monotonic."""
+    """What the choice of the leader needs to know about a feed. Times are monotonic."""
 
     ref: MatchRef
     precedence: int
-    #: Until when its last good poll counts; in the past for one that never was polled, or was paused.
+    #: Until when its last good poll counts; in the past when it was never polled, or is paused.
     fresh_until: float
 
 
 def leads(feed: MatchRef, feeds: Iterable[Candidate], leader: MatchRef | None, now: float) -> bool:
-    """Return whether a feed leads, or may take the lead with its next good poll.
+    """Return whether a feed leads, or may lead after its next good poll.
 
-    The fresh feed of the highest precedence leads; among equals the one that leads already, so that the lead does not
-    go to and fro.
+    The fresh feed of the highest precedence leads; among equals the current leader, so that the lead does not
+    alternate.
     """
     by_ref = {each.ref: each for each in feeds}
     mine = _rank(by_ref[feed], leader)
@@ -51,7 +51,7 @@ def as_seen(
 ) -> Mapping[EventKey, Event]:
     """Return stored events under the ids of one source; `own` is the source that the match is named after.
 
-    An event of another source says so in `source`; one of this source does not.
+    `source` is set for events of other sources only.
     """
     if source == own and not any(event.source for event in events.values()):
         return events
@@ -67,7 +67,7 @@ def _seen(event: Event, source: str, own: str, ids: Mapping[EventKey, str]) -> E
 
 
 def as_stored(events: Iterable[Event], stored: Mapping[EventKey, Event], source: str, own: str) -> tuple[Event, ...]:
-    """Return new versions as they are stored: each says which source it came from.
+    """Return new versions with their source, as they are stored.
 
     A version that only moves or voids another source's event keeps that source's id.
     """
@@ -82,10 +82,10 @@ def _stored(event: Event, before: Event | None, source: str) -> Event:
 
 
 def learn_keys(known: Keys, shown: Keys, source: str, stored: Keys) -> Keys:
-    """Return how a feed's keys map once it has shown names: equal names within a match are the same player or team.
+    """Return the mapping of a feed's keys after it has shown names: equal names are the same player or team.
 
-    `stored` are the names that are stored. What has no equal stays itself; nothing is guessed. A key that stands for
-    somebody else already gets the source's name before it.
+    `stored` are the stored names. A key without an equal name stays as it is; nothing is guessed. A key that is already
+    taken by another player or team is prefixed with the source.
     """
     return Keys(
         players=_learn(known.players, shown.players, source, stored.players),
@@ -102,10 +102,10 @@ def _learn(
     learnt = dict(known)
     for key, name in shown.items():
         equals = owners.get(name.casefold(), [])
-        # Shown in the keys known so far: what they stand for is no key of the source. What is learnt here is not yet.
+        # Views are shown with the keys known so far, so a mapped value is not a key of the source.
         if key in known or key in known.values():
             continue
-        # Two people of one name: only a person can tell which is meant.
+        # Two players of one name cannot be distinguished automatically.
         if len(equals) == 1 and equals[0] not in learnt.values():
             learnt[key] = equals[0]
         elif key in stored and key not in equals:

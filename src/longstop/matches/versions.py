@@ -1,7 +1,7 @@
-"""Event versions: what is new, changed or gone, for every sport. Pure, and the heart of zero loss.
+"""Event versions: what is new, changed or gone, for every sport. Pure.
 
-Keys are allotted once and never used again. A step back (fewer runs, a milder card, an event gone) counts only when
-two polls in a row agree on it, because caches serve yesterday's copy too.
+Keys are assigned once and never reused. A step back (fewer runs, a lesser card, a missing event) counts only when two
+consecutive polls agree on it, because caches serve old copies.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -26,7 +26,7 @@ class Versions:
     def __init__(self, known: Mapping[EventKey, Event], confirmed: Collection[str] = ()) -> None:
         self.known = known
         self.events: list[Event] = []
-        #: Steps back seen for the first time, as tokens to hand to the next poll.
+        #: Steps back seen for the first time, as tokens for the next poll.
         self.suspects: set[str] = set()
         #: The source's ids of events that came from another one, where they are new.
         self.ids: dict[EventKey, str] = {}
@@ -35,7 +35,7 @@ class Versions:
         self._last: dict[Group, int] | None = None
 
     def may_step_back(self, key: EventKey, what: str) -> bool:
-        """Return whether the poll before this one saw the same step back; else suspect it."""
+        """Return whether the last poll saw the same step back; otherwise note it as a suspect."""
         token = f"{key} {what}"
         if token in self._confirmed:
             return True
@@ -43,7 +43,7 @@ class Versions:
         return False
 
     def allot(self, kind: str, place: tuple[int, ...] = (), side: str = "", *, wanted: int = 0) -> EventKey:
-        """Return a key that was never used: with the source's own number where it has one and it is free."""
+        """Return an unused key, with the source's own number if it has one that is free."""
         last = self._last_numbers()
         group = (str(kind), place, side)
         number = wanted
@@ -85,7 +85,7 @@ class Versions:
     def replace(
         self, old: Event, content: Struct, source_event_id: str, position: int | None = None, *, is_back: bool
     ) -> None:
-        """Put what is seen over what we hold; while that is a step back only suspected, the old content stands."""
+        """Replace the stored content by what was seen; a step back has to be confirmed first."""
         if is_back and old.is_live and not self.may_step_back(old.key, content_hash(content, None)):
             self.put(old.key, old.content, old.source_event_id, position)
         else:

@@ -200,7 +200,7 @@ async def test_an_event_is_served_with_the_numbers_of_its_key(polling: Polling) 
 async def test_a_source_of_another_sport_does_not_join_the_match(polling: Polling) -> None:
     match = await LiveMatch.take(polling.store, 1, "node-a")
 
-    with pytest.raises(StorageError, match="match 1 is tennis, but courtside reads football"):
+    with pytest.raises(StorageError, match="match 1 is tennis, but source courtside is football"):
         await match.join(REF, polling.pipeline(sport_named("football")))
 
 
