@@ -1,4 +1,4 @@
-"""The routes of those who run it, over a real file: who may, what is written down, and what a client is told."""
+"""The admin routes over a real file: permissions, stored commands, and responses."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -99,7 +99,7 @@ async def a_scraper(commands: SqliteCommands, reply: Callable[[Command], Reply])
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 @pytest.mark.parametrize(("permissions", "status"), [((), 401), ((Permission.READ,), 403)])
-async def test_nobody_gives_orders_without_the_permission(
+async def test_commands_need_the_permission(
     commands: SqliteCommands, method: str, path: str, permissions: tuple[Permission, ...], status: int
 ) -> None:
     async with client_of(commands, *permissions) as stranger:
@@ -138,7 +138,7 @@ async def test_an_order_reaches_the_scraper_and_its_answer_the_client(
     ("refusal", "status", "retry"),
     [(Refusal.NOT_KNOWN, 404, None), (Refusal.CONFLICT, 409, None), (Refusal.MEMORY, 503, "60")],
 )
-async def test_a_refusal_is_told_by_its_code_and_in_a_sentence(
+async def test_a_refusal_has_its_status_and_a_sentence(
     client: httpx.AsyncClient, commands: SqliteCommands, refusal: Refusal, status: int, retry: str | None
 ) -> None:
     sentence = "Insufficient memory resources: 100 MB are free, 500 MB are needed."
@@ -158,7 +158,7 @@ async def test_what_failed_is_no_success(client: httpx.AsyncClient, commands: Sq
     assert (answer.status_code, answer.json()["error"]) == (503, "It broke.")
 
 
-async def test_without_an_answer_the_client_is_told_where_it_will_be(commands: SqliteCommands) -> None:
+async def test_without_an_answer_the_client_gets_its_location(commands: SqliteCommands) -> None:
     async with client_of(commands, Permission.ADMIN, wait_seconds=0.3) as client:
         pending = await client.post("/admin/recycle")
         before = await client.get(pending.headers["Location"])
@@ -224,7 +224,7 @@ def spoil(path: Path) -> None:
     path.write_bytes(b"this is no database" * 1_000)
 
 
-async def test_a_file_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+async def test_an_unusable_file_is_reported(tmp_path: Path) -> None:
     spoil(tmp_path / "ops.db")
     broken = SqliteCommands(tmp_path / "ops.db", SystemClock())
 
@@ -236,28 +236,28 @@ async def test_a_file_that_cannot_be_used_is_told(tmp_path: Path) -> None:
 
 
 class HangingReader(MemoryReader):
-    """A store that answers nothing until it is mended."""
+    """A store that blocks until it is released."""
 
     def __init__(self) -> None:
         super().__init__(a_match())
-        self.is_asked, self.is_mended = asyncio.Event(), asyncio.Event()
+        self.is_asked, self.is_released = asyncio.Event(), asyncio.Event()
 
     async def match(self, match_id: int) -> MatchRow | None:
         self.is_asked.set()
-        await self.is_mended.wait()
+        await self.is_released.wait()
         return await super().match(match_id)
 
 
 class HangingFile:
-    """Lets nobody open it until it is mended."""
+    """A file that cannot be opened until it is released."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.is_asked, self.is_mended = Event(), Event()
+        self.is_asked, self.is_released = Event(), Event()
         monkeypatch.setattr("longstop.storage.sqlite.connection.open_writable", self._open)
 
     def _open(self, path: Path, database: Database, synchronous: Synchronous) -> apsw.Connection:
         self.is_asked.set()
-        assert self.is_mended.wait(60)
+        assert self.is_released.wait(60)
         return open_writable(path, database, synchronous)
 
 
@@ -265,11 +265,11 @@ class HangingFile:
 def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[HangingFile]:
     file = HangingFile(monkeypatch)
     yield file
-    file.is_mended.set()
+    file.is_released.set()
 
 
 @pytest.mark.req("NFR-006")
-async def test_a_store_that_hangs_holds_up_nobody_but_who_names_a_match(commands: SqliteCommands) -> None:
+async def test_a_hung_store_only_delays_commands_that_name_a_match(commands: SqliteCommands) -> None:
     reader = HangingReader()
     async with client_of(commands, Permission.ADMIN, reader=reader, wait_seconds=0.1, timeout_seconds=3.0) as client:
         stuck = asyncio.create_task(client.post("/admin/matches/1/pause"))
@@ -277,7 +277,7 @@ async def test_a_store_that_hangs_holds_up_nobody_but_who_names_a_match(commands
 
         other = await client.post("/admin/recycle")
         answer = await stuck
-        reader.is_mended.set()
+        reader.is_released.set()
 
     assert other.status_code == 202
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
@@ -286,7 +286,7 @@ async def test_a_store_that_hangs_holds_up_nobody_but_who_names_a_match(commands
 
 
 @pytest.mark.req("NFR-006")
-async def test_a_list_of_commands_that_hangs_is_said_however_many_ask(
+async def test_a_hung_list_of_commands_is_reported_to_every_client(
     commands: SqliteCommands, hanging: HangingFile
 ) -> None:
     async with client_of(commands, Permission.ADMIN, timeout_seconds=0.2) as client:
@@ -302,7 +302,7 @@ async def test_a_list_of_commands_that_hangs_is_said_however_many_ask(
     assert lookup.json()["error"] == "The commands cannot be read at the moment; try again in a few seconds."
 
 
-async def test_an_order_that_nobody_could_write_down_in_time_is_never_carried_out(
+async def test_a_command_that_was_not_stored_in_time_is_never_carried_out(
     commands: SqliteCommands, hanging: HangingFile
 ) -> None:
     async with client_of(commands, Permission.ADMIN, wait_seconds=0.1, timeout_seconds=0.2) as client:
@@ -310,6 +310,6 @@ async def test_an_order_that_nobody_could_write_down_in_time_is_never_carried_ou
             await client.post("/admin/recycle")
 
         await client.post("/admin/sources/crex/pause")
-    hanging.is_mended.set()
+    hanging.is_released.set()
 
     assert [each.kind for each in await commands.take(8)] == [CommandKind.RECYCLE]

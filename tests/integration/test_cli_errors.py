@@ -1,4 +1,4 @@
-"""`longstop errors`: what went wrong, for people and for programs, while a scraper runs or not."""
+"""`longstop errors`: as a table and as JSON, with and without a running scraper."""
 
 import asyncio
 import json
@@ -140,7 +140,7 @@ def test_what_is_not_open_cannot_be_marked(data: Path, writer: SqliteErrors, err
         run(data, "--resolve", error_id)
 
 
-def test_a_sites_words_move_no_cursor_and_are_no_markup(data: Path) -> None:
+def test_text_from_a_site_is_neither_markup_nor_control_characters(data: Path) -> None:
     writer = SqliteErrors(data / "ops.db")
     asyncio.run(writer.write(met(1, "[bold]\x1b[2J\r\nforged")))
     asyncio.run(writer.aclose())

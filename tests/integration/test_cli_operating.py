@@ -1,4 +1,4 @@
-"""The verbs of those who run it, on a real data directory: orders, health, top, backup and restore."""
+"""The verbs of an operator on a real data directory: commands, health, top, backup and restore."""
 
 import asyncio
 import fcntl
@@ -124,14 +124,16 @@ def test_an_order_reaches_the_scraper_and_its_answer_the_terminal(
         (Reply(state=CommandState.FAILED, answer="No."), 2),
     ],
 )
-def test_what_was_not_done_is_told_on_stderr_and_by_the_exit(node: DataDirectory, reply: Reply, code: int) -> None:
+def test_a_command_that_was_not_done_prints_to_stderr_and_sets_the_exit_code(
+    node: DataDirectory, reply: Reply, code: int
+) -> None:
     with a_scraper(node, reply):
         done = run(node.path, "recycle")
 
     assert (done.exit_code, done.stdout, done.stderr) == (code, "", "No.\n")
 
 
-def test_an_order_where_nobody_lives_is_refused_at_once_and_not_written_down(node: DataDirectory) -> None:
+def test_a_command_without_a_scraper_is_rejected_at_once_and_not_stored(node: DataDirectory) -> None:
     began = time.monotonic()
 
     done = run(node.path, "recycle")
@@ -165,7 +167,7 @@ def test_a_match_that_is_not_there_is_a_sentence(node: DataDirectory, verb: str)
         run(node.path, verb, "999")
 
 
-def test_health_tells_by_its_exit_how_it_goes(node: DataDirectory) -> None:
+def test_the_exit_code_of_health_reflects_the_verdict(node: DataDirectory) -> None:
     silent = run(node.path, "health")
     beat(node)
     healthy = run(node.path, "health")
@@ -189,21 +191,21 @@ def test_health_for_programs_is_the_document_of_status(node: DataDirectory) -> N
     assert document["processes"][0]["pid"] == os.getpid()
 
 
-def test_nobody_can_tell_how_a_directory_is_that_is_not_there(tmp_path: Path) -> None:
+def test_the_health_of_a_missing_directory_is_unknown(tmp_path: Path) -> None:
     done = run(tmp_path / "nowhere", "health")
 
     assert done.exit_code == 3
     assert f"health unknown: the data directory {tmp_path / 'nowhere'} does not exist" in done.stderr
 
 
-def test_a_directory_without_matches_is_told_from_one_that_is_not_there(tmp_path: Path) -> None:
+def test_a_directory_without_matches_differs_from_a_missing_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there are no matches in"):
         run(tmp_path, "matches")
     with pytest.raises(UsageError, match="nowhere does not exist"):
         run(tmp_path / "nowhere", "matches")
 
 
-def test_the_list_says_who_is_not_watched_and_how_old_the_others_are(node: DataDirectory) -> None:
+def test_the_list_shows_unwatched_matches_and_the_ages_of_the_others(node: DataDirectory) -> None:
     unwatched = run(node.path, "matches")
     beat(node, age_seconds=41.25)
     watched = run(node.path, "matches")
@@ -256,7 +258,7 @@ def test_top_in_a_terminal_ends_with_a_key_and_leaves_it_as_it_was(node: DataDir
 
 
 def _own_terminal(terminal: int) -> None:
-    """Make it the terminal that Ctrl-C comes from, and let that be heard: who is run in the background ignores it."""
+    """Make it the controlling terminal, and handle Ctrl-C: background processes ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
@@ -279,14 +281,14 @@ def test_a_backup_is_made_and_put_back_by_verbs(node: DataDirectory, tmp_path: P
     assert "Its previous files are in" in again.stdout
 
 
-def test_a_token_for_those_who_give_orders_says_so(node: DataDirectory) -> None:
+def test_an_admin_token_has_the_permission(node: DataDirectory) -> None:
     plain, admin = (run(node.path, "token", *more).stdout.strip() for more in ((), ("--admin",)))
 
     permissions = [jwt.decode(each, options={"verify_signature": False})["permissions"] for each in (plain, admin)]
     assert permissions == [["read"], ["admin", "read"]]
 
 
-def test_health_tells_how_it_went_for_people_and_for_programs(node: DataDirectory) -> None:
+def test_health_prints_its_history_as_a_table_and_as_json(node: DataDirectory) -> None:
     now = SystemClock().now()
     log = SqliteHealthLog(node.ops_db)
     of_node = HealthRow(scraper_id="node-1", timestamp=now, health_status="healthy", error_count=0, memory_mb=64.5)
@@ -301,6 +303,6 @@ def test_health_tells_how_it_went_for_people_and_for_programs(node: DataDirector
     assert [done.exit_code for done in (table, newest, match, nothing)] == [0, 0, 0, 0]
     assert "64.5" in table.output
     assert [each["scraper_id"] for each in json.loads(newest.output)] == ["node-1"]
-    # Words of elsewhere are no markup.
+    # Text from outside is not markup.
     assert "crex_[b]M7" in match.output
     assert nothing.output == "The health log has no rows for that time.\n"

@@ -1,4 +1,4 @@
-"""`longstop recoveries`: what was done without a person, for people and for programs."""
+"""`longstop recoveries`: as a table and as JSON."""
 
 import asyncio
 import json
@@ -61,7 +61,7 @@ def test_the_table_says_what_came_of_each(directory: DataDirectory) -> None:
 
     assert "crex_M1 was read again" in table
     assert "pending" in table
-    # Words of elsewhere are no markup.
+    # Text from outside is not markup.
     assert "[red]nothing[/]" in table
 
 

@@ -31,7 +31,7 @@ runpy.run_module("longstop", run_name="__main__")
 
 
 @pytest.mark.parametrize("option", ["--port", "--espn-port", "--sofascore-port"])
-def test_simulate_says_who_has_its_port_and_which_option_chooses_another(option: str) -> None:
+def test_simulate_names_the_process_on_its_port_and_the_option_for_another(option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = CliRunner().invoke(app, ["simulate", "--port", "0", option, str(port)])
@@ -42,7 +42,7 @@ def test_simulate_says_who_has_its_port_and_which_option_chooses_another(option:
     assert str(done.exception).endswith(f"stop that process, or choose another port with {option}")
 
 
-def test_demo_looks_at_its_port_before_it_announces_anything() -> None:
+def test_demo_checks_its_port_before_it_prints_anything() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = CliRunner().invoke(app, ["demo", "--port", str(taken.getsockname()[1])])
 
@@ -51,7 +51,7 @@ def test_demo_looks_at_its_port_before_it_announces_anything() -> None:
     assert done.stdout == ""
 
 
-def test_a_wrong_choice_is_told_in_plain_words() -> None:
+def test_a_wrong_choice_is_a_plain_message() -> None:
     done = CliRunner().invoke(app, ["demo", "--site", "cricbuzz"])
 
     assert done.exit_code == 2

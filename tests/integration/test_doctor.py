@@ -50,7 +50,7 @@ def test_the_fetcher_speaks_like_a_browser_to_a_server_on_this_machine(monkeypat
     assert "Chrome/" in said
 
 
-def test_who_listens_on_a_port_is_named() -> None:
+def test_the_process_on_a_port_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         holder = listener_on("127.0.0.1", port)
@@ -61,18 +61,18 @@ def test_who_listens_on_a_port_is_named() -> None:
     assert free is None
 
 
-@pytest.mark.parametrize("told_by", ["an option", "its environment", "its settings", "nothing"])
-def test_a_longstop_on_a_port_is_known_by_the_data_directory_it_was_told_to_use(tmp_path: Path, told_by: str) -> None:
+@pytest.mark.parametrize("given_by", ["an option", "its environment", "its settings", "nothing"])
+def test_a_longstop_process_on_a_port_shows_its_data_directory(tmp_path: Path, given_by: str) -> None:
     data = tmp_path / "data"
     (tmp_path / "settings.yaml").write_text("data: ./data\n")
     (tmp_path / "longstop").write_text(_LISTENER)
-    option = ["--data", "data"] if told_by == "an option" else []
+    option = ["--data", "data"] if given_by == "an option" else []
     environ = {"its environment": {"LONGSTOP_DATA": str(data)}, "its settings": {"LONGSTOP_CONFIG": "settings.yaml"}}
 
     with subprocess.Popen(
         [sys.executable, "longstop", "api", *option],
         cwd=tmp_path,
-        env={**os.environ, **environ.get(told_by, {})},
+        env={**os.environ, **environ.get(given_by, {})},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -106,7 +106,7 @@ def _api_port(checks: list[Check]) -> Check:
     return next(check for check in checks if check.name == "API port")
 
 
-def test_an_address_that_is_not_ours_is_told_as_such() -> None:
+def test_an_address_of_another_machine_is_reported() -> None:
     holder = listener_on("203.0.113.1", 8700)
 
     assert holder is not None
@@ -127,7 +127,7 @@ def test_the_holder_of_a_data_directory_is_named_without_touching_its_lock(tmp_p
     assert during.pid == os.getpid()
 
 
-def test_a_browser_that_does_not_start_is_told_with_its_own_words_and_leaves_nothing(
+def test_a_browser_that_does_not_start_shows_its_own_error_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
@@ -140,9 +140,9 @@ def test_a_browser_that_does_not_start_is_told_with_its_own_words_and_leaves_not
         program.chmod(0o755)
 
     paths = (broken, silent, tmp_path / "nowhere", good, None)
-    told = [browser_starts({BrowserKind.SHELL: path}, os.environ)[BrowserKind.SHELL] for path in paths]
+    starts = [browser_starts({BrowserKind.SHELL: path}, os.environ)[BrowserKind.SHELL] for path in paths]
 
-    assert [start and start.problem for start in told] == [
+    assert [start and start.problem for start in starts] == [
         "libnss3.so: error while loading shared libraries",
         "it exits with 5",
         "no such program",
@@ -160,7 +160,7 @@ def test_what_is_measured_has_a_plausible_size(tmp_path: Path) -> None:
     assert open_files_limit() > 0
 
 
-def test_the_check_up_looks_at_everything_once_and_makes_nothing(tmp_path: Path) -> None:
+def test_the_checkup_checks_everything_once_and_creates_nothing(tmp_path: Path) -> None:
     environ = {**QUIET, "LONGSTOP_DATA": str(tmp_path / "data")}
 
     names = [check.name for check in examine(environ)]
@@ -173,12 +173,12 @@ def test_the_check_up_looks_at_everything_once_and_makes_nothing(tmp_path: Path)
 
 
 def test_the_command_ends_with_0_on_a_machine_that_can_run_longstop(tmp_path: Path) -> None:
-    people, programs = run_doctor(tmp_path), run_doctor(tmp_path, "--json")
+    text, document = run_doctor(tmp_path), run_doctor(tmp_path, "--json")
 
-    assert people.returncode == 0, people.stdout
-    assert "`longstop demo` has everything it needs; `longstop up` needs an enabled site (exit 0" in people.stdout
-    assert "Longstop needs is there" not in people.stdout
-    document = json.loads(programs.stdout)
+    assert text.returncode == 0, text.stdout
+    assert "`longstop demo` has everything it needs; `longstop up` needs an enabled site (exit 0" in text.stdout
+    assert "Longstop has everything it needs" not in text.stdout
+    document = json.loads(document.stdout)
     assert document["ok"] is True
     assert {"name", "verdict", "found", "advice", "is_needed"} == set(document["checks"][0])
     assert list(tmp_path.iterdir()) == []

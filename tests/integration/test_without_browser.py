@@ -67,7 +67,7 @@ def test_a_source_that_needs_a_browser_stops_the_start_and_says_what_to_do(
 def test_a_demo_with_a_browser_says_what_to_do(without_browser: dict[str, str]) -> None:
     ended = run(without_browser, "-m", "longstop", "demo", "--browser", "shell", "--for", "1")
 
-    assert ended.returncode == 1
+    assert ended.returncode == Exit.USAGE
     assert f"Run {INSTALL}, or leave out --browser" in ended.stderr
 
 

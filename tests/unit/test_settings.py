@@ -236,7 +236,7 @@ def test_a_wrong_line_of_the_file_is_named_with_what_to_write(file: dict[str, An
     assert refusal({}, file) == [sentence]
 
 
-def test_all_problems_are_told_together_one_a_line() -> None:
+def test_all_problems_are_reported_together_one_per_line() -> None:
     lines = refusal({"LONGSTOP_API_PORT": "-1", "RETRY_OFTEN": "1"}, {"api": {"host": 3}})
 
     assert [line.split(" is ")[0] for line in lines] == ["RETRY_OFTEN", "api.host in config.yaml", "LONGSTOP_API_PORT"]
@@ -253,7 +253,7 @@ def test_an_unknown_name_with_one_of_our_beginnings_is_refused(name: str) -> Non
     assert refusal({name: "1"})[0].startswith(f"{name} is unknown: ")
 
 
-def test_names_that_are_not_ours_are_left_alone() -> None:
+def test_names_of_others_are_ignored() -> None:
     assert load_settings({"PATH": "/bin", "LONGSTOPPER": "1", "HOME": ""}, {}) == Settings()
 
 

@@ -24,8 +24,8 @@ from tests.readers import (
 )
 
 
-class Heard:
-    """A sink that keeps what it hears."""
+class RecordingSink:
+    """A sink that records events."""
 
     def __init__(self) -> None:
         self.events: list[Telemetry] = []
@@ -55,8 +55,8 @@ def hot() -> MemoryHot:
 
 
 @pytest.fixture
-def heard() -> Heard:
-    return Heard()
+def sink() -> RecordingSink:
+    return RecordingSink()
 
 
 @pytest.fixture
@@ -74,7 +74,12 @@ async def health_cache(
 
 @pytest.fixture
 async def stranger(
-    reader: MemoryReader, hot: MemoryHot, secret: Secret, clock: ManualClock, heard: Heard, health_cache: HealthCache
+    reader: MemoryReader,
+    hot: MemoryHot,
+    secret: Secret,
+    clock: ManualClock,
+    sink: RecordingSink,
+    health_cache: HealthCache,
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client without a token."""
     app = build_app(
@@ -83,7 +88,7 @@ async def stranger(
         clock=clock,
         health=health_cache,
         lag=lambda: 0.25,
-        bus=Bus([heard]),
+        bus=Bus([sink]),
     )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api") as client:
         yield client

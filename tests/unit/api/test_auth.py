@@ -53,7 +53,7 @@ def right_signature(text: bytes) -> bytes:
     return hmac.digest(SECRET.key, text, "sha256")
 
 
-def by_hand(header: object, payload: object = CLAIMS, sign: Callable[[bytes], bytes] = lambda _text: b"") -> str:
+def crafted(header: object, payload: object = CLAIMS, sign: Callable[[bytes], bytes] = lambda _text: b"") -> str:
     parts = [_segment(json.dumps(header).encode()), _segment(json.dumps(payload).encode())]
     signature = _segment(sign(".".join(parts).encode()))
     return f"Bearer {'.'.join(parts)}.{signature}"
@@ -76,15 +76,15 @@ ATTACKS: dict[str, str | None] = {
     "only the scheme": "Bearer ",
     "three dots": "Bearer ...",
     "not ASCII": "Bearer \xe9\xe9.\xe9.\xe9",
-    "alg none": by_hand({"alg": "none", "typ": "JWT"}),
-    "alg None": by_hand({"alg": "None", "typ": "JWT"}),
-    "alg missing": by_hand({"typ": "JWT"}),
-    "alg is a list": by_hand({"alg": ["HS256"]}),
+    "alg none": crafted({"alg": "none", "typ": "JWT"}),
+    "alg None": crafted({"alg": "None", "typ": "JWT"}),
+    "alg missing": crafted({"typ": "JWT"}),
+    "alg is a list": crafted({"alg": ["HS256"]}),
     "another alg, right key": signed(key=SECRET.key * 2, alg="HS512"),
     "another key": signed(key=b"t" * 32),
     "own key in the header": signed({"jwk": {"kty": "oct", "k": _segment(b"t" * 32)}}, key=b"t" * 32),
     "key by path": signed({"kid": "../../../dev/null"}, key=b"\0" * 32),
-    "key id is a number": by_hand({"alg": "HS256", "kid": 7}, sign=right_signature),
+    "key id is a number": crafted({"alg": "HS256", "kid": 7}, sign=right_signature),
     "unknown crit": signed({"crit": ["x-must"], "x-must": 1}),
     "b64 false": signed({"b64": False}),
     "deep header": deep_header(),
@@ -126,8 +126,8 @@ async def test_every_invalid_token_gets_the_same_answer(stranger: httpx.AsyncCli
         assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_the_tokens_made_by_hand_differ_from_an_honest_one_in_one_thing_only() -> None:
-    honest = by_hand({"alg": "HS256", "typ": "JWT"}, sign=right_signature)
+def test_crafted_tokens_differ_from_a_valid_one_in_one_thing_only() -> None:
+    honest = crafted({"alg": "HS256", "typ": "JWT"}, sign=right_signature)
 
     assert TokenVerifier(SECRET).verify(honest, NOW) is not None
     assert len(deep_header()) <= MAX_HEADER_CHARACTERS
@@ -238,7 +238,7 @@ def test_a_secret_that_exists_is_used_again(tmp_path: Path) -> None:
     assert loaded.key == created.key
 
 
-def test_the_one_who_comes_second_takes_the_first_ones_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_created_by_another_process_first_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "secret"
     first = Secret.load_or_create(path)
     monkeypatch.setattr(os.path, "lexists", lambda _path: False)

@@ -53,7 +53,7 @@ def test_memory_is_that_of_a_scraper_with_all_that_it_has_started() -> None:
     }
 
 
-def test_what_was_done_lately_is_told() -> None:
+def test_recent_work_is_reported() -> None:
     note = BreakerNote(scope="target", subject="crex.example", state="open", since=NOW, reason="canary secret")
     rates = Rates(errors_last_hour=7, updates_last_minute=24, average_latency_ms=12.5, p95_latency_ms=40.0)
     beat = msgspec.structs.replace(a_beat(), rates=rates, breakers=(note,))
@@ -112,7 +112,7 @@ def test_since_when_a_scraper_is_as_it_is_stands_beside_it() -> None:
     assert document["scrapers"][0]["health_since"] == "2026-11-15T11:59:00.000Z"
 
 
-def test_the_sites_own_words_stay_inside() -> None:
+def test_texts_of_a_site_are_not_exposed() -> None:
     record = msgspec.structs.replace(a_record(), last_error="GET https://site/?key=canary failed")
     note = BreakerNote(scope="target", subject="crex.example", state="open", since=NOW, reason="canary")
 
@@ -122,7 +122,7 @@ def test_the_sites_own_words_stay_inside() -> None:
 
 
 @pytest.mark.req("US4.1")
-def test_what_a_match_costs_stands_beside_it_while_its_scraper_is_heard() -> None:
+def test_a_match_shows_its_cost_while_its_scraper_is_alive() -> None:
     costs = {1: MatchCost(pss_bytes=31 * MEGABYTE, cpu_percent=0.6)}
     heard, gone = (msgspec.structs.replace(a_beat(ago=ago), costs=costs) for ago in (1, 100))
 

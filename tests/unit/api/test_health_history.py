@@ -71,7 +71,7 @@ async def client(
         yield client
 
 
-async def test_a_row_is_told_with_its_match_and_what_is_not_known_is_null(client: httpx.AsyncClient) -> None:
+async def test_a_row_has_its_match_and_null_for_what_is_unknown(client: httpx.AsyncClient) -> None:
     answer = await client.get("/status/history")
 
     (entry,) = answer.json()["history"]
@@ -107,7 +107,7 @@ async def test_what_cannot_be_had_is_refused(client: httpx.AsyncClient, log: Mem
     assert log.asked == []
 
 
-async def test_without_a_token_nobody_sees_it(client: httpx.AsyncClient, log: MemoryLog) -> None:
+async def test_it_needs_a_token(client: httpx.AsyncClient, log: MemoryLog) -> None:
     del client.headers["Authorization"]
 
     answer = await client.get("/status/history")
@@ -115,7 +115,7 @@ async def test_without_a_token_nobody_sees_it(client: httpx.AsyncClient, log: Me
     assert (answer.status_code, log.asked) == (401, [])
 
 
-async def test_a_log_that_fails_is_said_and_its_words_stay_inside(client: httpx.AsyncClient, log: MemoryLog) -> None:
+async def test_a_failing_log_is_reported_without_details(client: httpx.AsyncClient, log: MemoryLog) -> None:
     log.broken = StorageError("disk I/O error at /secret/path")
 
     answer = await client.get("/status/history")

@@ -87,7 +87,7 @@ async def test_health_is_what_was_last_seen_with_its_age(
 
 
 @pytest.mark.req("NFR-006")
-async def test_health_grows_old_and_then_says_that_it_is_blind(
+async def test_health_ages_until_the_live_view_counts_as_unreadable(
     stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, health_cache: HealthCache
 ) -> None:
     hot.broken = LOST
@@ -105,12 +105,12 @@ async def test_health_grows_old_and_then_says_that_it_is_blind(
     assert old.json()["reasons"] == ["live data is 7 s old"]
     assert (blind.status_code, blind.json()["status"], blind.json()["grade"]) == (503, "down", None)
     assert blind.json()["reasons"] == ["the live view could not be read for 10 s"]
-    # What was last known is still told, with the moment that it is of.
+    # The last known facts are still reported, with their time.
     assert blind.json()["per_match_status"][0]["match_id"] == "crex_M1"
     assert "secret" not in blind.text
 
 
-async def test_health_that_has_never_seen_anything_says_so() -> None:
+async def test_health_before_the_first_read_reports_that() -> None:
     hot, clock = MemoryHot(beats=[a_beat()]), ManualClock()
     hot.broken = LOST
     health_cache = HealthCache(reader=MemoryReader(), hot=hot, audit=MemoryRecoveries(), clock=clock, started=MOMENT)
@@ -136,12 +136,12 @@ async def test_health_is_not_called_healthy_while_no_data_can_be_served(
     unread = await stranger.get("/health")
     reader.broken = None
     await health_cache.poll()
-    mended = await stranger.get("/health")
+    recovered = await stranger.get("/health")
 
     assert (kept.json()["status"], kept.json()["reasons"]) == ("healthy", [])
     assert (unread.status_code, unread.json()["status"], unread.json()["grade"]) == (200, "degraded", "healthy")
     assert unread.json()["reasons"] == ["the store could not be read for 12 s"]
-    assert mended.json()["status"] == "healthy"
+    assert recovered.json()["status"] == "healthy"
 
 
 async def test_a_store_that_was_never_read_is_given_the_same_time_from_the_start() -> None:
@@ -186,7 +186,7 @@ async def test_live_answers_whatever_is_lost_with_the_lag_of_the_loop(
     assert (answer.status_code, answer.json()) == (200, {"status": "alive", "loop_lag_seconds": 0.25})
 
 
-async def test_ready_when_the_store_is_readable_and_a_scraper_was_heard(stranger: httpx.AsyncClient) -> None:
+async def test_ready_when_the_store_is_readable_and_a_scraper_is_alive(stranger: httpx.AsyncClient) -> None:
     answer = await stranger.get("/ready")
 
     assert (answer.status_code, answer.json()) == (200, {"status": "ready"})
@@ -219,7 +219,7 @@ async def test_not_ready_when_the_live_view_is_lost(
     assert (answer.status_code, answer.json()["reasons"]) == (503, ["the live view cannot be read"])
 
 
-async def test_a_silent_scraper_makes_unready_although_nobody_has_looked_since(
+async def test_a_silent_scraper_makes_unready_even_without_a_new_poll(
     stranger: httpx.AsyncClient, hot: MemoryHot, clock: ManualClock, health_cache: HealthCache
 ) -> None:
     hot.heard = [a_beat(ago=10)]
@@ -232,14 +232,14 @@ async def test_a_silent_scraper_makes_unready_although_nobody_has_looked_since(
 
 
 @pytest.mark.parametrize("path", ["/status", "/recoveries"])
-async def test_the_whole_picture_is_for_bearers(stranger: httpx.AsyncClient, path: str) -> None:
+async def test_full_status_needs_a_token(stranger: httpx.AsyncClient, path: str) -> None:
     answer = await stranger.get(path)
 
     assert answer.status_code == 401
 
 
 @pytest.mark.req("MON-10")
-async def test_status_has_the_whole_picture(
+async def test_status_has_everything(
     client: httpx.AsyncClient, recoveries: MemoryRecoveries, health_cache: HealthCache
 ) -> None:
     recoveries.held = [a_recovery(f"r{number}") for number in range(12)]
@@ -305,7 +305,7 @@ async def test_an_audit_that_was_never_read_is_no_empty_one() -> None:
     assert health_cache.status()["audit_entries"] is None
 
 
-async def test_while_a_file_hangs_nobody_else_is_let_near_it(
+async def test_while_a_file_hangs_no_request_reads_it(
     client: httpx.AsyncClient, hot: MemoryHot, health_cache: HealthCache, clock: ManualClock
 ) -> None:
     before = await client.get("/cricket-data/matches")
@@ -320,7 +320,7 @@ async def test_while_a_file_hangs_nobody_else_is_let_near_it(
 
 
 @pytest.mark.req("MON-8", "FR-012")
-async def test_where_nothing_in_play_is_read_nobody_is_sent_here(
+async def test_health_is_503_while_nothing_in_play_is_polled(
     stranger: httpx.AsyncClient, hot: MemoryHot, health_cache: HealthCache
 ) -> None:
     hot.held = {1: a_hot_row(a_record(polled=181))}
@@ -333,7 +333,7 @@ async def test_where_nothing_in_play_is_read_nobody_is_sent_here(
 
 
 @pytest.mark.req("FR-012")
-async def test_a_site_that_rests_is_said_to_whoever_asks(
+async def test_a_rate_limited_site_is_reported(
     stranger: httpx.AsyncClient, hot: MemoryHot, health_cache: HealthCache
 ) -> None:
     rest = BreakerNote(scope="rest", subject="crex", state="open", since=NOW, left_seconds=43.0)
@@ -346,7 +346,7 @@ async def test_a_site_that_rests_is_said_to_whoever_asks(
     assert answer.json()["notes"] == ["crex is rate-limited for another 42 s (Retry-After)"]
 
 
-async def test_what_somebody_has_paused_is_said_and_all_is_well(
+async def test_what_an_operator_paused_is_a_note_and_not_a_problem(
     stranger: httpx.AsyncClient, hot: MemoryHot, health_cache: HealthCache
 ) -> None:
     hot.held = {1: a_hot_row(replace(a_record(phase=Phase.PAUSED), is_on_hold=True))}

@@ -133,9 +133,7 @@ async def test_a_delta_since_the_future_is_refused_in_a_sentence(client: httpx.A
     assert answer.json() == {"error": "since=8 is in the future: match crex_M1 is at sequence 7."}
 
 
-async def test_findings_are_told_with_their_moments_and_counted(
-    client: httpx.AsyncClient, reader: MemoryReader
-) -> None:
+async def test_findings_have_their_times_and_are_counted(client: httpx.AsyncClient, reader: MemoryReader) -> None:
     gap = Finding(kind=FindingKind.GAP, place="1:4", detail="two balls are missing")
     wrong = Finding(kind=FindingKind.MISMATCH, place="1", detail="events say 90, the board 91")
     reader.found[1] = [
@@ -171,7 +169,7 @@ async def test_every_answer_carries_its_age(client: httpx.AsyncClient, route: st
 
 
 @pytest.mark.parametrize("route", ROUTES)
-async def test_nothing_is_told_without_a_token(stranger: httpx.AsyncClient, route: str) -> None:
+async def test_every_route_needs_a_token(stranger: httpx.AsyncClient, route: str) -> None:
     answer = await stranger.get(f"{MATCH}/{route}")
 
     assert answer.status_code == 401

@@ -100,7 +100,7 @@ async def test_without_a_live_row_the_store_answers_with_the_snapshots_own_age(
     assert answer.headers["X-Data-Sync"] == "unwatched"
 
 
-async def test_a_match_not_read_yet_is_told_from_an_unknown_one(client: httpx.AsyncClient, hot: MemoryHot) -> None:
+async def test_a_match_not_polled_yet_differs_from_an_unknown_one(client: httpx.AsyncClient, hot: MemoryHot) -> None:
     hot.held[1] = a_hot_row(payload=None)
 
     discovered = await client.get(MATCH)

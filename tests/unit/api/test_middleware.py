@@ -4,7 +4,7 @@ import pytest
 from longstop.api.middleware import STORE_UNREADABLE, RequestFailed
 from longstop.errors import StorageError
 from tests.readers import MemoryReader
-from tests.unit.api.conftest import Heard
+from tests.unit.api.conftest import RecordingSink
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ async def test_a_body_too_large_or_of_no_sensible_size_is_refused(client: httpx.
     assert answer.status_code == 413
 
 
-async def test_an_unexpected_error_tells_the_client_nothing_and_us_everything(
-    client: httpx.AsyncClient, reader: MemoryReader, heard: Heard
+async def test_an_unexpected_error_is_logged_in_full_and_hidden_from_the_client(
+    client: httpx.AsyncClient, reader: MemoryReader, sink: RecordingSink
 ) -> None:
     reader.broken = RuntimeError("canary")
 
@@ -59,7 +59,7 @@ async def test_an_unexpected_error_tells_the_client_nothing_and_us_everything(
     assert answer.status_code == 500
     assert answer.json() == {"error": "Internal error; see request.failed in the log of the API."}
     assert answer.headers["X-Frame-Options"] == "DENY"
-    (event,) = heard.events
+    (event,) = sink.events
     assert isinstance(event, RequestFailed)
     assert (event.path, event.error_type, event.error_message) == (
         "/cricket-data/match-info/1",
@@ -70,7 +70,7 @@ async def test_an_unexpected_error_tells_the_client_nothing_and_us_everything(
 
 
 async def test_a_store_that_cannot_be_read_is_said_to_come_back(
-    client: httpx.AsyncClient, reader: MemoryReader, heard: Heard
+    client: httpx.AsyncClient, reader: MemoryReader, sink: RecordingSink
 ) -> None:
     reader.broken = StorageError("disk I/O error")
 
@@ -79,4 +79,4 @@ async def test_a_store_that_cannot_be_read_is_said_to_come_back(
     assert answer.status_code == 503
     assert answer.json() == {"error": STORE_UNREADABLE}
     assert answer.headers["Retry-After"] == "5"
-    assert [event.name for event in heard.events] == ["request.failed"]
+    assert [event.name for event in sink.events] == ["request.failed"]

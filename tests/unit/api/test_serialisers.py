@@ -179,14 +179,14 @@ def test_a_live_payload_whose_poll_is_unknown_is_as_old_as_its_capture() -> None
     assert view.polled_at == row.captured_at
 
 
-def test_a_stored_view_that_nobody_watches_is_as_old_as_its_snapshot_and_says_so() -> None:
+def test_an_unwatched_view_is_as_old_as_its_snapshot() -> None:
     view = from_store(a_match(), a_snapshot(), None)
 
     assert view.polled_at == a_snapshot().created_at
     assert view.sync is SyncState.UNWATCHED
 
 
-def test_an_archived_match_is_settled_though_nobody_watches_it() -> None:
+def test_an_archived_match_is_in_sync_although_it_is_unwatched() -> None:
     archived = replace(a_match(), phase=Phase.ARCHIVED)
 
     assert from_store(archived, a_snapshot(), None).sync is SyncState.IN_SYNC

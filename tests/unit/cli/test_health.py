@@ -1,4 +1,4 @@
-"""What a shell is told of health."""
+"""The exit code of `health`."""
 
 import pytest
 

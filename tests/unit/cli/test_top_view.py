@@ -68,7 +68,7 @@ def test_what_was_measured_is_shown_and_what_was_not_is_no_zero() -> None:
     assert unknown == ["node-1", "healthy", "4711", "-", "-", "-", "-", "-", "-", "0", "-", "-"]
 
 
-def test_a_scraper_that_is_not_heard_is_called_silent() -> None:
+def test_a_scraper_without_heartbeat_is_silent() -> None:
     lines = shown(a_snapshot(beat=a_beat(ago=60)))
 
     assert "DOWN" in lines[0]

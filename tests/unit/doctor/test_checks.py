@@ -86,14 +86,12 @@ def test_what_was_measured_gets_its_verdict_and_advice_where_it_is_needed(check:
         ),
     ],
 )
-def test_the_advice_is_what_this_person_can_type_on_this_machine(
-    remedy: InstallAdvice, program: str, browser: str
-) -> None:
+def test_the_advice_is_a_command_that_works_on_this_machine(remedy: InstallAdvice, program: str, browser: str) -> None:
     assert (remedy.for_program("xvfb"), remedy.for_browser("chromium")) == (program, browser)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_a_missing_program_names_its_package_and_is_in_nobodys_way(program: Program) -> None:
+def test_a_missing_program_names_its_package_and_is_not_a_problem(program: Program) -> None:
     missing, there = check_program(program, None, USER), check_program(program, "/usr/bin/it", USER)
 
     assert missing.advice == f"run sudo apt-get install {program.package}"
@@ -139,7 +137,7 @@ def test_a_browser_starts_or_not_and_is_in_the_way_if_a_site_needs_it(
     assert bool(check.advice) == (verdict is not CheckStatus.OK)
 
 
-def test_who_starts_a_browser_as_root_is_told_that_its_sandbox_is_off() -> None:
+def test_a_browser_as_root_runs_without_its_sandbox_and_that_is_reported() -> None:
     start = BrowserStart("/usr/bin/chromium")
 
     check = check_chromium(BrowserKind.SHELL, start, ROOT, is_needed=False, is_root=True)
@@ -194,7 +192,7 @@ def test_valid_settings_are_used_and_wrong_ones_named_and_not_replaced_by_others
     assert "RETRY_OFTEN is unknown" in bad.advice
 
 
-def test_an_enabled_site_is_told_with_the_leave_that_was_given(tmp_path: Path) -> None:
+def test_an_enabled_site_shows_its_permission(tmp_path: Path) -> None:
     (check,) = check_sources(sources_file(tmp_path))
 
     assert (check.name, check.verdict) == ("source crex", CheckStatus.OK)
@@ -258,7 +256,7 @@ def test_a_file_that_is_not_there_is_in_the_way(tmp_path: Path) -> None:
     assert "LONGSTOP_SOURCES" in check.advice
 
 
-def test_a_data_directory_may_be_there_or_still_to_be_made_and_is_left_alone(tmp_path: Path) -> None:
+def test_a_data_directory_may_exist_or_not_and_is_never_created(tmp_path: Path) -> None:
     there = check_data_directory(tmp_path, OURS)
     to_be = check_data_directory(tmp_path / "a" / "b", None)
 
@@ -283,7 +281,7 @@ def test_a_file_in_the_place_of_the_directory_is_in_the_way(tmp_path: Path) -> N
         (STRANGER, CheckStatus.WRONG, "8700 is in use by nginx, pid 4711"),
     ],
 )
-def test_a_port_is_free_ours_or_taken_by_somebody_with_a_name(
+def test_a_port_is_free_ours_or_used_by_a_named_process(
     holder: Holder | None, verdict: CheckStatus, found: str
 ) -> None:
     check = check_port("API port", 8700, "LONGSTOP_API_PORT", holder, DATA, is_needed=True)
