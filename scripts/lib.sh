@@ -1,7 +1,7 @@
-# Shared by the scripts: a `.venv` that holds what the lock says. Sourced, never run.
+# Shared by the scripts: sets up `.venv` from the lock files. Sourced, never run.
 
 set -euo pipefail
-# Ctrl-C ends the script, too, and not only the one thing that it waits for.
+# Ctrl-C ends the script as well, not only the current command.
 trap 'exit 130' INT
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -37,12 +37,12 @@ install_debian() { # package …
 
 can_install_debian() { [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; }
 
-# Debian ships Python without what `python -m venv` needs.
+# Debian ships Python without the modules for `python -m venv`.
 need_venv_module() { # python
     "$1" -c 'import ensurepip, venv' >/dev/null 2>&1 && return
     local package
     package="$("$1" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
-    can_install_debian || fail "$1 cannot make virtual environments yet: run \`sudo apt-get install $package\`, then this again"
+    can_install_debian || fail "$1 cannot create virtual environments: run \`sudo apt-get install $package\`, then this again"
     say "Installing $package"
     install_debian "$package"
 }
@@ -52,11 +52,11 @@ make_venv() {
     local python
     python="$(find_python)"
     need_venv_module "$python"
-    say "Making ${VENV##*/} with $("$python" --version)"
+    say "Creating ${VENV##*/} with $("$python" --version)"
     "$python" -m venv --clear "$VENV"
 }
 
-# What an environment was made from; a changed lock, project file, place or Python makes it anew.
+# The inputs of an environment; a changed lock, project file, path or Python recreates it.
 fingerprint() { # run|dev
     {
         cat "requirements/$1.txt" pyproject.toml
@@ -69,10 +69,10 @@ is_set_up() { [ "$(cat "$VENV/.longstop-$1" 2>/dev/null)" = "$(fingerprint "$1")
 
 pip_install() { "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
 
-# Everything that the product (run) or its developers (dev: also what drives a browser) need from Python.
+# Python packages for the product (run), or for development with a browser (dev).
 set_up() { # run|dev
     exec 9<pyproject.toml
-    flock 9 # two scripts at once on a fresh clone: the second waits for the first
+    flock 9 # a second script on a fresh clone waits for the first
     make_venv
     if ! is_set_up "$1"; then
         say "Installing what requirements/$1.txt locks"
@@ -85,7 +85,7 @@ set_up() { # run|dev
     exec 9<&-
 }
 
-# What a benchmark compares us with: an environment of its own, since its pins need not agree with ours.
+# The frameworks that a benchmark compares against, in a separate environment because their pins may differ.
 set_up_compared() (
     VENV="$COMPARED"
     exec 9<requirements/bench.txt
@@ -105,7 +105,7 @@ missing_programs() { # program=package …
     done
 }
 
-# A browser may also be one that `playwright install` has brought; the product knows where to look.
+# A browser may also come from `playwright install`; the product knows where to find it.
 missing_browsers() { # kind=package …
     "$VENV/bin/python" - "$@" <<'END'
 import sys
@@ -119,21 +119,20 @@ for kind, package in (pair.split("=") for pair in sys.argv[1:]):
 END
 }
 
-# Debian packages that tests and suites use. What goes without them says so itself, except where CI=true: there nothing
-# may be missing.
+# Debian packages for tests and suites. Without them tests are skipped with a message; with CI=true that is an error.
 need_packages() { # package …
     [ $# -eq 0 ] && return
     if can_install_debian && install_debian "$@"; then
         return
     fi
     [ "${CI:-}" != true ] || fail "These Debian packages are missing and cannot be installed: $*"
-    say "Something here will have to go without; to have all of it: sudo apt-get install $*"
+    say "Some tests will be skipped. To run all of them: sudo apt-get install $*"
 }
 
-# The browser of the suites, and the packages that drive it; with BROWSER_EXECUTABLE set, that one is used.
+# The browser of the suites and its driver packages; BROWSER_EXECUTABLE overrides it.
 need_browser() {
     set_up dev
     [ -n "${BROWSER_EXECUTABLE:-}" ] && return
-    # shellcheck disable=SC2046 # one word for each package
+    # shellcheck disable=SC2046 # one word per package
     need_packages $(missing_browsers shell=chromium-headless-shell)
 }

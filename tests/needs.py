@@ -1,4 +1,4 @@
-"""What a test does without something that it needs."""
+"""Skips a test whose requirements are missing."""
 
 import os
 from typing import NoReturn
@@ -7,7 +7,7 @@ import pytest
 
 
 def lack(what: str) -> NoReturn:
-    """Skip the test, and say for want of what; under CI=true it fails: nothing that it needs may be missing there."""
+    """Skip the test and say what is missing; with CI=true it fails instead."""
     if os.environ.get("CI") == "true":
         pytest.fail(what)
     pytest.skip(what)

@@ -1,4 +1,4 @@
-"""A tiny web server on raw sockets, with a path for every way an answer can go wrong."""
+"""A small web server on raw sockets, with a path for every kind of faulty response."""
 
 import asyncio
 import gzip
@@ -18,7 +18,7 @@ ENOUGH_OF_ANYTHING = 200_000_000
 
 
 class Received(Struct, frozen=True, kw_only=True):
-    """A request as it came in."""
+    """A received request."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ Behaviour = Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
 
 
 class FaultServer:
-    """What a test sees of the server: where it is, what it was asked, who is connected."""
+    """The server as a test sees it: its address, its requests, its connections."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -67,7 +67,7 @@ class FaultServer:
 
 @asynccontextmanager
 async def fault_server() -> AsyncIterator[FaultServer]:
-    """Run the server on a free port of 127.0.0.1; whoever is still connected at the end is cut off."""
+    """Run the server on a free port of 127.0.0.1; open connections are aborted at the end."""
     state = FaultServer()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -86,7 +86,7 @@ async def fault_server() -> AsyncIterator[FaultServer]:
 
 
 async def _until_gone(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Abort the answer once the client has hung up, as a kernel does only after the next write."""
+    """Abort the response once the client has closed, which a kernel does only after the next write."""
     while not reader.at_eof():  # noqa: ASYNC110 - reading, the only other sign, would eat the next request
         await asyncio.sleep(0.01)
     writer.transport.abort()

@@ -20,6 +20,7 @@ import pytest
 from msgspec import Struct
 
 from longstop.settings import OUR_PREFIXES
+from longstop.storage.directory import DataDirectory
 from longstop_lab.deployment import reserve_port
 from tests.acceptance.harness import Event, read_log, told
 from tests.courtside import AWAY, HOME, Court, Courtside, serving
@@ -74,6 +75,7 @@ class Longstop:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
+        DataDirectory.open(self.home / "data")  # `longstop token` does not create it
         token = await self.run("token")
         self._api.headers["Authorization"] = f"Bearer {token.out.strip()}"
         with self.log.open("wb") as out:

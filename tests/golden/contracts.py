@@ -1,4 +1,4 @@
-"""Makes each golden document from the present code, by the name of its file."""
+"""Builds each golden document from the current code, by the name of its file."""
 
 import asyncio
 import json
@@ -18,20 +18,20 @@ from tests.golden.product import Plan
 from tests.golden.shape import shape
 from tests.golden.tables import Tables, dump
 
-#: All kinds of event of both sports, from all sources; corrections come on the way.
+#: All kinds of event of both sports, from all sources, with corrections.
 MATCHES = {
     "crex": Plan(source="crex", seed=7, index=5, every=6),
     "espncricinfo": Plan(source="espncricinfo", seed=7, index=3, every=6),
     "sofascore_league": Plan(source="sofascore", seed=9, index=6),
     "sofascore_shoot_out": Plan(source="sofascore", seed=9, index=1),
 }
-#: Of answers, the objects whose keys are data: players, periods and figures of statistics, sources.
+#: Objects in responses whose keys are data: players, periods, statistics, sources.
 MAPS = frozenset(
     f"{prefix}{name}"
     for prefix in ("", ".snapshots[].payload")
     for name in (".players", ".statistics", ".statistics{}", ".processes[].listings")
 )
-#: Of the OpenAPI document, what is prose or changes with every release.
+#: Parts of the OpenAPI document that are prose or change with every release.
 _PROSE = frozenset({"description", "summary", "version"})
 
 
@@ -44,7 +44,7 @@ def _without_prose(value: Any) -> Any:
         return [_without_prose(each) for each in value]
     if not isinstance(value, dict):
         return value
-    # A property may be called like this, too; then its value is no text.
+    # A property may have this name as well; then its value is not text.
     kept = {name: each for name, each in value.items() if not (name in _PROSE and isinstance(each, str))}
     return {name: shape(each) if name == "example" else _without_prose(each) for name, each in kept.items()}
 
@@ -54,7 +54,7 @@ def match(plan: Plan) -> dict[str, Any]:
 
 
 async def _match(plan: Plan) -> dict[str, Any]:
-    """Return what is stored of a match that is in sync with its site."""
+    """Return what is stored of a match in sync."""
     with TemporaryDirectory(prefix="longstop-golden-") as home:
         await product.poll(Path(home), plan)
         tables = dump(Path(home))
@@ -73,7 +73,7 @@ async def _match(plan: Plan) -> dict[str, Any]:
 
 
 def live_events(tables: Tables, match_id: int = 1) -> list[dict[str, Any]]:
-    """Return the version that counts of each event, void ones left out; how they came about is not golden."""
+    """Return the current version of each event without void ones; earlier versions are not golden."""
     current = {(each["key"], each["rev"]) for each in tables["events"] if each["match_id"] == match_id}
     shown = ("key", "position", "source_event_id", "content", "content_hash")
     live = [
@@ -85,7 +85,7 @@ def live_events(tables: Tables, match_id: int = 1) -> list[dict[str, Any]]:
 
 
 def metrics() -> dict[str, Any]:
-    """Return all families with their labels, and the series that are there before anything has happened."""
+    """Return all metric families with their labels, and the series that exist at start."""
     families = {
         family.name: {
             "type": family.type,
@@ -111,7 +111,7 @@ def command_line() -> dict[str, Any]:
     return {"verbs": product.verbs(), "exit_codes": product.exit_codes()}
 
 
-#: One address of every kind that the API answers by GET; 1 is a match from crex, 2 from espncricinfo, 3 from sofascore.
+#: One address of every GET route of the API; 1 is a match from crex, 2 from espncricinfo, 3 from sofascore.
 ANSWERED = (
     "/health",
     "/live",
@@ -143,7 +143,7 @@ ANSWERED = (
 
 
 def answers() -> dict[str, Any]:
-    """Return the shapes of what the API answers about a data directory."""
+    """Return the shapes of the API's responses for a data directory."""
     with TemporaryDirectory(prefix="longstop-golden-") as home:
         name = directory_names()[-1]
         return asyncio.run(_answers(copied(name, Path(home)), moment_of(name)))
@@ -161,12 +161,12 @@ async def _answers(directory: Path, now: datetime) -> dict[str, Any]:
 
 
 def directory_names() -> list[str]:
-    """Return the recorded data directories, the oldest first."""
+    """Return the recorded data directories, oldest first."""
     return sorted(path.stem for path in DIRECTORIES.glob("*.json"))
 
 
 def copied(name: str, home: Path) -> Path:
-    """Return a copy of a recorded data directory that may be opened."""
+    """Return a writable copy of a recorded data directory."""
     return Path(shutil.copytree(DIRECTORIES / name, home / name))
 
 

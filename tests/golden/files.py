@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 RECORDED = Path(__file__).parent / "recorded"
-#: Data directories as former versions wrote them; beside each one a file with all that it holds.
+#: Data directories written by former versions, each with a file that lists its contents.
 DIRECTORIES = RECORDED / "data_directories"
-#: What fits is written in one line.
+#: Values up to this width are written on one line.
 WIDTH = 500
 SHOWN_LINES = 60
 
 
 def render(value: Any, indent: int = 0) -> str:
-    """Return the one spelling of a document."""
+    """Return the canonical text of a document."""
     flat = json.dumps(value, sort_keys=True, ensure_ascii=False)
     is_short = indent > 0 and indent + len(flat) <= WIDTH
     if is_short or not value or not isinstance(value, dict | list):

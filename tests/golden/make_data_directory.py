@@ -1,4 +1,4 @@
-"""`python -m tests.golden.make_data_directory NAME`: write a data directory, and beside it all that it holds.
+"""`python -m tests.golden.make_data_directory NAME`: write a data directory and a file with its contents.
 
 Once for each version whose directories later ones must open; a directory that is there already is never written over.
 """
@@ -23,9 +23,9 @@ MATCHES = (
     Plan(source="espncricinfo", seed=7, index=1, overs=5, mistakes=0.2, every=12),
     Plan(source="sofascore", seed=9, index=6),
 )
-#: Answers whose every value is golden: those about matches, but for one that says in words that there is none.
+#: Responses whose values are all golden: those about matches, except an error message.
 SERVED = tuple(path for path in ANSWERED if path.startswith(("/cricket-data", "/football-data")) and "999" not in path)
-#: Headers of ours, whose values are golden too.
+#: Our own headers, whose values are golden as well.
 HEADERS = ("etag", "x-data-freshness", "x-data-age-seconds", "x-data-sync")
 
 
@@ -44,7 +44,7 @@ async def _poll_all(directory: Path) -> list[datetime]:
 
 
 def _tidy(directory: Path) -> None:
-    """Take the name of this machine's boot out of the files, and leave nothing beside them."""
+    """Remove the boot id of this machine from the files, and all temporary files."""
     for name, tables in (("matches.db", ()), ("ops.db", ("commands",)), ("hot.db", ("views", "beats"))):
         connection = apsw.Connection(str(directory / name))
         for table in tables:
@@ -56,7 +56,7 @@ def _tidy(directory: Path) -> None:
 
 
 async def served(directory: Path, now: datetime) -> dict[str, Any]:
-    """Return what the API answers about the matches of a data directory."""
+    """Return the API's responses about the matches of a data directory."""
     found = {}
     async with product.client(directory, now) as client:
         for path in SERVED:

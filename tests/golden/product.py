@@ -1,4 +1,4 @@
-"""All that the golden tests need of Longstop; no other file here imports it."""
+"""Everything that the golden tests use of Longstop; no other file here imports it."""
 
 import asyncio
 import importlib
@@ -73,7 +73,7 @@ from longstop_lab.simulator.timeline import Timeline, forget
 from tests.readers import ManualClock, a_record
 
 START = datetime(2026, 3, 7, 14, 0, tzinfo=UTC)
-#: World seconds from the start of a world to the kick-off of its football match.
+#: World seconds from the start of the simulator to the kick-off of its football match.
 KICK_OFF = 8000.0
 NODE = "node-golden"
 SOURCES = Path(__file__).parents[2] / "config" / "sources.yaml"
@@ -92,11 +92,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     source: str
     seed: int
     index: int
-    #: Of cricket: how many overs an innings has at most.
+    #: The most overs of a cricket innings.
     overs: int = 20
-    #: The share of events that the site first shows wrong.
+    #: The share of events that the site first publishes wrong.
     mistakes: float = 0.05
-    #: Polled after every so many changes.
+    #: The number of changes between two polls.
     every: int = 1
     #: The part of the match that is polled, as shares of its changes.
     since: float = 0.0
@@ -104,7 +104,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def rest_of(plan: Plan) -> Plan:
-    """Return what a plan leaves out at the end."""
+    """Return what a plan omits at the end."""
     return replace(plan, since=plan.until, until=1.0)
 
 
@@ -129,7 +129,7 @@ class _Simulated(Struct, frozen=True, kw_only=True):
 
 
 async def poll(directory: Path, plan: Plan) -> datetime:
-    """Poll a match into a data directory from its beginning on; return the moment of the last poll."""
+    """Poll a match from its start into a data directory; return the moment of the last poll."""
     match, clock = _simulate(plan), ManualClock(START)
     data = DataDirectory.open(directory)
     store = await SqliteMatchStore.open(data.matches_db)
@@ -196,7 +196,7 @@ def _football(plan: Plan) -> _Simulated:
 
 
 def name_node(directory: Path) -> None:
-    """Give a data directory that is still to be made a name of no machine."""
+    """Give a new data directory a node id that does not depend on the machine."""
     directory.mkdir(mode=0o700)
     (directory / "node-id").write_text(NODE)
 
@@ -296,7 +296,7 @@ def _health(now: datetime, ref: str) -> list[HealthRow]:
 
 
 async def _command(commands: CommandStore) -> None:
-    """Ask for a few things and answer all of them: one that waits would expire when it is next seen."""
+    """Queue a few commands and answer all of them: a waiting one would expire later."""
     done = Reply(state=CommandState.DONE, answer="crex is paused")
     refused = Reply(state=CommandState.REFUSED, answer="no such match", refusal=Refusal.NOT_KNOWN)
     asked = ((CommandKind.PAUSE_SOURCE, "crex", done), (CommandKind.UNWATCH, "crex_9", refused))
@@ -370,7 +370,7 @@ def openapi(*, is_whole: bool) -> dict[str, Any]:
 
 @asynccontextmanager
 async def client(directory: Path, now: datetime) -> AsyncIterator[httpx.AsyncClient]:
-    """Ask the API of a data directory at one moment, without a socket between."""
+    """Send requests to the API of a data directory at one moment, without a socket."""
     clock, data = ManualClock(now), DataDirectory.open(directory)
     app, health_cache, close = _api(data.matches_db, data.hot_db, data.ops_db, clock, True)
     await health_cache.poll()
@@ -411,13 +411,13 @@ def _api(
 
 
 def first_metrics() -> str:
-    """Return the page of a scraper to which nothing has happened yet."""
+    """Return the metrics page of a scraper at start."""
     watched = ScraperState(node=NODE, records=[], waiting=[], findings=[], rss_bytes=64_000_000)
     return expose(Metrics().read(watched, Moment(START, 0.0))).decode()
 
 
 def metrics() -> str:
-    """Return the page of a scraper to which everything has happened that is counted."""
+    """Return the metrics page of a scraper after every countable event."""
     counted, ref, now = Metrics(), "crex_M1", Moment(START, START.timestamp())
     counted.take(MatchClaimed(match_id=1, ref=ref, epoch=1))
     counted.take(UpdateStored(match_id=1, ref=ref, inserted=1, updated=0, voided=0, seq=1, latency_ms=120))

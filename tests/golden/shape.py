@@ -1,4 +1,4 @@
-"""The shape of JSON: which fields there are, and of which types."""
+"""The shape of JSON: its fields and their types."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ _TYPES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "n
 
 
 def shape(document: Any, maps: frozenset[str] = frozenset()) -> dict[str, str]:
-    """Return the types that stand at each path, such as `.matches[].title`; all items of an array share a path.
+    """Return the types at each path, such as `.matches[].title`; all items of an array share a path.
 
     So do all values of `maps`, the objects whose keys are data: `.players{}`. A field that only some of the objects at
     its path have is `optional`.
     """
     types: dict[str, set[str]] = {}
-    #: How many objects stand at each path, and how many of them have the field of each path.
+    #: The number of objects at each path, and of those that have the field of each path.
     objects: Counter[str] = Counter()
     holders: Counter[tuple[str, str]] = Counter()
     for path, value in _walk("", document, maps):

@@ -1,4 +1,4 @@
-"""What the files of a data directory hold, by the names of their tables and columns."""
+"""The contents of the files of a data directory, by table and column."""
 
 import json
 from hashlib import sha256
@@ -34,12 +34,12 @@ TABLES = {
     },
 }
 Tables = dict[str, list[dict[str, Any]]]
-#: Columns that hold JSON.
+#: Columns with JSON.
 _JSON = frozenset({"content", "provenance", "pids_before", "pids_after"})
 
 
 def dump(directory: Path) -> Tables:
-    """Return every row of every table; a file that is not there has none."""
+    """Return every row of every table; a missing file has none."""
     return {
         table: _rows(directory / file, table, columns.split()) if (directory / file).exists() else []
         for file, tables in TABLES.items()

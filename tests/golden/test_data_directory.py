@@ -1,4 +1,4 @@
-"""A data directory of a former version opens, and nothing in it is lost or reads otherwise."""
+"""A data directory of a former version opens, and nothing in it is lost or changed."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.golden.files import DIRECTORIES
 from tests.golden.make_data_directory import MATCHES, make, served
 from tests.golden.tables import dump
 
-#: What tells of the machine that recorded a file.
+#: Values that identify the machine that recorded a file.
 MACHINE = (b"/tmp/", b"/home/", f"{Path.home()}/".encode())
 
 
