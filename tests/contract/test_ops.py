@@ -431,7 +431,7 @@ async def test_only_so_many_wait(commands: CommandStore, clock: ManualClock) -> 
     for _ in range(MAX_COMMANDS_WAITING):
         await commands.place(RECYCLE)
 
-    with pytest.raises(UsageError, match="waiting already"):
+    with pytest.raises(UsageError, match="already pending"):
         await commands.place(RECYCLE)
     clock.advance(EXPIRES_AFTER_SECONDS + 1)
     assert (await commands.place(RECYCLE)).state is CommandState.PENDING
@@ -453,7 +453,7 @@ async def test_a_command_that_nobody_takes_expires_and_is_not_done_later(
 
     assert await commands.take(8) == []
     expired = await seen(commands, placed)
-    assert (expired.state, "start one" in (expired.answer or "")) == (CommandState.EXPIRED, True)
+    assert (expired.state, "Start one" in (expired.answer or "")) == (CommandState.EXPIRED, True)
 
 
 async def test_looking_at_a_command_is_enough_to_see_it_expire(commands: CommandStore, clock: ManualClock) -> None:

@@ -1,4 +1,4 @@
-"""The storage seam, in verbs. `matches.db` is capture and store at once; what it returned from is on disk."""
+"""The storage seams: async protocols for matches, the hot view and the operations tables."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from longstop.model.snapshot import Provenance, Snapshot
 
 
 class MatchRow(Struct, frozen=True, kw_only=True):
-    """A match as the store knows it."""
+    """A stored match."""
 
     match_id: int
     ref: MatchRef
@@ -29,9 +29,9 @@ class MatchRow(Struct, frozen=True, kw_only=True):
     title: str
     start_at: datetime | None
     owner: str | None
-    #: +1 at each take-over; whoever writes with an older one is refused.
+    #: Incremented by each claim; writes with an older epoch are rejected.
     epoch: int
-    #: The highest event sequence number given out.
+    #: The highest event sequence number.
     seq: int
     created_at: datetime
     #: The last stored change; the last *poll* is in the hot view.
@@ -41,20 +41,19 @@ class MatchRow(Struct, frozen=True, kw_only=True):
 
 
 class FindingKind(StrEnum):
-    """What can be wrong with what a source shows."""
+    """Kinds of problems in the data of a source."""
 
-    #: Balls that must have been bowled are not shown.
+    #: Events are missing.
     GAP = "gap"
-    #: The events' totals and the scoreboard's disagree.
+    #: The totals of events and scoreboard differ.
     MISMATCH = "mismatch"
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """An open question about a match's data: recorded, shown, and closed when it is answered."""
+    """A problem in the data of a match: stored, served, and closed when it is resolved."""
 
     kind: FindingKind
-    #: Which innings and place, e.g. `2:14` for over 14 of the second innings, `1` for a whole innings; in football
-    #: `home` or `away`.
+    #: Where: in cricket `1` for an innings or `2:14` for over 14 of the second innings; in football `home` or `away`.
     place: str
     detail: str
 
@@ -66,26 +65,26 @@ class StoredFinding(Struct, frozen=True, kw_only=True):
 
 
 class MatchBase(Struct, frozen=True, kw_only=True):
-    """All that is needed to go on with a match: what the next view is compared with."""
+    """Everything needed to continue a match: the next view is compared with it."""
 
     match: MatchRow
-    #: The latest version of every key, void ones included.
+    #: The latest version of every key, including void ones.
     events: tuple[StoredEvent, ...]
     snapshot: Snapshot | None
     open_findings: tuple[Finding, ...]
-    #: Names of players and teams learnt so far.
+    #: Names of players and teams by key.
     players: dict[str, str]
     teams: dict[str, str]
-    #: The match's feeds: how each source calls it.
+    #: The feeds of the match, one per source.
     feeds: tuple[MatchRef, ...] = ()
-    #: By source, its ids of events that came from another one.
+    #: By source, its ids of events that another source introduced.
     ids: Mapping[str, Mapping[EventKey, str]] = {}
-    #: By source, how its keys map onto those stored.
+    #: By source, the mapping of its keys to the stored ones.
     keys: Mapping[str, Keys] = {}
 
 
 class SnapshotDraft(Struct, frozen=True, kw_only=True):
-    """A new payload; the store gives it its sequence number."""
+    """A new payload; the store assigns its sequence number."""
 
     checksum: str
     payload: bytes
@@ -94,7 +93,7 @@ class SnapshotDraft(Struct, frozen=True, kw_only=True):
 
 
 class MatchUpdate(Struct, frozen=True, kw_only=True):
-    """Everything one accepted poll changed: stored together or not at all."""
+    """All changes of one accepted poll, stored in one transaction."""
 
     match_id: int
     epoch: int
@@ -105,14 +104,14 @@ class MatchUpdate(Struct, frozen=True, kw_only=True):
     title: str
     start_at: datetime | None
     events: tuple[Event, ...]
-    #: `None` when the payload is the one already stored.
+    #: `None` if the payload is unchanged.
     snapshot: SnapshotDraft | None
-    #: The findings that are open now; those stored and not named here are closed.
+    #: The open findings; stored ones that are not listed here are closed.
     findings: tuple[Finding, ...]
-    #: Newly learnt names.
+    #: New names.
     players: dict[str, str]
     teams: dict[str, str]
-    #: The source that all this comes from, and newly learnt: its ids of others' events, and how its keys map.
+    #: The source of this update, its new ids for events of other sources, and new key mappings.
     source: str = ""
     ids: Mapping[EventKey, str] = {}
     keys: Keys = Keys()
@@ -128,7 +127,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
 
 class MatchFilter(Struct, frozen=True, kw_only=True):
-    """Which matches to list, a page at a time."""
+    """Selects one page of matches."""
 
     status: MatchStatus | None = None
     phase: Phase | None = None
@@ -140,7 +139,7 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
 
 
 class MatchReader(Protocol):
-    """The reading side: what the API needs. Calls are short and never wait for a writer."""
+    """Reads matches for the API. Calls are short and never wait for a writer."""
 
     async def find(self, ref: MatchRef) -> MatchRow | None: ...
 
@@ -155,11 +154,11 @@ class MatchReader(Protocol):
         ...
 
     async def current_events(self, match_id: int) -> list[StoredEvent]:
-        """Return the latest version of every key, void ones included."""
+        """Return the latest version of every key, including void ones."""
         ...
 
     async def snapshots(self, match_id: int) -> list[Snapshot]:
-        """Return the kept snapshots, newest first."""
+        """Return the stored snapshots, newest first."""
         ...
 
     async def findings(self, match_id: int) -> list[StoredFinding]:
@@ -170,30 +169,30 @@ class MatchReader(Protocol):
 
 
 class MatchStore(Protocol):
-    """The writing side: one process, one writer."""
+    """Writes matches: one process, one writer."""
 
     async def register(
         self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, *, sport: str
     ) -> MatchRow:
-        """Return the match of this reference, created as DISCOVERED when it is new."""
+        """Return the match of this reference; create it as DISCOVERED if it is new."""
         ...
 
     async def link(self, ref: MatchRef, match_id: int) -> None:
-        """Make a source's match a feed of this one; raise when it is another match already."""
+        """Add a feed to this match; raise if it already belongs to another match."""
         ...
 
     async def claim(self, match_id: int, node: str) -> MatchRow:
-        """Take the match: owner set, epoch + 1."""
+        """Claim the match: set its owner and increment its epoch."""
         ...
 
     async def feeds(self, match_id: int) -> tuple[MatchRef, ...]:
-        """Return how the sources call a match."""
+        """Return the feeds of a match."""
         ...
 
     async def load(self, match_id: int) -> MatchBase: ...
 
     async def unfinished(self) -> list[MatchRow]:
-        """Return the matches that are not archived: what a restarted node goes on with."""
+        """Return the matches that are not archived: a restarted node continues them."""
         ...
 
     async def save_update(self, update: MatchUpdate) -> Receipt:
@@ -203,7 +202,7 @@ class MatchStore(Protocol):
     async def aclose(self) -> None: ...
 
 
-#: The greatest number that SQLite and PostgreSQL can give to a match.
+#: The greatest match number of SQLite and PostgreSQL.
 MAX_MATCH_ID = 2**63 - 1
 
 
@@ -211,7 +210,7 @@ class HotRow(Struct, frozen=True, kw_only=True):
     """The live view of one match."""
 
     record: MonitoringRecord
-    #: Sequence number and bytes of the newest snapshot; `None` before the first.
+    #: Sequence number and bytes of the newest snapshot; `None` if there is none.
     sequence: int | None
     checksum: str | None
     payload: bytes | None
@@ -220,74 +219,74 @@ class HotRow(Struct, frozen=True, kw_only=True):
 
 
 class NodeBeat(Struct, frozen=True, kw_only=True):
-    """A scraper's sign of life, and how it says it is."""
+    """A scraper's heartbeat, with its health."""
 
     node: str
     pid: int
     started_at: datetime
     beat_at: datetime
-    #: The same, by the clock that never jumps and that all processes of a machine share; `None` of an earlier boot.
+    #: The same on the monotonic clock of the machine; `None` if it is from an earlier boot.
     beat_monotonic: float | None = None
     uptime_seconds: float = 0.0
     rss_bytes: int
-    #: Failures of the last minute, over all matches.
+    #: Failures of the last minute, across all matches.
     errors_last_minute: int
-    #: When each source's listing was last read; `None` before the first time.
+    #: When the listing of each source was last read; `None` if never.
     listed_at: dict[str, datetime | None] = {}
-    #: How long ago that was at the time of the beat; before the first time, how long it has been waited for.
+    #: Its age at the time of the heartbeat; if never read, the time since the start.
     unlisted_seconds: dict[str, float] = {}
-    #: `healthy`, `degraded`, `failing` or `recovering`, since when, and why.
+    #: `healthy`, `degraded`, `failing` or `recovering`; since when, and why.
     grade: str = "healthy"
     graded_at: datetime | None = None
     grade_reason: str = ""
-    #: The worst of the last ten seconds.
+    #: The maximum of the last ten seconds.
     loop_lag_seconds: float | None = None
-    #: Of the process and all that it has started; `None` before the first measurement.
+    #: Of the process and its children; `None` before the first measurement.
     resources: ProcessResources | None = None
     rates: Rates = Rates()
-    #: Looks that wait for a slot, and those under way.
+    #: Polls that wait for a slot, and running ones.
     waiting: int | None = None
     looking: int | None = None
     breakers: tuple[BreakerNote, ...] = ()
-    #: Sources that somebody has paused.
+    #: Sources that an operator has paused.
     paused_sources: tuple[str, ...] = ()
-    #: What each match takes, by its number.
+    #: Resource usage by match number.
     costs: dict[int, MatchCost] = {}
-    #: Whether it is the last one: the scraper was asked to stop, has done so, and nobody starts it again by himself.
+    #: Whether it is the last one: the scraper was stopped on request and will not be restarted automatically.
     is_over: bool = False
 
     def silence_at(self, now: Moment) -> float:
-        """Return the seconds since this beat; below zero, it is of a wall clock that was set back since."""
+        """Return the seconds since this heartbeat; negative if the wall clock was set back since."""
         return now.seconds_since(self.beat_at, self.beat_monotonic)
 
 
 class HotWriter(Protocol):
-    """The scraper's side of the hot view. Nothing but closing waits; all it holds can be built again from the store."""
+    """Writes the hot view. Only closing waits; the content can be rebuilt from the store."""
 
     def put(self, row: HotRow) -> None: ...
 
     def forget(self, match_id: int) -> None:
-        """Take a match out of the view: from here on the store alone speaks for it."""
+        """Remove a match from the view; the store serves it from now on."""
         ...
 
     def keep_only(self, match_ids: Collection[int]) -> None:
-        """Take every other match out of the view."""
+        """Remove every other match from the view."""
         ...
 
     def beat(self, beat: NodeBeat) -> None: ...
 
     async def aclose(self) -> None:
-        """Write what is left."""
+        """Write pending rows, and close."""
         ...
 
 
 class HotReader(Protocol):
-    """The API's side of the hot view."""
+    """Reads the hot view."""
 
     async def row(self, match_id: int) -> HotRow | None: ...
 
     async def records(self, first: int = 1, last: int = MAX_MATCH_ID) -> Sequence[MonitoringRecord]:
-        """Return how the watching goes of the matches from `first` to `last`, in the order of their ids."""
+        """Return the monitoring records of matches `first` to `last`, in the order of their ids."""
         ...
 
     async def beats(self) -> Sequence[NodeBeat]: ...
@@ -297,24 +296,24 @@ class HotReader(Protocol):
 
 # --- operations -------------------------------------------------------------------------------------------------------
 
-#: Resolved errors are kept for this long after they were last seen, the health log from its rows' own time (NFR-017).
+#: Retention of resolved errors, after they were last seen, and of the health log (NFR-017).
 KEEP_FOR = timedelta(days=30)
-#: An error that is back so soon was never over: a match that fails every other time makes one row, not thousands.
+#: An error that returns within this time continues its episode: a flapping match makes one row, not thousands.
 BACK_WITHIN = timedelta(seconds=60)
-#: Entries of the audit that are kept, of every kind the newest: a storm of one kind does not push out the others.
+#: Audit entries kept per kind, so that a storm of one kind does not push out the others.
 RECOVERIES_KEPT = 100
-#: Of these, the entries of the same kind and subject; the last of them counts the older ones.
+#: Of these, entries per kind and subject; the last one counts the older ones.
 RECOVERIES_KEPT_OF_THE_SAME = 10
-#: Answered commands that are kept, the newest.
+#: Answered commands that are kept.
 COMMANDS_KEPT = 1_000
-#: More than these do not wait: a client that sends a thousand has a bug, or no scraper.
+#: Pending commands at most: a client that sends a thousand has a bug, or no scraper.
 MAX_COMMANDS_WAITING = 100
-#: Longer than any address of a match.
+#: Longer than any match URL.
 MAX_ARGUMENT_CHARACTERS = 2_000
 
 
 class ErrorFilter(Struct, frozen=True, kw_only=True):
-    """Which errors are wanted; what is `None` asks for all."""
+    """Selects errors; `None` selects all."""
 
     match_id: int | None = None
     ref: str | None = None
@@ -323,12 +322,12 @@ class ErrorFilter(Struct, frozen=True, kw_only=True):
 
 
 class HealthRow(Struct, frozen=True, kw_only=True):
-    """How a node or a match was, at one moment. What was not measured is `None`."""
+    """The health of a node or a match at one time. A value that was not measured is `None`."""
 
     scraper_id: str
     timestamp: datetime
     health_status: str
-    #: Of a match: failures in a row. Of a node: errors of the last minute.
+    #: For a match, failures in a row; for a node, errors of the last minute.
     error_count: int
     #: `None` for the node as a whole.
     match_id: int | None = None
@@ -350,10 +349,10 @@ class CommandRequest(Struct, frozen=True, kw_only=True):
 
 
 class ErrorStore(Protocol):
-    """What went wrong: one row for an episode, however often its error comes back."""
+    """Errors: one row per episode, however often the error occurs."""
 
     async def open_episodes(self) -> list[Episode]:
-        """Return what is unresolved."""
+        """Return the unresolved episodes."""
         ...
 
     async def write(self, changes: Mapping[Episode, EpisodeChange]) -> None:
@@ -361,25 +360,25 @@ class ErrorStore(Protocol):
         ...
 
     async def resolve(self, error_id: int, now: datetime) -> bool:
-        """Mark an error as dealt with by a person; return whether it was open."""
+        """Mark an error as resolved by an operator; return whether it was open."""
         ...
 
     async def recent(self, wanted: ErrorFilter) -> list[StoredError]:
-        """Return errors, the last seen first."""
+        """Return errors, most recently seen first."""
         ...
 
     async def prune(self, now: datetime) -> None:
-        """Remove what was resolved longer ago than `KEEP_FOR`, and what is too much."""
+        """Remove errors resolved longer ago than `KEEP_FOR`, and those beyond the limit."""
         ...
 
     async def aclose(self) -> None: ...
 
 
 class AuditReader(Protocol):
-    """The reading side of the audit."""
+    """Reads the audit."""
 
     async def recent(self, limit: int = RECOVERIES_KEPT) -> list[Recovery]:
-        """Return entries, the last written first."""
+        """Return entries, newest first."""
         ...
 
     async def aclose(self) -> None: ...
@@ -389,16 +388,16 @@ class AuditStore(AuditReader, Protocol):
     """Automatic recoveries and their outcomes."""
 
     async def write(self, recoveries: Iterable[Recovery]) -> None:
-        """Store all or none, replace entries of the same id, and remove what is too much."""
+        """Store all entries in one transaction, replace entries with the same id, and remove those beyond the limit."""
         ...
 
     async def give_up(self, process: str, observed: str) -> None:
-        """Close what a process has begun and has seen no outcome of."""
+        """Close entries that a process started without recording an outcome."""
         ...
 
 
 class StandingReader(Protocol):
-    """The reading side of the standing orders."""
+    """Reads the standing orders."""
 
     async def standing(self) -> list[StandingOrder]: ...
 
@@ -406,21 +405,21 @@ class StandingReader(Protocol):
 
 
 class CommandStore(StandingReader, Protocol):
-    """Commands to a running scraper, and the standing orders that they leave. What it returned from is durable.
+    """Commands to a running scraper, and standing orders. A call that has returned is durable.
 
-    A command expires by its age (`age_of`), whichever process or machine asks; a standing order never does.
+    A command expires by its age (`age_of`), on every process and machine; a standing order does not expire.
     """
 
     async def place(self, request: CommandRequest) -> Command:
-        """Store a command; raise `UsageError` where too many wait already."""
+        """Store a command; raise `UsageError` if too many are pending."""
         ...
 
     async def find(self, command_id: int) -> Command | None:
-        """Return a command as it is now; one that has waited too long is answered first."""
+        """Return the current state of a command; an expired one is answered first."""
         ...
 
     async def take(self, limit: int) -> list[Command]:
-        """Return pending commands, oldest first; from then on no other caller gets them."""
+        """Return pending commands, oldest first; no other caller gets them afterwards."""
         ...
 
     async def answer(self, command: Command, reply: Reply) -> None:
@@ -428,39 +427,39 @@ class CommandStore(StandingReader, Protocol):
         ...
 
     async def give_up_taken(self) -> None:
-        """Answer what an earlier process has taken and not answered; how far it came is unknown."""
+        """Answer commands that an earlier process took and did not answer; their progress is unknown."""
         ...
 
     async def put_order(self, kind: StandingKind, subject: str, asked_by: str) -> bool:
-        """Put an order in force; return whether it was not in force before."""
+        """Set an order; return whether it is new."""
         ...
 
     async def lift_order(self, kind: StandingKind, subject: str) -> bool:
-        """Take an order back; return whether it was in force."""
+        """Remove an order; return whether it was set."""
         ...
 
 
 class HealthLogReader(Protocol):
-    """The reading side of the health log."""
+    """Reads the health log."""
 
     async def recent(
         self, *, match_id: int | None = None, ref: str | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[HealthRow]:
-        """Return rows of one match or of everything, the last written first."""
+        """Return rows of one match or of all, newest first."""
         ...
 
     async def aclose(self) -> None: ...
 
 
 class HealthLogStore(HealthLogReader, Protocol):
-    """How nodes and matches were over time."""
+    """The health of nodes and matches over time."""
 
     async def write(self, rows: Iterable[HealthRow]) -> None:
-        """Store all or none."""
+        """Store all rows in one transaction."""
         ...
 
     async def prune(self, now: datetime) -> None:
-        """Remove what is older than `KEEP_FOR`, and what is too much."""
+        """Remove rows older than `KEEP_FOR`, and those beyond the limit."""
         ...
 
 

@@ -31,18 +31,17 @@ from longstop.storage.sqlite.schema import Database, queries
 
 _SQL = queries("hot/queries.sql")
 
-#: How long a row may wait for the others that are written with it.
+#: How long a row may wait to be written with others.
 FLUSH_EVERY_SECONDS = 0.25
 
-#: A statement and what it is about.
+#: A statement and its bindings.
 _Order = tuple[str, dict[str, Any]]
 
 
 class SqliteHotWriter:
-    """Takes rows without waiting; a thread of its own writes the newest of each match.
+    """Accepts rows without waiting; its thread writes the newest row of each match.
 
-    A failing disk is told to `on_failure`, from that thread and once until it is mended; the rows are kept and tried
-    again.
+    It calls `on_failure` from that thread, once until a write succeeds again. The rows are kept and retried.
     """
 
     def __init__(
@@ -58,16 +57,16 @@ class SqliteHotWriter:
         self._lock = Lock()
         self._rows: dict[int, HotRow] = {}
         self._beats: dict[str, NodeBeat] = {}
-        #: What to take out of the file before anything is put in, in the order of asking.
+        #: Rows to delete before anything is written, in order.
         self._orders: list[_Order] = []
-        #: What the file holds, without the payloads: their checksums say enough.
+        #: The rows in the file, with checksums instead of payloads.
         self._written: dict[int, HotRow] = {}
         self._connection: apsw.Connection | None = None
         self._is_failing = False
         self._open_if_possible()
         self._stopping = Event()
         self._ended: Future[None] = Future()
-        # From here on cancelling whoever closes cancels the waiting only: a disk that hangs keeps no process.
+        # From here cancellation only stops the waiting: a hung disk cannot delay exit.
         self._ended.set_running_or_notify_cancel()
         self._thread = Thread(target=self._work, name="writer of the hot view", daemon=True)
         self._thread.start()
@@ -91,7 +90,7 @@ class SqliteHotWriter:
             self._beats[beat.node] = beat
 
     async def aclose(self) -> None:
-        """Write what is left and close the file."""
+        """Write pending rows and close the file."""
         self._stopping.set()
         await asyncio.wrap_future(self._ended)
 
@@ -107,7 +106,7 @@ class SqliteHotWriter:
     def _flush(self) -> None:
         taken, beats, orders = self._take()
         if orders:
-            # They may name what counts as written.
+            # They may delete rows that count as written.
             self._written.clear()
         changed = {match_id: row for match_id, row in taken.items() if self._written.get(match_id) != _bare(row)}
         if not changed and not beats and not orders:
@@ -130,7 +129,7 @@ class SqliteHotWriter:
         return taken, beats, orders
 
     def _give_back(self, taken: dict[int, HotRow], beats: dict[str, NodeBeat], orders: list[_Order]) -> None:
-        """Keep what was not written, unless something newer has come."""
+        """Keep rows that were not written, unless a newer one has arrived."""
         with self._lock:
             self._orders = orders + self._orders
             self._rows = taken | self._rows
@@ -151,7 +150,7 @@ class SqliteHotWriter:
                 connection.execute(_SQL["put_beat"], {"node": beat.node, "beat": _text(beat), "boot": this_boot()})
 
     def _open_if_possible(self) -> None:
-        """Open the file; one that cannot be had now is asked for again with the first rows."""
+        """Open the file; if that fails, try again with the first rows."""
         try:
             self._connection = _open(self._path)
         except UnsafeSQLite:
@@ -161,7 +160,7 @@ class SqliteHotWriter:
 
     def _complain(self, error: StorageError) -> None:
         self._drop_connection()
-        # The file may be a new one next time, so nothing counts as written any more.
+        # The file may be a new one next time, so nothing counts as written.
         self._written.clear()
         if not self._is_failing:
             self._is_failing = True
@@ -175,7 +174,7 @@ class SqliteHotWriter:
 
 
 class SqliteHotReader:
-    """The API's side; it sees nothing until there is a file, and follows to a new one."""
+    """Reads the hot view; empty until the file exists, and follows a replaced file."""
 
     def __init__(self, path: Path, inline_ms: int | None = None) -> None:
         self._file = ReadOnlyDatabase(path, Database.HOT, inline_ms)
@@ -194,7 +193,7 @@ class SqliteHotReader:
 
 
 async def former_polls(reader: HotReader) -> dict[int, Moment]:
-    """Return when each match was last read since this machine was started; nothing of a view that cannot be read."""
+    """Return when each match was last polled since boot; empty if the view cannot be read."""
     try:
         records = await reader.records()
     except StorageError:
@@ -207,7 +206,7 @@ async def former_polls(reader: HotReader) -> dict[int, Moment]:
 
 
 def _open(path: Path) -> apsw.Connection:
-    """Open the file; one that is damaged or of another version is made anew, one that is only held is waited for."""
+    """Open the file; recreate it if it is damaged or of another version, wait if it is locked."""
     try:
         return open_writable(path, Database.HOT, Synchronous.OFF)
     except (StoreDamaged, StoreTooNew):
@@ -242,7 +241,7 @@ def _beat(row: Row) -> NodeBeat:
 
 
 def _is_of_this_boot(row: Row) -> bool:
-    """Return whether a row's monotonic time means anything: the file outlives a boot, and monotonic times do not."""
+    """Return whether a row's monotonic time is valid: the file survives a reboot, monotonic times do not."""
     return row["boot"] is not None and row["boot"] == this_boot()
 
 

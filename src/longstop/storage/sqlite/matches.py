@@ -46,20 +46,20 @@ from longstop.storage.sqlite.writer import Writer
 
 _SQL = queries("matches/queries.sql")
 
-#: What makes two versions the same one: comparing them needs no decoding.
+#: Columns that identify a version, so that comparing needs no decoding.
 _SAMENESS = ("op", "source_event_id", "content_hash")
 _provenance = msgspec.json.Decoder(dict[str, Provenance])
 
 
 class SqliteMatchStore:
-    """The writing side. What it returned from survives a power cut."""
+    """Writes matches. A call that has returned survives a power cut."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
     @classmethod
     async def open(cls, path: Path) -> Self:
-        """Open the file, made and migrated when needed; raise at once when it cannot be used."""
+        """Open the file; create and migrate it as needed; raise if it cannot be used."""
         writer = Writer(path, lambda: open_writable(path, Database.MATCHES, Synchronous.FULL))
         try:
             await writer.run(lambda _connection: None)
@@ -97,7 +97,7 @@ class SqliteMatchStore:
 
 
 class SqliteMatchReader:
-    """The reading side: sees what is committed, never waits for the writer, knows nothing until there is a file."""
+    """Reads committed data without waiting for the writer; empty until the file exists."""
 
     def __init__(self, path: Path, inline_ms: int | None = None) -> None:
         self._file = ReadOnlyDatabase(path, Database.MATCHES, inline_ms)
@@ -157,10 +157,12 @@ def _link(connection: apsw.Connection, ref: MatchRef, match_id: int) -> None:
     if known is None:
         _known_match(connection, match_id)
         if any(feed.source == ref.source for feed in _feeds(connection, match_id)):
-            raise StorageError(f"match {match_id} has a feed of {ref.source} already: {ref} cannot be another")
+            raise StorageError(f"match {match_id} already has a feed of {ref.source}: {ref} cannot be added")
         connection.execute(_SQL["add_ref"], {**names, "match_id": match_id})
     elif known["match_id"] != match_id:
-        raise StorageError(f"{ref} is match {known['match_id']} already: it cannot be a feed of match {match_id} too")
+        raise StorageError(
+            f"{ref} already belongs to match {known['match_id']}: it cannot be added to match {match_id}"
+        )
 
 
 def _claim(connection: apsw.Connection, match_id: int, node: str) -> MatchRow:
@@ -209,7 +211,7 @@ def _keys(found: list[Row]) -> dict[str, Keys]:
 
 
 def _save_update(connection: apsw.Connection, update: MatchUpdate) -> Receipt:
-    """Store what is new in an update and return the whole as stored; nothing new writes nothing."""
+    """Store what is new in an update and return the stored records; write nothing if nothing is new."""
     before = _owned(connection, update)
     changes = connection.total_changes()
     events, seq = _save_events(connection, update, before)
@@ -238,7 +240,7 @@ def _owned(connection: apsw.Connection, update: MatchUpdate) -> MatchRow:
     match = _known_match(connection, update.match_id)
     if update.epoch != match.epoch:
         raise EpochLost(
-            f"match {match.match_id} is at epoch {match.epoch}, owned by {match.owner}: epoch {update.epoch} is refused"
+            f"match {match.match_id} is at epoch {match.epoch}, owned by {match.owner}: epoch {update.epoch} is stale"
         )
     return match
 
@@ -246,7 +248,7 @@ def _owned(connection: apsw.Connection, update: MatchUpdate) -> MatchRow:
 def _save_events(
     connection: apsw.Connection, update: MatchUpdate, before: MatchRow
 ) -> tuple[tuple[StoredEvent, ...], int]:
-    """Return the events as stored and the highest sequence number given out."""
+    """Return the stored events and the highest sequence number."""
     saved, seq = [], before.seq
     captured_at = to_iso(update.captured_at)
     for event in update.events:
@@ -261,13 +263,13 @@ def _save_events(
 
 
 def _stored_before(connection: apsw.Connection, columns: Row, sport: str) -> StoredEvent | None:
-    """Return the version if it is there already, so that sending an update twice does no harm."""
+    """Return the version if it is already stored, so that an update can be repeated."""
     found = row(connection, _SQL["version"], columns)
     if found is None:
         return None
     if any(found[name] != columns[name] for name in _SAMENESS):
         raise StorageError(
-            "match {match_id} has another revision {rev} of {key}: a version never changes".format(**columns)
+            "match {match_id} already has another revision {rev} of {key}: versions are immutable".format(**columns)
         )
     return stored_event(found, sport)
 
@@ -307,7 +309,7 @@ def _save_snapshot(connection: apsw.Connection, update: MatchUpdate, draft: Snap
 
 
 def _save_findings(connection: apsw.Connection, update: MatchUpdate) -> None:
-    """Close what is no longer named, open what is new."""
+    """Close findings that are no longer listed, and open new ones."""
     named = {(finding.kind, finding.place): finding for finding in update.findings}
     at = to_iso(update.captured_at)
     for stored in rows(connection, _SQL["open_findings"], {"match_id": update.match_id}):
@@ -326,7 +328,7 @@ def _save_names(connection: apsw.Connection, match_id: int, kind: str, learnt: M
 
 
 def _save_feed(connection: apsw.Connection, update: MatchUpdate) -> None:
-    """Store how the source calls others' events, players and teams."""
+    """Store the source's ids and keys of events, players and teams of other sources."""
     said = {"match_id": update.match_id, "source": update.source}
     for key, source_event_id in update.ids.items():
         connection.execute(_SQL["learn_event_id"], {**said, "key": str(key), "source_event_id": source_event_id})
@@ -363,7 +365,7 @@ def _returned(connection: apsw.Connection, name: str, columns: Row) -> Row:
     return returned
 
 
-# --- between rows and records -----------------------------------------------------------------------------------------
+# --- conversion of rows and records -----------------------------------------------------------------------------------
 
 
 def match_row(row: Row) -> MatchRow:
@@ -373,12 +375,12 @@ def match_row(row: Row) -> MatchRow:
 
 @contextmanager
 def _known_words(what: str) -> Iterator[None]:
-    """Turn a word that this version does not know into an error about one match: others can be read."""
+    """Raise a `StorageError` for a value that this version does not know; it concerns one match only."""
     try:
         yield
     except ValueError as error:
         raise StorageError(
-            f"{what} cannot be read: {error}; a newer version or a plug-in may have stored it"
+            f"cannot read {what}: {error}. A newer version or a plug-in may have stored it: install that"
         ) from error
 
 
@@ -401,7 +403,7 @@ def _match_row(row: Row) -> MatchRow:
 
 
 def stored_event(row: Row, sport: str | None = None) -> StoredEvent:
-    """Return an event version; the row of one that was joined with its match says of which sport it is."""
+    """Return an event version; a row joined with its match has the sport."""
     event = Event(
         key=EventKey.parse(row["key"]),
         rev=row["rev"],
@@ -436,8 +438,8 @@ def _kind(sport: str, kind: str) -> EventKind:
 
 
 def event_columns(event: Event, sport: str) -> dict[str, Any]:
-    """Return the columns that the event itself decides; the rest is given by the transaction."""
-    # The columns are older than the plug-ins: what a sport calls otherwise is in the key alone.
+    """Return the columns that depend on the event alone."""
+    # The columns are older than sport plug-ins: other fields are in the key only.
     fields = _kind(sport, event.key.kind).fields
     if len(fields) != len(event.key.numbers):
         raise StorageError(f"{event.key} is not a key of {sport}: {event.key.kind} has {len(fields)} numbers")

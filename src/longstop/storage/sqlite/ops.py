@@ -1,7 +1,7 @@
 """The operations tables on SQLite: errors, audit, commands and health log, in `ops.db`.
 
-Standing orders are beside the commands and not in `matches.db`: that file says what a site shows and where a match
-stands in our care, while these say what a person wants, also of a match that is not stored yet and of a whole source.
+Standing orders are stored here and not in `matches.db`, because they are settings of an operator. They may concern a
+whole source, or a match that is not stored yet.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ _SQL = queries("ops/queries.sql")
 
 
 def open_operations(path: Path, clock: Clock) -> Operations:
-    """Return the operations tables of a file; each has a connection and a thread of its own, made when it is used."""
+    """Return the operations tables of a file; each opens its own connection and thread on first use."""
     return Operations(
         errors=SqliteErrors(path),
         audit=SqliteAudit(path),
@@ -71,12 +71,12 @@ def open_operations(path: Path, clock: Clock) -> Operations:
 
 # --- errors -----------------------------------------------------------------------------------------------------------
 
-#: However often a site changes its mind, this many rows are enough.
+#: Rows kept at most.
 MAX_ERRORS = 100_000
 
 
 class SqliteErrors:
-    """The errors, written by the scraper, read and resolved by people. Reading makes no file."""
+    """Errors: written by the scraper, read and resolved by operators. Reading creates no file."""
 
     def __init__(self, path: Path, max_rows: int = MAX_ERRORS) -> None:
         self._file = ReopenedDatabase(path, Database.OPS)
@@ -192,7 +192,7 @@ def _resolution(row: Row) -> Resolution | None:
 
 
 class SqliteAudit:
-    """The audit; every process writes its part. Reading makes no file."""
+    """The audit: every process writes its entries. Reading creates no file."""
 
     def __init__(self, path: Path) -> None:
         self._file = ReopenedDatabase(path, Database.OPS)
@@ -264,24 +264,24 @@ def _pids(text: str | None) -> tuple[int, ...] | None:
 
 
 class SqliteCommands:
-    """The commands. Each call is short, and one transaction at most."""
+    """Commands. Each call is short, and at most one transaction."""
 
     def __init__(self, path: Path, clock: Clock, boot: Callable[[], str | None] = this_boot) -> None:
         self._file = ReopenedDatabase(path, Database.OPS)
         self._clock = clock
         self._boot = boot
 
-    # --- whoever asks ---
+    # --- the client ---
 
     async def place(self, request: CommandRequest) -> Command:
         if len(request.argument) > MAX_ARGUMENT_CHARACTERS:
-            raise UsageError(f"what is asked for has more than {MAX_ARGUMENT_CHARACTERS} characters")
+            raise UsageError(f"the argument has more than {MAX_ARGUMENT_CHARACTERS} characters: shorten it")
 
         def place(connection: apsw.Connection) -> Command:
             self._settle(connection)
             [counted] = rows(connection, _SQL["count_pending_commands"])
             if counted["waiting"] >= MAX_COMMANDS_WAITING:
-                raise UsageError(f"{MAX_COMMANDS_WAITING} commands are waiting already: start a scraper, or wait")
+                raise UsageError(f"{MAX_COMMANDS_WAITING} commands are already pending: start a scraper, or wait")
             connection.execute(_SQL["prune_commands"], {"kept": COMMANDS_KEPT})
             [placed] = rows(connection, _SQL["ask_command"], self._columns(request))
             return _command(placed)
@@ -303,7 +303,7 @@ class SqliteCommands:
 
     async def take(self, limit: int) -> list[Command]:
         def take(connection: apsw.Connection) -> list[Command]:
-            # Most of the time nothing is open, and looking needs no lock.
+            # Usually nothing is pending, and reading needs no lock.
             if not rows(connection, _SQL["open_commands"]):
                 return []
             with transaction(connection):
@@ -346,7 +346,7 @@ class SqliteCommands:
         await self._file.aclose()
 
     def _settle(self, connection: apsw.Connection) -> None:
-        """Answer what has waited too long."""
+        """Answer expired commands."""
         for each in rows(connection, _SQL["open_commands"]):
             reply = self._overdue(each)
             if reply is not None:
@@ -380,7 +380,7 @@ class SqliteCommands:
 
 
 class SqliteStandingOrders:
-    """The standing orders alone, for those who only read; it makes no file and changes none."""
+    """Reads standing orders; creates and changes no file."""
 
     def __init__(self, path: Path) -> None:
         self._view = ReadOnlyDatabase(path, Database.OPS)
@@ -417,12 +417,12 @@ def _order(found: Row) -> StandingOrder:
 
 # --- health log -------------------------------------------------------------------------------------------------------
 
-#: A month of a node's minutes, and ten times as many changes of matches.
+#: A month of minutes of a node, and ten times as many changes of matches.
 MAX_HEALTH_ROWS = 500_000
 
 
 class SqliteHealthLog:
-    """The health log, written by the scraper. Reading makes no file."""
+    """The health log, written by the scraper. Reading creates no file."""
 
     def __init__(self, path: Path, max_rows: int = MAX_HEALTH_ROWS) -> None:
         self._file = ReopenedDatabase(path, Database.OPS)
