@@ -118,4 +118,4 @@ async def test_a_supervisor_tells_where_its_loop_stands_and_sees_its_last_sweep_
     assert ended == Exit.DONE
     [sweep] = [each for each in audited(tmp_path / "data") if each.kind is RecoveryKind.SWEEP]
     assert sweep.outcome is RecoveryOutcome.RECOVERED
-    assert sweep.observed == "of 1 that were ended none is left"
+    assert sweep.observed == "1 killed, none left running"

@@ -295,9 +295,9 @@ class RecoveryObserver:
     def _end_sweep(self, recovery: _Open) -> None:
         left, count = tuple(sorted(self._alive(recovery.swept))), len(recovery.swept)
         if left:
-            self._end(_SWEEP, RecoveryOutcome.NOT_RECOVERED, f"{len(left)} of {count} processes still run", left)
+            self._end(_SWEEP, RecoveryOutcome.NOT_RECOVERED, f"{count} killed, {len(left)} still running", left)
         else:
-            self._end(_SWEEP, RecoveryOutcome.RECOVERED, f"all {count} killed processes are gone", ())
+            self._end(_SWEEP, RecoveryOutcome.RECOVERED, f"{count} killed, none left running", ())
 
     def _give_up(self, key: _Key, recovery: _Open) -> None:
         within = f"{OBSERVED_WITHIN_SECONDS:.0f} s"
