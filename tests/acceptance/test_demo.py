@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from longstop.supervision.exits import Exit
 from longstop_lab.simulator.judge import judge
 from longstop_lab.simulator.truth import read_truth
 from tests.acceptance.conftest import Longstop
@@ -75,8 +76,8 @@ def test_a_demo_by_a_browser_that_is_not_there_says_so_at_once(
 
     run = longstop("demo", "--browser", "shell")
 
-    assert run.returncode == 1
-    assert run.stderr.strip() == ("longstop: there is no Chromium for a browser of the kind shell: ask longstop doctor")
+    assert run.returncode == Exit.USAGE
+    assert run.stderr.strip() == "longstop: no Chromium was found for browser kind shell: run longstop doctor"
 
 
 def test_a_port_that_was_named_and_is_taken_is_refused_with_its_holder(longstop: Longstop) -> None:
@@ -84,9 +85,9 @@ def test_a_port_that_was_named_and_is_taken_is_refused_with_its_holder(longstop:
         port = taken.getsockname()[1]
         run = longstop("demo", "--for", "1", "--port", str(port))
 
-    assert run.returncode == 1
-    assert f"longstop: port {port} is taken by " in run.stderr
-    assert f"pid {os.getpid()}: name another with --port" in run.stderr
+    assert run.returncode == Exit.USAGE
+    assert f"longstop: port {port} is in use by " in run.stderr
+    assert f"pid {os.getpid()}: choose another with --port" in run.stderr
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from longstop.supervision.exits import Exit
 from tests.acceptance.conftest import Longstop
 from tests.acceptance.files import write_match
 
@@ -67,5 +68,5 @@ def test_a_file_that_is_no_match_is_one_sentence_and_no_traceback(longstop: Long
 
     run = longstop("verify", file)
 
-    assert run.returncode == 1
-    assert run.stderr.strip() == f"longstop: {file} is no Cricsheet JSON file"
+    assert run.returncode == Exit.USAGE
+    assert run.stderr.strip() == f"longstop: {file} is not a Cricsheet JSON file"

@@ -59,7 +59,7 @@ def test_a_source_that_needs_a_browser_stops_the_start_and_says_what_to_do(
 
     assert ended.returncode == Exit.SETTINGS
     assert ended.stderr.startswith("longstop: source crex of ")
-    assert "packages are missing: playwright, playwright_stealth. Without them no page can be opened." in ended.stderr
+    assert "needs a browser, but packages are missing: playwright, playwright_stealth. " in ended.stderr
     assert f"Run {INSTALL}" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
 
@@ -68,7 +68,7 @@ def test_a_demo_with_a_browser_says_what_to_do(without_browser: dict[str, str]) 
     ended = run(without_browser, "-m", "longstop", "demo", "--browser", "shell", "--for", "1")
 
     assert ended.returncode == Exit.USAGE
-    assert f"Run {INSTALL}, or leave out --browser" in ended.stderr
+    assert f"run {INSTALL}, or omit --browser" in ended.stderr
 
 
 @pytest.mark.parametrize("is_browsed", [True, False])
