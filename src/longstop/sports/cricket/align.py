@@ -65,7 +65,7 @@ class Vanished(Struct, frozen=True):
     """A stored delivery that the source should show and does not."""
 
     known: Event
-    #: Whether it is at the end of the innings, where a list that lags looks the same.
+    #: Whether it is at the end of the innings, which a list that lags may not show yet.
     is_tail: bool
 
 

@@ -249,25 +249,25 @@ def _sync(before: SyncState, seen: CricketView, *, is_in_doubt: bool) -> SyncSta
 # --- the rendered page ---------------------------------------------------------------------------------------------
 
 
-def diff_dom(state: CricketState, drawn: DomBoard) -> Draft:
+def diff_dom(state: CricketState, rendered: DomBoard) -> Draft:
     """Return the match with score, status and headline of the rendered page, and unchanged events.
 
     The page has no key of the match, so it is accepted only if it names both sides.
     """
     payload = stored_payload(state)
-    batting, bowling = _keys(state.teams, drawn.names)
+    batting, bowling = _keys(state.teams, rendered.names)
     board = Board(
         source_id=state.feed.source_id,
-        status=drawn.status,
-        headline=drawn.headline,
-        fingerprint=drawn.fingerprint,
+        status=rendered.status,
+        headline=rendered.headline,
+        fingerprint=rendered.fingerprint,
         start_at=state.row.start_at,
         batting=batting,
         bowling=bowling,
-        first=drawn.first,
-        second=drawn.second,
-        result=drawn.result,
-        is_innings_over=drawn.is_innings_over,
+        first=rendered.first,
+        second=rendered.second,
+        result=rendered.result,
+        is_innings_over=rendered.is_innings_over,
         match_format=payload["metadata"].get("match_type"),
     )
     validate_board(state, board)

@@ -67,7 +67,7 @@ class LineupPlayerV1(_Part):
     name: str
     position: str | None = None
     shirt: Count | None = None
-    #: Absent for who was not rated: who has hardly played, and everybody where the source rates nobody.
+    #: Absent if the player was not rated, for example after a short appearance.
     rating: float | None = None
     #: Minutes on the pitch; absent for who has not played.
     minutes: Count | None = None
@@ -103,7 +103,7 @@ class LineupsV1(_Part):
 class StatisticV1(_Part):
     home: float
     away: float
-    #: For so many of so many.
+    #: For ratios such as 12 of 20.
     home_total: float | None = None
     away_total: float | None = None
 

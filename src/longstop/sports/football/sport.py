@@ -268,14 +268,14 @@ def _names(
 # --- the rendered page ---------------------------------------------------------------------------------------------
 
 
-def diff_dom(state: FootballState, drawn: FootballDomBoard) -> Draft:
+def diff_dom(state: FootballState, rendered: FootballDomBoard) -> Draft:
     """Return the match with score, status and headline of the rendered page, and unchanged events.
 
     A lower score may be a disallowed goal: it counts when a second poll shows it again. The page has no list of
     incidents, so a doubted list is no longer "in a row".
     """
     served = _served(state, stored_payload(state))
-    board = _board(served, drawn)
+    board = _board(served, rendered)
     validate_board(state, board)
     # The page shows nothing of a shoot-out.
     comparable = msgspec.structs.replace(served, penalties=board.penalties)
@@ -293,19 +293,19 @@ def diff_dom(state: FootballState, drawn: FootballDomBoard) -> Draft:
     return _draft(after, believed)
 
 
-def _board(served: FootballBoard, drawn: FootballDomBoard) -> FootballBoard:
+def _board(served: FootballBoard, rendered: FootballDomBoard) -> FootballBoard:
     """Return the board of the page; fields that it does not show are kept while they are still true."""
-    for known, shown in ((served.home, drawn.home), (served.away, drawn.away)):
+    for known, shown in ((served.home, rendered.home), (served.away, rendered.away)):
         if not is_name_of(known.name, shown.name):
             raise WrongMatch(f"the rendered page shows {shown.name!r} where this match has {known.name!r}")
-    is_same = (drawn.score, drawn.headline) == (served.score, served.headline)
+    is_same = (rendered.score, rendered.headline) == (served.score, served.headline)
     return msgspec.structs.replace(
         served,
-        status=drawn.status,
-        headline=drawn.headline,
-        fingerprint=drawn.fingerprint,
-        shows_every_change=drawn.shows_every_change,
-        score=drawn.score,
+        status=rendered.status,
+        headline=rendered.headline,
+        fingerprint=rendered.fingerprint,
+        shows_every_change=rendered.shows_every_change,
+        score=rendered.score,
         periods=served.periods if is_same else (),
         penalties=served.penalties if is_same else None,
     )

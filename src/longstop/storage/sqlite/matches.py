@@ -145,8 +145,8 @@ def _register(
     if known is not None:
         return match_row(known)
     first = {"phase": Phase.DISCOVERED.value, "status": MatchStatus.UPCOMING.value, "created_at": to_iso(now)}
-    told = {"title": title, "start_at": iso(start_at), "sport": sport}
-    [added] = rows(connection, _SQL["add_match"], {**names, **first, **told})
+    shown = {"title": title, "start_at": iso(start_at), "sport": sport}
+    [added] = rows(connection, _SQL["add_match"], {**names, **first, **shown})
     connection.execute(_SQL["add_ref"], {**names, "match_id": added["match_id"]})
     return match_row(added)
 
@@ -340,18 +340,18 @@ def _save_feed(connection: apsw.Connection, update: MatchUpdate) -> None:
 def _save_match(
     connection: apsw.Connection, update: MatchUpdate, before: MatchRow, seq: int, is_changed: bool
 ) -> MatchRow:
-    told = {
+    shown = {
         "phase": move(before.phase, update.phase).value,
         "status": update.status.value,
         "title": update.title,
         "start_at": iso(update.start_at),
     }
     known = {"phase": before.phase, "status": before.status, "title": before.title, "start_at": iso(before.start_at)}
-    if not is_changed and told == known:
+    if not is_changed and shown == known:
         return before
     completed_at = _completed_at(before, update)
     given = {"match_id": update.match_id, "seq": seq, "updated_at": iso(update.captured_at)}
-    return match_row(_returned(connection, "save_match", {**told, **given, "completed_at": iso(completed_at)}))
+    return match_row(_returned(connection, "save_match", {**shown, **given, "completed_at": iso(completed_at)}))
 
 
 def _completed_at(before: MatchRow, update: MatchUpdate) -> datetime | None:
