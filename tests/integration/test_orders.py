@@ -157,7 +157,7 @@ async def test_without_memory_no_watch_begins(desk: Desk) -> None:
     assert desk.running.scheduler.find("M9") is None
 
 
-async def test_a_match_that_is_let_go_stays_away_until_somebody_wants_it_back(desk: Desk) -> None:
+async def test_a_match_that_is_let_go_stays_away_until_it_is_watched_again(desk: Desk) -> None:
     gone = await desk.ask(CommandKind.UNWATCH, "crex_M1")
     orders = await desk.commands.standing()
     await asyncio.sleep(0.5)
@@ -247,7 +247,7 @@ async def test_what_fails_says_so_and_the_next_one_is_done(desk: Desk) -> None:
     ],
     ids=["a bug", "a lack"],
 )
-async def test_a_command_that_this_machine_lacks_something_for_is_told_from_a_bug(
+async def test_a_command_that_this_machine_lacks_something_for_is_reported_from_a_bug(
     desk: Desk, error: Exception, told: type, sentence: str
 ) -> None:
     desk.error = error
@@ -258,7 +258,7 @@ async def test_a_command_that_this_machine_lacks_something_for_is_told_from_a_bu
     assert [type(event) for event in desk.sink.events if isinstance(event, TaskFailed | PollPostponed)] == [told]
 
 
-async def test_a_file_that_cannot_be_read_is_told_once_and_the_watching_goes_on(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_read_is_reported_once_and_the_watching_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "ops.db"
     path.write_bytes(b"this is no database" * 1_000)
     desk = Desk(path)
@@ -306,7 +306,7 @@ async def test_the_last_word_counts_however_long_the_one_before_takes(desk: Desk
     assert desk.running.scheduler.find("M9") is None
 
 
-async def test_a_match_that_was_paused_and_let_go_is_read_when_somebody_wants_it_back(desk: Desk) -> None:
+async def test_a_match_that_was_paused_and_let_go_is_read_when_it_is_watched_again(desk: Desk) -> None:
     await desk.ask(CommandKind.PAUSE_MATCH, "crex_M1")
     again = await desk.ask(CommandKind.WATCH, PAGE.format("M1"))
     await desk.ask(CommandKind.UNWATCH, "crex_M1")
@@ -334,7 +334,7 @@ async def test_a_lack_of_threads_ends_neither_the_orders_nor_the_watching(
     assert not desk.sink.named(TaskFailed.name)
 
 
-async def test_a_bug_in_the_file_of_orders_is_told_once_until_it_is_mended(
+async def test_a_bug_in_the_file_of_orders_is_reported_once_until_it_is_mended(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     takes = 0

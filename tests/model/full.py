@@ -49,7 +49,7 @@ class FullFeed(Capture):
             return
         held = {event.source_event_id for event in self.lab.ledger.live(CricketKind.DELIVERY)}
         bowled = {str(ball.id) for ball in self.truth.balls if ball.id % ID_STEP == 0}
-        assert bowled <= held, "every ball that was bowled before a look is stored after it"
+        assert bowled <= held, "every ball that was bowled before a poll is stored after it"
 
     def check_understood(self, lab: Laboratory) -> None:
         assert lab.ledger.findings == (), "a site that is consistent leaves no question open"

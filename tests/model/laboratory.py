@@ -115,7 +115,7 @@ class Laboratory:
     # --- polling ---
 
     def poll(self, watcher: FeedWatch | None = None, mishap: Mishap | None = None) -> bool:
-        """Take one look and return whether it was accepted; a death in the midst of it is followed by a restart."""
+        """Take one poll and return whether it was accepted; a death in the midst of it is followed by a restart."""
         polling = watcher or self.owner
         self.clock.advance(1)
         self.sink.events.clear()

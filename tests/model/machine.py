@@ -1,4 +1,4 @@
-"""The rules that both models share: what a scorer does, what a site does, and what breaks while somebody looks."""
+"""The rules that both models share: what a scorer does, what a site does, and what breaks while somebody polls."""
 
 import sys
 from collections.abc import Callable
@@ -32,7 +32,7 @@ MOST_GONE = 8
 #: How many old pages a cache holds.
 COPIES = 6
 INNINGS = 4
-#: Looks after which a site that behaves has been understood, whatever was before: a step back takes two.
+#: Polls after which a site that behaves has been understood, whatever was before: a step back takes two.
 ENOUGH_LOOKS = 4
 
 
@@ -178,7 +178,7 @@ class Capture(RuleBasedStateMachine):
 
         self.lab.front.before_answer = fail
         if not self.lab.poll():
-            assert self.lab.ledger.state == stored, "a look that failed stores nothing"
+            assert self.lab.ledger.state == stored, "a poll that failed stores nothing"
 
     @rule()
     def death(self) -> None:
@@ -206,7 +206,7 @@ class Capture(RuleBasedStateMachine):
     @precondition(lambda self: self.copies)
     @rule(place=PLACE, parts=st.sets(st.sampled_from(["getSV3", "getBallFeeds", "full-scorecard"]), min_size=1))
     def an_older_copy_once(self, place: float, parts: set[str]) -> None:
-        """A cache shows an old page for one look, and then the present one again."""
+        """A cache shows an old page for one poll, and then the present one again."""
         older = self.copies[int(place * len(self.copies))]
         if self._gone(older) <= MOST_GONE:
             self.lab.front.choose = lambda resource: older if resource in parts else None
@@ -228,7 +228,7 @@ class Capture(RuleBasedStateMachine):
 
     @rule(place=PLACE)
     def a_ball_that_is_missing_once(self, place: float) -> None:
-        """The page of one look lacks a ball, and scoreboard and sums with it: the ledger sees a void too many."""
+        """The page of one poll lacks a ball, and scoreboard and sums with it: the ledger sees a void too many."""
         self.poll()
         without = self.truth.copy()
         ball = self._ball_at(place)
@@ -276,7 +276,7 @@ class Capture(RuleBasedStateMachine):
     # --- what must be true ---
 
     def check_after_poll(self) -> None:
-        """Check what holds after every look that was accepted."""
+        """Check what holds after every poll that was accepted."""
         state = self.lab.owner.state
         assert dict(state.events) == self.lab.ledger.fold, "the base is the fold of what is stored"
         if not state.suspects:
@@ -333,7 +333,7 @@ class Capture(RuleBasedStateMachine):
             self.lab.ledger.removed.add(str(ball.id))
 
     def _gone(self, shown: Truth) -> int:
-        """Return how many balls would be missed, once this was shown and stored, by the next good look."""
+        """Return how many balls would be missed, once this was shown and stored, by the next good poll."""
         held = {event.source_event_id for event in self.lab.ledger.live(CricketKind.DELIVERY)}
         return len((held | {str(ball.id) for ball in shown.balls}) - {str(ball.id) for ball in self.truth.balls})
 

@@ -1,4 +1,4 @@
-"""A process does its work until it is asked to stop, and never half of it."""
+"""A process runs until a stop signal; no part of it stops alone."""
 
 import asyncio
 import os

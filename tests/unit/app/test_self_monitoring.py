@@ -1,4 +1,4 @@
-"""A scraper cares for itself even where a part of the care has a bug."""
+"""Self-monitoring goes on when one of its steps has a bug."""
 
 import asyncio
 from pathlib import Path
@@ -50,8 +50,8 @@ class Site(Scheduler):
         return [a_record(phase=Phase.PAUSED)]
 
 
-async def cared_for(path: Path) -> tuple[MemoryHot, MemorySink]:
-    """Let a scraper with a bug in measuring care for itself for a while."""
+async def run_with_a_bug(path: Path) -> tuple[MemoryHot, MemorySink]:
+    """Run self-monitoring with a bug in one step."""
     directory, clock, hot, sink = DataDirectory.open(path), VirtualClock(), MemoryHot(), MemorySink()
     bus = Bus([sink])
 
@@ -83,8 +83,8 @@ async def cared_for(path: Path) -> tuple[MemoryHot, MemorySink]:
     return hot, sink
 
 
-def test_a_bug_in_measuring_costs_is_told_and_does_not_stop_the_grading(tmp_path: Path) -> None:
-    hot, sink = run_virtual(cared_for(tmp_path))
+def test_a_bug_in_measuring_costs_is_reported_and_does_not_stop_the_grading(tmp_path: Path) -> None:
+    hot, sink = run_virtual(run_with_a_bug(tmp_path))
 
     grades = list(dict.fromkeys(beat.grade for beat in hot.beats))
     assert grades == ["healthy", "degraded", "failing"]

@@ -101,7 +101,7 @@ def asked_by(priority: Priority | None) -> list[FetchRequest]:
 
 @pytest.mark.req("CAP-4")
 @pytest.mark.parametrize("priority", list(Priority))
-def test_the_requests_of_a_look_are_as_urgent_as_its_match(priority: Priority) -> None:
+def test_the_requests_of_a_poll_are_as_urgent_as_its_match(priority: Priority) -> None:
     assert {request.priority for request in asked_by(priority)} == {priority}
 
 

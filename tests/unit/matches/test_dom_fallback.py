@@ -91,7 +91,7 @@ async def broken(*values: str) -> Browsing:
 
 
 @pytest.mark.req("FR-019")
-async def test_while_the_data_is_broken_the_drawn_score_is_served_and_the_events_stay() -> None:
+async def test_while_the_data_is_broken_the_rendered_score_is_served_and_the_events_stay() -> None:
     polling = await broken()
     balls = polling.stored_balls()
 
@@ -126,7 +126,7 @@ async def test_once_the_data_is_back_everything_is_read_and_the_finding_is_close
     polling.check_invariants()
 
 
-async def test_looks_at_an_unchanged_drawn_page_store_nothing_more() -> None:
+async def test_polls_at_an_unchanged_rendered_page_store_nothing_more() -> None:
     polling = await broken()
     await polling.poll()
     updates = len(polling.store.updates)
@@ -137,7 +137,7 @@ async def test_looks_at_an_unchanged_drawn_page_store_nothing_more() -> None:
     assert len(polling.store.updates) == updates
 
 
-async def test_an_innings_that_only_the_drawn_page_shows_is_served_ahead_of_its_events() -> None:
+async def test_an_innings_that_only_the_rendered_page_shows_is_served_ahead_of_its_events() -> None:
     polling = await broken()
     polling.drawn = crex_page("9/1(1.0)", "120/10(19.3)", "w", batting="Blues", bowling="Reds")
 
@@ -152,7 +152,7 @@ async def test_an_innings_that_only_the_drawn_page_shows_is_served_ahead_of_its_
     assert polling.state.newest_innings == 1
 
 
-async def test_a_drawn_result_is_said_in_words_and_is_no_event() -> None:
+async def test_a_rendered_result_is_said_in_words_and_is_no_event() -> None:
     polling = await broken()
     polling.drawn = crex_page("14/0(2.1)", said="Reds won by 4 runs")
 
@@ -163,7 +163,7 @@ async def test_a_drawn_result_is_said_in_words_and_is_no_event() -> None:
     assert not polling.stored(CricketKind.RESULT)
 
 
-async def test_a_match_that_is_gone_after_it_was_only_drawn_ends_without_an_event_of_what_was_drawn() -> None:
+async def test_a_match_that_is_gone_after_it_was_only_rendered_ends_without_an_event_of_what_was_rendered() -> None:
     polling = await broken()
     polling.drawn = crex_page("12/0(2.0)", said="Reds won by 4 runs")
     await polling.poll()
@@ -177,7 +177,7 @@ async def test_a_match_that_is_gone_after_it_was_only_drawn_ends_without_an_even
     assert "result" in {finding.place for finding in polling.store.findings[1]}
 
 
-async def test_after_a_restart_the_drawn_page_is_compared_with_what_is_stored() -> None:
+async def test_after_a_restart_the_rendered_page_is_compared_with_what_is_stored() -> None:
     polling = await broken()
     await polling.restart()
     polling.drawn = crex_page("11/0(2.0)")
@@ -196,7 +196,7 @@ async def test_after_a_restart_the_drawn_page_is_compared_with_what_is_stored() 
 
 @pytest.mark.parametrize("resource", ["getSV3", "getBallFeeds"])
 @pytest.mark.parametrize("body", [BROKEN, b"<html>", b"[{"])
-async def test_any_page_of_a_look_that_cannot_be_read_leads_to_the_drawn_one(resource: str, body: bytes) -> None:
+async def test_any_page_of_a_poll_that_cannot_be_read_leads_to_the_rendered_one(resource: str, body: bytes) -> None:
     polling = await begun()
     polling.site.faults[resource] = body
 
@@ -217,7 +217,7 @@ async def test_any_page_of_a_look_that_cannot_be_read_leads_to_the_drawn_one(res
     ],
     ids=lambda error: type(error).__name__,
 )
-async def test_whoever_is_refused_or_not_answered_does_not_go_round_by_the_drawn_page(error: FetchError) -> None:
+async def test_whoever_is_refused_or_not_answered_does_not_go_round_by_the_rendered_page(error: FetchError) -> None:
     polling = await begun()
     polling.site.faults["getSV3"] = error
 
@@ -227,7 +227,7 @@ async def test_whoever_is_refused_or_not_answered_does_not_go_round_by_the_drawn
     assert polling.times_drawn == 0
 
 
-async def test_a_second_time_out_in_a_row_leads_to_the_drawn_page() -> None:
+async def test_a_second_time_out_in_a_row_leads_to_the_rendered_page() -> None:
     polling = await begun()
     polling.site.faults["getSV3"] = FetchTimeout("the page never asks")
 
@@ -238,7 +238,7 @@ async def test_a_second_time_out_in_a_row_leads_to_the_drawn_page() -> None:
     assert polling.payload()["innings"][0]["runs"] == 14
 
 
-async def test_a_good_look_in_between_forgets_a_time_out() -> None:
+async def test_a_good_poll_in_between_forgets_a_time_out() -> None:
     polling = await begun()
 
     for _ in range(3):
@@ -275,7 +275,7 @@ async def test_it_goes_on_while_a_broken_kind_of_page_is_tried_rarely() -> None:
     assert polling.payload()["innings"][0]["runs"] == 20
 
 
-async def test_without_a_browser_there_is_no_drawn_page() -> None:
+async def test_without_a_browser_there_is_no_rendered_page() -> None:
     polling = await begun(is_browser_based=False)
     polling.site.faults["getSV3"] = BROKEN
 
@@ -285,7 +285,7 @@ async def test_without_a_browser_there_is_no_drawn_page() -> None:
     assert polling.times_drawn == 0
 
 
-async def test_a_match_that_was_never_read_is_not_begun_from_a_drawn_page() -> None:
+async def test_a_match_that_was_never_read_is_not_begun_from_a_rendered_page() -> None:
     polling = Browsing()
     polling.site.faults["getSV3"] = BROKEN
     await polling.start()
@@ -314,7 +314,7 @@ async def test_a_match_that_was_never_read_is_not_begun_from_a_drawn_page() -> N
         (SourceChallenged("prove it"), SourceChallenged),
     ],
 )
-async def test_a_drawn_page_that_cannot_be_believed_changes_nothing_and_the_look_fails_as_it_had(
+async def test_a_rendered_page_that_cannot_be_believed_changes_nothing_and_the_poll_fails_as_it_had(
     page: ScriptedReply, why: type[SourceError]
 ) -> None:
     polling = await broken()
@@ -345,7 +345,7 @@ def test_a_side_may_be_called_by_its_name_its_beginning_or_its_initials(name: st
     assert is_name_of(name, shown) is is_it
 
 
-async def test_a_side_whose_name_begins_like_the_other_ones_is_told_apart_from_it() -> None:
+async def test_a_side_whose_name_begins_like_the_other_ones_is_reported_apart_from_it() -> None:
     polling = Browsing()
     polling.site.names |= {"T1": "Reds A", "T2": "Reds"}
     polling.match.bowl("1")
@@ -364,7 +364,7 @@ async def test_a_side_whose_name_begins_like_the_other_ones_is_told_apart_from_i
 
 
 @pytest.mark.req("FR-019")
-async def test_a_field_that_was_found_elsewhere_is_told_once_as_long_as_it_stays_there() -> None:
+async def test_a_field_that_was_found_elsewhere_is_reported_once_as_long_as_it_stays_there() -> None:
     polling = await broken()
     await polling.poll()
     assert polling.fell_back() == []
@@ -375,7 +375,7 @@ async def test_a_field_that_was_found_elsewhere_is_told_once_as_long_as_it_stays
     assert polling.fell_back() == [("sides", 1), ("score", 2), ("team", 2), ("headline", 2)]
 
 
-async def test_a_field_that_falls_back_again_later_is_told_again() -> None:
+async def test_a_field_that_falls_back_again_later_is_reported_again() -> None:
     polling = await broken()
 
     for page in (crex_page("14/0(2.1)"), redesigned(crex_page("14/0(2.1)"))) * 2:

@@ -124,7 +124,7 @@ def test_an_observation_older_than_what_another_feed_stored_meanwhile_is_dropped
     assert len(feeds.deliveries()) == len(feeds.match.balls)
 
 
-def test_a_glance_is_no_full_poll_so_that_the_leader_reads_an_edited_match_again() -> None:
+def test_a_liveness_check_is_no_full_poll_so_that_the_leader_reads_an_edited_match_again() -> None:
     feeds = TwoFeeds(second=Mirror)
     feeds.enabled = ["mirror", "crex"]
     feeds.match.bowl(*["1"] * 18)

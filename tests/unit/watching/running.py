@@ -1,4 +1,4 @@
-"""A scheduler with everything around it, on a small site, in virtual time: what the suites of watching share."""
+"""A scheduler with its parts, on a small site, in virtual time: shared by the suites of watching."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -31,7 +31,7 @@ LIST = "getLiveMatches"
 
 
 class CountingFetcher(ScriptedFetcher):
-    """A scripted fetcher that knows how many requests were in flight at once, in all and for each match."""
+    """A scripted fetcher that counts concurrent requests."""
 
     def __init__(self, site: Site, delay_seconds: float) -> None:
         super().__init__(site, delay_seconds=delay_seconds)
@@ -53,7 +53,7 @@ class CountingFetcher(ScriptedFetcher):
 
 
 class Running:
-    """A scheduler with everything around it."""
+    """A scheduler with its parts."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ def match(key: str, *values: str) -> SiteMatch:
 
 
 def script(running: Running, *acts: tuple[float, Callable[[], object]], until: float) -> None:
-    """Run the loop in virtual time and do each act at its second."""
+    """Run the loop in virtual time, with each act at its second."""
 
     async def play() -> None:
         task = asyncio.create_task(running.start())

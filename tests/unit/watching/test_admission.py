@@ -1,4 +1,4 @@
-"""The admission to one source: who may ask it, and how it closes and opens."""
+"""Admission control of one source: which queries it admits, and how it closes and opens."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,7 +33,7 @@ REFUSED = SourceRefused("403")
 
 
 class Pages:
-    """Keeps what it is given."""
+    """Stores pages in memory."""
 
     def __init__(self, path: str | None = "storage/error_pages/1.html") -> None:
         self.path = path
@@ -45,7 +45,7 @@ class Pages:
 
 
 class Standing:
-    """One who stands at a admission and asks."""
+    """A client of the admission control."""
 
     def __init__(
         self, pages: Pages | None = None, request_screenshot: Callable[[str, str], None] | None = None
@@ -88,7 +88,7 @@ class Standing:
 
 
 @pytest.mark.req("EC1")
-def test_the_eleventh_unreadable_page_in_a_row_is_told_once_and_kept() -> None:
+def test_the_eleventh_unreadable_page_in_a_row_is_reported_once_and_kept() -> None:
     pages = Pages()
     standing = Standing(pages)
 
@@ -129,7 +129,7 @@ def test_that_kind_of_page_is_then_tried_every_five_minutes_and_no_more() -> Non
     assert standing.names() == ["layout.broken"]
 
 
-def test_whoever_is_turned_away_learns_for_how_long() -> None:
+def test_a_rejected_query_learns_for_how_long() -> None:
     standing = Standing()
     standing.break_layout()
     standing.clock.advance(100)
@@ -239,7 +239,7 @@ def test_a_try_that_the_source_breaker_turns_away_is_not_used_up() -> None:
     assert standing.names()[2:] == ["circuit_half_open", "layout.recovered"]
 
 
-def test_late_answers_of_looks_that_had_begun_before_push_the_next_try_back_and_tell_nothing() -> None:
+def test_late_answers_of_polls_that_had_begun_before_push_the_next_try_back_and_tell_nothing() -> None:
     standing = Standing()
     late = standing.admission.admit(LIVE)
     standing.break_layout()
@@ -299,7 +299,7 @@ def test_a_source_that_refuses_a_third_of_thirty_questions_is_excluded_for_a_qua
 
 
 @pytest.mark.req("CAP-9")
-def test_whoever_is_turned_away_from_a_source_learns_for_how_long() -> None:
+def test_a_rejected_query_from_a_source_learns_for_how_long() -> None:
     standing = Standing()
     for _ in range(30):
         standing.ask(REFUSED)
@@ -340,7 +340,7 @@ def test_a_page_that_is_not_found_is_an_answer_like_any_other() -> None:
 
 
 @pytest.mark.req("CAP-9")
-def test_three_good_probes_open_the_gate_again_and_it_is_told() -> None:
+def test_three_good_probes_open_the_gate_again_and_it_is_reported() -> None:
     standing = Standing()
     for _ in range(30):
         standing.ask(REFUSED)
@@ -396,7 +396,7 @@ def test_only_who_has_entered_can_leave() -> None:
         Standing().admission.record(object(), LIVE, None, None)
 
 
-def test_the_first_challenge_is_told_at_once_with_its_page_and_so_is_its_end() -> None:
+def test_the_first_challenge_is_reported_at_once_with_its_page_and_so_is_its_end() -> None:
     standing = Standing()
 
     for _ in range(3):

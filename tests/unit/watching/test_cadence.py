@@ -80,7 +80,7 @@ def test_each_urgency_has_its_interval(
 
 
 @pytest.mark.req("FR-022", "US5")
-def test_a_match_with_news_in_more_than_half_of_its_cycles_is_looked_at_every_two_seconds() -> None:
+def test_a_match_with_news_in_more_than_half_of_its_cycles_is_polled_every_two_seconds() -> None:
     assert _interval(activity=LIVELY) == PollInterval(seconds=2.0, reason=IntervalReason.BUSY)
 
 
@@ -106,7 +106,7 @@ def test_a_match_with_news_in_more_than_half_of_its_cycles_is_looked_at_every_tw
         (MatchStatus.BREAK, STILL.after(1.0, is_news=True), 2.0, IntervalReason.BASELINE),
     ],
 )
-def test_in_a_break_a_match_is_looked_at_every_30_seconds(
+def test_in_a_break_a_match_is_polled_every_30_seconds(
     status: MatchStatus, activity: Activity, seconds: float, reason: IntervalReason
 ) -> None:
     interval = _interval(seconds, status=status, activity=activity)
@@ -120,7 +120,7 @@ def test_what_is_not_in_play_has_no_break(status: MatchStatus) -> None:
 
 
 @pytest.mark.req("FR-025")
-def test_an_important_match_is_looked_at_faster_and_rests_in_a_break_all_the_same() -> None:
+def test_an_important_match_is_polled_faster_and_rests_in_a_break_all_the_same() -> None:
     in_play = _interval(is_important=True)
     in_a_break = _interval(is_important=True, status=MatchStatus.BREAK, activity=STILL)
     over = _interval(is_important=True, status=MatchStatus.COMPLETED)
@@ -130,7 +130,7 @@ def test_an_important_match_is_looked_at_faster_and_rests_in_a_break_all_the_sam
 
 
 @pytest.mark.parametrize("changes", [{"is_important": True}, {"activity": LIVELY}])
-def test_an_operator_who_looks_more_often_than_a_busy_match_needs_is_not_slowed_by_it(changes: Any) -> None:
+def test_an_operator_who_polls_more_often_than_a_busy_match_needs_is_not_slowed_by_it(changes: Any) -> None:
     assert _interval(cadence=Cadence(live=0.5), **changes).seconds == 0.5
 
 
@@ -210,7 +210,7 @@ def test_a_match_is_due_when_its_interval_is_over_or_would_be_before_the_next_ti
     assert not is_due(100.0, interval, 100.0 + due_after - 0.01, CADENCE)
 
 
-def test_a_match_never_looked_at_is_due() -> None:
+def test_a_match_never_polled_is_due() -> None:
     assert is_due(None, PollInterval(seconds=3600.0, reason=IntervalReason.UPCOMING), 0.0, CADENCE)
     assert is_due_for_news(None, PollInterval(seconds=20.0, reason=IntervalReason.ERRORS), 0.0, CADENCE)
 
@@ -234,7 +234,7 @@ def test_news_of_a_busy_match_waits_no_longer_than_its_own_interval() -> None:
     assert is_due_for_news(0.0, busy, 1.4, CADENCE)
 
 
-def test_what_is_open_is_looked_into_at_growing_distances_and_never_given_up() -> None:
+def test_what_is_open_is_checked_at_growing_distances_and_never_given_up() -> None:
     assert [revisit_after(revisits) for revisits in range(7)] == [10, 20, 40, 80, 160, 300, 300]
     assert revisit_after(100_000) == 300
 
@@ -281,7 +281,7 @@ def test_a_match_that_is_not_over_is_not_read_again() -> None:
 
 
 @given(st.lists(st.floats(0.01, 8), min_size=1, max_size=60))
-def test_looks_at_any_distance_read_a_finished_match_again_three_times_at_most(gaps: list[float]) -> None:
+def test_polls_at_any_distance_read_a_finished_match_again_three_times_at_most(gaps: list[float]) -> None:
     read_at, hours, rereads = NOW, 0.0, 0
 
     for gap in gaps:
@@ -307,13 +307,13 @@ def test_looks_at_any_distance_read_a_finished_match_again_three_times_at_most(g
         (Phase.ARCHIVED, 24, 48, False),
     ],
 )
-def test_a_match_is_put_away_a_day_after_its_end_and_after_its_last_reading(
+def test_a_match_is_archived_a_day_after_its_end_and_after_its_last_reading(
     phase: Phase, read_at: float | None, now: float, may: bool
 ) -> None:
     assert may_be_archived(phase, NOW, None if read_at is None else _hours(read_at), _hours(now)) is may
 
 
-def test_a_match_without_an_end_is_never_put_away() -> None:
+def test_a_match_without_an_end_is_never_archived() -> None:
     assert not may_be_archived(Phase.COMPLETED, None, None, NOW + 10 * ARCHIVE_AFTER)
 
 
@@ -417,28 +417,28 @@ def test_a_rhythm_remembers_ten_cycles_however_long_the_match(news: list[bool]) 
 CALM_AFTER = 300.0
 BASE = 2.5
 #: A look: seconds since the one before, and the errors it met.
-Looks = list[tuple[float, int]]
+Polls = list[tuple[float, int]]
 
 GAPS = st.sampled_from([0.5, 2.0, 2.5, 5.0, 10.0, 20.0, 60.0, 301.0])
 LOOKS = st.lists(st.tuples(GAPS, st.sampled_from([0, 0, 0, 1, 1, 3, 12])), max_size=120)
 
 
-def _backoffs(looks: Looks, backoff: ErrorBackoff | None = None, now: float = 0.0) -> list[tuple[float, ErrorBackoff]]:
-    """Return the backoff after each look, with its moment."""
+def _backoffs(polls: Polls, backoff: ErrorBackoff | None = None, now: float = 0.0) -> list[tuple[float, ErrorBackoff]]:
+    """Return the backoff after each poll, with its time."""
     seen, backoff = [], backoff or ErrorBackoff()
-    for gap, errors in looks:
+    for gap, errors in polls:
         now += gap
         backoff = backoff.after(now, errors=errors, calm_after=CALM_AFTER)
         seen.append((now, backoff))
     return seen
 
 
-def _last(looks: Looks) -> ErrorBackoff:
-    return _backoffs(looks)[-1][1]
+def _last(polls: Polls) -> ErrorBackoff:
+    return _backoffs(polls)[-1][1]
 
 
 def _obeying(seconds: float, every: int, base: float = BASE) -> list[float]:
-    """Return the factors seen by one who keeps to them while every so-many-th look fails."""
+    """Return the factors of a match whose every nth poll fails."""
     backoff, now, factors = ErrorBackoff(), 0.0, list[float]()
     while now < seconds:
         backoff = backoff.after(now, errors=int(len(factors) % every == 0), calm_after=CALM_AFTER)
@@ -451,12 +451,12 @@ def _obeying(seconds: float, every: int, base: float = BASE) -> list[float]:
 @pytest.mark.parametrize(
     ("errors", "factor"), [(4, 1.0), (5, 2.0), (9, 2.0), (10, 4.0), (19, 4.0), (20, 8.0), (500, 8.0)]
 )
-def test_five_ten_and_twenty_errors_slow_a_match_however_they_are_spread_over_looks(errors: int, factor: float) -> None:
+def test_five_ten_and_twenty_errors_slow_a_match_however_they_are_spread_over_polls(errors: int, factor: float) -> None:
     one_by_one = _last([(0.1, 1)] * errors)
-    two_looks = _last([(BASE, errors // 2), (BASE, errors - errors // 2)])
+    two_polls = _last([(BASE, errors // 2), (BASE, errors - errors // 2)])
     at_once = _last([(BASE, errors)])
 
-    assert [backoff.factor for backoff in (one_by_one, two_looks, at_once)] == [factor] * 3
+    assert [backoff.factor for backoff in (one_by_one, two_polls, at_once)] == [factor] * 3
 
 
 @pytest.mark.req("FR-022")
@@ -473,7 +473,7 @@ def test_a_spell_is_over_after_five_quiet_minutes_and_not_before() -> None:
     assert _last([*spell, (300.0, 0)]).factor == 1.0
 
 
-def test_after_a_spell_the_count_begins_anew() -> None:
+def test_after_a_spell_the_count_restarts() -> None:
     over = [(BASE, 25), (CALM_AFTER, 0)]
 
     assert _last([*over, (BASE, 4)]).factor == 1.0
@@ -481,43 +481,43 @@ def test_after_a_spell_the_count_begins_anew() -> None:
 
 
 def test_in_a_spell_an_accident_neither_slows_further_nor_keeps_it() -> None:
-    looks = [(BASE, 5), *[(30.0, 0)] * 9, (30.0, 1)]  # the error comes as the five minutes are over
+    polls = [(BASE, 5), *[(30.0, 0)] * 9, (30.0, 1)]  # the error comes as the five minutes are over
 
-    *_, (_, at_the_error), (_, after_it) = _backoffs([*looks, (5.0, 0)])
+    *_, (_, at_the_error), (_, after_it) = _backoffs([*polls, (5.0, 0)])
 
     assert (at_the_error.errors, at_the_error.factor) == (5, 2.0)
     assert after_it.factor == 1.0
 
 
 @given(LOOKS)
-@example([(BASE, 5), *[(30.0, 0)] * 9, (30.0, 1)])  # after four minutes and a half of good looks
-def test_an_error_never_makes_a_match_faster(looks: Looks) -> None:
-    factors = [1.0, *(backoff.factor for _, backoff in _backoffs(looks))]
+@example([(BASE, 5), *[(30.0, 0)] * 9, (30.0, 1)])  # after four minutes and a half of good polls
+def test_an_error_never_makes_a_match_faster(polls: Polls) -> None:
+    factors = [1.0, *(backoff.factor for _, backoff in _backoffs(polls))]
 
     assert all(
-        after >= before for (_, errors), before, after in zip(looks, factors, factors[1:], strict=False) if errors
+        after >= before for (_, errors), before, after in zip(polls, factors, factors[1:], strict=False) if errors
     )
 
 
 @given(LOOKS)
-def test_a_spell_ends_only_after_five_minutes_in_which_errors_were_rare(looks: Looks) -> None:
-    seen = _backoffs(looks)
+def test_a_spell_ends_only_after_five_minutes_in_which_errors_were_rare(polls: Polls) -> None:
+    seen = _backoffs(polls)
 
     for end in range(1, len(seen)):
         ended_at, backoff = seen[end]
         if backoff.factor == 1.0 and seen[end - 1][1].factor > 1.0:
-            within = [at for at in range(end) if ended_at - seen[at][0] < CALM_AFTER and looks[at][1]]
-            assert all(_good_before(looks, at) >= GOOD_BETWEEN_ACCIDENTS for at in within)
+            within = [at for at in range(end) if ended_at - seen[at][0] < CALM_AFTER and polls[at][1]]
+            assert all(_good_before(polls, at) >= GOOD_BETWEEN_ACCIDENTS for at in within)
 
 
-def _good_before(looks: Looks, at: int) -> int:
-    return next((back for back in range(at) if looks[at - 1 - back][1]), at)
+def _good_before(polls: Polls, at: int) -> int:
+    return next((back for back in range(at) if polls[at - 1 - back][1]), at)
 
 
 @pytest.mark.req("FR-022")
 @given(st.lists(st.tuples(st.floats(0.1, 3600), st.integers(1, 9)), max_size=100))
-def test_while_everything_fails_a_match_stays_slow_however_seldom_it_is_looked_at(looks: Looks) -> None:
-    backoffs = _backoffs([(BASE, 5), *looks])
+def test_while_everything_fails_a_match_stays_slow_however_seldom_it_is_polled(polls: Polls) -> None:
+    backoffs = _backoffs([(BASE, 5), *polls])
 
     factors = [backoff.factor for _, backoff in backoffs]
     assert factors == sorted(factors)
@@ -526,9 +526,9 @@ def test_while_everything_fails_a_match_stays_slow_however_seldom_it_is_looked_a
 
 @given(st.lists(st.sampled_from([0, 0, 0, 1, 20]), max_size=40), st.sampled_from([2.0, 2.5, 5.0, 20.0]))
 def test_isolated_errors_never_slow(extra: list[int], step: float) -> None:
-    looks = [look for more in extra for look in [(step, 1)] + [(step, 0)] * (GOOD_BETWEEN_ACCIDENTS + more)]
+    polls = [look for more in extra for look in [(step, 1)] + [(step, 0)] * (GOOD_BETWEEN_ACCIDENTS + more)]
 
-    assert all(backoff.factor == 1.0 for _, backoff in _backoffs(looks))
+    assert all(backoff.factor == 1.0 for _, backoff in _backoffs(polls))
 
 
 @pytest.mark.parametrize("base", [2.0, 2.5])
@@ -540,13 +540,13 @@ def test_errors_at_an_even_rate_slow_a_match_once_and_for_all_or_never(every: in
 
 
 @given(LOOKS)
-def test_after_five_minutes_of_good_looks_any_match_is_as_fast_as_ever(looks: Looks) -> None:
-    _, backoff = _backoffs([*looks, (BASE, 5), *[(10.0, 0)] * 30])[-1]
+def test_after_five_minutes_of_good_polls_any_match_is_as_fast_as_ever(polls: Polls) -> None:
+    _, backoff = _backoffs([*polls, (BASE, 5), *[(10.0, 0)] * 30])[-1]
 
     assert backoff.factor == 1.0
 
 
-def test_a_pace_remembers_little_however_long_the_trouble() -> None:
+def test_a_backoff_remembers_little_however_long_the_trouble() -> None:
     backoff = _last([(BASE, 3)] * 10_000)
 
     assert len(backoff.recent) <= 20
@@ -589,7 +589,7 @@ def test_a_watch_that_has_just_begun_is_given_its_time() -> None:
 
 @pytest.mark.req("FR-001")
 @pytest.mark.parametrize("is_in_play", [True, False])
-def test_the_eleventh_error_in_a_row_begins_a_watch_anew(is_in_play: bool) -> None:
+def test_the_eleventh_error_in_a_row_restarts_a_watch(is_in_play: bool) -> None:
     assert _reason(10.0, failures=10, is_in_play=is_in_play) is None
     assert _reason(10.0, failures=11, is_in_play=is_in_play) is RestartReason.ERRORS
 
@@ -622,7 +622,7 @@ def test_an_operator_may_choose_other_lengths() -> None:
     assert _reason(21.0, policy, is_quiet=True) is RestartReason.LIFETIME
 
 
-def test_what_is_stuck_is_told_as_stuck_and_not_as_old() -> None:
+def test_what_is_stuck_is_reported_as_stuck_and_not_as_old() -> None:
     assert _reason(7 * HOUR, accepted_at=0.0, failures=11, is_quiet=True) is RestartReason.STALE
 
 

@@ -1,4 +1,4 @@
-"""Scrape requests in their order, and polls that start in it, at most `cap` at a time; in virtual time."""
+"""The queue of polls and its loop: order, and at most `cap` at a time; in virtual time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -84,7 +84,7 @@ def test_a_request_names_its_domain() -> None:
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """The queue beside a list that is searched anew each time."""
+    """Compares the queue with a list that is searched each time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ Act = Callable[["Desk"], Awaitable[None]]
 
 
 class Desk:
-    """A dispatcher, and who began and ended when."""
+    """A dispatcher, with the start and end times of its work."""
 
     def __init__(self, cap: int) -> None:
         self.dispatcher = Dispatcher(clock=VirtualClock(), bus=Bus(), cap=cap)
@@ -194,7 +194,7 @@ class Desk:
 
 
 @pytest.mark.req("MON-11")
-def test_no_more_looks_are_under_way_than_the_cap_and_all_are_taken_in_the_end() -> None:
+def test_no_more_polls_are_under_way_than_the_cap_and_all_are_taken_in_the_end() -> None:
     async def act(desk: Desk) -> None:
         for number in range(10):
             desk.ask(f"M{number}")
@@ -246,7 +246,7 @@ def test_one_that_comes_while_all_wait_for_later_begins_at_once() -> None:
 
 
 @pytest.mark.req("MON-11", "FLD-9")
-def test_a_match_that_waits_or_is_looked_at_is_not_taken_a_second_time() -> None:
+def test_a_match_that_waits_or_is_polled_is_not_taken_a_second_time() -> None:
     answers: list[bool] = []
 
     async def act(desk: Desk) -> None:
@@ -263,7 +263,7 @@ def test_a_match_that_waits_or_is_looked_at_is_not_taken_a_second_time() -> None
     assert desk.began == [("M1", 0), ("M1", 6)]
 
 
-def test_a_look_that_is_cancelled_frees_its_place_and_its_match_and_ends_nobody_else() -> None:
+def test_a_poll_that_is_cancelled_frees_its_place_and_its_match_and_ends_nobody_else() -> None:
     async def act(desk: Desk) -> None:
         desk.ask("stuck", seconds=10_000)
         desk.ask("good", seconds=20)
@@ -296,7 +296,7 @@ def test_what_waits_for_a_place_or_its_time_can_be_seen() -> None:
     assert seen == [["M2", "M3"], ["M3"]]
 
 
-def test_work_that_raises_is_told_as_a_bug_and_the_others_go_on() -> None:
+def test_work_that_raises_is_reported_as_a_bug_and_the_others_go_on() -> None:
     sink = MemorySink()
     done: list[str] = []
 
@@ -321,7 +321,7 @@ def test_work_that_raises_is_told_as_a_bug_and_the_others_go_on() -> None:
     assert [getattr(event, "error_type", None) for event in sink.events] == ["ZeroDivisionError"]
 
 
-def test_stopping_ends_every_look_that_is_under_way() -> None:
+def test_stopping_ends_every_poll_that_is_under_way() -> None:
     async def act(desk: Desk) -> None:
         for number in range(3):
             desk.ask(f"M{number}", seconds=10_000)

@@ -1,4 +1,4 @@
-"""Watching football: the list shows the score alone, so that the match's own pages are asked at every turn."""
+"""Watching football: the listing shows only the score, so the match's own pages are polled every time."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.memory import MemoryHot, MemorySink, MemoryStore
 
 
 class Running:
-    """A scheduler over one football match, with everything around it."""
+    """A scheduler with one football match."""
 
     def __init__(self) -> None:
         self.pages = FootballPages()

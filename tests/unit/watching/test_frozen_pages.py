@@ -48,19 +48,19 @@ def test_two_witnesses_of_a_standstill_are_believed_for_ten_minutes_of_play(
     assert page_behind(shown, shown, seconds) is behind
 
 
-def test_a_page_that_is_behind_is_told_as_such_even_after_a_long_silence() -> None:
+def test_a_page_that_is_behind_is_reported_even_after_a_long_silence() -> None:
     assert page_behind(OLDER, NEWER, SILENT_AFTER) is Behind.MATCH
 
 
 @pytest.mark.parametrize("behind", [Behind.MATCH, Behind.LIST])
-def test_a_disagreement_is_a_cache_for_half_a_minute_and_a_frozen_feed_after_it(behind: Behind) -> None:
+def test_a_disagreement_is_a_cache_for_half_a_minute_and_a_frozen_page_after_it(behind: Behind) -> None:
     lag = Lag().after(100.0, behind).after(120.0, behind)
 
     assert not lag.has_lasted(100.0 + FROZEN_AFTER - 0.1, FROZEN_AFTER)
     assert lag.has_lasted(100.0 + FROZEN_AFTER, FROZEN_AFTER)
 
 
-def test_a_disagreement_that_ends_and_comes_back_is_counted_anew() -> None:
+def test_a_disagreement_that_ends_and_comes_back_is_counted_from_the_start() -> None:
     lag = Lag().after(0.0, Behind.MATCH).after(20.0, Behind.NEITHER).after(25.0, Behind.MATCH)
 
     assert not lag.has_lasted(54.0, FROZEN_AFTER)

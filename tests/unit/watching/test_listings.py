@@ -1,4 +1,4 @@
-"""One source's listing: how it fails, how often it is requested, who does not wait for it, and who is listed."""
+"""One source's listing: its failures, its interval, and the matches it shows."""
 
 import asyncio
 from typing import Any
@@ -239,7 +239,7 @@ def test_an_empty_listing_makes_every_match_missing_and_none_finished() -> None:
     assert plan(Listing(boards=())) == Plan(new=(), changed=(), unchanged=(), missing=("changed", "gone", "same"))
 
 
-def test_an_unreadable_entry_is_looked_at_like_a_missing_one() -> None:
+def test_an_unreadable_entry_is_polled_like_a_missing_one() -> None:
     found = plan(Listing(boards=(CHANGED, SAME), unreadable=("gone",)))
 
     assert found.missing == ("gone",)

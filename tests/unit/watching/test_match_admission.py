@@ -1,4 +1,4 @@
-"""While memory is short nobody new comes in, and those go first of whom nobody has heard for long."""
+"""While memory is low, new matches are refused, and idle ones are dropped."""
 
 import asyncio
 

@@ -64,7 +64,7 @@ async def test_matches_of_a_source_that_is_switched_off_are_left_alone() -> None
 
 
 @pytest.mark.parametrize("kind", [StorageError, ValueError])
-async def test_a_match_that_cannot_be_read_is_told_and_the_others_are_taken(kind: type[Exception]) -> None:
+async def test_a_match_that_cannot_be_read_is_reported_and_the_others_are_taken(kind: type[Exception]) -> None:
     class Damaged(MemoryStore):
         async def load(self, match_id: int) -> MatchBase:
             if match_id == 1:

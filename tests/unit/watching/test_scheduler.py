@@ -39,7 +39,7 @@ def test_an_unchanged_list_keeps_matches_young_with_one_request_for_all() -> Non
     assert all(running.age(f"M{number}", 31.0) < 2.6 for number in range(1, 6))
 
 
-def test_only_the_match_whose_line_changed_is_looked_at() -> None:
+def test_only_the_match_whose_entry_changed_is_polled() -> None:
     one, two = match("M1", "1"), match("M2", "1")
     running = Running(one, two)
 
@@ -54,7 +54,7 @@ def test_only_the_match_whose_line_changed_is_looked_at() -> None:
     assert len(running.store.updates) == 3
 
 
-def test_a_match_is_looked_at_once_at_a_time_however_slow_the_site_is() -> None:
+def test_a_match_is_polled_once_at_a_time_however_slow_the_site_is() -> None:
     running = Running(match("M1", "1"), delay_seconds=6.0)
 
     run(running.run(60))
@@ -62,7 +62,7 @@ def test_a_match_is_looked_at_once_at_a_time_however_slow_the_site_is() -> None:
     assert running.fetcher.most_in_flight == 1
 
 
-def test_no_more_looks_are_in_flight_than_there_are_slots() -> None:
+def test_no_more_polls_are_in_flight_than_there_are_slots() -> None:
     running = Running(*(match(f"M{number}", "1") for number in range(12)), delay_seconds=1.0, slots=3)
 
     run(running.run(60))
@@ -71,7 +71,7 @@ def test_no_more_looks_are_in_flight_than_there_are_slots() -> None:
     assert len(running.hot.rows) == 12
 
 
-def test_the_looks_that_wait_for_a_slot_can_be_counted() -> None:
+def test_the_polls_that_wait_for_a_slot_can_be_counted() -> None:
     running = Running(*(match(f"M{number}", "1") for number in range(5)), delay_seconds=1.0, slots=2)
     waited: list[int] = []
 
@@ -84,7 +84,7 @@ def test_the_looks_that_wait_for_a_slot_can_be_counted() -> None:
     assert waited == [3, 0]
 
 
-def test_the_open_findings_of_all_matches_are_told_together() -> None:
+def test_the_open_findings_of_all_matches_are_reported_together() -> None:
     one, two = match("M1", "1"), match("M2", "1")
     one.extra_runs = two.extra_runs = 1
     running = Running(one, two)
@@ -95,7 +95,7 @@ def test_the_open_findings_of_all_matches_are_told_together() -> None:
 
 
 @pytest.mark.req("FLD-5")
-def test_a_match_missing_from_the_list_is_asked_at_every_tick_though_its_look_had_to_wait() -> None:
+def test_a_match_missing_from_the_list_is_asked_at_every_tick_though_its_poll_had_to_wait() -> None:
     matches = [match(key, "1") for key in ("M1", "M2", "M3")]
     running = Running(*matches, delay_seconds=0.1, slots=1)
 
@@ -110,7 +110,7 @@ def test_a_match_missing_from_the_list_is_asked_at_every_tick_though_its_look_ha
 
 
 @pytest.mark.req("FLD-5")
-def test_a_match_missing_from_the_list_is_looked_at_itself_and_not_finished() -> None:
+def test_a_match_missing_from_the_list_is_polled_itself_and_not_finished() -> None:
     one = match("M1", "1")
     running = Running(one)
 
@@ -173,7 +173,7 @@ def test_a_bug_in_the_loop_itself_is_shown_and_the_loop_goes_on() -> None:
 
 
 @pytest.mark.req("MON-1")
-def test_a_match_is_put_away_after_a_day_and_then_ignored_though_it_is_still_listed() -> None:
+def test_a_match_is_archived_after_a_day_and_then_ignored_though_it_is_still_listed() -> None:
     one = match("M1", "1")
     one.headline = "Reds won by 3 runs"
     running = Running(one)
@@ -188,7 +188,7 @@ def test_a_match_is_put_away_after_a_day_and_then_ignored_though_it_is_still_lis
     assert running.store.rows[1].phase is Phase.ARCHIVED
 
 
-def test_a_match_that_was_put_away_is_kept_in_mind_as_long_as_it_is_listed_and_a_day_longer() -> None:
+def test_a_match_that_was_archived_is_kept_in_mind_as_long_as_it_is_listed_and_a_day_longer() -> None:
     one, two = match("M1", "1"), match("M2", "1")
     one.headline = two.headline = "Reds won by 3 runs"
     running = Running(one, two)
@@ -207,7 +207,7 @@ def test_a_match_that_was_put_away_is_kept_in_mind_as_long_as_it_is_listed_and_a
     assert kept == [[True, True], [True, True], [True, False]]
 
 
-def test_a_match_is_not_put_away_before_its_day_is_over() -> None:
+def test_a_match_is_not_archived_before_its_day_is_over() -> None:
     one = match("M1", "1")
     one.headline = "Reds won by 3 runs"
     running = Running(one)
@@ -272,7 +272,7 @@ def test_a_restart_goes_on_with_what_is_stored_even_if_the_list_is_silent() -> N
     assert running.store.rows[1].epoch == 2
 
 
-def test_a_store_that_fails_once_costs_one_look() -> None:
+def test_a_store_that_fails_once_costs_one_poll() -> None:
     one = match("M1", "1")
     running = Running(one)
 
@@ -417,7 +417,7 @@ def pages_asked(running: Running, *matches: str) -> int:
     return sum(request.url.endswith(f"={key}") for request in asked for key in matches)
 
 
-def test_a_sign_of_change_has_its_match_looked_at_at_once_and_no_other() -> None:
+def test_a_sign_of_change_has_its_match_polled_at_once_and_no_other() -> None:
     one, two = match("M1", "1"), match("M2", "1")
     running = Running(one, two)
 
@@ -432,7 +432,7 @@ def test_a_sign_of_change_has_its_match_looked_at_at_once_and_no_other() -> None
     assert len(running.store.updates) == 3
 
 
-def test_however_often_a_page_speaks_its_match_is_looked_at_once_a_second() -> None:
+def test_however_often_a_page_speaks_its_match_is_polled_once_a_second() -> None:
     running = Running(match("M1", "1"))
 
     def chatter() -> None:

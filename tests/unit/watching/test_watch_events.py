@@ -8,7 +8,7 @@ from longstop.watching.watch_events import MAX_COUNTED, ErrorBurst, ErrorWindow
 
 
 @pytest.mark.req("US3.4")
-def test_the_eleventh_error_of_a_minute_is_told_with_the_types_of_all() -> None:
+def test_the_eleventh_error_of_a_minute_is_reported_with_the_types_of_all() -> None:
     window = ErrorWindow(threshold=10)
 
     told = [window.add(now, {"FetchTimeout": 2}) for now in range(5)]
@@ -26,7 +26,7 @@ def test_what_is_a_minute_old_no_longer_counts() -> None:
     assert window.add(60.1, {"EmptyBody": 1}) == ErrorBurst(errors=11, types={"EmptyBody": 1, "FetchTimeout": 10})
 
 
-def test_trouble_that_lasts_is_told_once_and_again_only_after_a_calm() -> None:
+def test_trouble_that_lasts_is_reported_once_and_again_only_after_a_calm() -> None:
     window = ErrorWindow(threshold=10)
 
     lasting = [window.add(now, {"FetchTimeout": 1}) is not None for now in range(0, 600, 5)]
@@ -39,12 +39,12 @@ def test_trouble_that_lasts_is_told_once_and_again_only_after_a_calm() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 30), st.integers(0, 15)), max_size=80), st.integers(1, 30))
-def test_a_crowd_is_told_exactly_when_the_count_of_a_minute_passes_the_threshold(
-    looks: list[tuple[float, int]], threshold: int
+def test_a_burst_is_reported_exactly_when_the_count_of_a_minute_passes_the_threshold(
+    polls: list[tuple[float, int]], threshold: int
 ) -> None:
     window, seen, was_burst, now = ErrorWindow(threshold), list[float](), False, 0.0
 
-    for gap, errors in looks:
+    for gap, errors in polls:
         now += gap
         seen += [now] * errors
         count = min(sum(now - at < 60 for at in seen), MAX_COUNTED)

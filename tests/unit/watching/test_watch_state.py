@@ -1,4 +1,4 @@
-"""What is known about how the polling of a match goes, and what follows from it."""
+"""The polling state of a feed, and its decisions."""
 
 from datetime import timedelta
 from typing import Any
@@ -35,7 +35,7 @@ def _match(title: str = "T1 vs T2 - T20", **row: Any) -> CricketState:
 
 
 class Watch:
-    """A match, how its polling goes, and its breaker."""
+    """A match with its polling state and its breaker."""
 
     def __init__(self, match: CricketState | None = None, rules: WatchRules | None = None) -> None:
         self.match = match or _match()
@@ -74,7 +74,7 @@ class Watch:
 # --- when to look ---------------------------------------------------------------------------------------------------
 
 
-def test_a_match_is_due_at_its_tempo_be_the_last_look_good_or_bad() -> None:
+def test_a_match_is_due_at_its_interval_be_the_last_poll_good_or_bad() -> None:
     watch = Watch()
     assert watch.is_due(0)
     watch.poll(10)
@@ -105,7 +105,7 @@ def test_a_page_that_was_not_found_rests_for_a_minute_whatever_the_list_shows() 
     assert watch.record(_at(11)).not_before == NOW + timedelta(seconds=70)
 
 
-def test_a_good_look_ends_the_rest_of_a_page_that_was_not_found() -> None:
+def test_a_good_poll_ends_the_rest_of_a_page_that_was_not_found() -> None:
     watch = Watch()
     watch.state = watch.state.after_missing(_at(10))
 
@@ -116,7 +116,7 @@ def test_a_good_look_ends_the_rest_of_a_page_that_was_not_found() -> None:
 
 
 @pytest.mark.req("US2.2")
-def test_a_match_whose_breaker_is_open_is_not_due_until_it_has_rested() -> None:
+def test_a_match_whose_breaker_is_open_is_not_due_until_it_has_cooled_down() -> None:
     watch = Watch()
 
     watch.pause(10)
@@ -136,7 +136,7 @@ def test_a_signal_of_change_is_followed_at_once_but_not_while_the_match_is_pause
     assert watch.state.after_missing(_at(20)).signalled_poll_at(watch.match, _at(79), paused_for=0.0) is None
 
 
-def test_a_look_that_was_held_back_is_a_try_and_nothing_else() -> None:
+def test_a_poll_that_was_postponed_is_a_try_and_nothing_else() -> None:
     watch = Watch()
     watch.poll(0)
 
@@ -148,7 +148,7 @@ def test_a_look_that_was_held_back_is_a_try_and_nothing_else() -> None:
 
 
 @pytest.mark.req("FR-025")
-def test_an_important_match_is_told_by_a_word_of_its_title_whatever_its_case() -> None:
+def test_an_important_match_is_reported_by_a_word_of_its_title_whatever_its_case() -> None:
     final, friendly = _match("T1 vs T2 - World Cup FINAL"), _match("T1 vs T2 - friendly")
 
     assert Watch(final, FINAL).state.interval(final, _at(0)).reason is IntervalReason.IMPORTANT
@@ -167,7 +167,7 @@ def test_only_a_listing_read_since_the_page_was_first_missing_confirms_that_a_ma
     assert not state.after_listing(NEWER).is_gone()
 
 
-# --- whole looks and second witnesses -------------------------------------------------------------------------------
+# --- whole polls and second witnesses -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_only_a_listing_read_since_the_page_was_first_missing_confirms_that_a_ma
         ({}, False),
     ],
 )
-def test_what_is_open_about_a_match_is_looked_into_by_whole_looks_further_and_further_apart(
+def test_what_is_open_about_a_match_is_checked_by_full_polls_further_and_further_apart(
     changes: dict[str, Any], is_revisited: bool
 ) -> None:
     fields = {"row": match_row(), "sync": SyncState.IN_SYNC, "board": NEWER, "teams": {"T1": "Reds", "T2": "Blues"}}
@@ -192,7 +192,7 @@ def test_what_is_open_about_a_match_is_looked_into_by_whole_looks_further_and_fu
     assert whole == ([10, 30, 70] if is_revisited else [])
 
 
-def test_once_nothing_is_open_the_distances_begin_anew() -> None:
+def test_once_nothing_is_open_the_distances_restart() -> None:
     finding = Finding(kind=FindingKind.MISMATCH, place="1", detail="2 runs")
     open_, closed = match_state(findings=(finding,), board=NEWER, teams={"T1": "R", "T2": "B"}), _match()
     watch = Watch(closed)
@@ -207,7 +207,7 @@ def test_once_nothing_is_open_the_distances_begin_anew() -> None:
 
 
 @pytest.mark.req("FLD-8")
-def test_a_finished_match_wants_a_whole_look_two_hours_after_its_end() -> None:
+def test_a_finished_match_wants_a_full_poll_two_hours_after_its_end() -> None:
     over = _match(status=MatchStatus.COMPLETED, phase=Phase.COMPLETED, completed_at=NOW)
     watch = Watch(over)
     watch.state = replace(watch.state, full_poll_at=NOW)
@@ -219,7 +219,7 @@ def test_a_finished_match_wants_a_whole_look_two_hours_after_its_end() -> None:
 
 
 @pytest.mark.req("MON-1")
-def test_a_match_that_has_been_over_for_a_day_and_was_read_once_more_may_be_put_away() -> None:
+def test_a_match_that_has_been_over_for_a_day_and_was_read_once_more_may_be_archived() -> None:
     over = _match(status=MatchStatus.COMPLETED, phase=Phase.COMPLETED, completed_at=NOW)
     doubted = replace(over, suspects=frozenset({"delivery:1:0:1 void"}))
     watch = Watch()
@@ -244,13 +244,13 @@ def test_only_a_match_in_play_needs_a_second_witness_of_its_standing_still() -> 
 # --- age ------------------------------------------------------------------------------------------------------------
 
 
-def test_before_the_first_look_a_match_is_as_old_as_its_last_stored_change() -> None:
+def test_before_the_first_poll_a_match_is_as_old_as_its_last_stored_change() -> None:
     watch = Watch(_match(updated_at=NOW - timedelta(hours=1)))
 
     assert watch.record(_at(0)).last_poll_at == NOW - timedelta(hours=1)
 
 
-def test_a_look_makes_a_match_as_young_as_its_question() -> None:
+def test_a_poll_makes_a_match_as_young_as_its_question() -> None:
     watch = Watch()
 
     watch.poll(10, took=7)
@@ -258,7 +258,7 @@ def test_a_look_makes_a_match_as_young_as_its_question() -> None:
     assert watch.state.last_poll_at == NOW + timedelta(seconds=10)
 
 
-def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_looks_nor_by_lines() -> None:
+def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_polls_nor_by_lines() -> None:
     watch = Watch(match_state(board=OLDER, sync=SyncState.IN_SYNC))
     watch.poll(10)
     for line in (board(first=score("14/1 2.5"), fingerprint="moved"), NEWER):
@@ -273,7 +273,7 @@ def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_looks_nor_by_
     assert record.frozen_since == NOW + timedelta(seconds=10)
 
 
-def test_a_line_makes_a_match_as_young_as_the_listing() -> None:
+def test_a_entry_makes_a_match_as_young_as_the_listing() -> None:
     watch = Watch()
 
     watch.state = watch.state.after_entry(NEWER, _at(5), _at(6))
@@ -286,7 +286,7 @@ def test_a_line_makes_a_match_as_young_as_the_listing() -> None:
 
 
 @pytest.mark.req("FR-001")
-def test_a_match_in_play_that_makes_no_progress_is_begun_anew_and_then_given_its_time() -> None:
+def test_a_match_in_play_that_makes_no_progress_is_restarted_and_then_given_its_time() -> None:
     watch = Watch()
     assert watch.restart_reason(_at(300), is_polling=False) is None
     assert watch.restart_reason(_at(301), is_polling=False) is RestartReason.STALE
@@ -313,7 +313,7 @@ def test_a_match_that_is_not_in_play_is_never_stale(status: MatchStatus) -> None
     assert watch.restart_reason(_at(3600), is_polling=False) is None
 
 
-def test_a_long_look_whose_answers_keep_coming_is_not_a_dead_one() -> None:
+def test_a_long_poll_whose_answers_keep_coming_is_not_a_dead_one() -> None:
     watch = Watch()
     watch.state = watch.state.poll_started(_at(0))
 
@@ -326,7 +326,7 @@ def test_a_long_look_whose_answers_keep_coming_is_not_a_dead_one() -> None:
 
 
 @pytest.mark.parametrize(("title", "patience"), [("T1 vs T2", 300.0), ("the final", 150.0)])
-def test_a_look_without_an_answer_for_so_long_is_held_back_by_nobody(title: str, patience: float) -> None:
+def test_a_poll_without_an_answer_for_so_long_is_not_postponed(title: str, patience: float) -> None:
     watch = Watch(_match(title), FINAL)
     watch.state = watch.state.after_postponed(SOURCE_WIDE, _at(10))
     watch.state = watch.state.poll_started(_at(400))
@@ -341,7 +341,7 @@ def test_a_look_without_an_answer_for_so_long_is_held_back_by_nobody(title: str,
 
 
 @pytest.mark.req("FR-001")
-def test_the_eleventh_failure_in_a_row_begins_a_watch_anew() -> None:
+def test_the_eleventh_failure_in_a_row_restarts_a_watch() -> None:
     watch = Watch()
     for second in range(10):
         watch.fail(second)
@@ -353,7 +353,7 @@ def test_the_eleventh_failure_in_a_row_begins_a_watch_anew() -> None:
 
 
 @pytest.mark.req("US2.2")
-def test_a_paused_match_is_begun_anew_once_when_it_has_rested_and_not_for_being_stale() -> None:
+def test_a_paused_match_is_restarted_once_when_it_has_cooled_down_and_not_for_being_stale() -> None:
     watch = Watch(_match(phase=Phase.PAUSED))
     watch.pause(0)
 
@@ -365,7 +365,7 @@ def test_a_paused_match_is_begun_anew_once_when_it_has_rested_and_not_for_being_
     assert watch.restart_reason(_at(302), is_polling=False) is None
 
 
-def test_a_match_found_paused_at_the_start_is_looked_at_without_a_restart() -> None:
+def test_a_match_found_paused_at_the_start_is_polled_without_a_restart() -> None:
     watch = Watch(_match(phase=Phase.PAUSED))
 
     assert watch.is_due(0)
@@ -402,7 +402,7 @@ def test_a_poll_without_news_does_not_move_the_last_change() -> None:
     assert watch.record(_at(30)).changed_at == NOW + timedelta(seconds=10)
 
 
-def test_a_good_look_clears_the_last_error_and_keeps_the_count() -> None:
+def test_a_good_poll_clears_the_last_error_and_keeps_the_count() -> None:
     watch = Watch()
     watch.fail(5)
 
@@ -427,7 +427,7 @@ def test_a_match_is_as_old_as_it_is_whatever_the_wall_clock_did_since(leap: time
 # --- what a former life has left ------------------------------------------------------------------------------------
 
 
-def test_until_the_first_look_the_age_counts_from_the_last_one_of_a_former_life_whatever_the_wall_clock_did() -> None:
+def test_until_the_first_poll_the_age_counts_from_the_last_one_of_an_earlier_run_whatever_the_wall_clock_did() -> None:
     row = _match(updated_at=NOW - timedelta(minutes=40)).row
     former = Moment(NOW - timedelta(seconds=5), START - 5)
 
@@ -438,7 +438,7 @@ def test_until_the_first_look_the_age_counts_from_the_last_one_of_a_former_life_
     assert state.age_at(leapt) == 7
 
 
-def test_a_change_that_was_stored_after_the_last_look_that_was_shown_is_the_younger_moment() -> None:
+def test_a_change_that_was_stored_after_the_last_poll_that_was_shown_is_the_younger_moment() -> None:
     row = _match(updated_at=NOW - timedelta(seconds=1)).row
 
     state = WatchState.starting(row, WatchRules(), _at(0), Moment(NOW - timedelta(seconds=5), START - 5))
@@ -486,7 +486,7 @@ def _failed(state: WatchState, *moments: float, errors: int = 1) -> WatchState:
     return state
 
 
-def test_a_good_look_makes_a_match_young_and_forgets_its_failures() -> None:
+def test_a_good_poll_resets_the_age_of_a_match_and_forgets_its_failures() -> None:
     troubled = _failed(_start(), 1.0, 2.0).after_missing(_moment(2.0))
 
     state = _polled(troubled, 10.0)
@@ -500,14 +500,14 @@ def test_a_good_look_makes_a_match_young_and_forgets_its_failures() -> None:
     )
 
 
-def test_a_failed_look_is_a_try_and_no_sign_of_life() -> None:
+def test_a_failed_poll_is_a_try_and_no_sign_of_life() -> None:
     state = _failed(_start(), 10.0)
 
     assert (state.accepted_at, state.tried_at, state.polled_at, state.failures) == (0, 10, 10, 1)
     assert state.activity == _start().activity
 
 
-def test_failed_looks_without_an_error_of_the_site_neither_slow_a_match_nor_calm_it() -> None:
+def test_failed_polls_without_an_error_of_the_site_neither_slow_a_match_nor_calm_it() -> None:
     slowed = _failed(_start(), 1.0, errors=5)
 
     state = slowed
@@ -518,7 +518,7 @@ def test_failed_looks_without_an_error_of_the_site_neither_slow_a_match_nor_calm
     assert state.failures == 399
 
 
-def test_a_look_for_which_nobody_was_asked_says_nothing_about_the_match() -> None:
+def test_a_poll_without_a_request_says_nothing_about_the_match() -> None:
     before = _failed(_start(), 10.0)
 
     held = before.after_postponed(SOURCE_WIDE, _moment(20.0))
@@ -527,13 +527,13 @@ def test_a_look_for_which_nobody_was_asked_says_nothing_about_the_match() -> Non
     assert (held.accepted_at, held.polled_at, held.failures, held.backoff) == (0.0, 10.0, 1, before.backoff)
 
 
-def test_an_unchanged_line_is_a_good_cycle_without_a_look() -> None:
+def test_an_unchanged_entry_is_a_good_cycle_without_a_poll() -> None:
     state = _lined(_start(), 5.0)
 
     assert (state.accepted_at, state.tried_at, state.polled_at, state.activity.unchanged) == (5.0, 5.0, None, 1)
 
 
-def test_errors_on_the_way_of_a_good_look_slow_it_like_any_others() -> None:
+def test_errors_on_the_way_of_a_good_poll_slow_it_like_any_others() -> None:
     state = _polled(_start(), 1.0, is_news=True, errors=5)
 
     assert state.backoff.factor == 2.0
@@ -550,7 +550,7 @@ def test_a_match_whose_own_page_stands_still_while_the_list_moves_on_gets_no_you
     assert frozen.accepted_at == 10.0
 
 
-def test_two_pages_that_differ_for_good_are_no_frozen_feed() -> None:
+def test_two_pages_that_differ_for_good_are_no_frozen_page() -> None:
     state = _start()
 
     for now in range(10, 400, 10):
@@ -560,7 +560,7 @@ def test_two_pages_that_differ_for_good_are_no_frozen_feed() -> None:
     assert state.accepted_at == 390.0
 
 
-def test_a_page_that_moves_though_it_is_behind_is_no_frozen_feed() -> None:
+def test_a_page_that_moves_though_it_is_behind_is_no_frozen_page() -> None:
     state = _start()
 
     for now in range(10, 400, 10):
@@ -581,7 +581,7 @@ def test_news_of_a_page_restarts_the_count_of_how_often_the_other_has_moved() ->
 
 
 @pytest.mark.req("FR-001")
-def test_a_frozen_page_makes_the_match_stale_and_its_watch_is_begun_anew() -> None:
+def test_a_frozen_page_makes_the_match_stale_and_its_watch_is_restarted() -> None:
     state = _start()
 
     for now in range(10, 400, 10):
@@ -600,7 +600,7 @@ def test_a_list_that_is_behind_does_not_make_a_match_blind() -> None:
     assert (state.lag.behind, state.is_outdated(90.0), state.accepted_at) == (Behind.LIST, False, 90.0)
 
 
-def test_a_thawed_page_is_believed_at_once() -> None:
+def test_a_recovered_page_is_believed_at_once() -> None:
     frozen = _polled(_polled(_start(), 10.0, OLDER), 50.0, OLDER)
 
     thawed = _polled(frozen, 60.0, NEWER, is_news=True)
@@ -609,7 +609,7 @@ def test_a_thawed_page_is_believed_at_once() -> None:
     assert thawed.accepted_at == 60.0
 
 
-def test_a_line_that_stands_still_for_a_minute_needs_a_second_witness() -> None:
+def test_a_entry_that_stands_still_for_a_minute_needs_a_second_witness() -> None:
     state = _polled(_start(), 100.0, is_news=True)
     for now in range(110, 160, 10):
         state = _lined(state, float(now))
@@ -655,7 +655,7 @@ def test_two_witnesses_that_are_silent_for_ten_minutes_of_play_are_both_behind()
     assert (state.lag.behind, state.lag.since) == (Behind.BOTH, 600.0)
 
 
-def test_a_watch_begun_anew_keeps_what_is_known_of_the_game_and_of_the_errors() -> None:
+def test_a_watch_restarted_keeps_what_is_known_of_the_game_and_of_the_errors() -> None:
     before = _failed(_polled(_start(), 10.0, OLDER), *[float(now) for now in range(20, 31)])
 
     after = before.restarted(_moment(100.0))
@@ -673,7 +673,7 @@ def test_a_watch_begun_anew_keeps_what_is_known_of_the_game_and_of_the_errors() 
 
 
 @pytest.mark.parametrize(("progress_at", "counts"), [(5.0, 10.0), (20.0, 20.0)])
-def test_the_last_sign_of_progress_is_a_good_look_or_an_answer_within_one(progress_at: float, counts: float) -> None:
+def test_the_last_sign_of_progress_is_a_good_poll_or_an_answer_within_one(progress_at: float, counts: float) -> None:
     life = _polled(_start(), 10.0).poll_started(_moment(progress_at))._restart_input(LIVE, is_polling=True)
 
     assert life.accepted_at == counts

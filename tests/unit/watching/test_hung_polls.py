@@ -1,4 +1,4 @@
-"""A look that hangs is given up, and what comes next is the watch begun anew, not another look that hangs."""
+"""A poll that hangs is cancelled, and the watch restarts before the next poll."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ class HangingFetcher(CountingFetcher):
 
 
 @pytest.mark.req("FR-001")
-def test_a_look_that_hangs_is_abandoned_and_the_watch_begun_anew() -> None:
+def test_a_poll_that_hangs_is_abandoned_and_the_watch_restarted() -> None:
     one = match("M1", "1")
     running = Running(one)
     running.fetcher = fetcher = HangingFetcher(running.site, delay_seconds=0.01)
@@ -52,7 +52,7 @@ def test_a_look_that_hangs_is_abandoned_and_the_watch_begun_anew() -> None:
 
 @pytest.mark.req("FR-001")
 @pytest.mark.parametrize("held", [BrowserBusy("3 pages are being loaded already"), CircuitOpen("it rests")])
-def test_a_look_that_hangs_after_one_that_was_held_back_is_abandoned_all_the_same(held: FetchError) -> None:
+def test_a_poll_that_hangs_after_one_that_was_postponed_is_abandoned_all_the_same(held: FetchError) -> None:
     one = match("M1", "1")
     running = Running(one)
     running.fetcher = fetcher = HangingFetcher(running.site, delay_seconds=0.01)

@@ -1,4 +1,4 @@
-"""What people ask for, in virtual time: matches and whole sites are left alone and taken up again."""
+"""Commands of an operator, in virtual time: matches and sources are paused and resumed."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ def two() -> tuple[SiteMatch, SiteMatch, Running]:
 
 
 def asked_for(running: Running, key: str) -> int:
-    """Return how many requests spoke of a match, since they were last counted from zero."""
+    """Return the number of requests for a match since the last reset."""
     return sum(key in f"{request.url} {request.body!r}" for request in running.fetcher.requests)
 
 
@@ -46,7 +46,7 @@ def test_what_somebody_paused_is_neither_stale_nor_restarted() -> None:
     assert running.sink.named(MatchStale.name) == running.sink.named(WatchRestarted.name) == []
 
 
-def test_a_resumed_match_begins_anew_with_everything_that_happened_meanwhile() -> None:
+def test_a_resumed_match_restarts_with_everything_that_happened_meanwhile() -> None:
     one, _, running = two()
 
     def resume() -> None:
@@ -63,7 +63,7 @@ def test_a_resumed_match_begins_anew_with_everything_that_happened_meanwhile() -
     assert len(running.store.current(record.match_id)) == 4
 
 
-def test_a_look_under_way_ends_with_the_pause() -> None:
+def test_a_poll_under_way_ends_with_the_pause() -> None:
     running = Running(match("M1", "1"), delay_seconds=3.0)
     known: list[int] = []
 
@@ -142,7 +142,7 @@ def test_a_match_that_is_let_go_is_not_found_again_however_often_it_is_listed() 
     assert [str(row.record.ref) for row in running.hot.rows.values()] == ["crex_M2"]
 
 
-def test_a_match_that_is_let_go_in_the_middle_of_its_look_does_not_come_back_into_the_view() -> None:
+def test_a_match_that_is_let_go_in_the_middle_of_its_poll_does_not_come_back_into_the_view() -> None:
     running = Running(match("M1", "1"), delay_seconds=1.0)
 
     script(running, (2.5, lambda: running.scheduler.unwatch(MatchRef("crex", "M1"))), until=30.0)
@@ -198,7 +198,7 @@ def busy() -> Running:
 
 
 def occupy(running: Running) -> None:
-    """Let the second match hold the slot for seconds at a time."""
+    """Let the second match occupy the slot for seconds at a time."""
     running.fetcher.slow["getSV3"] = 5.0
     running.site.matches["M2"].bowl("1")
 
@@ -228,7 +228,7 @@ def test_a_match_that_is_let_go_while_its_new_beginning_waits_does_not_come_back
     assert epochs == [running.store.rows[1].epoch]
 
 
-def test_a_match_that_is_let_go_while_its_look_waits_does_not_come_back() -> None:
+def test_a_match_that_is_let_go_while_its_poll_waits_does_not_come_back() -> None:
     running = busy()
 
     script(
@@ -243,7 +243,7 @@ def test_a_match_that_is_let_go_while_its_look_waits_does_not_come_back() -> Non
     assert len(running.store.history[1]) == 1
 
 
-def test_a_match_that_was_paused_and_let_go_is_looked_at_when_somebody_wants_it_back() -> None:
+def test_a_match_that_was_paused_and_let_go_is_polled_when_it_is_watched_again() -> None:
     running = busy()
 
     async def play() -> None:

@@ -1,4 +1,4 @@
-"""Watching one match: what each outcome of a look leaves behind."""
+"""Watching one feed: the effect of each outcome of a poll."""
 
 from datetime import timedelta
 
@@ -50,7 +50,7 @@ class Watching(Polling):
         return listing.boards[0]
 
 
-async def test_a_good_look_shows_the_snapshot_and_its_age() -> None:
+async def test_a_good_poll_shows_the_snapshot_and_its_age() -> None:
     watching = Watching()
     await watching.begin("1")
 
@@ -73,7 +73,7 @@ async def test_the_age_counts_from_the_question_and_not_from_the_answer() -> Non
 
 
 @pytest.mark.req("FLD-5")
-async def test_an_unchanged_line_only_makes_the_match_younger() -> None:
+async def test_an_unchanged_entry_only_makes_the_match_younger() -> None:
     watching = Watching()
     await watching.begin("1")
     await watching.watcher.poll()
@@ -86,14 +86,14 @@ async def test_an_unchanged_line_only_makes_the_match_younger() -> None:
     assert (watching.site.asked, len(watching.store.updates)) == ([*asked, "getLiveMatches"], 1)
 
 
-async def test_a_match_needs_a_look_until_it_was_seen_once() -> None:
+async def test_a_match_needs_a_poll_until_it_was_seen_once() -> None:
     watching = Watching()
     await watching.begin("1")
 
     assert watching.watcher.see_entry(await watching.entry())
 
 
-async def test_a_changed_line_needs_a_look() -> None:
+async def test_a_changed_entry_needs_a_poll() -> None:
     watching = Watching()
     await watching.begin("1")
     await watching.watcher.poll()
@@ -102,7 +102,7 @@ async def test_a_changed_line_needs_a_look() -> None:
     assert watching.watcher.see_entry(await watching.entry())
 
 
-async def test_a_step_back_needs_a_second_look_even_if_the_line_stays() -> None:
+async def test_a_step_back_needs_a_second_poll_even_if_the_entry_stays() -> None:
     watching = Watching()
     await watching.begin("1", "4")
     await watching.watcher.poll()
@@ -116,7 +116,7 @@ async def test_a_step_back_needs_a_second_look_even_if_the_line_stays() -> None:
     assert watching.stored_balls() == watching.true_balls()
 
 
-async def test_a_failed_look_counts_and_changes_nothing_else() -> None:
+async def test_a_failed_poll_counts_and_changes_nothing_else() -> None:
     watching = Watching()
     await watching.begin("1")
     await watching.watcher.poll()
@@ -135,7 +135,7 @@ async def test_a_failed_look_counts_and_changes_nothing_else() -> None:
     assert len(watching.sink.named("poll.failed")) == 2
 
 
-async def test_a_good_look_ends_a_row_of_failures_but_not_their_sum() -> None:
+async def test_a_good_poll_ends_a_row_of_failures_but_not_their_sum() -> None:
     watching = Watching()
     await watching.begin("1")
     watching.site.faults["getSV3"] = b"<html>"
@@ -148,7 +148,7 @@ async def test_a_good_look_ends_a_row_of_failures_but_not_their_sum() -> None:
     assert (record.consecutive_failures, record.total_failures, record.last_error) == (0, 1, None)
 
 
-async def test_a_store_that_fails_is_a_failed_look_and_the_next_one_loses_nothing() -> None:
+async def test_a_store_that_fails_is_a_failed_poll_and_the_next_one_loses_nothing() -> None:
     watching = Watching()
     await watching.begin("1")
     watching.store.next_failure = StorageError("the disk is full")
@@ -160,7 +160,7 @@ async def test_a_store_that_fails_is_a_failed_look_and_the_next_one_loses_nothin
     assert watching.stored_balls() == watching.true_balls()
 
 
-async def test_a_lack_of_our_own_counts_for_nobody_and_the_next_look_goes_on_from_what_is_stored() -> None:
+async def test_an_exhausted_resource_counts_for_nobody_and_the_next_poll_goes_on_from_what_is_stored() -> None:
     watching = Watching()
     await watching.begin("1")
     watching.store.next_failure = ResourcesExhausted("file descriptors")
@@ -177,7 +177,7 @@ async def test_a_lack_of_our_own_counts_for_nobody_and_the_next_look_goes_on_fro
 
 
 @pytest.mark.req("NFR-009")
-async def test_a_look_that_gets_no_thread_is_put_off_and_is_no_bug() -> None:
+async def test_a_poll_that_gets_no_thread_is_put_off_and_is_no_bug() -> None:
     watching = Watching()
     await watching.begin("1")
 
@@ -291,7 +291,7 @@ async def test_a_watcher_whose_match_was_taken_says_so() -> None:
     assert watching.store.history == {}
 
 
-async def test_what_a_look_changed_is_told() -> None:
+async def test_what_a_poll_changed_is_reported() -> None:
     watching = Watching()
     await watching.begin("1")
     await watching.watcher.poll()
@@ -306,7 +306,7 @@ async def test_what_a_look_changed_is_told() -> None:
 
 
 @pytest.mark.req("MON-1")
-async def test_a_finished_match_can_be_put_away() -> None:
+async def test_a_finished_match_can_be_archived() -> None:
     watching = Watching()
     await watching.begin("1")
     watching.match.headline = "No result"
@@ -320,7 +320,7 @@ async def test_a_finished_match_can_be_put_away() -> None:
     assert watching.hot.rows == {}
 
 
-async def test_a_match_that_was_taken_cannot_be_put_away_and_is_lost() -> None:
+async def test_a_match_that_was_taken_cannot_be_archived_and_is_lost() -> None:
     watching = Watching()
     await watching.begin("1")
     watching.match.headline = "No result"
@@ -335,8 +335,8 @@ async def test_a_match_that_was_taken_cannot_be_put_away_and_is_lost() -> None:
 
 
 @pytest.mark.req("NFR-009")
-async def test_after_a_commit_of_unknown_outcome_the_next_look_goes_on_from_what_is_stored() -> None:
-    """The disk said no, and the rows are there all the same: what we remember is then behind what is durable."""
+async def test_after_a_commit_of_unknown_outcome_the_next_poll_goes_on_from_what_is_stored() -> None:
+    """The commit failed, but the rows are durable: the state in memory is then outdated."""
     watching = Watching()
     await watching.begin("1", "2")
     await watching.watcher.poll()

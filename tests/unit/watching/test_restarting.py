@@ -1,4 +1,4 @@
-"""Watches that get into trouble and out of it again, in virtual time, on a small site."""
+"""Watches that fail and recover, in virtual time, on a small site."""
 
 import asyncio
 
@@ -32,7 +32,7 @@ def direct(running: Running) -> list[str]:
 
 
 @pytest.mark.req("US2.2", "MON-1")
-def test_a_match_that_is_refused_five_times_rests_for_five_minutes_and_begins_anew() -> None:
+def test_a_match_that_is_refused_five_times_rests_for_five_minutes_and_restarts() -> None:
     one = match("M1", "1")
     running = Running(one)
     phases: list[Phase] = []
@@ -77,7 +77,7 @@ def test_a_match_that_is_refused_after_its_rest_rests_again_at_once() -> None:
 
 
 @pytest.mark.req("FR-001")
-def test_a_match_in_play_that_is_not_read_for_five_minutes_is_told_though_it_was_begun_anew_before() -> None:
+def test_a_match_in_play_that_is_not_read_for_five_minutes_is_reported_though_it_was_restarted_before() -> None:
     running = Running(match("M1", "1"))
 
     def fail() -> None:
@@ -95,7 +95,7 @@ def test_a_match_in_play_that_is_not_read_for_five_minutes_is_told_though_it_was
 
 
 @pytest.mark.req("FR-001")
-def test_a_match_in_play_whose_answers_hang_begins_anew_after_five_minutes() -> None:
+def test_a_match_in_play_whose_answers_hang_restarts_after_five_minutes() -> None:
     one = match("M1", "1")
     running = Running(one)
 
@@ -151,7 +151,7 @@ def test_an_old_watch_waits_for_a_quiet_moment_and_goes_on_at_the_exact_ball() -
 
 
 @pytest.mark.req("FR-010")
-def test_a_watch_without_a_quiet_moment_begins_anew_at_most_a_tenth_late() -> None:
+def test_a_watch_without_a_quiet_moment_restarts_at_most_a_tenth_late() -> None:
     one = match("M1", "1")
     running = Running(one)
     running.rules = WatchRules(restarts=WatchRestartPolicy(lifetime_seconds=100.0))
@@ -163,7 +163,7 @@ def test_a_watch_without_a_quiet_moment_begins_anew_at_most_a_tenth_late() -> No
 
 
 @pytest.mark.req("FLD-9")
-def test_after_a_silence_the_looks_begin_spread_over_two_seconds() -> None:
+def test_after_a_silence_the_polls_begin_spread_over_two_seconds() -> None:
     matches = [match(f"M{number}", "1") for number in range(20)]
     running = Running(*matches, slots=20)
     asked: list[int] = []
@@ -190,7 +190,7 @@ def test_after_a_silence_the_looks_begin_spread_over_two_seconds() -> None:
 
 
 @pytest.mark.req("US3.4")
-def test_more_than_ten_errors_a_minute_are_told_once_with_their_types() -> None:
+def test_more_than_ten_errors_a_minute_are_reported_once_with_their_types() -> None:
     running = Running(match("M1", "1"))
     running.rules = msgspec.structs.replace(running.rules, max_errors=3)
 
@@ -242,7 +242,7 @@ def test_a_list_that_freezes_in_a_break_does_not_hide_that_play_goes_on() -> Non
     assert len(running.store.history[1]) == 3
 
 
-def test_a_match_whose_looks_get_halfway_is_stale_all_the_same() -> None:
+def test_a_match_whose_polls_get_halfway_is_stale_all_the_same() -> None:
     one = match("M1", "1")
     running = Running(one, is_guarded=True)
 
@@ -391,7 +391,7 @@ def test_a_store_that_fails_counts_among_the_errors_of_a_match() -> None:
     assert [each.types for each in told] == [{"StorageError": 11}]
 
 
-def test_a_recycle_ends_a_look_that_hangs_and_begins_its_watch_anew() -> None:
+def test_a_recycle_ends_a_poll_that_hangs_and_begins_its_watch_anew() -> None:
     one, two = match("M1", "1"), match("M2", "1")
     running = Running(one, two, slots=4)
     tasks: list[asyncio.Task[bool]] = []
