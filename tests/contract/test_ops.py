@@ -136,7 +136,7 @@ async def test_an_error_that_is_back_within_a_minute_was_never_over(errors: Erro
     assert (newest.count, newest.resolution) == (1, None)
 
 
-async def test_what_somebody_marked_stays_marked_when_the_error_is_back(errors: ErrorStore) -> None:
+async def test_what_another_process_marked_stays_marked_when_the_error_is_back(errors: ErrorStore) -> None:
     await errors.write(met(0))
     [stored] = await errors.recent(ErrorFilter())
 
@@ -352,7 +352,7 @@ async def test_a_command_is_placed_taken_and_answered(commands: CommandStore, cl
     assert (answered.asked_at, answered.answered_at) == (NOW, NOW + timedelta(seconds=2))
 
 
-async def test_a_command_that_nobody_placed_is_not_found(commands: CommandStore) -> None:
+async def test_a_command_that_no_one_placed_is_not_found(commands: CommandStore) -> None:
     assert await commands.find(1) is None
     assert await commands.take(8) == []
 
@@ -444,7 +444,7 @@ async def test_what_is_too_long_is_refused(commands: CommandStore) -> None:
         await commands.place(CommandRequest(kind=CommandKind.WATCH, argument=argument, asked_by="tester"))
 
 
-async def test_a_command_that_nobody_takes_expires_and_is_not_done_later(
+async def test_a_command_that_no_one_takes_expires_and_is_not_done_later(
     commands: CommandStore, clock: ManualClock
 ) -> None:
     placed = await commands.place(RECYCLE)

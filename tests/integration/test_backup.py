@@ -79,7 +79,7 @@ def next_seq(writer: subprocess.Popen[str]) -> int:
     return int(writer.stdout.readline())
 
 
-def test_a_restore_that_is_cut_off_lets_nobody_start_until_it_is_done_again(
+def test_a_restore_that_is_cut_off_lets_no_one_start_until_it_is_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = a_node(tmp_path / "data")
@@ -211,7 +211,7 @@ def test_two_restores_within_a_second_keep_what_was_before_each(tmp_path: Path) 
     assert [len(events(each)) for each in (first, second)] == [5, 3]
 
 
-def test_a_mark_that_nobody_can_read_changes_nothing(tmp_path: Path) -> None:
+def test_a_mark_that_no_one_can_read_changes_nothing(tmp_path: Path) -> None:
     node = a_node(tmp_path / "data")
     back_up(node, tmp_path / "backup", CLOCK)
     node.restoring.write_text("?")
@@ -320,7 +320,7 @@ def test_without_matches_there_is_nothing_to_back_up(tmp_path: Path) -> None:
         back_up(DataDirectory.open(tmp_path / "data"), tmp_path / "backup", CLOCK)
 
 
-def test_a_restore_never_goes_over_something_else_unless_told_to(tmp_path: Path) -> None:
+def test_a_restore_never_goes_over_something_else_unless_reported_to(tmp_path: Path) -> None:
     back_up(a_node(tmp_path / "data", balls=1), tmp_path / "backup", CLOCK)
     a_node(tmp_path / "other", balls=5)
 
@@ -422,7 +422,7 @@ def test_a_backup_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_a_backup_begun_under_a_writer_is_of_one_moment_and_holds_nobody_up(
+def test_a_backup_begun_under_a_writer_is_of_one_moment_and_holds_no_one_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A real process commits ball after ball; the copy, however slow, is one of the states that there were."""
@@ -445,7 +445,7 @@ def test_a_backup_begun_under_a_writer_is_of_one_moment_and_holds_nobody_up(
     assert copied == [seq for _, seq in events(tmp_path / "data")][: len(copied)]
 
 
-def test_a_backup_that_is_killed_leaves_nothing_that_looks_like_one(tmp_path: Path) -> None:
+def test_a_backup_that_is_killed_leaves_nothing_that_polls_like_one(tmp_path: Path) -> None:
     node = a_node(tmp_path / "data", balls=50)
     program = (
         "import os, signal\nfrom pathlib import Path\nfrom longstop.storage.backup import back_up\n"

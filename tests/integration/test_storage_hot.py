@@ -151,7 +151,7 @@ async def test_a_row_that_did_not_change_is_not_written_again(path: Path) -> Non
 
 
 @pytest.mark.parametrize("content", [b"no database\n" * 1000, b"SQLite format 3\x00" + b"\xff" * 9000])
-async def test_a_damaged_view_is_made_anew(path: Path, content: bytes) -> None:
+async def test_a_damaged_view_is_made_again(path: Path, content: bytes) -> None:
     fill(path, content)
     writer, reader = quick_writer(path), SqliteHotReader(path)
 
@@ -179,7 +179,7 @@ async def test_a_view_deleted_between_two_runs_is_filled_again_under_the_same_re
     await reader.aclose()
 
 
-async def test_a_failing_disk_is_told_once_and_nothing_is_lost_when_it_is_mended(
+async def test_a_failing_disk_is_reported_once_and_nothing_is_lost_when_it_is_mended(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 1)
@@ -235,7 +235,7 @@ async def test_a_view_that_is_only_held_when_a_scraper_starts_is_waited_for_and_
     await reader.aclose()
 
 
-async def test_times_of_an_earlier_boot_are_told_by_the_wall_clock_alone(
+async def test_times_of_an_earlier_boot_are_reported_by_the_wall_clock_alone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = replace(hot_row(), record=replace(hot_row().record, last_poll_monotonic=7.0))
@@ -255,7 +255,7 @@ async def test_times_of_an_earlier_boot_are_told_by_the_wall_clock_alone(
     await reader.aclose()
 
 
-async def test_where_no_boot_can_be_told_from_another_only_the_wall_clock_counts(
+async def test_where_no_boot_can_be_reported_from_another_only_the_wall_clock_counts(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("longstop.storage.sqlite.hot.this_boot", lambda: None)

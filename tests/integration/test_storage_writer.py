@@ -188,7 +188,7 @@ async def test_a_disk_that_fails_loses_nothing_acknowledged_and_is_used_again_wh
     assert file.opened == 2
 
 
-async def test_a_file_that_somebody_holds_is_waited_for_then_refused_and_used_again(
+async def test_a_file_that_another_process_holds_is_waited_for_then_refused_and_used_again(
     file: File, writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 50)
@@ -233,7 +233,7 @@ async def test_closing_first_does_what_is_queued(file: File) -> None:
         await writer.run(add(4))
 
 
-async def test_nobody_sees_a_job_before_its_commit(file: File, writer: Writer) -> None:
+async def test_no_one_sees_a_job_before_its_commit(file: File, writer: Writer) -> None:
     await writer.run(add(0))
     seen: list[list[int]] = []
 

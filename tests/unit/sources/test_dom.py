@@ -26,7 +26,7 @@ def page(body: str) -> RenderedPage:
         ("<b class=scored> 3 </b><p>3</p><p>half</p>", 2),
     ],
 )
-def test_the_first_selector_with_a_readable_text_serves_and_is_told(body: str, served: int) -> None:
+def test_the_first_selector_with_a_readable_text_serves_and_is_reported(body: str, served: int) -> None:
     drawn = page(body)
 
     assert drawn.need(GOALS) == 3

@@ -76,7 +76,7 @@ def test_an_error_that_says_what_is_wrong_passes_as_it_is() -> None:
         read_body(CarelessSource(), Query(resource="scorecard"), b"{}")
 
 
-def test_what_this_machine_lacks_is_no_change_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_this_machine_misses_is_no_change_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     source = CarelessSource()
 
     def parse(query: Query, body: bytes) -> Any:
@@ -206,5 +206,5 @@ def test_anything_else_names_none(make: Any, url: str) -> None:
     ("url", "host"),
     [("https://Example.org:81/x", "example.org:81"), ("example.org", ""), ("https://[::1", ""), ("", "")],
 )
-def test_the_host_of_an_address_can_be_told(url: str, host: str) -> None:
+def test_the_host_of_an_address_can_be_reported(url: str, host: str) -> None:
     assert host_of(url) == host

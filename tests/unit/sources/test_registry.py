@@ -158,7 +158,7 @@ def test_a_wrong_line_is_named_with_what_to_write(changes: dict[str, Any], sente
     assert sentence in lines[0]
 
 
-def test_all_problems_are_told_together() -> None:
+def test_all_problems_are_reported_together() -> None:
     without_hosts = {name: value for name, value in entry().items() if name != "hosts"}
 
     lines = refusal(without_hosts, "crex", entry(), entry())

@@ -444,8 +444,8 @@ def _rekeyed(item: ListItem, keys: Keys) -> ListItem:
     match item:
         case BallItem(delivery=ball):
             wickets = tuple(replace(each, player_key=player(each.player_key)) for each in ball.wickets)
-            said = replace(ball, batter=player(ball.batter), bowler=player(ball.bowler), wickets=wickets)
-            return replace(item, delivery=said)
+            delivery = replace(ball, batter=player(ball.batter), bowler=player(ball.bowler), wickets=wickets)
+            return replace(item, delivery=delivery)
         case WicketItem(wicket=wicket):
             return replace(item, wicket=replace(wicket, player_key=player(wicket.player_key)))
         case OverItem(summary=summary):

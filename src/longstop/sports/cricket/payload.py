@@ -70,7 +70,7 @@ class ScoresV1(_Part):
 
 class InningsV1(ScoreV1):
     number: Annotated[int, Field(ge=1)]
-    #: The batting side's key; absent while the source has not said which.
+    #: The batting side's key; absent while it is unknown.
     team: str | None = None
     is_closed: bool
 

@@ -218,7 +218,7 @@ def normalise(state: FootballState, board: FootballBoard) -> FootballEventV1:
         ),
         incidents=tuple(_incident(event) for event in state.incidents),
         players=dict(sorted(state.players.items())),
-        metadata=FootballMetadataV1.model_validate({name: said for name, said in about.items() if said is not None}),
+        metadata=FootballMetadataV1.model_validate({name: value for name, value in about.items() if value is not None}),
         # Unknown fields are absent, not null.
         **{name: value for name, value in fields.items() if value is not None},
         **parts,
@@ -255,7 +255,9 @@ def _incident(event: Event) -> IncidentV1:
 
 def _fields(content: Struct) -> dict[str, Any]:
     """Return the known fields of an event."""
-    fields = {name: said for name, said in msgspec.to_builtins(content).items() if said is not None and name != "kind"}
+    fields = {
+        name: value for name, value in msgspec.to_builtins(content).items() if value is not None and name != "kind"
+    }
     if "home" in fields:
         fields["score"] = {side: fields.pop(side) for side in ("home", "away")}
     return fields
@@ -294,6 +296,6 @@ def _missing(player: MissingPlayer) -> dict[str, Any]:
 def _statistics(statistics: Statistics) -> dict[str, Any]:
     periods: dict[str, Any] = {}
     for period, figures in statistics.periods.items():
-        said = (msgspec.to_builtins(figure) for figure in figures)
-        periods[period] = {figure.pop("key"): figure for figure in said}
+        encoded = (msgspec.to_builtins(figure) for figure in figures)
+        periods[period] = {figure.pop("key"): figure for figure in encoded}
     return periods

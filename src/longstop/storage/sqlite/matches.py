@@ -329,12 +329,12 @@ def _save_names(connection: apsw.Connection, match_id: int, kind: str, learnt: M
 
 def _save_feed(connection: apsw.Connection, update: MatchUpdate) -> None:
     """Store the source's ids and keys of events, players and teams of other sources."""
-    said = {"match_id": update.match_id, "source": update.source}
+    feed = {"match_id": update.match_id, "source": update.source}
     for key, source_event_id in update.ids.items():
-        connection.execute(_SQL["learn_event_id"], {**said, "key": str(key), "source_event_id": source_event_id})
+        connection.execute(_SQL["learn_event_id"], {**feed, "key": str(key), "source_event_id": source_event_id})
     for kind, keys in (("player", update.keys.players), ("team", update.keys.teams)):
         for theirs, canonical in keys.items():
-            connection.execute(_SQL["learn_key"], {**said, "kind": kind, "key": theirs, "canonical": canonical})
+            connection.execute(_SQL["learn_key"], {**feed, "kind": kind, "key": theirs, "canonical": canonical})
 
 
 def _save_match(

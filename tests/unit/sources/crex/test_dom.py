@@ -28,7 +28,7 @@ def read_if_readable(page: bytes) -> DomBoard | None:
         return None
 
 
-def test_the_drawn_page_is_asked_for_as_it_is_drawn_and_read_as_a_board() -> None:
+def test_the_rendered_page_is_asked_for_as_it_is_rendered_and_read_as_a_board() -> None:
     source, ask = CrexSource(CREX_CONFIG), Query(resource=RENDERED, source_id="M1")
 
     request = source.request(ask)

@@ -138,7 +138,7 @@ def test_a_feed_number_of_another_type_or_size_is_a_changed_layout(change: dict[
         feed({**BALL, **change})
 
 
-def test_an_empty_key_is_nobody() -> None:
+def test_an_empty_key_is_no_one() -> None:
     [ball] = feed({**BALL, "bf": "", "pf": None}).items
 
     assert isinstance(ball, BallItem)

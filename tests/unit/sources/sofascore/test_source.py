@@ -264,7 +264,7 @@ def test_a_line_of_a_match_in_play_does_not_tell_all() -> None:
 
 
 @pytest.mark.parametrize("field", ["id", "status", "homeTeam", "awayTeam", "homeScore", "awayScore", "startTimestamp"])
-def test_an_event_that_lacks_a_field_of_the_contract_is_another_layout(field: str) -> None:
+def test_an_event_that_misses_a_field_of_the_contract_is_another_layout(field: str) -> None:
     shown = event()
     del shown[field]
 
@@ -272,7 +272,7 @@ def test_an_event_that_lacks_a_field_of_the_contract_is_another_layout(field: st
         board_of(shown)
 
 
-def test_what_a_friendly_lacks_is_nothing() -> None:
+def test_what_a_friendly_misses_is_nothing() -> None:
     shown = event()
     for field in ("season", "roundInfo"):
         del shown[field]
@@ -342,7 +342,7 @@ def test_types_that_are_no_events_are_skipped_but_not_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("field", ["id", "isHome", "time", "homeScore", "awayScore", "incidentClass"])
-def test_a_goal_that_lacks_a_field_of_the_contract_is_another_layout(field: str) -> None:
+def test_a_goal_that_misses_a_field_of_the_contract_is_another_layout(field: str) -> None:
     shown = goal(1, 1, 0)
     del shown[field]
 
@@ -363,7 +363,7 @@ def test_added_time_that_means_nothing_is_none() -> None:
     assert found.content.added is None
 
 
-def test_a_card_for_somebody_who_does_not_play_names_nobody() -> None:
+def test_a_card_for_another_process_who_does_not_play_names_no_one() -> None:
     shown = card(1)
     del shown["player"]
 
@@ -396,7 +396,7 @@ def test_line_ups_keep_apart_what_is_absent_null_and_zero() -> None:
     assert found.away.missing is UNSET
 
 
-def test_line_ups_that_nobody_knows_yet_have_no_sides() -> None:
+def test_line_ups_that_no_one_knows_yet_have_no_sides() -> None:
     assert lineups_of({"confirmed": False}) == Lineups(is_confirmed=False, home=None, away=None)
 
 

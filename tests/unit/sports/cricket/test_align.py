@@ -98,7 +98,7 @@ def test_more_runs_count_at_once() -> None:
     ],
     ids=["fewer runs", "a wicket less", "more runs and a wicket less"],
 )
-def test_a_step_back_needs_two_equal_looks(held: Delivery, shown: Delivery) -> None:
+def test_a_step_back_needs_two_equal_polls(held: Delivery, shown: Delivery) -> None:
     known = applied(KNOWN, [event("delivery:1:0:2", "20", held)])
 
     [event_] = look_twice(known, listed(SEEN[0], seen("20", shown), *SEEN[2:]))
@@ -124,7 +124,7 @@ def test_there_and_back_is_three_versions() -> None:
     assert (event_.rev, event_.content) == (3, BALLS[3].content)
 
 
-def test_a_ball_gone_from_the_middle_is_void_after_two_looks() -> None:
+def test_a_ball_gone_from_the_middle_is_void_after_two_polls() -> None:
     found = look_twice(KNOWN, listed(SEEN[0], *SEEN[2:]))
 
     assert told(found) == [
@@ -226,7 +226,7 @@ def test_an_over_end_before_the_walk_is_left_alone() -> None:
 # --- milestones ---
 
 
-def test_a_first_result_needs_two_looks() -> None:
+def test_a_first_result_needs_two_polls() -> None:
     result = reached(CricketKind.RESULT, Result(outcome=ResultKind.TIE, text="Match tied"))
     first = align(KNOWN, listed(*SEEN), result)
 
@@ -236,7 +236,7 @@ def test_a_first_result_needs_two_looks() -> None:
     assert told(second.events) == [("result", 1, "insert")]
 
 
-def test_a_withdrawn_result_is_void_after_two_looks() -> None:
+def test_a_withdrawn_result_is_void_after_two_polls() -> None:
     known = fold(event("result", "result", Result(outcome=ResultKind.TIE, text="Match tied")))
     withdrawn = Milestones(withdrawn=(RESULT,))
     first = align(known, listed(), withdrawn)
@@ -247,7 +247,7 @@ def test_a_withdrawn_result_is_void_after_two_looks() -> None:
     assert told(second.events) == [("result", 2, "void")]
 
 
-def test_an_innings_closes_at_once_and_shrinks_only_after_two_looks() -> None:
+def test_an_innings_closes_at_once_and_shrinks_only_after_two_polls() -> None:
     closed = InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0))
     smaller = InningsSummary(team="T1", runs=5, wickets=0, overs=Overs(0, 2))
     [new] = align({}, listed(), reached(CricketKind.INNINGS, closed, 1), settled=(1,)).events
@@ -259,7 +259,7 @@ def test_an_innings_closes_at_once_and_shrinks_only_after_two_looks() -> None:
     assert told(second.events) == [("innings:1", 2, "update")]
 
 
-def test_an_innings_whose_score_the_events_contradict_closes_after_two_looks() -> None:
+def test_an_innings_whose_score_the_events_contradict_closes_after_two_polls() -> None:
     """A cached board of the first innings, served in the third, says that an innings is over too."""
     closed = reached(CricketKind.INNINGS, InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0)), 3)
 

@@ -106,7 +106,7 @@ def test_any_sequence_of_edits_ends_in_what_the_source_shows(
 
 @settings(max_examples=25)
 @given(first=FIRST, steps=st.lists(STEP, max_size=15))
-def test_once_equal_further_looks_store_nothing(first: list[str], steps: list[tuple[str, float, str]]) -> None:
+def test_once_equal_further_polls_store_nothing(first: list[str], steps: list[tuple[str, float, str]]) -> None:
     async def look_on() -> tuple[int, int]:
         polling = await converge(first, steps)
         before = len(polling.store.updates)

@@ -30,7 +30,7 @@ def payload(state: CricketState, shown: Board) -> dict[str, Any]:
 
 
 @pytest.mark.req("FLD-3")
-def test_what_nobody_said_is_absent() -> None:
+def test_what_no_one_said_is_absent() -> None:
     found = payload(match_state(), board(batting="", bowling="", match_format=None))
 
     assert found == {
@@ -48,7 +48,7 @@ def test_what_nobody_said_is_absent() -> None:
 
 
 @pytest.mark.req("MON-5", "FLD-2")
-def test_a_match_in_play_is_told_whole() -> None:
+def test_a_match_in_play_is_reported_whole() -> None:
     state = match_state(fold(BALL), teams={"T1": "Reds"}, players={"B1": "Bea", "A1": "Ann"}, sides={1: "T1"})
     shown = board(
         first=score("4/0 0.1"),

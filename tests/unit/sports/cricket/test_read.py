@@ -41,7 +41,7 @@ async def watching(*values: str) -> Polling:
 # --- how far ---
 
 
-def test_the_first_look_is_whole() -> None:
+def test_the_first_poll_is_whole() -> None:
     assert depth_for(match_state(), board()) == Depth(is_whole=True)
 
 
@@ -98,7 +98,7 @@ async def test_a_new_ball_costs_one_page_and_one_scoreboard() -> None:
     assert (polling.site.count(FEED), polling.site.count(BOARD)) == (1, 1)
 
 
-async def test_thirty_balls_between_two_looks_are_all_there_in_order() -> None:
+async def test_thirty_balls_between_two_polls_are_all_there_in_order() -> None:
     polling = await watching(*["1"] * 31)
     polling.match.bowl(*["2"] * 30)
 
@@ -151,7 +151,7 @@ async def test_a_ball_between_feed_and_scoreboard_is_asked_for_once_more() -> No
     assert seen.differences[1] == Difference()
 
 
-async def test_many_balls_between_two_questions_of_one_look_are_all_seen() -> None:
+async def test_many_balls_between_two_questions_of_one_poll_are_all_seen() -> None:
     polling = await watching(*["1"] * 31)
     moments = iter(range(10))
 
@@ -265,7 +265,7 @@ async def test_a_page_of_other_teams_is_not_believed_and_says_whose_it_was() -> 
     assert "M1" in caught.value.request
 
 
-async def test_an_error_in_the_middle_of_a_walk_is_the_error_of_the_look() -> None:
+async def test_an_error_in_the_middle_of_a_walk_is_the_error_of_the_poll() -> None:
     polling = await watching("1")
     polling.site.faults[BOARD] = OUT_OF_ORDER
 

@@ -53,14 +53,14 @@ def payload(polling: Polling) -> dict[str, Any]:
 
 
 @pytest.mark.req("MON-1")
-async def test_the_first_good_look_makes_a_match_active_and_in_sync() -> None:
+async def test_the_first_good_poll_makes_a_match_active_and_in_sync() -> None:
     polling = await watching(*["1"] * 13)
 
     assert polling.stored_balls() == polling.true_balls()
     assert (polling.state.row.phase, polling.state.sync) == (Phase.ACTIVE, SyncState.IN_SYNC)
 
 
-async def test_a_look_without_change_stores_nothing() -> None:
+async def test_a_poll_without_change_stores_nothing() -> None:
     polling = await watching("1", "4")
 
     polling.match.odds += 1
@@ -71,7 +71,7 @@ async def test_a_look_without_change_stores_nothing() -> None:
     assert len(polling.store.updates) == 1
 
 
-async def test_events_snapshot_and_names_of_one_look_are_one_update() -> None:
+async def test_events_snapshot_and_names_of_one_poll_are_one_update() -> None:
     polling = await watching("1", "4")
 
     [update] = polling.store.updates
@@ -88,7 +88,7 @@ async def test_sequence_numbers_grow_with_the_play() -> None:
     assert kinds[5:8] == ["delivery:1:0:6", "over:1:0", "delivery:1:1:1"]
 
 
-async def test_a_commit_that_fails_changes_nothing_and_the_next_look_derives_it_again() -> None:
+async def test_a_commit_that_fails_changes_nothing_and_the_next_poll_derives_it_again() -> None:
     polling = await watching("1")
     before = polling.state
     polling.match.bowl("4", "wd")
@@ -116,7 +116,7 @@ async def test_an_owner_that_lost_its_epoch_writes_nothing() -> None:
 
 @pytest.mark.parametrize("resource", ["getBallFeeds", "getSV3"])
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[{", b'{"a": 1}', b"[" * 100_000])
-async def test_a_spoilt_page_stores_nothing_loses_nothing_and_the_next_look_goes_on(
+async def test_a_spoilt_page_stores_nothing_loses_nothing_and_the_next_poll_goes_on(
     resource: str, answer: bytes
 ) -> None:
     polling = await watching("1")
@@ -148,7 +148,7 @@ async def test_a_restart_goes_on_from_what_is_stored_without_gap_or_duplicate() 
 # --- steps back ---
 
 
-async def test_a_step_back_counts_only_when_two_looks_agree() -> None:
+async def test_a_step_back_counts_only_when_two_polls_agree() -> None:
     polling = await watching("1", "4", "1")
     polling.match.balls[1].value = "0"
 
@@ -235,7 +235,7 @@ async def test_a_break_completes_nothing_and_play_is_picked_up_again(text: str) 
 
 
 @pytest.mark.req("MON-1")
-async def test_a_result_needs_two_looks() -> None:
+async def test_a_result_needs_two_polls() -> None:
     polling = await watching("1", "4")
     polling.match.headline = "Reds won by 8 wickets"
 
@@ -264,7 +264,7 @@ async def test_a_result_that_is_taken_back_makes_the_match_active_again() -> Non
     assert "result" not in payload(polling)
 
 
-async def test_another_result_replaces_the_first_after_two_looks() -> None:
+async def test_another_result_replaces_the_first_after_two_polls() -> None:
     polling = await watching("1", "4")
     polling.match.headline = "Reds won by 8 runs"
     await polling.poll(2)
@@ -307,7 +307,7 @@ async def test_an_innings_that_goes_on_after_all_is_taken_back() -> None:
     assert [event.op for event in versions(polling, INNINGS_1)] == [Op.INSERT, Op.VOID]
 
 
-async def test_a_second_innings_is_told_apart_from_the_first() -> None:
+async def test_a_second_innings_is_reported_apart_from_the_first() -> None:
     polling = await watching(*["1"] * 6)
     polling.match.headline = "Innings Break"
     await polling.poll(2)
@@ -432,7 +432,7 @@ async def test_a_missing_name_is_known_and_a_full_poll_of_the_same_pages_asks_fo
 # --- findings ---
 
 
-async def test_a_mismatch_is_on_record_after_two_looks_and_closed_when_it_is_gone() -> None:
+async def test_a_mismatch_is_on_record_after_two_polls_and_closed_when_it_is_gone() -> None:
     polling = await watching(*["1"] * 8)
     polling.match.extra_runs = 2
 
@@ -447,7 +447,7 @@ async def test_a_mismatch_is_on_record_after_two_looks_and_closed_when_it_is_gon
     assert open_findings(polling) == []
 
 
-async def test_a_gap_is_on_record_after_two_looks_and_closed_when_it_is_filled() -> None:
+async def test_a_gap_is_on_record_after_two_polls_and_closed_when_it_is_filled() -> None:
     polling = Polling()
     balls = polling.match.bowl(*["1"] * 8)
     hidden = {balls[2].id}
@@ -489,7 +489,7 @@ async def test_an_archived_match_keeps_what_is_known_of_it() -> None:
 
 
 @pytest.mark.req("JOB-6")
-async def test_an_older_scoreboard_is_not_served_until_a_second_look_agrees() -> None:
+async def test_an_older_scoreboard_is_not_served_until_a_second_poll_agrees() -> None:
     polling = await watching("1", "4", "6")
     served = payload(polling)["score"]
     polling.match.j = "1/0(0.1"
@@ -502,7 +502,7 @@ async def test_an_older_scoreboard_is_not_served_until_a_second_look_agrees() ->
     assert payload(polling)["score"] == served
 
 
-async def test_a_scoreboard_that_goes_back_for_good_is_served_after_two_looks() -> None:
+async def test_a_scoreboard_that_goes_back_for_good_is_served_after_two_polls() -> None:
     polling = await watching("1", "4", "6")
     polling.match.j = "9/0(0.3"
 

@@ -179,7 +179,7 @@ async def test_a_ball_keeps_the_number_that_the_source_gives_it(early: Polling) 
     assert numbered == [EventKey(CricketKind.DELIVERY, (1, 3, nth)) for nth in (3, 4, 5, 6)]
 
 
-async def test_one_look_fetches_the_page_once(early: Polling) -> None:
+async def test_one_poll_fetches_the_page_once(early: Polling) -> None:
     early.site.bowled = 12
     before = len(early.fetcher.requests)
 
@@ -188,7 +188,7 @@ async def test_one_look_fetches_the_page_once(early: Polling) -> None:
     assert len(early.fetcher.requests) == before + 1
 
 
-async def test_a_restart_declares_the_same_gaps_and_stores_nothing_anew(early: Polling) -> None:
+async def test_a_restart_declares_the_same_gaps_and_stores_nothing_again(early: Polling) -> None:
     early.site.bowled = 40
     await early.poll(times=2)
     before = len(early.store.history[1])

@@ -7,7 +7,7 @@ from tests.football_site import LookingAtFootball, card, decision, event, goal, 
 
 
 @pytest.mark.req("JOB-6")
-async def test_a_goal_that_the_video_referee_takes_back_is_a_void_after_two_looks(polling: LookingAtFootball) -> None:
+async def test_a_goal_that_the_video_referee_takes_back_is_a_void_after_two_polls(polling: LookingAtFootball) -> None:
     polling.pages.event = event("1st half", 1, 0)
     polling.pages.incidents = [goal(100, 1, 0)]
     await polling.poll()
@@ -84,7 +84,7 @@ async def test_a_list_that_lags_behind_the_board_loses_no_goal(polling: LookingA
     assert polling.versions() == ["goal:home:1 1 insert"]
 
 
-async def test_a_milder_card_is_believed_at_the_second_look_and_a_harder_one_at_once(
+async def test_a_milder_card_is_believed_at_the_second_poll_and_a_harder_one_at_once(
     polling: LookingAtFootball,
 ) -> None:
     polling.pages.incidents = [card(101)]
@@ -155,7 +155,7 @@ async def test_a_goal_that_falls_between_two_requests_opens_no_question(polling:
     assert not polling.state.suspects
 
 
-async def test_goals_without_a_list_open_a_question_at_the_second_look(polling: LookingAtFootball) -> None:
+async def test_goals_without_a_list_open_a_question_at_the_second_poll(polling: LookingAtFootball) -> None:
     polling.pages.event, polling.pages.incidents = event("Started", 2, 0), None
 
     assert not (await polling.poll()).state.findings

@@ -31,7 +31,7 @@ async def test_a_list_of_which_nothing_is_known_is_believed_when_it_is_shown_aga
     assert polling.versions() == ["card:home:1 1 insert", "period:1 1 insert"]
 
 
-async def test_a_list_that_grows_between_two_looks_is_shown_again(polling: LookingAtFootball) -> None:
+async def test_a_list_that_grows_between_two_polls_is_shown_again(polling: LookingAtFootball) -> None:
     polling.pages.lineups = None
     polling.pages.incidents = [card(101)]
     await polling.poll()
@@ -93,7 +93,7 @@ async def test_line_ups_are_asked_for_at_once_when_only_they_can_vouch_for_a_lis
     assert polling.pages.asked == ["incidents", "77", "lineups", "lineups"]
 
 
-async def test_line_ups_of_another_match_vouch_for_nobody(polling: LookingAtFootball) -> None:
+async def test_line_ups_of_another_match_vouch_for_no_one(polling: LookingAtFootball) -> None:
     polling.pages.lineups_before = [lineups(home=6000, away=7000)]
     polling.pages.incidents = [card(101, who=6001)]
 
@@ -146,7 +146,7 @@ async def test_one_list_of_the_other_leg_changes_nothing_though_the_same_people_
     assert not polling.state.suspects
 
 
-async def test_a_first_list_that_is_ahead_of_the_board_is_stored_one_look_late(polling: LookingAtFootball) -> None:
+async def test_a_first_list_that_is_ahead_of_the_board_is_stored_one_poll_late(polling: LookingAtFootball) -> None:
     polling.pages.incidents = [goal(100, 1, 0)]
 
     outcome = await polling.poll()
@@ -181,7 +181,7 @@ async def test_a_goal_that_is_ahead_of_the_board_is_stored_at_once_beside_an_eve
     assert polling.versions() == ["card:home:1 1 insert", "goal:home:1 1 insert"]
 
 
-async def test_a_doubted_list_that_is_gone_is_doubted_afresh_when_it_comes_back(polling: LookingAtFootball) -> None:
+async def test_a_doubted_list_that_is_gone_is_doubted_again_when_it_comes_back(polling: LookingAtFootball) -> None:
     polling.pages.lineups = None
     polling.pages.incidents = [card(900, who=5000)]
     await polling.poll()

@@ -70,7 +70,7 @@ async def test_what_was_read_before_a_restart_stays_when_it_cannot_be_read_again
     ],
     ids=["a player twice", "ten begin"],
 )
-async def test_line_ups_that_cannot_be_are_refused_and_the_look_goes_on(
+async def test_line_ups_that_cannot_be_are_refused_and_the_poll_goes_on(
     polling: LookingAtFootball, wrong: dict[str, object]
 ) -> None:
     polling.pages.lineups = wrong

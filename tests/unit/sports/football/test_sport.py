@@ -37,7 +37,7 @@ async def test_a_match_in_play_is_stored_with_its_events_and_is_in_sync(polling:
     assert polling.payload()["score"] == {"home": 1, "away": 1, "periods": []}
 
 
-async def test_a_second_look_at_the_same_pages_stores_nothing(polling: LookingAtFootball) -> None:
+async def test_a_second_poll_at_the_same_pages_stores_nothing(polling: LookingAtFootball) -> None:
     polling.pages.event = event("1st half", 1, 0)
     polling.pages.incidents = [goal(100, 1, 0)]
     await polling.poll()
@@ -48,7 +48,7 @@ async def test_a_second_look_at_the_same_pages_stores_nothing(polling: LookingAt
 
 
 @pytest.mark.req("MON-1")
-async def test_a_result_counts_when_two_looks_have_seen_it(polling: LookingAtFootball) -> None:
+async def test_a_result_counts_when_two_polls_have_seen_it(polling: LookingAtFootball) -> None:
     polling.pages.event = event("2nd half", 1, 0)
     polling.pages.incidents = [goal(100, 1, 0)]
     await polling.poll()

@@ -1,4 +1,4 @@
-"""Football by the drawn page: the score goes on, the events stay, and a goal taken back counts at the second look."""
+"""Football from the rendered page: the score continues, events stay, and a disallowed goal needs two polls."""
 
 import pytest
 
@@ -59,7 +59,7 @@ async def polling() -> Browsing:
 
 
 @pytest.mark.req("FR-019")
-async def test_while_the_data_is_broken_the_drawn_score_is_served_and_the_events_stay(polling: Browsing) -> None:
+async def test_while_the_data_is_broken_the_rendered_score_is_served_and_the_events_stay(polling: Browsing) -> None:
     before = polling.payload()
 
     await polling.poll()
@@ -90,7 +90,7 @@ async def test_once_the_data_is_back_the_events_catch_up_and_the_finding_is_clos
     assert (polling.store.findings[1], polling.state.sync) == ((), SyncState.IN_SYNC)
 
 
-async def test_a_drawn_score_that_goes_back_counts_when_it_is_seen_twice(polling: Browsing) -> None:
+async def test_a_rendered_score_that_goes_back_counts_when_it_is_seen_twice(polling: Browsing) -> None:
     polling.drawn = sofascore_page("0 : 0", "1st half")
 
     await polling.poll()
@@ -101,7 +101,7 @@ async def test_a_drawn_score_that_goes_back_counts_when_it_is_seen_twice(polling
     assert polling.versions() == ["goal:home:1 1 insert"]
 
 
-async def test_a_drawn_score_that_goes_back_and_comes_again_was_a_cached_copy(polling: Browsing) -> None:
+async def test_a_rendered_score_that_goes_back_and_comes_again_was_a_cached_copy(polling: Browsing) -> None:
     for page in (sofascore_page("0 : 0"), sofascore_page("1 : 0"), sofascore_page("0 : 0")):
         polling.drawn = page
         await polling.poll()
@@ -109,7 +109,7 @@ async def test_a_drawn_score_that_goes_back_and_comes_again_was_a_cached_copy(po
         assert polling.score() == (1, 0)
 
 
-async def test_after_a_restart_the_drawn_page_is_compared_with_what_is_stored(polling: Browsing) -> None:
+async def test_after_a_restart_the_rendered_page_is_compared_with_what_is_stored(polling: Browsing) -> None:
     await polling.restart()
     polling.drawn = sofascore_page("0 : 0", "1st half")
 
@@ -137,7 +137,9 @@ async def test_what_a_page_does_not_draw_stays_while_the_score_is_the_same_and_g
     assert polling.payload()["score"] == {"home": 1, "away": 1, "periods": []}
 
 
-async def test_a_match_that_ends_while_it_is_only_drawn_keeps_its_events_and_gets_no_result(polling: Browsing) -> None:
+async def test_a_match_that_ends_while_it_is_only_rendered_keeps_its_events_and_gets_no_result(
+    polling: Browsing,
+) -> None:
     polling.drawn = sofascore_page("0 : 0", "Ended")
     await polling.poll(2)
     assert polling.state.row.status is MatchStatus.LIVE
@@ -162,7 +164,7 @@ async def test_a_match_that_ends_while_it_is_only_drawn_keeps_its_events_and_get
     ],
     ids=["undrawn", "another match", "sides exchanged", "impossible"],
 )
-async def test_a_drawn_page_that_cannot_be_believed_changes_nothing(polling: Browsing, page: bytes) -> None:
+async def test_a_rendered_page_that_cannot_be_believed_changes_nothing(polling: Browsing, page: bytes) -> None:
     polling.drawn = page
 
     with pytest.raises(LayoutChanged):
@@ -171,7 +173,7 @@ async def test_a_drawn_page_that_cannot_be_believed_changes_nothing(polling: Bro
     assert (polling.score(), len(polling.store.updates)) == ((1, 0), 1)
 
 
-async def test_a_list_that_was_doubted_before_a_look_at_the_drawn_page_is_doubted_afresh(polling: Browsing) -> None:
+async def test_a_list_that_was_doubted_before_a_poll_at_the_rendered_page_is_doubted_again(polling: Browsing) -> None:
     polling.pages.event = event("1st half", 1, 0)
     polling.pages.incidents = [goal(900, 1, 0, scorer=11, time=5), goal(901, 2, 0, scorer=12, time=50)]
     await polling.poll()
@@ -185,7 +187,7 @@ async def test_a_list_that_was_doubted_before_a_look_at_the_drawn_page_is_doubte
     assert polling.versions() == ["goal:home:1 1 insert"]
 
 
-async def test_whoever_is_refused_does_not_go_round_by_the_drawn_page(polling: Browsing) -> None:
+async def test_whoever_is_refused_does_not_go_round_by_the_rendered_page(polling: Browsing) -> None:
     polling.pages.event = SourceRefused("403")
 
     with pytest.raises(SourceRefused):
