@@ -1,1 +1,1 @@
-"""Benchmarks and chaos suites: `scripts/bench NAME`, `scripts/chaos NAME …`. See docs/benchmarks.md."""
+"""Suites that measure and suites that break things; docs/explanation/benchmarks.md describes them."""

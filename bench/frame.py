@@ -15,7 +15,7 @@ _BEGAN = time.monotonic()
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """How a suite came out. What a key of `figures` means is written in docs/benchmarks.md, once for all suites."""
+    """The result of a suite. docs/explanation/benchmarks.md defines the keys of `figures`, once for all suites."""
 
     suite: str
     is_ok: bool

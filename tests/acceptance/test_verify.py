@@ -11,7 +11,7 @@ from tests.acceptance.files import write_match
 
 pytestmark = pytest.mark.timeout(180)
 
-#: A super over, a revised target, an obstruction: the rest is verified by hand and script (docs/benchmarks.md).
+#: A super over, a revised target, an obstruction. docs/explanation/benchmarks.md covers more files.
 RECORDED = ("1082625", "1136566", "1181766")
 
 
