@@ -40,7 +40,7 @@ def screen(snapshot: StatusSnapshot, width: int, height: int) -> RenderableType:
     """Return the whole screen, at most as high as the terminal."""
     hidden = _ONLY_WIDE if width < WIDE else frozenset()
     sentences = _sentences(snapshot)
-    parts = [_heading(snapshot), *sentences, Text(), _nodes(snapshot.beats, snapshot.taken_at, hidden)]
+    parts = [_heading(snapshot, width), *sentences, Text(), _nodes(snapshot.beats, snapshot.taken_at, hidden)]
     used = 5 + len(snapshot.beats) + len(sentences)
     below: list[RenderableType] = []
     for block, lines in (_breakers(snapshot), _orders(snapshot), _recoveries(snapshot)):
@@ -51,14 +51,14 @@ def screen(snapshot: StatusSnapshot, width: int, height: int) -> RenderableType:
     return Group(*parts, Text(), _matches(snapshot, rows, hidden), *below)
 
 
-def _heading(snapshot: StatusSnapshot) -> RenderableType:
+def _heading(snapshot: StatusSnapshot, width: int) -> RenderableType:
     verdict = snapshot.verdict
     in_play = [record for record in snapshot.records if record.status in IN_PLAY]
     paused = sum(record.phase is Phase.PAUSED for record in snapshot.records)
     summary = Text.assemble(
         ("longstop  ", "bold"),
         (verdict.status.value.upper(), _GRADES.get(verdict.status.value, "bold red")),
-        verdict.aside,
+        verdict.aside if width >= WIDE else "",
         f"   {len(snapshot.records)} matches, {len(in_play)} in play, {paused} paused",
     )
     time = f"{snapshot.taken_at.wall:%H:%M:%S} UTC"

@@ -146,6 +146,7 @@ def test_at_80_columns_no_time_is_cut() -> None:
     lines = shown(snapshot, width=80)
 
     assert lines[0].rstrip().endswith("12:00:00 UTC")
+    assert "119 matches, 119 in play, 0 paused" in lines[0]
     assert "not recovered" in row_of(lines, "12:00:00 restart")
     assert "11-15 12:00:00" in row_of(lines, "espncricinfo_1234567")
     assert max(map(len, lines)) <= 80
