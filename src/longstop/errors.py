@@ -28,7 +28,7 @@
     ├── ObservationError              a page was parsed, but its content is rejected
     │   ├── WrongMatch                  it describes another match
     │   ├── ImpossibleObservation       its values are impossible
-    │   └── LayoutSuspected             so many events vanished at once that the layout must have changed
+    │   └── LayoutSuspected             too many events vanished at once: the layout has probably changed
     ├── StorageError                  a read or write of stored data failed
     │   ├── StoreDamaged                a file is corrupt, or not one of ours
     │   ├── EpochLost                   another process now owns the match
@@ -186,7 +186,7 @@ class ImpossibleObservation(ObservationError):
 
 
 class LayoutSuspected(ObservationError):
-    """So many events vanished at once that the layout must have changed."""
+    """Too many events vanished at once: the layout has probably changed."""
 
 
 class StorageError(LongstopError):

@@ -26,7 +26,7 @@ from longstop.telemetry.events import Severity
 OUR_PREFIXES = ("LONGSTOP_", "SCRAPER_", "CIRCUIT_BREAKER_", "RETRY_")
 #: The path of `config.yaml`; without it the defaults apply.
 CONFIG_VARIABLE = "LONGSTOP_CONFIG"
-#: The pipe whose end tells a child that its supervisor died; set by the supervisor.
+#: The pipe through which a child notices that its supervisor died; set by the supervisor.
 PARENT_FD_VARIABLE = "LONGSTOP_PARENT_FD"
 #: The pipe for the heartbeats of a child; set by the supervisor.
 BEAT_FD_VARIABLE = "LONGSTOP_BEAT_FD"

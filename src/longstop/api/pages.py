@@ -1,4 +1,4 @@
-"""Routes for people and for Prometheus, without a token: `/`, `/docs`, `/metrics`."""
+"""Routes for browsers and Prometheus, without a token: `/`, `/docs`, `/metrics`."""
 
 import re
 from base64 import b64encode

@@ -19,6 +19,7 @@ from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import MatchRow
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher, ScriptedReply, VirtualClock, run_virtual
+from longstop.watching.cadence import WatchRules
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.feed_watch import WatchContext
 from longstop.watching.scheduler import Scheduler
@@ -83,6 +84,7 @@ class TwoFeeds:
         self.dead: set[str] = set()
         #: Sources that do not answer, and do not fail either.
         self.hanging: set[str] = set()
+        self.rules = WatchRules()
         self.matches: LiveMatches
 
     def play(self, *acts: tuple[float, Callable[[], object]], until: float) -> None:
@@ -128,6 +130,7 @@ class TwoFeeds:
             hot=self.hot,
             bus=bus,
             clock=clock,
+            rules=self.rules,
             precedence=self.weights[name],
         )
         return Scheduler(name, client=client, context=context, dispatcher=dispatcher)

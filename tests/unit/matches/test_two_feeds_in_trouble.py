@@ -15,6 +15,7 @@ from longstop.sports.cricket.model import BallItem, CricketKind
 from longstop.sports.cricket.read import assemble_window
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock
+from longstop.watching.cadence import Cadence, WatchRules
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler
 from tests.builders import delivery
@@ -127,6 +128,7 @@ def test_an_observation_older_than_what_another_feed_stored_meanwhile_is_dropped
 def test_a_liveness_check_is_no_full_poll_so_that_the_leader_reads_an_edited_match_again() -> None:
     feeds = TwoFeeds(second=Mirror)
     feeds.enabled = ["mirror", "crex"]
+    feeds.rules = WatchRules(cadence=Cadence(discovery=HOUR / 4, completed=HOUR / 4))
     feeds.match.bowl(*["1"] * 18)
 
     def end() -> None:
