@@ -128,7 +128,7 @@ def test_an_observation_older_than_what_another_feed_stored_meanwhile_is_dropped
 def test_a_liveness_check_is_no_full_poll_so_that_the_leader_reads_an_edited_match_again() -> None:
     feeds = TwoFeeds(second=Mirror)
     feeds.enabled = ["mirror", "crex"]
-    feeds.rules = WatchRules(cadence=Cadence(discovery=HOUR / 4, completed=HOUR / 4))
+    feeds.rules = WatchRules(cadence=Cadence(live=60, busy=60, discovery=HOUR / 4, completed=HOUR / 4))
     feeds.match.bowl(*["1"] * 18)
 
     def end() -> None:
@@ -140,7 +140,7 @@ def test_a_liveness_check_is_no_full_poll_so_that_the_leader_reads_an_edited_mat
     def edit() -> None:  # with the same total, so that only a full poll sees it
         feeds.match.balls[0].value, feeds.match.balls[1].value = "2", "0"
 
-    feeds.play((20, end), (60, unlist), (20 * HOUR, edit), until=27 * HOUR)
+    feeds.play((300, end), (900, unlist), (20 * HOUR, edit), until=27 * HOUR)
 
     assert feeds.store.rows[1].phase is Phase.ARCHIVED
     assert [runs for _, runs, _ in feeds.deliveries()][:2] == [2, 0]
