@@ -29,7 +29,6 @@ PURE = (
     "fetching.browser.recycling",
     "fetching.browser.stealth",
     "watching.cadence",
-    "watching.frozen_pages",
     "watching.watch_state",
     "supervision.health",
     "supervision.health_verdict",

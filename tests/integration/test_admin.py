@@ -14,8 +14,7 @@ from fastapi import FastAPI
 
 from longstop.api.admin import AdminRoutes
 from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
-from longstop.api.metrics import RequestMetrics
-from longstop.api.middleware import STORE_UNREADABLE, add_middleware
+from longstop.api.middleware import STORE_UNREADABLE, RequestMetrics, add_middleware
 from longstop.clock import SystemClock
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
 from longstop.storage.base import MAX_COMMANDS_WAITING, CommandRequest, MatchReader, MatchRow

@@ -2,7 +2,7 @@
 
 from tests.mutation.mutant import always, drop, drop_argument, never, nth, rule, swap
 
-_CADENCE, _STATE, _FROZEN = "watching.cadence", "watching.watch_state", "watching.frozen_pages"
+_CADENCE, _STATE = "watching.cadence", "watching.watch_state"
 _ADMISSION, _DISPATCHER = "watching.admission", "watching.dispatcher"
 
 _CADENCES = (
@@ -74,15 +74,15 @@ _WATCHES = (
     rule("the tenth error restarts", _CADENCE, "restart_reason", swap("_1 > MAX_FAILURES", "_1 >= MAX_FAILURES")),
     rule("a watch waits for a quiet moment without limit", _CADENCE, "restart_reason", swap("1 + PATIENCE", "99")),
     rule("a watch restarts during play", _CADENCE, "restart_reason", swap("1 if _ else 1 + PATIENCE", "1")),
-    rule("a momentary disagreement is a frozen source", _FROZEN, "Lag.has_lasted", always("_ - self.since >= _")),
+    rule("a momentary disagreement is a frozen source", _CADENCE, "Lag.has_lasted", always("_ - self.since >= _")),
     rule(
         "a disagreement that returns has lasted all the time",
-        _FROZEN,
+        _CADENCE,
         "Lag.after",
         swap("self if _ else Lag(behind=_1, since=_2)", "Lag(behind=_1, since=self.since or _2)"),
     ),
-    rule("two silent sources are believed", _FROZEN, "page_behind", swap("Behind.BOTH if _ else _1", "_1")),
-    rule("an announced break is a frozen source", _FROZEN, "page_behind", always("own.status is MatchStatus.LIVE")),
+    rule("two silent sources are believed", _CADENCE, "page_behind", swap("Behind.BOTH if _ else _1", "_1")),
+    rule("an announced break is a frozen source", _CADENCE, "page_behind", always("own.status is MatchStatus.LIVE")),
     rule(
         "a frozen page makes a match fresh", _STATE, "WatchState._accepted", swap("self.accepted_at if _ else _1", "_1")
     ),

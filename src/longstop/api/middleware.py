@@ -2,15 +2,17 @@
 
 import time
 import traceback
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longstop.api.metrics import RequestMetrics
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity, Telemetry
@@ -26,6 +28,12 @@ _SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
 }
+
+
+#: Other methods share one label value, so that clients cannot create series.
+_METHODS = frozenset({"GET", "HEAD", "POST", "DELETE", "OPTIONS"})
+#: The route of requests that match none.
+UNMATCHED = "unmatched"
 
 
 class RequestFailed(Telemetry, frozen=True, kw_only=True):
@@ -46,6 +54,31 @@ def json_response(document: object, *, status: int = 200, headers: dict[str, str
 
 def error_response(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
     return json_response({"error": sentence}, status=status, headers=headers)
+
+
+class RequestMetrics:
+    """Counts and times requests by route template, method and status. The labels are bounded."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._requests = Counter(
+            "longstop_api_requests", "Requests by outcome.", ("route", "method", "status"), registry=self._registry
+        )
+        self._seconds = Histogram(
+            "longstop_api_request_seconds", "Duration of requests.", ("route", "method"), registry=self._registry
+        )
+
+    def observe(self, scope: Mapping[str, Any], status: int, seconds: float) -> None:
+        """Record a finished request by its ASGI scope, which holds the route after routing."""
+        route = getattr(scope.get("route"), "path", UNMATCHED)
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._requests.labels(route, method, str(status)).inc()
+        self._seconds.labels(route, method).observe(seconds)
+
+    def exposition(self) -> bytes:
+        """Return all metrics in the text format of Prometheus."""
+        return generate_latest(self._registry)
 
 
 class SafetyMiddleware:

@@ -9,8 +9,7 @@ from fastapi import FastAPI, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from longstop import __version__
-from longstop.api.metrics import RequestMetrics
-from longstop.api.middleware import json_response
+from longstop.api.middleware import RequestMetrics, json_response
 
 _INDEX = {
     "name": "longstop",

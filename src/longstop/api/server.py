@@ -16,8 +16,7 @@ from longstop.api.auth import TokenVerifier
 from longstop.api.health_cache import HealthCache
 from longstop.api.health_routes import HealthRoutes
 from longstop.api.matches import MatchRoutes
-from longstop.api.metrics import RequestMetrics
-from longstop.api.middleware import add_middleware
+from longstop.api.middleware import RequestMetrics, add_middleware
 from longstop.api.pages import add_pages
 from longstop.clock import Clock
 from longstop.doctor.holders import listener_on

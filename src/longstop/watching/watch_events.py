@@ -27,8 +27,7 @@ from longstop.telemetry.events.matches import (
     SourceResumed,
     UpdateStored,
 )
-from longstop.watching.cadence import MINUTE, IntervalReason, PollInterval
-from longstop.watching.frozen_pages import WITNESS, Lag
+from longstop.watching.cadence import MINUTE, WITNESS, IntervalReason, Lag, PollInterval
 
 #: A busy match alternates between these all the time; the changes are not reported.
 _USUAL = frozenset({IntervalReason.BASELINE, IntervalReason.BUSY, IntervalReason.IMPORTANT})

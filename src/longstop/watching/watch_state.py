@@ -16,9 +16,13 @@ from longstop.model.observation import ListingEntry
 from longstop.sports.base import MatchState
 from longstop.storage.base import MatchRow
 from longstop.watching.cadence import (
+    FROZEN_INTERVALS,
+    MOVES,
     Activity,
+    Behind,
     ErrorBackoff,
     IntervalInput,
+    Lag,
     PollInterval,
     RestartInput,
     RestartReason,
@@ -28,12 +32,12 @@ from longstop.watching.cadence import (
     is_due_for_news,
     may_be_archived,
     must_reread,
+    page_behind,
     poll_interval,
     restart_reason,
     revisit_after,
     signalled_poll_at,
 )
-from longstop.watching.frozen_pages import FROZEN_INTERVALS, MOVES, Behind, Lag, page_behind
 
 #: A match is gone after this many 404s, each long enough after the one before.
 CONFIRMATIONS = 3

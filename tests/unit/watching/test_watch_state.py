@@ -14,8 +14,7 @@ from longstop.model.match import MatchStatus, MonitoringRecord, Phase, SyncState
 from longstop.resilience.breaker import Breaker
 from longstop.sports.cricket.model import Board, CricketState
 from longstop.storage.base import Finding, FindingKind
-from longstop.watching.cadence import IntervalReason, RestartReason, WatchRules
-from longstop.watching.frozen_pages import Behind
+from longstop.watching.cadence import Behind, IntervalReason, RestartReason, WatchRules
 from longstop.watching.watch_state import CHECK_AFTER, CONFIRMATIONS, SOURCE_WIDE, Absence, WatchState
 from tests.builders import NOW, board, match_row, match_state, score
 
