@@ -30,7 +30,7 @@ from longstop_lab.processes import DeploymentProcesses
 #: The first start on a machine compiles every module, which takes long.
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 40.0
-DEFAULT_API_PORT = 8700
+DEFAULT_API_PORT, DEFAULT_SIMULATOR_PORT = 8700, 8701
 
 #: The `browser` of a source that is read by HTTP.
 _BY_HTTP = "none"
@@ -69,7 +69,7 @@ class DeploymentOptions(Struct, frozen=True, kw_only=True):
     truth: Path | None = None
     #: Where to keep the data; `None` uses a temporary directory.
     keep: Path | None = None
-    #: A port that is in use is an error; 0 takes a free one, and `None` the default port or a free one.
+    #: A port that is in use is an error; 0 takes a free one. `None` prefers the default ports of API and simulator.
     api_port: int | None = 0
     #: Settings of the product, by environment variable.
     settings: Mapping[str, str]
@@ -145,7 +145,9 @@ async def deployed(options: DeploymentOptions) -> AsyncIterator[Deployment]:
         stack.callback(_drop_scratch, data)
         truth = options.truth or home / "truth.jsonl"
         api_port = _number(stack.enter_context(_api_port(options.api_port)))
-        ports = {site: _number(stack.enter_context(reserve_port())) for site in _SITES}
+        # The first site has the default port, so that the documentation can name it.
+        preferred = {options.sites[0]: DEFAULT_SIMULATOR_PORT} if options.api_port is None else {}
+        ports = {site: _number(stack.enter_context(reserve_port(preferred.get(site, 0)))) for site in _SITES}
         sources = home / "sources.yaml"
         sources.write_text(_sources_yaml(options, ports))
         env = {

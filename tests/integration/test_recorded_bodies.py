@@ -38,7 +38,8 @@ from longstop.sports.football.model import (
     Side,
     Statistics,
 )
-from longstop.sports.football.validate import goals_in, validate_statistics
+from longstop.sports.football.totals import goals_in
+from longstop.sports.football.validate import validate_statistics
 from tests.builders import CREX_CONFIG, body
 from tests.football_site import SOFASCORE_CONFIG
 

@@ -25,8 +25,8 @@ from longstop.sports.football.model import (
     Statistics,
     squad_keys,
 )
+from longstop.sports.football.totals import disagreement
 from longstop.sports.football.validate import (
-    disagreement,
     is_known_squad,
     needs_lineups,
     validate_again,

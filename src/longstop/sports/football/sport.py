@@ -44,14 +44,8 @@ from longstop.sports.football.model import (
 )
 from longstop.sports.football.payload import normalise, status_of, title_of
 from longstop.sports.football.read import read
-from longstop.sports.football.validate import (
-    are_strangers,
-    differences,
-    disagreement,
-    mismatches,
-    polls_needed,
-    validate_board,
-)
+from longstop.sports.football.totals import differences, disagreement, mismatches
+from longstop.sports.football.validate import are_strangers, polls_needed, validate_board
 
 #: The suspect token of a doubted list of incidents.
 DOUBTED_LIST = "list"

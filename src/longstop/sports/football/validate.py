@@ -1,15 +1,11 @@
 """Validates pages: they must be of the requested match, and their values possible. Also compares totals."""
 
-from collections.abc import Iterable
-
 from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.sports.football.model import (
     Card,
     CardKind,
-    Difference,
     FootballBoard,
     FootballState,
-    FootballView,
     Goal,
     GoalKind,
     Goals,
@@ -23,7 +19,7 @@ from longstop.sports.football.model import (
     squad_keys,
     squads,
 )
-from longstop.storage.base import Finding, FindingKind
+from longstop.sports.football.totals import goals_in
 
 #: Per side; no real match has more.
 MAX_GOALS = 60
@@ -179,31 +175,3 @@ def _check_against(incidents: Incidents, figure: Statistic) -> None:
             raise WrongMatch(f"the statistics are of another match: {counted:g} cards, but {cards} in the list")
         if figure.key == ON_TARGET and counted < goals - 1:
             raise WrongMatch(f"the statistics are of another match: {counted:g} shots on target, but {goals} goals")
-
-
-# --- totals: goals of the events against goals on the board ---------------------------------------------------------
-
-
-def differences(listed: Goals, shown: Goals | None) -> frozenset[Difference]:
-    """Return the sides whose goals differ between events and board; none if the board has no score."""
-    if shown is None:
-        return frozenset()
-    pairs = ((side, listed.of(side), shown.of(side)) for side in Side)
-    return frozenset(pair for pair in pairs if pair[1] != pair[2])
-
-
-def goals_in(incidents: Incidents) -> Goals:
-    sides = [item.side for item in incidents.items if isinstance(item.content, Goal)]
-    return Goals(home=sides.count(Side.HOME), away=sides.count(Side.AWAY))
-
-
-def disagreement(state: FootballState, seen: FootballView) -> frozenset[Difference]:
-    """Return how board and list differ if everything shown is accepted."""
-    return differences(state.goals if seen.incidents is None else goals_in(seen.incidents), seen.board.score)
-
-
-def mismatches(off: Iterable[Difference]) -> Iterable[Finding]:
-    """Return the findings for these differences."""
-    for side, listed, shown in sorted(off):
-        detail = f"{listed} goals are listed, the board shows {shown}"
-        yield Finding(kind=FindingKind.MISMATCH, place=side.value, detail=detail)
