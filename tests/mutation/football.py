@@ -41,7 +41,7 @@ FOOTBALL = (
     _mutant("the first list of another match is believed", _SPORT, "_believed_list", always("_ >= polls_needed(...)")),
     _mutant(
         "goals that board and list count differently are not reported",
-        _VALIDATE,
+        "sports.football.totals",
         "mismatches",
         swap("sorted(_)", "()"),
     ),
