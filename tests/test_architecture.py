@@ -32,20 +32,21 @@ PURE = (
     "watching.watch_state",
     "supervision.health",
     "supervision.health_verdict",
-    "supervision.exits",
+    "supervision.exit_codes",
+    "supervision.restart_backoff",
     "telemetry.alerts",
     "telemetry.episodes",
 )
 #: Decisions that share a module with code that acts on them: they obey the same rules.
 PURE_PARTS = {
-    "fetching.browser.mode_policy": (
+    "fetching.browser.fetch_mode_policy": (
         *("ModeState", "initial_state", "after_success", "after_refusal", "after_failure", "_in_mode", "_cheaper"),
         *("ResponseSizes", "without_ids", "_is_far_from"),
     ),
     "fetching.browser.proxy_budget": ("Spending", "spent", "may_spend", "step_reached", "stopped_at"),
     "exhaustion": ("MachineResource", "exhausted_resource"),
     "matches.client": ("PollAttempt",),
-    "supervision.heartbeat": ("HeartbeatWatch",),
+    "supervision.heartbeat_watch": ("HeartbeatWatch",),
     "supervision.memory_watch": ("MemoryLimits", "within_container", "MemoryLevel", "MemoryWatch"),
     "supervision.resources": (
         "MatchPage",
@@ -384,7 +385,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
             "longstop_lab.simulator.cricket.world",
             "import longstop.storage.sqlite.hot",
         ),
-        (nobody_imports_the_assemblers, "api.matches", "from longstop.app import open_app"),
+        (nobody_imports_the_assemblers, "api.match_routes", "from longstop.app import open_app"),
         (nobody_imports_the_assemblers, "longstop_lab.simulator.cricket.world", "import longstop_lab.deployment"),
         (
             the_simulator_knows_only_the_words,

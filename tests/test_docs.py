@@ -21,7 +21,7 @@ from longstop.api.server import Stores, build_app
 from longstop.cli.main import app
 from longstop.settings import Leaf, Settings, known_variables, leaves
 from longstop.storage.sqlite.ops import SqliteCommands, SqliteHealthLog
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 from longstop.telemetry.events import Telemetry
 from longstop_lab.simulator.faults import FaultKind
 from tests import demo_svg

@@ -17,7 +17,7 @@ import psutil
 from bench.chaos.arena import Figures
 from bench.frame import Report, rounded, say
 from longstop.fetching.browser.base import BrowserKind
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed, survivors
 from longstop_lab.final_check import wait_until_synced
 

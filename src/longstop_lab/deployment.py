@@ -23,7 +23,7 @@ from longstop.fetching.browser.chromium import INSTALL, find_chromium, missing_p
 from longstop.process.registry import open_scratch
 from longstop.settings import PARENT_FD_VARIABLE, read_settings
 from longstop.storage.directory import DataDirectory
-from longstop.supervision.pipes import lifeline
+from longstop.supervision.child_pipes import lifeline
 from longstop_lab.client import Client
 from longstop_lab.processes import DeploymentProcesses
 

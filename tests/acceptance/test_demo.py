@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 from longstop_lab.simulator.judge import judge
 from longstop_lab.simulator.truth import read_truth
 from tests.acceptance.conftest import Longstop

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 from tests.acceptance.conftest import Longstop
 from tests.acceptance.files import write_match
 

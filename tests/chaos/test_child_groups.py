@@ -15,9 +15,9 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.process.cgroups import UNIFIED, ChildGroup, create_group, own_folder
+from longstop.supervision.child_pipes import lifeline
 from longstop.supervision.child_runner import ChildRunner, ChildSpec
-from longstop.supervision.exits import RestartBackoff
-from longstop.supervision.pipes import lifeline
+from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildDied
 from tests.chaos.running import is_alive, until

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 from tests.acceptance.harness import read_log, told
 from tests.chaos.deserted import deserted
 from tests.chaos.running import until

@@ -15,10 +15,10 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import RecoveryAudit
 from longstop.supervision.child_runner import ChildSpec
-from longstop.supervision.exits import RestartBackoff
 from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor
+from longstop.supervision.recovery_audit import RecoveryAudit
+from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry

@@ -12,7 +12,7 @@ import pytest
 
 from longstop.app.up import CLEANUP_SECONDS
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 from tests.acceptance.harness import read_log, told
 from tests.chaos.deserted import deserted
 from tests.chaos.running import until

@@ -17,7 +17,7 @@ import pytest
 
 from longstop.errors import UsageError
 from longstop.exhaustion import MIN_TEMPORARY_BYTES
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 from tests.acceptance.harness import assert_nothing_lost
 from tests.chaos.groups import PIDS_LIMIT, pids_group_of
 from tests.chaos.running import Running, in_play, is_alive, until, until_true
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(240)
 MODEST_FAMILY = """
 import asyncio, os, signal, sys
 from longstop.clock import SystemClock
-from longstop.supervision.exits import RestartBackoff
+from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.supervision.child_runner import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus

@@ -14,7 +14,7 @@ from time import monotonic
 import psutil
 import pytest
 
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 from tests.acceptance.harness import read_log, told
 from tests.chaos.deserted import deserted
 from tests.chaos.running import is_alive, until

@@ -36,7 +36,7 @@ from longstop.matches.pipeline import Pipeline
 from longstop.model.command import CommandKind, CommandState, Refusal, Reply, StandingKind
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.model.match import MatchRef, SyncState
-from longstop.model.node import BreakerNote, MatchCost, ProcessResources, Rates
+from longstop.model.node_report import BreakerNote, MatchCost, ProcessResources, Rates
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.settings import leaves
 from longstop.sources.registry import load_sources, make_source
@@ -46,7 +46,7 @@ from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog, open_operations
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 from longstop.supervision.health import Grade
 from longstop.supervision.health_verdict import HealthStatus, HealthVerdict
 from longstop.telemetry.bus import Bus
@@ -55,7 +55,7 @@ from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucc
 from longstop.telemetry.events.sources import ListingFailed, RequestRetried
 from longstop.telemetry.exposition import expose
 from longstop.telemetry.log import LogSink
-from longstop.telemetry.metrics import Metrics, ScraperState
+from longstop.telemetry.metrics_sink import Metrics, ScraperState
 from longstop.testing import ScriptedFetcher
 from longstop.watching.feed_watch import FeedWatch, WatchContext
 from longstop_lab.simulator.cricket.mistakes import with_mistakes

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from longstop.api.admin import AdminRoutes
+from longstop.api.admin_routes import AdminRoutes
 from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
 from longstop.api.middleware import STORE_UNREADABLE, RequestMetrics, add_middleware
 from longstop.clock import SystemClock

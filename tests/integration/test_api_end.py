@@ -15,7 +15,7 @@ from longstop.app.api import make_token
 from longstop.clock import SystemClock
 from longstop.settings import load_settings
 from longstop.storage.sqlite.ops import SqliteCommands
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 
 _ROOT = Path(__file__).parents[2]
 

@@ -15,7 +15,7 @@ from longstop.errors import IllegalTransition
 from longstop.fetching.browser.events import OrphanKilled
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import SWEEP_SECONDS, RecoveryAudit, RecoveryObserver
+from longstop.supervision.recovery_audit import SWEEP_SECONDS, RecoveryAudit, RecoveryObserver
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from tests.memory import MemorySink
@@ -29,7 +29,7 @@ from pathlib import Path
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import RecoveryAudit
+from longstop.supervision.recovery_audit import RecoveryAudit
 from longstop.telemetry.bus import Bus
 
 async def main():

@@ -16,7 +16,8 @@ from longstop.model.recovery import RecoveryKind
 from longstop.process import processes
 from longstop.process.cgroups import ChildGroup
 from longstop.supervision.child_runner import ChildProcess, ChildRunner
-from longstop.supervision.exits import Exit, RestartBackoff
+from longstop.supervision.exit_codes import Exit
+from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from tests.integration.test_supervisor import PATIENT, Recorder, is_alive, python, until

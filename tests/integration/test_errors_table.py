@@ -20,11 +20,11 @@ from longstop.model.episode import (
 from longstop.storage.base import ErrorFilter, ErrorStore
 from longstop.storage.sqlite.ops import SqliteErrors
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.disk_sinks import ErrorsTable
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollFailed, PollSucceeded
 from longstop.telemetry.events.processes import RecordsFailed
 from longstop.telemetry.events.sources import ListingFailed
-from longstop.telemetry.records import ErrorsTable
 from tests.contract.test_ops import met, over
 from tests.readers import NOW, ManualClock, apart
 

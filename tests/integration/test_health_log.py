@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from longstop.api.health_routes import health_log_rows
 from longstop.errors import StorageError
-from longstop.model.node import MatchCost, ProcessResources, Rates
+from longstop.model.node_report import MatchCost, ProcessResources, Rates
 from longstop.storage.base import HealthRow, NodeBeat
 from longstop.storage.sqlite.ops import SqliteHealthLog
 from longstop.supervision.health_log import MAX_WAITING, HealthLog

@@ -13,10 +13,10 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import RecoveryAudit
 from longstop.supervision.child_runner import ChildSpec
-from longstop.supervision.exits import RestartBackoff
-from longstop.supervision.heartbeat import HeartbeatMonitor
+from longstop.supervision.heartbeat_watch import HeartbeatMonitor
+from longstop.supervision.recovery_audit import RecoveryAudit
+from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildUnresponsive, ProcessStarted
@@ -26,7 +26,7 @@ from tests.readers import audited
 #: Beats; its first life blocks the loop after a while.
 BLOCKING = """
 import asyncio, os, pathlib, sys, time
-from longstop.supervision.pipes import sending_heartbeats
+from longstop.supervision.child_pipes import sending_heartbeats
 async def main():
     flag = pathlib.Path(sys.argv[1])
     with sending_heartbeats(os.environ):
@@ -40,7 +40,7 @@ asyncio.run(main())
 #: Beats from the moment on at which a file appears.
 SLOW = """
 import asyncio, os, pathlib, sys, time
-from longstop.supervision.pipes import sending_heartbeats
+from longstop.supervision.child_pipes import sending_heartbeats
 async def main():
     while not pathlib.Path(sys.argv[1]).exists():
         time.sleep(0.05)

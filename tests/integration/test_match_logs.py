@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.disk_sinks import LOG, PACKED, MatchLogs, append
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import (
     MatchDiscovered,
@@ -24,7 +25,6 @@ from longstop.telemetry.events.matches import (
 )
 from longstop.telemetry.events.processes import RecordsFailed
 from longstop.telemetry.events.sources import CircuitOpened, ListingFailed
-from longstop.telemetry.records import LOG, PACKED, MatchLogs, append
 from tests.readers import ManualClock
 
 ARCHIVED = MatchPhaseChanged(match_id=1, ref="crex_1", before="completed", after="archived")

@@ -18,8 +18,8 @@ from longstop.telemetry import metrics_server
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import MetricsServed
-from longstop.telemetry.metrics import Metrics, ScraperState
 from longstop.telemetry.metrics_server import MakePage, MetricsPages, metrics_tasks, serve_metrics
+from longstop.telemetry.metrics_sink import Metrics, ScraperState
 from tests.memory import MemorySink
 from tests.readers import ManualClock
 

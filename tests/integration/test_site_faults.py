@@ -233,9 +233,7 @@ class Watching:
         self.fetcher = GuardedFetcher(HttpFetcher(policy, clock), policy, clock=clock, bus=bus, guards=guards)
         client = SourceClient(CrexSource(config), self.fetcher)
         # What is not found or cannot be read rests for a while; a test need not wait as long as a site.
-        cadence = Cadence(
-            live=0.1, busy=0.1, paused_play=0.1, discovery=0.1, imminent=0.1, completed=0.1, not_found=0.5
-        )
+        cadence = Cadence(live=0.1, busy=0.1, in_break=0.1, discovery=0.1, imminent=0.1, completed=0.1, not_found=0.5)
         context = WatchContext(
             pipeline=Pipeline(Cricket(), client=client, store=self.store, bus=bus, clock=clock, scraper_id="node"),
             matches=LiveMatches(self.store, "node-a"),

@@ -15,9 +15,10 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import RecoveryAudit
 from longstop.supervision.child_runner import ChildSpec
-from longstop.supervision.exits import Exit, RestartBackoff
+from longstop.supervision.exit_codes import Exit
+from longstop.supervision.recovery_audit import RecoveryAudit
+from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
@@ -52,7 +53,7 @@ time.sleep(60)
 #: Watches its supervisor. The polite one notes that it was asked to stop, and does; the deaf one stays.
 WATCHING = """
 import os, pathlib, signal, sys, time
-from longstop.supervision.pipes import parent_fd, watch_parent
+from longstop.supervision.child_pipes import parent_fd, watch_parent
 path = pathlib.Path(sys.argv[1])
 def leave(*_):
     path.with_suffix(".asked").touch()

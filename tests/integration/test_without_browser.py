@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 from tests.chaos.deserted import deserted
 
 ROOT = Path(__file__).parents[2]

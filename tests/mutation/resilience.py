@@ -3,7 +3,7 @@
 from tests.mutation.mutant import always, argument, drop, never, rule, swap
 
 _BREAKER, _RETRY, _GUARDS = "resilience.breaker", "resilience.retry", "fetching.guards"
-_TIMEOUTS, _TAXONOMY = "resilience.timeouts", "resilience.taxonomy"
+_TIMEOUTS, _TAXONOMY = "resilience.adaptive_timeouts", "resilience.taxonomy"
 _MATCH = "model.match"
 
 _BREAKERS = (

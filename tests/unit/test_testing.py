@@ -102,7 +102,7 @@ def test_work_in_a_thread_wakes_a_loop_without_timers() -> None:
 def test_a_loop_that_nothing_can_wake_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(testing, "STUCK_AFTER_SECONDS", 0)
 
-    with pytest.raises(RuntimeError, match="never comes"):
+    with pytest.raises(RuntimeError, match="deadlock"):
         run_virtual(asyncio.Event().wait())
 
 
@@ -150,7 +150,7 @@ def test_an_error_is_raised_anew_for_each_request() -> None:
 
 
 def test_a_request_without_an_answer_is_not_found() -> None:
-    with pytest.raises(PageNotFound, match="no answer"):
+    with pytest.raises(PageNotFound, match="no reply"):
         run_virtual(ScriptedFetcher([]).fetch(LIVE))
 
 

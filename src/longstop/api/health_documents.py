@@ -8,7 +8,7 @@ import msgspec
 from longstop.api.serialisers import iso_or_none, match_path, record_age, shown_age
 from longstop.clock import Moment, to_iso
 from longstop.model.match import IN_PLAY, MonitoringRecord, Phase
-from longstop.model.node import MatchCost
+from longstop.model.node_report import MatchCost
 from longstop.model.recovery import Recovery
 from longstop.storage.base import HealthRow, NodeBeat
 from longstop.supervision import health

@@ -11,11 +11,11 @@ from fastapi import FastAPI
 from msgspec import Struct
 
 from longstop import __version__
-from longstop.api.admin import AdminRoutes
+from longstop.api.admin_routes import AdminRoutes
 from longstop.api.auth import TokenVerifier
 from longstop.api.health_cache import HealthCache
 from longstop.api.health_routes import HealthRoutes
-from longstop.api.matches import MatchRoutes
+from longstop.api.match_routes import MatchRoutes
 from longstop.api.middleware import RequestMetrics, add_middleware
 from longstop.api.pages import add_pages
 from longstop.clock import Clock

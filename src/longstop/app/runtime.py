@@ -16,9 +16,9 @@ from longstop.fetching.http import HttpFetcher
 from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
+from longstop.resilience.adaptive_timeouts import Timeouts
 from longstop.resilience.breaker import match_policy, source_policy, target_policy
 from longstop.resilience.retry import policies
-from longstop.resilience.timeouts import Timeouts
 from longstop.settings import Scraper, Settings
 from longstop.sources.base import SourceConfig
 from longstop.sources.registry import enabled_sources, make_source
@@ -244,7 +244,7 @@ def watch_rules(settings: Scraper) -> WatchRules:
         cadence=Cadence(
             live=lifecycle.polling_interval,
             busy=lifecycle.busy_interval,
-            paused_play=lifecycle.break_interval,
+            in_break=lifecycle.break_interval,
             break_after=lifecycle.break_after,
             completed=lifecycle.completed_interval,
             discovery=lifecycle.discovery_interval,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 
 from longstop.app.browsers import browser_pool, scratch_of
-from longstop.app.common import OwnMemory, make_bus, process_lifetime, run_until_stopped
+from longstop.app.process_lifetime import OwnMemory, make_bus, process_lifetime, run_until_stopped
 from longstop.app.runtime import Runtime, source_runtimes
 from longstop.app.self_monitoring import SelfMonitoring, make_recycle
 from longstop.app.sinks import ScraperSinks
@@ -19,12 +19,12 @@ from longstop.storage.error_pages import ErrorPages, ErrorScreenshots, NoPages
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter, former_polls
 from longstop.storage.sqlite.matches import SqliteMatchStore
 from longstop.storage.sqlite.ops import open_operations
-from longstop.supervision.pipes import parent_fd
+from longstop.supervision.child_pipes import parent_fd
 from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import HotViewFailed, StoreFailed
-from longstop.telemetry.metrics import ScraperState
 from longstop.telemetry.metrics_server import ReadState, metrics_tasks
+from longstop.telemetry.metrics_sink import ScraperState
 from longstop.watching.commands import CommandLoop
 from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.scheduler import Scheduler

@@ -7,19 +7,19 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
-from longstop.app.common import OwnMemory
+from longstop.app.process_lifetime import OwnMemory
 from longstop.app.runtime import Runtime
 from longstop.app.sinks import ScraperSinks
 from longstop.clock import Moment
 from longstop.errors import RestartNeeded
 from longstop.fetching.browser.pool import BrowserPool
 from longstop.model.match import MonitoringRecord
-from longstop.model.node import MatchCost
+from longstop.model.node_report import MatchCost
 from longstop.storage.base import NodeBeat
 from longstop.supervision.event_loop import ClockJumpWatch, LoopWatch
 from longstop.supervision.health import Grade
 from longstop.supervision.health_log import HealthLog
-from longstop.supervision.recovery import HealthMonitor, Recycle
+from longstop.supervision.health_monitor import HealthMonitor, Recycle
 from longstop.supervision.resources import MatchPage, ResourceMeter, match_costs
 from longstop.telemetry.bus import failure_of
 from longstop.watching.scheduler import Scheduler

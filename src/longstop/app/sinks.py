@@ -7,11 +7,11 @@ from longstop.clock import Clock
 from longstop.settings import Settings
 from longstop.storage.base import Operations
 from longstop.storage.directory import DataDirectory
-from longstop.supervision.audit import RecoveryAudit, RecoveryObserver
+from longstop.supervision.recovery_audit import RecoveryAudit, RecoveryObserver
 from longstop.telemetry.bus import Bus, Sink
+from longstop.telemetry.disk_sinks import ErrorsTable, MatchLogs
 from longstop.telemetry.health_sinks import ExhaustionSink, OpenBreakers, RateSink
-from longstop.telemetry.metrics import Metrics
-from longstop.telemetry.records import ErrorsTable, MatchLogs
+from longstop.telemetry.metrics_sink import Metrics
 from longstop.telemetry.webhook import WebhookSink
 
 

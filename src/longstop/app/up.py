@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from longstop.app.common import STOP_SIGNALS, exit_now, make_bus
+from longstop.app.process_lifetime import STOP_SIGNALS, exit_now, make_bus
 from longstop.clock import Clock, SystemClock
 from longstop.errors import DataDirectoryInUse, SettingsError, StorageError
 from longstop.process.cgroups import create_group, memory_limit
@@ -19,13 +19,14 @@ from longstop.sources.registry import check_sources
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import RecoveryAudit, RecoveryObserver
+from longstop.supervision.child_pipes import watch_parent_if_any
 from longstop.supervision.child_runner import ChildSpec, protect_from_oom_killer
 from longstop.supervision.event_loop import LoopWatch
-from longstop.supervision.exits import Exit, RestartBackoff
-from longstop.supervision.heartbeat import HeartbeatMonitor
+from longstop.supervision.exit_codes import Exit
+from longstop.supervision.heartbeat_watch import HeartbeatMonitor
 from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor, within_container
-from longstop.supervision.pipes import watch_parent_if_any
+from longstop.supervision.recovery_audit import RecoveryAudit, RecoveryObserver
+from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.supervision.supervisor import Loop, Supervisor
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.events.processes import HotViewFailed

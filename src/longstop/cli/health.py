@@ -13,9 +13,9 @@ import typer
 from msgspec.structs import replace
 from rich.console import Console
 
+from longstop.cli.health_tables import errors_table, health_table, printable, recoveries_table
 from longstop.cli.options import Data, Json, existing_data, unknown_match
 from longstop.cli.status_snapshot import StatusReader, StatusSnapshot
-from longstop.cli.tables import errors_table, health_table, printable, recoveries_table
 from longstop.clock import SystemClock, to_iso
 from longstop.errors import LongstopError, UsageError
 from longstop.model.episode import StoredError

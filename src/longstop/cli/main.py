@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from longstop import __version__
 from longstop.cli import commands, health, lab, maintenance, processes, reading, top
 from longstop.errors import LongstopError
-from longstop.supervision.exits import Exit, exit_of
+from longstop.supervision.exit_codes import Exit, exit_of
 
 
 class _Verbs(TyperGroup):

@@ -15,7 +15,7 @@ from longstop.cli.options import Data, Kinds, settings_for
 from longstop.clock import SystemClock
 from longstop.errors import LongstopError, UsageError
 from longstop.exhaustion import exhausted_resource
-from longstop.supervision.exits import exit_of
+from longstop.supervision.exit_codes import exit_of
 
 # Each verb imports its own libraries: a scraper must be running again within a second after a crash.
 
@@ -92,7 +92,7 @@ def simulate(
 ) -> None:
     """Serve simulated sites, for the demo, for tests, and for developing a source."""
     from longstop.doctor.holders import listener_on
-    from longstop.supervision.pipes import watch_parent_if_any
+    from longstop.supervision.child_pipes import watch_parent_if_any
     from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, read_kinds, serve
 
     for option, wanted in (("--port", port), ("--espn-port", espn_port), ("--sofascore-port", sofascore_port)):

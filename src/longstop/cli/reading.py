@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from longstop.cli.health_tables import printable
 from longstop.cli.options import Data, Json, Match, existing_data, existing_directory, settings_for, unknown_match
-from longstop.cli.tables import printable
 from longstop.clock import Moment, SystemClock
 from longstop.errors import UsageError
 from longstop.model.event import StoredEvent

@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from longstop.cli.health_tables import OUTCOME_STYLES, outcome_text, printable
 from longstop.cli.status_snapshot import StatusSnapshot
-from longstop.cli.tables import OUTCOME_STYLES, outcome_text, printable
 from longstop.clock import Moment
 from longstop.model.match import IN_PLAY, MatchStatus, MonitoringRecord, Phase
 from longstop.storage.base import NodeBeat

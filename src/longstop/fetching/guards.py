@@ -12,6 +12,7 @@ from longstop.clock import Clock
 from longstop.errors import CircuitOpen, EmptyBody, FetchError, FetchTimeout, SourceError
 from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, Page
+from longstop.resilience.adaptive_timeouts import SLOW_FACTOR, AdaptiveTimeouts, Timeouts
 from longstop.resilience.breaker import (
     BreakerPolicy,
     HostBreakers,
@@ -22,7 +23,6 @@ from longstop.resilience.breaker import (
 )
 from longstop.resilience.retry import RetryPolicy, next_delay, policies, requested_wait
 from longstop.resilience.taxonomy import FailureKind, kind_of
-from longstop.resilience.timeouts import SLOW_FACTOR, AdaptiveTimeouts, Timeouts
 from longstop.telemetry.bus import Bus, report_breaker
 from longstop.telemetry.events.sources import RequestRetried, SourceRateLimited, TimeoutsChanged
 

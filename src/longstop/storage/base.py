@@ -13,7 +13,7 @@ from longstop.model.command import Command, CommandKind, Reply, StandingKind, St
 from longstop.model.episode import Episode, EpisodeChange, StoredError
 from longstop.model.event import Event, EventKey, StoredEvent
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase
-from longstop.model.node import BreakerNote, MatchCost, ProcessResources, Rates
+from longstop.model.node_report import BreakerNote, MatchCost, ProcessResources, Rates
 from longstop.model.observation import Keys
 from longstop.model.recovery import Recovery
 from longstop.model.snapshot import Provenance, Snapshot

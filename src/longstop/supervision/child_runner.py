@@ -16,9 +16,10 @@ from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.process import processes
 from longstop.process.cgroups import ChildGroup
 from longstop.settings import BEAT_FD_VARIABLE, PARENT_FD_VARIABLE
-from longstop.supervision.audit import RecoveryAudit, Ticket
-from longstop.supervision.exits import Exit, RestartBackoff, describe_exit, exit_of_failed_start
-from longstop.supervision.pipes import HeartbeatPipe
+from longstop.supervision.child_pipes import HeartbeatPipe
+from longstop.supervision.exit_codes import Exit, describe_exit, exit_of_failed_start
+from longstop.supervision.recovery_audit import RecoveryAudit, Ticket
+from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildDied, ChildRestarted, ProcessStarted, ProcessStopped
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from longstop.clock import Clock, Moment
-from longstop.supervision.exits import RestartBackoff
+from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import ClockJumped, LoopResumed, LoopStalled, TaskEnded
 

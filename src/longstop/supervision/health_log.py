@@ -7,11 +7,11 @@ from datetime import datetime
 
 from longstop.clock import Clock, Moment
 from longstop.model.match import MonitoringRecord
-from longstop.model.node import MatchCost
+from longstop.model.node_report import MatchCost
 from longstop.storage.base import HealthLogStore, HealthRow, NodeBeat
 from longstop.supervision.health import Grade, match_grade
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.records import PeriodicFlush
+from longstop.telemetry.disk_sinks import PeriodicFlush
 
 NODE_EVERY_SECONDS = 60.0
 PRUNE_EVERY_SECONDS = 3600.0

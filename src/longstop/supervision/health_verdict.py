@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.model.match import IN_PLAY, MonitoringRecord, Phase, SyncState
-from longstop.model.node import BreakerNote, MatchCost
+from longstop.model.node_report import BreakerNote, MatchCost
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.base import NodeBeat
 from longstop.supervision.health import OLD_SECONDS, Grade, name_some

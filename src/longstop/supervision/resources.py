@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from longstop.fetching.browser.base import BrowserStats
-from longstop.model.node import MatchCost, ProcessResources
+from longstop.model.node_report import MatchCost, ProcessResources
 from longstop.process.cgroups import available_bytes
 from longstop.process.processes import Identity, find_process, measure, process_tree
 

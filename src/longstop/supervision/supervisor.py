@@ -6,11 +6,12 @@ from functools import partial
 
 from longstop.clock import Clock
 from longstop.process.cgroups import ChildGroup
-from longstop.supervision.audit import RecoveryAudit
+from longstop.supervision.child_pipes import lifeline
 from longstop.supervision.child_runner import ChildRunner, ChildSpec
 from longstop.supervision.event_loop import run_forever
-from longstop.supervision.exits import Exit, RestartBackoff, time_to_stop
-from longstop.supervision.pipes import lifeline
+from longstop.supervision.exit_codes import Exit
+from longstop.supervision.recovery_audit import RecoveryAudit
+from longstop.supervision.restart_backoff import RestartBackoff, time_to_stop
 from longstop.telemetry.bus import Bus, failure_of
 
 #: Seconds in which all children together must stop; the rest is killed.

@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 
 from longstop.fetching.browser.base import BrowserStats
 from longstop.storage.base import FindingKind
-from longstop.telemetry.metrics import Distribution, MetricsReading
+from longstop.telemetry.metrics_sink import Distribution, MetricsReading
 
 QUANTILES = (0.5, 0.95, 0.99)
 

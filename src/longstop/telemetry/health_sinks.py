@@ -8,7 +8,7 @@ from threading import Lock
 from msgspec.structs import replace
 
 from longstop.clock import Clock, Moment
-from longstop.model.node import BreakerNote, Rates
+from longstop.model.node_report import BreakerNote, Rates
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchPhaseChanged, PollFailed, PollSucceeded, UpdateStored

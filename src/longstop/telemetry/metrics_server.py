@@ -13,7 +13,7 @@ from longstop.doctor.holders import listener_on
 from longstop.settings import Prometheus
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import MetricsServed, MetricsUnavailable
-from longstop.telemetry.metrics import Metrics, MetricsReading, ScraperState
+from longstop.telemetry.metrics_sink import Metrics, MetricsReading, ScraperState
 
 SAMPLE_SECONDS = 1.0
 #: A page is reused for this long, so that many collectors cost no more than one.

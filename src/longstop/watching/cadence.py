@@ -57,7 +57,7 @@ class Cadence(Struct, frozen=True, kw_only=True):
 
     live: float = 2.5
     busy: float = 2.0
-    paused_play: float = 30.0
+    in_break: float = 30.0
     #: Without a change for this long, play has stopped.
     break_after: float = 180.0
     imminent: float = 60.0
@@ -246,7 +246,7 @@ def _live_interval(match: IntervalInput, monotonic: float, cadence: Cadence) -> 
     break_after = cadence.break_after if match.is_silence_a_break else inf
     # While polls fail, it is unknown whether play has stopped.
     if not match.failures and match.activity.is_break(match.status, monotonic, break_after):
-        return PollInterval(seconds=cadence.paused_play, reason=IntervalReason.BREAK)
+        return PollInterval(seconds=cadence.in_break, reason=IntervalReason.BREAK)
     if match.is_important:
         return PollInterval(seconds=min(cadence.busy, cadence.live), reason=IntervalReason.IMPORTANT)
     if match.activity.is_busy:

@@ -6,7 +6,7 @@ import pytest
 
 from longstop.api.health_documents import health_facts, scraper_grade
 from longstop.model.match import Phase
-from longstop.model.node import BreakerNote, MatchCost, ProcessResources, Rates
+from longstop.model.node_report import BreakerNote, MatchCost, ProcessResources, Rates
 from longstop.storage.base import NodeBeat
 from longstop.supervision.health import Grade
 from tests.readers import MOMENT, NOW, a_beat, a_record

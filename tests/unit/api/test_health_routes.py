@@ -10,7 +10,7 @@ from longstop.api.health_cache import BLIND_AFTER_SECONDS, HANGING_AFTER_SECONDS
 from longstop.clock import Moment
 from longstop.errors import StorageError
 from longstop.model.match import Phase
-from longstop.model.node import BreakerNote
+from longstop.model.node_report import BreakerNote
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.base import NodeBeat
 from tests.readers import (

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bench.chaos.stubborn import GONE_WITHIN, is_gone_in_time
-from longstop.supervision.exits import Exit
+from longstop.supervision.exit_codes import Exit
 
 GONE = {"gone_s": 24.3, "exit_code": Exit.FORCED.value, "left": 0, "orphans": 0}
 

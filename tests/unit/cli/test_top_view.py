@@ -9,7 +9,7 @@ from longstop.cli.status_snapshot import StatusSnapshot
 from longstop.cli.top_view import screen
 from longstop.model.command import StandingKind, StandingOrder
 from longstop.model.match import MatchStatus, MonitoringRecord
-from longstop.model.node import BreakerNote, ProcessResources
+from longstop.model.node_report import BreakerNote, ProcessResources
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.base import NodeBeat
 from longstop.supervision.health_verdict import assess_health

@@ -3,7 +3,7 @@
 import pytest
 
 from longstop.fetching.browser.base import BrowserStats, Usage
-from longstop.model.node import MatchCost, ProcessResources
+from longstop.model.node_report import MatchCost, ProcessResources
 from longstop.supervision.resources import MatchPage, MemoryCheck, idle_watches, match_costs
 
 #: Of its own 90 bytes and 3 %; with its browsers 10 %.

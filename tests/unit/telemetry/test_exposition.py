@@ -12,7 +12,7 @@ from longstop.fetching.browser.base import BrowserStats, Usage
 from longstop.telemetry.events.matches import PollFailed, PollSucceeded, UpdateStored, WatchRestarted
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, RequestRetried
 from longstop.telemetry.exposition import browser_metrics, expose
-from longstop.telemetry.metrics import Metrics, ScraperState
+from longstop.telemetry.metrics_sink import Metrics, ScraperState
 from tests.readers import MOMENT, a_record
 
 #: As the seeds have them; most of what was added since begins with `longstop_`.

@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import timedelta
 from threading import Barrier, BrokenBarrierError
 
-from longstop.model.node import Rates
+from longstop.model.node_report import Rates
 from longstop.telemetry.alerts import alert_of
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry

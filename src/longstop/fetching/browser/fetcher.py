@@ -20,8 +20,8 @@ from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import FetchRequest, Page, RawResponse
 from longstop.fetching.browser.base import BrowserPolicy, Mode
 from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
-from longstop.fetching.browser.mode_policy import ModePolicy
-from longstop.fetching.browser.modes import ModeReader
+from longstop.fetching.browser.fetch_mode_policy import ModePolicy
+from longstop.fetching.browser.fetch_modes import ModeReader
 from longstop.fetching.browser.session import Session
 from longstop.fetching.browser.sessions import MakeHttp, Sessions, SourceProxy
 from longstop.fetching.browser.source_browser import SourceBrowser

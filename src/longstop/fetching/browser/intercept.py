@@ -14,7 +14,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.blocking import is_allowed, without_speculation
-from longstop.fetching.browser.lifecycle import TaskSet
+from longstop.fetching.browser.task_lifetimes import TaskSet
 from longstop.fetching.browser.traffic import Traffic, request_bytes
 from longstop.fetching.guards import FetchPolicy
 

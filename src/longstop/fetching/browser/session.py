@@ -15,10 +15,10 @@ from longstop.fetching.browser.base import BrowserPolicy
 from longstop.fetching.browser.blocking import security_policy, security_script
 from longstop.fetching.browser.closing import CONTEXT_SECONDS, PAGE_SECONDS, closes_within
 from longstop.fetching.browser.engine import Engine
-from longstop.fetching.browser.lifecycle import Draining, cancel_safe
 from longstop.fetching.browser.proxies import Credential, ProxyAccount
 from longstop.fetching.browser.stealth import Profile, choose_profile, stealth_script
 from longstop.fetching.browser.tab import Tab
+from longstop.fetching.browser.task_lifetimes import Draining, cancel_safe
 from longstop.fetching.guards import FetchPolicy
 
 #: Request headers that belong to one request and are not repeated.

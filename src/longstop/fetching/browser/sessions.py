@@ -15,11 +15,11 @@ from longstop.fetching.browser.base import BrowserPolicy
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.error_mapping import map_playwright_error
 from longstop.fetching.browser.events import PageDiscarded
-from longstop.fetching.browser.lifecycle import Draining, TaskSet, cancel_safe
 from longstop.fetching.browser.proxies import ProxyRing, credential
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.session import Session, SessionPlan
 from longstop.fetching.browser.source_browser import SourceBrowser
+from longstop.fetching.browser.task_lifetimes import Draining, TaskSet, cancel_safe
 from longstop.fetching.guards import FetchPolicy
 from longstop.telemetry.bus import Bus
 

@@ -14,8 +14,8 @@ from longstop.errors import BrowserLost, ResourcesExhausted
 from longstop.exhaustion import mapping_exhaustion
 from longstop.fetching.browser.base import BrowserStats
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
-from longstop.fetching.browser.lifecycle import TaskSet
 from longstop.fetching.browser.recycling import HangPolicy, RecyclePolicy, patience_seconds, reason_to_recycle
+from longstop.fetching.browser.task_lifetimes import TaskSet
 from longstop.process.processes import Process, kill
 from longstop.telemetry.bus import Bus, failure_of
 

@@ -18,8 +18,8 @@ from longstop.fetching.browser.blocking import blocked_patterns, paused_patterns
 from longstop.fetching.browser.closing import PAGE_SECONDS, closes_within
 from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
 from longstop.fetching.browser.intercept import Capture, CaptureList, Interception, ResponsePattern, pattern_of
-from longstop.fetching.browser.lifecycle import TaskSet
 from longstop.fetching.browser.stealth import Profile
+from longstop.fetching.browser.task_lifetimes import TaskSet
 from longstop.fetching.guards import FetchPolicy
 
 #: Reads no more than the limit, whatever the site sends.

@@ -26,6 +26,8 @@ MAX_GOALS = 60
 STARTERS = 11
 #: The source's keys of figures, and of the period of the whole match.
 POSSESSION, YELLOW_CARDS, ON_TARGET, WHOLE_MATCH = "ballPossession", "yellowCards", "shotsOnGoal", "ALL"
+#: Statistics and list are fetched one after the other, so either may be this many events ahead.
+STATISTICS_TOLERANCE = 1
 #: A list must name this many players before it can be identified as another match's.
 ENOUGH_PLAYERS = 3
 #: Polls in a row that an unknown list needs, and one that contradicts what is known.
@@ -162,16 +164,13 @@ def validate_statistics(incidents: Incidents | None, statistics: Statistics) -> 
 
 
 def _check_against(incidents: Incidents, figure: Statistic) -> None:
-    """Raise if a figure contradicts the list: statistics do not name their match.
-
-    The two pages are fetched one after the other, so either may be one ahead.
-    """
+    """Raise if a figure contradicts the list: statistics do not name their match."""
     for side, counted in ((Side.HOME, figure.home), (Side.AWAY, figure.away)):
         shown = [item.content for item in incidents.items if item.side is side]
         # Cards of coaches have no player and are not counted.
         cards = sum(isinstance(it, Card) and it.player is not None and it.card is not CardKind.RED for it in shown)
         goals = sum(isinstance(it, Goal) and it.how is not GoalKind.OWN_GOAL for it in shown)
-        if figure.key == YELLOW_CARDS and abs(counted - cards) > 1:
+        if figure.key == YELLOW_CARDS and abs(counted - cards) > STATISTICS_TOLERANCE:
             raise WrongMatch(f"the statistics are of another match: {counted:g} cards, but {cards} in the list")
-        if figure.key == ON_TARGET and counted < goals - 1:
+        if figure.key == ON_TARGET and counted < goals - STATISTICS_TOLERANCE:
             raise WrongMatch(f"the statistics are of another match: {counted:g} shots on target, but {goals} goals")

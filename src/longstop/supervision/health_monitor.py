@@ -11,7 +11,6 @@ from longstop.clock import Clock
 from longstop.errors import RestartNeeded
 from longstop.model.match import MonitoringRecord
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.supervision.audit import OBSERVED_WITHIN_SECONDS, RecoveryAudit, Ticket
 from longstop.supervision.health import (
     EVALUATED_EVERY_SECONDS,
     STALL_SECONDS,
@@ -29,6 +28,7 @@ from longstop.supervision.health import (
     recovery_action,
     worth_recycling,
 )
+from longstop.supervision.recovery_audit import OBSERVED_WITHIN_SECONDS, RecoveryAudit, Ticket
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import HealthDegraded, HealthFailing, HealthRecovered, HealthRecovering

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from longstop.api import openapi
 from longstop.api.auth import BearerScheme, Permission, TokenVerifier, require
-from longstop.api.matches import find_match, unknown_match
+from longstop.api.match_routes import find_match, unknown_match
 from longstop.api.middleware import MAX_BODY_BYTES, STORE_UNREADABLE, error_response, json_response
 from longstop.api.serialisers import iso_or_none
 from longstop.clock import Clock, to_iso

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longstop.fetching.browser.base import LADDER, Mode
-from longstop.fetching.browser.mode_policy import (
+from longstop.fetching.browser.fetch_mode_policy import (
     BAR_SECONDS,
     KEPT,
     MAX_BAR_SECONDS,

@@ -10,7 +10,13 @@ from longstop.clock import Clock
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted, OrphanKilled
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.audit import OBSERVED_WITHIN_SECONDS, SWEEP_SECONDS, RecoveryAudit, RecoveryObserver, Ticket
+from longstop.supervision.recovery_audit import (
+    OBSERVED_WITHIN_SECONDS,
+    SWEEP_SECONDS,
+    RecoveryAudit,
+    RecoveryObserver,
+    Ticket,
+)
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from longstop.telemetry.events.sources import ListingRead

@@ -5,7 +5,7 @@ import pytest
 
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.records import PeriodicFlush
+from longstop.telemetry.disk_sinks import PeriodicFlush
 from tests.memory import MemorySink
 
 
@@ -89,7 +89,7 @@ async def test_a_failure_is_reported_once_until_a_flush_succeeds(error: Exceptio
 
 
 async def test_a_hung_disk_does_not_delay_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longstop.telemetry.records.CLOSE_WITHIN", 0.01)
+    monkeypatch.setattr("longstop.telemetry.disk_sinks.CLOSE_WITHIN", 0.01)
     disk = Disk()
     disk.may_go_on.clear()
 

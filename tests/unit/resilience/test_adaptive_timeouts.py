@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longstop.resilience.timeouts import AdaptiveTimeouts, Timeouts
+from longstop.resilience.adaptive_timeouts import AdaptiveTimeouts, Timeouts
 
 BASE = Timeouts()
 SLOW = Timeouts(page=45, navigation=45, selector=10, fetch=15)

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from longstop.app.common import run_until_stopped
+from longstop.app.process_lifetime import run_until_stopped
 from longstop.errors import RestartNeeded, StorageError
 
 

@@ -14,9 +14,9 @@ from longstop import __version__
 from longstop.clock import Clock
 from longstop.errors import RestartNeeded
 from longstop.settings import Settings
+from longstop.supervision.child_pipes import sending_heartbeats, watch_parent_if_any
 from longstop.supervision.event_loop import is_cancelled
-from longstop.supervision.exits import Exit
-from longstop.supervision.pipes import sending_heartbeats, watch_parent_if_any
+from longstop.supervision.exit_codes import Exit
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.events.processes import ProcessStarted, ProcessStopped
 from longstop.telemetry.log import LogSink

@@ -7,7 +7,12 @@ import pytest
 
 from longstop.model.recovery import RecoveryKind
 from longstop.supervision.child_runner import ChildRunner
-from longstop.supervision.heartbeat import COUNTED_SECONDS, FIRST_PATIENCE_SECONDS, HeartbeatMonitor, HeartbeatWatch
+from longstop.supervision.heartbeat_watch import (
+    COUNTED_SECONDS,
+    FIRST_PATIENCE_SECONDS,
+    HeartbeatMonitor,
+    HeartbeatWatch,
+)
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock, run_virtual
 from tests.memory import MemorySink

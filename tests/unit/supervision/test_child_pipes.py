@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from longstop.errors import SettingsError
-from longstop.supervision.pipes import HeartbeatPipe, parent_fd, sending_heartbeats
+from longstop.supervision.child_pipes import HeartbeatPipe, parent_fd, sending_heartbeats
 
 
 @pytest.fixture

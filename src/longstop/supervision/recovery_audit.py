@@ -21,11 +21,11 @@ from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome, che
 from longstop.process import processes
 from longstop.storage.base import RECOVERIES_KEPT, AuditStore
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.disk_sinks import CLOSE_WITHIN, PeriodicFlush
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from longstop.telemetry.events.processes import RecordsFailed, RecoveryFailed, RecoveryStarted, RecoverySucceeded
 from longstop.telemetry.events.sources import ListingRead
-from longstop.telemetry.records import CLOSE_WITHIN, PeriodicFlush
 
 RETRY_EVERY_SECONDS = 5.0
 #: A recovery without a visible effect within this time counts as not recovered.

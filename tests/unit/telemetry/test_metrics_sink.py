@@ -5,7 +5,7 @@ from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored, WatchRestarted
 from longstop.telemetry.events.processes import ProcessStopped
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, ListingRead, RequestRetried
-from longstop.telemetry.metrics import MAX_ERROR_TYPES, OTHER, MatchReading, Metrics, MetricsReading, ScraperState
+from longstop.telemetry.metrics_sink import MAX_ERROR_TYPES, OTHER, MatchReading, Metrics, MetricsReading, ScraperState
 from longstop.watching.cadence import RestartReason
 from tests.readers import MOMENT, a_record
 

@@ -11,12 +11,12 @@ from longstop.errors import RestartNeeded
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.supervision.health import Grade
-from longstop.supervision.recovery import RECYCLE_WITHIN_SECONDS, RESTART_AGAIN_SECONDS, HealthMonitor
+from longstop.supervision.health_monitor import RECYCLE_WITHIN_SECONDS, RESTART_AGAIN_SECONDS, HealthMonitor
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock, run_virtual
 from tests.memory import MemorySink
 from tests.readers import a_record
-from tests.unit.supervision.test_audit import RecordedAudit
+from tests.unit.supervision.test_recovery_audit import RecordedAudit
 
 
 class Scenario:

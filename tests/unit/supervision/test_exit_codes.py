@@ -15,7 +15,8 @@ from longstop.errors import (
     UsageError,
 )
 from longstop.exhaustion import MachineResource
-from longstop.supervision.exits import Exit, RestartBackoff, describe_exit, exit_of, time_to_stop
+from longstop.supervision.exit_codes import Exit, describe_exit, exit_of
+from longstop.supervision.restart_backoff import RestartBackoff, time_to_stop
 
 
 @pytest.mark.parametrize(
