@@ -170,9 +170,11 @@ async def test_a_real_scraper_and_api_that_hear_nothing_are_gone_when_the_time_i
     log = tmp_path / "log"
     async with up({**environ, "LONGSTOP_STOP_SECONDS": "3"}, log) as process:
         await until(lambda: started(log, "api")() and started(log, "scraper")(), "it starts")
-        family = psutil.Process(process.pid).children(recursive=True)
+        pids = {event["pid"] for event in told(read_log(log), "process.started") if event["pid"] != process.pid}
+        family = [psutil.Process(pid) for pid in pids]
         for each in family:
-            each.send_signal(signal.SIGSTOP)  # no signal but the last one reaches them
+            each.send_signal(signal.SIGSTOP)  # only SIGKILL reaches them now
+        await until(lambda: all(each.status() == psutil.STATUS_STOPPED for each in family), "they are halted")
 
         began = monotonic()
         process.terminate()
