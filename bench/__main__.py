@@ -4,11 +4,11 @@ import argparse
 import sys
 
 from bench.browser import browser
-from bench.frame import run
 from bench.health import health
 from bench.live import live
 from bench.modes import modes
 from bench.reads import reads
+from bench.reporting import run
 
 SUITES = {"health": health, "live": live, "browser": browser, "modes": modes, "reads": reads}
 

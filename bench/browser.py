@@ -12,18 +12,18 @@ from statistics import median
 from time import monotonic
 from typing import Any
 
-from bench.contender import Contender, Cost, contending
-from bench.frame import Report, say
+from bench.measured_process import Cost, MeasuredProcess, measured_process
+from bench.reporting import Report, say
 from longstop.errors import UsageError
-from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.browser.chromium import find_chromium
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.chromium_finder import find_chromium
 from longstop_lab.simulator.forward_proxy import ForwardProxy, running_forward_proxy
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from longstop_lab.simulator.sites.sofascore.page import page_path
 
 ROOT = Path(__file__).parents[1]
 CRAWLEE = (str(ROOT / ".venv-bench/bin/python"), str(ROOT / "bench/browser_crawlee.py"))
-OURS = (sys.executable, "-m", "bench.browser_ours")
+OURS = (sys.executable, "-m", "bench.browser_longstop")
 
 MATCHES = 8
 #: How many pages crawlee has open at one time: the best mean of 1, 2, 4 and 8, though 1 and 4 are as good within noise.
@@ -79,9 +79,9 @@ async def _contest(start: dict[str, Any], seconds: float, proxy: ForwardProxy) -
     async with AsyncExitStack() as stack:
         # One process for each way, so that pages which one way leaves open are not on the account of another.
         ways = ("navigating", "replaying", "weighing")
-        ours = [await stack.enter_async_context(contending(f"ours, {way}", OURS)) for way in ways]
+        ours = [await stack.enter_async_context(measured_process(f"ours, {way}", OURS)) for way in ways]
         navigating, replaying, weighing = ours
-        crawlee = await stack.enter_async_context(contending("crawlee", CRAWLEE))
+        crawlee = await stack.enter_async_context(measured_process("crawlee", CRAWLEE))
         for each in (*ours, crawlee):
             await each.do(start)
         costs = await _take_turns(navigating, replaying, crawlee, seconds)
@@ -92,7 +92,7 @@ async def _contest(start: dict[str, Any], seconds: float, proxy: ForwardProxy) -
 
 
 async def _take_turns(
-    navigating: Contender, replaying: Contender, crawlee: Contender, seconds: float
+    navigating: MeasuredProcess, replaying: MeasuredProcess, crawlee: MeasuredProcess, seconds: float
 ) -> dict[str, Any]:
     say("both load some pages, unmeasured")
     await navigating.do({"do": "navigate", "captures": WARMING})
@@ -123,7 +123,7 @@ def compared(ours: Sequence[Cost], theirs: Sequence[Cost], replays: Sequence[Cos
     }
 
 
-async def _weigh_pages(ours: Contender) -> dict[str, Any]:
+async def _weigh_pages(ours: MeasuredProcess) -> dict[str, Any]:
     """Return the memory of one more open page."""
     say("pages are left open and weighed")
     few = (await ours.do({"do": "open", "pages": 1}))["pages"], ours.usage().pss_bytes
@@ -133,7 +133,7 @@ async def _weigh_pages(ours: Contender) -> dict[str, Any]:
     return {"memory_per_page_mb": round((many[1] - few[1]) / (many[0] - few[0]) / MEGABYTE, 1)}
 
 
-async def _weigh_bytes(ours: Contender, proxy: ForwardProxy) -> dict[str, Any]:
+async def _weigh_bytes(ours: MeasuredProcess, proxy: ForwardProxy) -> dict[str, Any]:
     """Return which share of a page's bytes is never asked for, as a proxy between the browser and the site counts."""
     say("one page is loaded with and without blocking")
     await ours.do({"do": "load blocked"})

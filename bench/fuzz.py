@@ -16,12 +16,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from bench.frame import Report, run, say
+from bench.reporting import Report, run, say
 from longstop.errors import ObservationError, ParseError, SourceChallenged
 from longstop.model.observation import LIST, LIVE, Query
 from longstop.sources.base import Source
+from longstop.sources.load_sources import offline_source
 from longstop.sources.parsing import read_body
-from longstop.sources.registry import offline_source
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 from longstop.sports.football.model import INCIDENTS, LINEUPS, STATISTICS
 

@@ -14,7 +14,7 @@ import msgspec
 import psutil
 from msgspec import Struct
 
-from bench.frame import Report, rounded, say
+from bench.reporting import Report, rounded, say
 from longstop.api.health_cache import BLIND_AFTER_SECONDS
 from longstop.errors import UsageError
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed

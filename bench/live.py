@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from bench.frame import Report, rounded, say
+from bench.reporting import Report, rounded, say
 from bench.serving import Serving, served_delays
 from longstop.clock import SystemClock
 from longstop_lab.client import Samples, list_matches, percentile

@@ -14,9 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from bench.frame import Report, rounded, say
+from bench.reporting import Report, rounded, say
 from longstop.errors import UsageError
-from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.browser_types import BrowserKind, Mode
 from longstop_lab.client import Samples, list_matches, percentile
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 from longstop_lab.final_check import check_events, wait_until_synced

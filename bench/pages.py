@@ -20,11 +20,11 @@ from urllib.parse import urlsplit
 import psutil
 from msgspec import Struct
 
-from bench.browser_making import make_fetcher, make_pool
-from bench.frame import Report, rounded, run, say
+from bench.browser_setup import make_fetcher, make_pool
+from bench.reporting import Report, rounded, run, say
 from longstop.errors import FetchError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop_lab.client import percentile
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
@@ -163,7 +163,9 @@ async def _pass_through(home: Path, simulator: RunningSimulator, count: int) -> 
     crowd = Crowd(fetcher, simulator, count)
     try:
         await crowd.pass_through()
-        unclosed = await _at_rest(lambda: sum(session.pages - len(session.tabs) for session in fetcher.sessions))
+        unclosed = await _at_rest(
+            lambda: sum(len(session.engine.addresses) - len(session.tabs) for session in fetcher.sessions)
+        )
         contexts = sum(each.contexts for each in pool.stats())
         await fetcher.aclose()
         left = await _at_rest(lambda: sum(each.contexts for each in pool.stats()))

@@ -21,25 +21,25 @@ import httpx
 
 import longstop
 import longstop_lab
-from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
 from longstop.app.api import LOOP_BUSY_TIMEOUT_MS
-from longstop.app.runtime import Runtime, source_runtimes
+from longstop.app.scraper_runtime import Runtime, SourceRuntime
 from longstop.clock import Moment, SystemClock
 from longstop.errors import StorageError
-from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
 from longstop.matches.live_match import LiveMatches
 from longstop.settings import Settings, load_settings
-from longstop.sources.registry import enabled_sources
+from longstop.sources.load_sources import enabled_sources
 from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages import ErrorPages
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
-from longstop.storage.sqlite.ops import SqliteAudit, open_operations
+from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog, open_operations
 from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
-from longstop.watching.dispatcher import Dispatcher
+from longstop.watching.poll_queue import Dispatcher
 from longstop_lab.simulator.cricket.script import PublishBall, Script
 from longstop_lab.simulator.cricket.world import plan_world
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
@@ -191,9 +191,11 @@ async def _scraping(settings: Settings) -> AsyncIterator[None]:
         aclosing(browsers),
         aclosing(hot),
         aclosing(runtime.ops),
-        source_runtimes(enabled_sources(settings.sources), runtime) as sources,
+        AsyncExitStack() as stack,
     ):
-        loops = [runtime.dispatcher.run(), *(each.scheduler.run() for each in sources.values())]
+        made = [SourceRuntime(config, runtime) for config in enabled_sources(settings.sources)]
+        sources = [await stack.enter_async_context(aclosing(each)) for each in made]
+        loops = [runtime.dispatcher.run(), *(each.scheduler.run() for each in sources)]
         tasks = [asyncio.create_task(each) for each in loops]
         try:
             yield
@@ -215,11 +217,14 @@ async def _client(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
     stores = Stores(
         matches=SqliteMatchReader(directory.matches_db, LOOP_BUSY_TIMEOUT_MS),
         hot=SqliteHotReader(directory.hot_db, LOOP_BUSY_TIMEOUT_MS),
+        commands=SqliteCommands(directory.ops_db, clock),
+        admin_matches=SqliteMatchReader(directory.matches_db),
+        health_log=SqliteHealthLog(directory.ops_db),
     )
     health_cache = HealthCache(
         reader=stores.matches, hot=stores.hot, audit=audit, clock=clock, started=Moment.of(clock)
     )
-    app = build_app(stores, verifier=TokenVerifier(SECRET), clock=clock, health=health_cache)
+    app = build_app(stores, secret=SECRET, clock=clock, health=health_cache)
     ttl, permissions = timedelta(hours=1), [Permission.READ]
     token = issue_token(SECRET, subject="poll-path", permissions=permissions, ttl=ttl, now=clock.now())
     headers, transport = {"Authorization": f"Bearer {token}"}, httpx.ASGITransport(app=app)

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bench.frame import Report, say
+from bench.reporting import Report, say
 from longstop.errors import StorageError
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState

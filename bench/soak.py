@@ -18,11 +18,11 @@ import msgspec
 from curl_cffi import CurlError
 from curl_cffi.requests import AsyncSession, Response
 
-from bench.chaos.ladders import read_events
-from bench.frame import Report, rounded, run, say
+from bench.chaos.adaptation_steps import read_events
+from bench.reporting import Report, rounded, run, say
 from bench.soak_sample import Sample, ask, take
 from bench.soak_trend import Course, Trend, trend
-from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.browser_types import BrowserKind, Mode
 from longstop.storage.sqlite.connection import WAL_SIZE_LIMIT_BYTES
 from longstop_lab.client import percentile
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
@@ -67,7 +67,7 @@ async def soak(seconds: float, raw: Path | None = None) -> Report:
     load = os.getloadavg()[0]
     async with deployed(options) as deployment:
         await wait_until_synced(deployment, since=monotonic(), timeout=SETTLE_WITHIN)
-        say("in sync; now it runs and is looked at")
+        say("in sync; now it runs and is sampled")
         async with logging_versions(deployment) as version_log:
             samples = await _watch(deployment, seconds)
         deaths = len(read_events(deployment.log, "process.died", "process.restarted"))

@@ -23,7 +23,7 @@ class Served(Struct, frozen=True, kw_only=True):
     """What a user gets: whether anything, and how old it is."""
 
     is_up: bool
-    #: The ages of the matches that are being played; in a break a match is looked at rarely, on purpose.
+    #: The ages of the matches that are being played; in a break a match is polled rarely, on purpose.
     ages_s: tuple[float, ...] = ()
 
 

@@ -18,7 +18,7 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from bench.frame import Report, run, say
+from bench.reporting import Report, run, say
 from bench.sweep_child import REF
 from longstop.errors import LongstopError, UsageError
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore

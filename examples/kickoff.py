@@ -9,7 +9,7 @@ from longstop.errors import PageNotFound, WrongMatch
 from longstop.fetching.base import FetchRequest
 from longstop.model.match import MatchStatus
 from longstop.model.observation import LIST, LIVE, Listing, Query
-from longstop.sources.base import SourceConfig
+from longstop.sources.base import SourceConfig, not_offered
 from longstop.sources.parsing import decode, digest_of, split_site_url
 from longstop.sports.football import model as football
 
@@ -52,6 +52,8 @@ class KickoffSource:
         return FetchRequest(source=self.name, url=f"{self._api_url}/matches{paths[query.resource]}")
 
     def parse(self, query: Query, body: bytes) -> Listing | football.FootballBoard | football.Incidents:
+        if query.resource not in _SHAPES:
+            raise not_offered(self.name, query.resource)
         content = decode(body, _SHAPES[query.resource])
         if query.resource == LIST:
             return Listing(boards=tuple(_board(match) for match in content))

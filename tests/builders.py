@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -11,22 +11,21 @@ from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
 from longstop.sources.base import SourceConfig
 from longstop.sports.cricket.model import (
-    BallItem,
     Board,
+    CricketContent,
     CricketKind,
     CricketState,
     Delivery,
     Dismissal,
     InningsScore,
-    OverItem,
     Overs,
     OverSummary,
     Runs,
     Score,
     SeenEvent,
     SeenEvents,
+    SeenWicket,
     Wicket,
-    WicketItem,
 )
 from longstop.storage.base import MatchRow
 
@@ -67,28 +66,27 @@ def delivery(label: str = "0.1", batter_runs: int = 0, *fallen: Wicket, **runs: 
     )
 
 
-def ball_item(id_: int, label: str = "0.1", batter_runs: int = 0, *, innings: int = 1, **runs: int) -> BallItem:
+def ball_item(id_: int, label: str = "0.1", batter_runs: int = 0, *, innings: int = 1, **runs: int) -> SeenEvent:
     ball = delivery(label, batter_runs, **runs)
-    return BallItem(id=id_, innings=innings, over=ball.label.over, delivery=ball)
+    return SeenEvent(innings=innings, over=ball.label.over, source_event_id=str(id_), content=ball)
 
 
-def wicket_item(id_: int, label: str = "0.1", *, innings: int = 1, fallen: Wicket | None = None) -> WicketItem:
-    return WicketItem(id=id_, innings=innings, label=overs(label), wicket=fallen or wicket())
+def wicket_item(id_: int, label: str = "0.1", *, innings: int = 1, fallen: Wicket | None = None) -> SeenWicket:
+    return SeenWicket(innings=innings, label=overs(label), source_event_id=str(id_), wicket=fallen or wicket())
 
 
 def over_summary(runs: int = 4, total: int = 4, wickets: int = 0) -> OverSummary:
     return OverSummary(runs=runs, score=Score(runs=total, wickets=wickets), bowler="B1")
 
 
-def over_item(id_: int, over: int = 0, *, innings: int = 1, runs: int = 4) -> OverItem:
-    return OverItem(id=id_, innings=innings, over=over, summary=over_summary(runs))
+def over_item(id_: int, over: int = 0, *, innings: int = 1, runs: int = 4) -> SeenEvent:
+    return SeenEvent(innings=innings, over=over, source_event_id=str(id_), content=over_summary(runs))
 
 
 def seen(source_event_id: str, content: Struct | None = None, *, innings: int = 1, over: int = 0) -> SeenEvent:
     """Return a delivery or, when the content is one, an over's end as a source shows it."""
-    shown = delivery() if content is None else content
+    shown = delivery() if content is None else cast(CricketContent, content)
     return SeenEvent(
-        kind=CricketKind.OVER if isinstance(shown, OverSummary) else CricketKind.DELIVERY,
         innings=innings,
         over=shown.label.over if isinstance(shown, Delivery) else over,
         source_event_id=source_event_id,

@@ -37,7 +37,7 @@ class SiteBall:
 
 @dataclass
 class SiteMatch:
-    """One match as the site knows it. The scoreboard follows the balls, unless `j` or `k` is set by hand."""
+    """One match as the site knows it. The scoreboard follows the balls, unless a test sets `j` or `k`."""
 
     key: str = "M1"
     balls: list[SiteBall] = field(default_factory=list)
@@ -181,7 +181,7 @@ class Site:
         self.faults: dict[str, ScriptedReply] = {}
         #: The same for the feed of one match.
         self.feed_faults: dict[str, ScriptedReply] = {}
-        #: What the list shows again and again, when it stands still.
+        #: What the list shows while it is frozen.
         self.frozen_list: dict[str, object] | None = None
         self.asked: list[str] = []
         #: Called before each answer, with the name of the resource: the world moves while we read.

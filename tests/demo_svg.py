@@ -4,58 +4,48 @@
 """
 
 import re
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 from rich._export_format import CONSOLE_SVG_FORMAT
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 
 from longstop_lab.table import table
 
 PATH = Path(__file__).parents[1] / "docs" / "demo.svg"
-COLUMNS = 132
+#: As `scripts/run` shows them.
+MATCHES = 20
+TERMINAL = ConsoleDimensions(80, 24)
 
 _LABEL = "The live table of longstop demo: match, score, last event, status and age of each simulated match"
-_MATCHES: tuple[tuple[str, str, list[str], str, str, float], ...] = (
-    ("crex", "Harrowgate End Millers vs Norbeck Rooks - T20", ["91/5 12.1"], "Milo Whitlock caught", "live", 1.1),
-    ("crex", "Jökulsdal Herons vs Calder Vale Lanterns - T20", ["177/6 20.0", "148/4 16.3"], "1", "live", 2.3),
-    ("crex", "Inverlea Millers vs Port Élan Wanderers - T20", ["193/6 20.0", "17/3 4.0"], "5 runs, 17/3", "live", 0.4),
-    ("crex", "Mâcon Park Otters vs Norbeck Lanterns - T20", ["174/7 20.0", "180/9 19.0"], "", "completed", 31.0),
-    ("crex", "Inverlea Otters vs Lingmoor Otters - T20", ["177/6 20.0"], "177/6 in 20.0 overs", "break", 4.0),
-    ("crex", "Norbeck Foxes vs Dunmoor Otters - T20", [], "", "upcoming", 12.6),
-    ("sofascore", "Brackenshaw United vs Port Élan Athletic", ["2-1"], "goal 67", "live", 1.9),
-    ("sofascore", "Göransby FC vs Eastmere City", ["0-0"], "HT 45", "break", 2.2),
+_SIDES = (
+    *("Harrowgate End Millers", "Norbeck Rooks", "Jökulsdal Herons", "Calder Vale Lanterns", "Inverlea Millers"),
+    *("Port Élan Wanderers", "Mâcon Park Otters", "Norbeck Lanterns", "Lingmoor Otters", "Dunmoor Rovers"),
+)
+#: Runs, wickets, overs and balls of the current innings, then the last event.
+_SCORES = (
+    ((91, 5, 12, 1), "Milo Whitlock caught"),
+    ((148, 4, 16, 3), "1"),
+    ((17, 3, 4, 0), "5 runs, 17/3"),
+    ((174, 7, 19, 5), "4"),
+    ((0, 0, 0, 2), "0"),
 )
 
 
 def render() -> str:
     """Return the picture as SVG text."""
     entries, payloads = [], {}
-    for number, (site, title, scores, last, status, age) in enumerate(_MATCHES, start=1):
-        entry = {"matchId": number, "match_id": f"{site}_{number}", "title": title, "status": status}
-        entries.append({**entry, "sync": "in_sync", "data_age_seconds": age})
-        payloads[f"{site}_{number}"] = _football(scores, last) if site == "sofascore" else _cricket(scores, last)
-    console = Console(record=True, width=COLUMNS, file=StringIO(), force_terminal=True)
-    console.print(table(entries, payloads))
+    for number in range(1, MATCHES + 1):
+        title = f"{_SIDES[number % 10]} vs {_SIDES[number * 3 % 10 - 1]} - T20"
+        status = "upcoming" if number > MATCHES - 2 else "live"
+        entry = {"matchId": number, "match_id": f"crex_{number}", "title": title, "status": status}
+        entries.append({**entry, "sync": "in_sync", "data_age_seconds": number * 7 % 25 / 10})
+        (runs, wickets, over, ball), last = _SCORES[number % 5]
+        innings = {"runs": runs, "wickets": wickets, "overs": {"over": over, "ball": ball}}
+        payloads[f"crex_{number}"] = {"innings": [innings], "last_event": {"description": last}}
+    console = Console(record=True, width=TERMINAL.width, file=StringIO(), force_terminal=True)
+    console.print(table(entries, payloads, TERMINAL))
     return console.export_svg(title="longstop demo", code_format=_svg_format(), unique_id="longstop-demo")
-
-
-def _cricket(scores: list[str], last: str) -> dict[str, Any]:
-    return {"innings": list(_innings(scores)), "last_event": {"description": last}}
-
-
-def _innings(scores: list[str]) -> Iterator[dict[str, Any]]:
-    for score in scores:
-        runs, wickets, over, ball = map(int, re.split(r"[/ .]", score))
-        yield {"runs": runs, "wickets": wickets, "overs": {"over": over, "ball": ball}}
-
-
-def _football(scores: list[str], last: str) -> dict[str, Any]:
-    home, away = map(int, scores[0].split("-"))
-    kind, minute = last.split()
-    return {"incidents": [{"kind": kind, "minute": int(minute)}], "score": {"home": home, "away": away}}
 
 
 def _svg_format() -> str:

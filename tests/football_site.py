@@ -7,8 +7,8 @@ import msgspec
 
 from longstop.errors import FetchError, PageNotFound
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import SourceClient
 from longstop.matches.pipeline import Pipeline, PollResult
+from longstop.matches.source_client import SourceClient
 from longstop.model.match import MatchRef
 from longstop.sources.base import SourceConfig
 from longstop.sources.sofascore.source import SofascoreSource
@@ -17,7 +17,7 @@ from longstop.sports.football.sport import Football
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from tests.builders import NOW
-from tests.live import take
+from tests.live import poll, take
 from tests.memory import MemorySink, MemoryStore
 from tests.readers import ManualClock
 
@@ -179,7 +179,7 @@ class FootballPages:
 
 
 class LookingAtFootball:
-    """A match, its pages, its store, and the state after the last look."""
+    """A match, its pages, its store, and the state after the last poll."""
 
     def __init__(self) -> None:
         self.pages = FootballPages()
@@ -210,7 +210,7 @@ class LookingAtFootball:
         """Look and go on from the result."""
         for _ in range(times):
             self.clock.advance(2.5)
-            outcome = await self.pipeline.poll(self.state, is_full=is_whole)
+            outcome = await poll(self.pipeline, self.state, is_full=is_whole)
             self.state = cast(FootballState, outcome.state)
         return outcome
 

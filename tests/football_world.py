@@ -1,4 +1,4 @@
-"""One match of a simulated football world, and a pipeline that looks at it."""
+"""One match of a simulated football world, and a pipeline that polls it."""
 
 from typing import cast
 from urllib.parse import urlsplit
@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 from longstop.api.serialisers import event_entry
 from longstop.errors import PageNotFound
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import SourceClient
 from longstop.matches.pipeline import Pipeline, PollResult
+from longstop.matches.source_client import SourceClient
 from longstop.model.match import MatchRef
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.football.model import FootballState
@@ -22,7 +22,7 @@ from longstop_lab.simulator.sites.sofascore.site import SofascoreSite
 from longstop_lab.simulator.truth import TruthLine
 from tests.builders import NOW
 from tests.football_site import SOFASCORE_CONFIG
-from tests.live import take
+from tests.live import poll, take
 from tests.memory import MemorySink, MemoryStore
 from tests.readers import ManualClock
 
@@ -33,7 +33,7 @@ BEFORE = 8000.0
 
 
 class WatchingFootball:
-    """A match, its site, its store, and the state after the last look."""
+    """A match, its site, its store, and the state after the last poll."""
 
     def __init__(self, match: FootballMatch, seed: int) -> None:
         self.match = match
@@ -66,10 +66,10 @@ class WatchingFootball:
         self.state = cast(FootballState, await take(self.store, self.state.row.match_id, "node-b"))
 
     async def poll(self, at: float) -> PollResult:
-        """Look at so many seconds after the kick-off as first planned."""
+        """Poll this many seconds after the kick-off that was planned first."""
         self.world.advance_to(BEFORE + at)
         self._clock.advance(1.0)
-        outcome = await self._road.poll(self.state)
+        outcome = await poll(self._road, self.state)
         self.state = cast(FootballState, outcome.state)
         return outcome
 

@@ -1,9 +1,9 @@
 """Helpers that claim, watch and finish a match in tests."""
 
 from longstop.clock import Clock
-from longstop.matches.client import PollAttempt
 from longstop.matches.live_match import LiveMatches
-from longstop.matches.pipeline import Pipeline
+from longstop.matches.pipeline import Pipeline, PollResult
+from longstop.matches.source_client import PollAttempt
 from longstop.sports.base import MatchState
 from longstop.sports.registry import sport_named
 from longstop.storage.base import HotWriter, MatchStore
@@ -25,6 +25,14 @@ async def watch(
     context = WatchContext(pipeline=pipeline, matches=LiveMatches(store, "node-a"), hot=hot, bus=bus, clock=clock)
     match = await context.matches.take(match_id)
     return FeedWatch(match, await match.join(match.row.ref, pipeline), context)
+
+
+async def poll(
+    pipeline: Pipeline, state: MatchState, *, is_full: bool = False, attempt: PollAttempt | None = None
+) -> PollResult:
+    """Poll once and store what changed."""
+    attempt = attempt or PollAttempt()
+    return await pipeline.apply(state, await pipeline.observe(state, is_full=is_full, attempt=attempt), attempt)
 
 
 async def finished(pipeline: Pipeline, state: MatchState) -> MatchState:

@@ -67,12 +67,12 @@ class MemoryStore:
         return self.rows[match_id]
 
     async def link(self, ref: MatchRef, match_id: int) -> None:
-        if any(each.source == ref.source for each in await self.feeds(match_id) if each != ref):
+        if any(each.source == ref.source for each in self._feeds(match_id) if each != ref):
             raise StorageError(f"match {match_id} has a feed of {ref.source} already")
         if self.refs.setdefault(ref, match_id) != match_id:
             raise StorageError(f"{ref} is match {self.refs[ref]} already")
 
-    async def feeds(self, match_id: int) -> tuple[MatchRef, ...]:
+    def _feeds(self, match_id: int) -> tuple[MatchRef, ...]:
         return tuple(sorted(ref for ref, number in self.refs.items() if number == match_id))
 
     async def claim(self, match_id: int, node: str) -> MatchRow:
@@ -88,13 +88,13 @@ class MemoryStore:
             open_findings=self.findings.get(match_id, ()),
             players=dict(self.players.get(match_id, {})),
             teams=dict(self.teams.get(match_id, {})),
-            feeds=await self.feeds(match_id),
+            feeds=self._feeds(match_id),
             ids={source: dict(ids) for source, ids in self.ids.get(match_id, {}).items()},
             keys=dict(self.keys.get(match_id, {})),
         )
 
-    async def unfinished(self) -> list[MatchRow]:
-        return [row for row in self.rows.values() if row.phase is not Phase.ARCHIVED]
+    async def unfinished(self) -> dict[int, tuple[MatchRef, ...]]:
+        return {number: self._feeds(number) for number, row in self.rows.items() if row.phase is not Phase.ARCHIVED}
 
     async def save_update(self, update: MatchUpdate) -> Receipt:
         failure, self.next_failure = self.next_failure, None

@@ -10,7 +10,7 @@ from time import monotonic
 
 import psutil
 
-from longstop.fetching.browser.base import Usage
+from longstop.model.scraper_report import Usage
 from longstop.process.processes import Identity, Process, find_process, is_alive, kill, measure
 
 POLL_SECONDS = 0.1

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from longstop.api.health_cache import HealthCache
+from longstop.api.server import Stores
 from longstop.clock import Clock, Moment
 from longstop.errors import StorageError
 from longstop.model.event import Event, EventKey, Op, StoredEvent
@@ -26,7 +27,7 @@ from longstop.storage.base import (
     NodeBeat,
     StoredFinding,
 )
-from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog
 
 T = TypeVar("T")
 
@@ -37,7 +38,7 @@ PAYLOAD = canonical({"matchId": 1, "title": "Reds v Blues — “final”", "inn
 
 
 class ManualClock:
-    """A clock that stands still until it is moved."""
+    """A clock that tests advance."""
 
     def __init__(self, moment: datetime = NOW) -> None:
         self.moment = moment
@@ -164,6 +165,13 @@ async def a_health_cache(
     return health_cache
 
 
+def a_node_of(matches: MatchReader, hot: HotReader, clock: Clock, **more: Any) -> Stores:
+    """Return what an API reads; no other file exists."""
+    nowhere = Path("/nonexistent/ops.db")
+    others = {"commands": SqliteCommands(nowhere, clock), "health_log": SqliteHealthLog(nowhere)}
+    return Stores(**{"matches": matches, "hot": hot, "admin_matches": matches, **others, **more})
+
+
 def apart(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end in a loop of its own, also where another one is running."""
     with ThreadPoolExecutor(1) as thread:
@@ -212,7 +220,7 @@ def a_record(
     phase: Phase = Phase.ACTIVE,
     sync: SyncState = SyncState.IN_SYNC,
 ) -> MonitoringRecord:
-    """Return a record whose last poll was so many seconds before `NOW`."""
+    """Return a record whose last poll was this many seconds before `NOW`."""
     return MonitoringRecord(
         match_id=match_id,
         ref=MatchRef("crex", f"M{match_id}"),

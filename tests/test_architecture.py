@@ -15,22 +15,25 @@ from msgspec import Struct
 SOURCE = Path(__file__).parents[1] / "src"
 
 #: What everybody may import, and what imports nothing but each other.
-SEAMS = ("errors", "clock", "model", "model.*", "telemetry.events", "telemetry.events.*", "*.base")
+SEAMS = (
+    *("errors", "clock", "model", "model.*", "telemetry.events", "telemetry.events.*", "*.base"),
+    "fetching.browser.browser_types",
+)
 #: Decisions: they take values and the time, and give values.
 PURE = (
     "sources.*",
     # Their `read` waits, but only for the client that it is handed.
     "sports.*",
-    "matches.reconcile",
-    "matches.versions",
+    "matches.feeds",
+    "matches.event_versions",
     "resilience.*",
     "fetching.browser.events",
     "fetching.browser.proxies",
     "fetching.browser.recycling",
     "fetching.browser.stealth",
-    "watching.cadence",
+    "watching.watch_rules",
     "watching.watch_state",
-    "supervision.health",
+    "supervision.scraper_health",
     "supervision.health_verdict",
     "supervision.exit_codes",
     "supervision.restart_backoff",
@@ -43,24 +46,18 @@ PURE_PARTS = {
         *("ModeState", "initial_state", "after_success", "after_refusal", "after_failure", "_in_mode", "_cheaper"),
         *("ResponseSizes", "without_ids", "_is_far_from"),
     ),
-    "fetching.browser.proxy_budget": ("Spending", "spent", "may_spend", "step_reached", "stopped_at"),
+    "fetching.browser.proxy_budget": ("Spending", "spent", "may_spend", "step_reached"),
     "exhaustion": ("MachineResource", "exhausted_resource"),
-    "matches.client": ("PollAttempt",),
+    "matches.source_client": ("PollAttempt",),
     "supervision.heartbeat_watch": ("HeartbeatWatch",),
     "supervision.memory_watch": ("MemoryLimits", "within_container", "MemoryLevel", "MemoryWatch"),
-    "supervision.resources": (
-        "MatchPage",
-        "match_costs",
-        "_browser_cpu",
-        "_page_shares",
-        "idle_watches",
-    ),
-    "watching.dispatcher": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),
-    "watching.listings": ("Plan", "sort_out", "Finished"),
-    "watching.watch_events": ("ErrorBurst", "ErrorWindow"),
+    "supervision.resources": ("match_costs", "_pss", "_browser_cpu", "idle_watches"),
+    "watching.poll_queue": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),
+    "watching.listing_schedule": ("finished_after",),
+    "watching.watch_reporter": ("ErrorWindow",),
 }
 #: Beside the pure rules, but allowed to wait or to read files.
-NOT_PURE = ("sources.registry", "sports.registry")
+NOT_PURE = ("sources.load_sources", "sports.registry")
 #: Concrete things behind a seam: only those who put the program together may know them.
 IMPLEMENTATIONS = (
     "storage.sqlite.hot",
@@ -68,7 +65,7 @@ IMPLEMENTATIONS = (
     "storage.sqlite.ops",
     "storage.sqlite.writer",
     "fetching.http",
-    "fetching.browser.pool",
+    "fetching.browser.browser_pool",
     "api.server",
 )
 #: The simulator and those who run whole programs against it. They are no part of the product.
@@ -84,9 +81,9 @@ SIMULATOR_MAY_KNOW = ("", "model", "model.*", "sports.cricket.model", "clock", "
 MAY_NAME_A_SPORT = (
     *("sports.*", "sources.*", *LAB),
     # Examples in the API's document: the address of a match, and that of a site's page.
-    "api.openapi",
+    "api.openapi_examples",
     # What the lab can simulate, in the help of the verbs that load it.
-    *("cli.options", "cli.lab"),
+    *("cli.options", "cli.simulation"),
 )
 A_SPORT = re.compile("cricket|football", re.IGNORECASE)
 #: Modules that wait, ask for the time, or touch the machine.
@@ -260,7 +257,7 @@ def the_simulator_knows_only_the_words(module: Module) -> Iterator[str]:
     if module.is_one_of(SIMULATOR):
         for name in ours(module):
             if not matches(name, SIMULATOR_MAY_KNOW):
-                yield f"{module.name} imports {name}: who shares our code shares our mistakes; write it anew"
+                yield f"{module.name} imports {name}: shared code shares its mistakes; write it independently"
 
 
 def only_verbs_load_the_lab(module: Module) -> Iterator[str]:
@@ -367,16 +364,16 @@ def test_no_module_imports_itself_in_a_circle() -> None:
     [
         (seams_import_only_seams, "storage.base", "from longstop.telemetry.bus import Bus"),
         (seams_import_only_seams, "model.match", "from longstop import settings"),
-        (pure_rules_import_no_rim, "matches.versions", "from longstop.telemetry.bus import Bus"),
+        (pure_rules_import_no_rim, "matches.event_versions", "from longstop.telemetry.bus import Bus"),
         (pure_rules_import_no_rim, "sports.cricket.sport", "import longstop.sports.registry"),
-        (pure_rules_import_no_rim, "sources.crex", "def read():\n    import longstop.sources.registry"),
+        (pure_rules_import_no_rim, "sources.crex", "def read():\n    import longstop.sources.load_sources"),
         (
             pure_rules_import_no_rim,
             "watching.watch_state",
-            "from longstop.matches.client import PollAttempt, SourceClient",
+            "from longstop.matches.source_client import PollAttempt, SourceClient",
         ),
-        (decisions_touch_nothing, "sports.cricket.read", "import asyncio"),
-        (decisions_touch_nothing, "watching.cadence", "from datetime import datetime\nx = datetime.now()"),
+        (decisions_touch_nothing, "sports.cricket.poll_source", "import asyncio"),
+        (decisions_touch_nothing, "watching.watch_rules", "from datetime import datetime\nx = datetime.now()"),
         (decisions_touch_nothing, "sources.crex", "text = open('x').read()"),
         (only_assemblers_know_implementations, "matches.pipeline", "from longstop.storage.sqlite.matches import Any"),
         (only_assemblers_know_implementations, "telemetry.log", "from longstop.storage.sqlite.ops import SqliteErrors"),
@@ -403,14 +400,14 @@ def test_no_module_imports_itself_in_a_circle() -> None:
             "def watch():\n    import longstop_lab.simulator.cricket.world",
         ),
         (only_verbs_load_the_lab, "app.up", "def run():\n    from longstop_lab import deployment"),
-        (only_verbs_load_the_lab, "cli.lab", "from longstop_lab.demo import run_demo"),
-        (only_verbs_load_the_lab, "cli.lab", "class Demo:\n    if True:\n        import longstop_lab"),
+        (only_verbs_load_the_lab, "cli.simulation", "from longstop_lab.demo import run_demo"),
+        (only_verbs_load_the_lab, "cli.simulation", "class Demo:\n    if True:\n        import longstop_lab"),
         (only_plug_ins_name_a_sport, "matches.pipeline", "from longstop.sports.cricket.sport import Cricket"),
         (only_plug_ins_name_a_sport, "matches.pipeline", "if sport.name == 'football': ..."),
         (only_plug_ins_name_a_sport, "api.server", "path = f'/cricket-data/{name}'"),
-        (only_plug_ins_name_a_sport, "watching.cadence", "class FootballCadence: ..."),
-        (only_plug_ins_name_a_sport, "watching.cadence", "def due(*, is_football): ..."),
-        (only_plug_ins_name_a_sport, "watching.cadence", "x = self.cricket"),
+        (only_plug_ins_name_a_sport, "watching.watch_rules", "class FootballCadence: ..."),
+        (only_plug_ins_name_a_sport, "watching.watch_rules", "def due(*, is_football): ..."),
+        (only_plug_ins_name_a_sport, "watching.watch_rules", "x = self.cricket"),
         (the_environment_is_read_at_the_edge, "fetching.http", "import os\nx = os.environ['HTTPS_PROXY']"),
         (the_environment_is_read_at_the_edge, "fetching.http", "from os import getenv"),
         (the_environment_is_read_at_the_edge, "longstop_lab.simulator.http", "from os import getenv"),
@@ -424,7 +421,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         ),
         (
             constructors_take_few_arguments,
-            "watching.admission",
+            "watching.source_admission",
             f"class App:\n def __init__(self, {EIGHT}, *more): ...",
         ),
         (constructors_take_few_arguments, "watching", f"class App:\n def __init__(self, {EIGHT}, **more): ..."),
@@ -437,28 +434,28 @@ def test_the_rule_sees_a_breach(rule: Rule, name: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("rule", "code"),
     [
-        (decisions_touch_nothing, "import asyncio\nclass Plan: news = asyncio.Event()"),
-        (decisions_touch_nothing, "from datetime import datetime\nclass Plan: at = datetime.now()"),
-        (pure_rules_import_no_rim, "from longstop.telemetry.bus import Bus\nclass Plan: bus: Bus"),
-        (pure_rules_import_no_rim, "class Listings: ...\nclass Plan: listings: Listings"),
+        (decisions_touch_nothing, "import asyncio\nclass ScrapeQueue: news = asyncio.Event()"),
+        (decisions_touch_nothing, "from datetime import datetime\nclass ScrapeQueue: at = datetime.now()"),
+        (pure_rules_import_no_rim, "from longstop.telemetry.bus import Bus\nclass ScrapeQueue: bus: Bus"),
+        (pure_rules_import_no_rim, "class Dispatcher: ...\nclass ScrapeQueue: user: Dispatcher"),
     ],
 )
 def test_the_pure_part_of_a_module_obeys_the_rules_of_a_pure_one(rule: Rule, code: str) -> None:
-    rest = "\ndef sort_out(): ...\nclass Finished: ..."
+    rest = "\nclass ResourceType: ...\nclass ScrapeRequest: ..."
 
-    assert list(rule(pure_part(Module("watching.listings", ast.parse(code + rest)))))
+    assert list(rule(pure_part(Module("watching.poll_queue", ast.parse(code + rest)))))
 
 
 def test_the_other_part_of_a_module_may_act() -> None:
-    rest = "\nclass Plan: ...\ndef sort_out(): ...\nclass Finished: ..."
-    code = "import asyncio\nclass Listings: news = asyncio.Event()"
-    part = pure_part(Module("watching.listings", ast.parse(code + rest)))
+    rest = "\nclass ResourceType: ...\nclass ScrapeRequest: ...\nclass ScrapeQueue: ..."
+    code = "import asyncio\nclass Dispatcher: news = asyncio.Event()"
+    part = pure_part(Module("watching.poll_queue", ast.parse(code + rest)))
 
     assert not [*decisions_touch_nothing(part), *pure_rules_import_no_rim(part)]
 
 
 def test_what_is_pure_in_a_module_that_acts_may_be_imported_by_a_pure_one() -> None:
-    code = "from longstop.matches.client import PollAttempt"
+    code = "from longstop.matches.source_client import PollAttempt"
 
     assert not list(pure_rules_import_no_rim(Module("watching.watch_state", ast.parse(code))))
 
@@ -472,13 +469,13 @@ def test_a_constructor_may_take_eight_arguments_beside_itself() -> None:
 def test_a_verb_may_load_the_lab_inside_its_function() -> None:
     code = "def demo():\n    from longstop_lab.demo import run_demo"
 
-    assert not list(only_verbs_load_the_lab(Module("cli.lab", ast.parse(code))))
+    assert not list(only_verbs_load_the_lab(Module("cli.simulation", ast.parse(code))))
 
 
-def test_words_for_people_may_name_a_sport() -> None:
+def test_messages_may_name_a_sport() -> None:
     code = '"""In cricket."""\n# In football.\nclass Course:\n    """In football."""\n    def at(self): "In cricket."'
 
-    assert not list(only_plug_ins_name_a_sport(Module("watching.cadence", ast.parse(code))))
+    assert not list(only_plug_ins_name_a_sport(Module("watching.watch_rules", ast.parse(code))))
 
 
 def test_no_module_of_the_product_loads_the_lab_when_it_is_imported() -> None:

@@ -16,16 +16,15 @@ from typer.core import TyperGroup
 
 import longstop
 from longstop import errors
-from longstop.api.auth import Secret, TokenVerifier
-from longstop.api.server import Stores, build_app
+from longstop.api.auth import Secret
+from longstop.api.server import build_app
 from longstop.cli.main import app
 from longstop.settings import Leaf, Settings, known_variables, leaves
-from longstop.storage.sqlite.ops import SqliteCommands, SqliteHealthLog
 from longstop.supervision.exit_codes import Exit
 from longstop.telemetry.events import Telemetry
 from longstop_lab.simulator.faults import FaultKind
 from tests import demo_svg
-from tests.readers import ManualClock, MemoryHot, MemoryReader, a_health_cache
+from tests.readers import ManualClock, MemoryHot, MemoryReader, a_health_cache, a_node_of
 
 ROOT = Path(__file__).parents[1]
 PAPERS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("scripts/*.md")])
@@ -80,7 +79,9 @@ def telemetry_names() -> list[str]:
     for module in walk_packages(longstop.__path__, "longstop."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
-    return sorted(kind.name for kind in Telemetry.__subclasses__() if kind.__module__.startswith("longstop."))
+    bases = Telemetry.__subclasses__()
+    kinds = [*bases, *(kind for base in bases for kind in base.__subclasses__())]
+    return sorted(kind.name for kind in kinds if kind.__module__.startswith("longstop.") and hasattr(kind, "name"))
 
 
 def error_names() -> list[str]:
@@ -92,14 +93,8 @@ def error_names() -> list[str]:
 def routes() -> list[str]:
     reader, hot, clock = MemoryReader(), MemoryHot(), ManualClock()
     health_cache = asyncio.run(a_health_cache(reader, hot, clock))
-    verifier = TokenVerifier(Secret(bytes(32)))
-    stores = Stores(
-        matches=reader,
-        hot=hot,
-        commands=SqliteCommands(ROOT / "no-such-file", clock),
-        health_log=SqliteHealthLog(ROOT / "no-such-file"),
-    )
-    built = build_app(stores, verifier=verifier, clock=clock, health=health_cache)
+    secret = Secret(bytes(32))
+    built = build_app(a_node_of(reader, hot, clock), secret=secret, clock=clock, health=health_cache)
     found = [route for route in built.routes if isinstance(route, APIRoute)]
     return [f"{method} {route.path}" for route in found for method in sorted(route.methods or ())]
 
@@ -235,3 +230,9 @@ def test_the_picture_of_the_demo_is_current_and_loads_nothing_from_other_hosts()
 
     assert picture == demo_svg.render(), "run python -m tests.demo_svg"
     assert hosts <= {"www.w3.org"}  # the name of the format, which is not loaded
+
+
+def test_the_how_to_shows_the_whole_test_of_the_example() -> None:
+    (shown,) = [code for language, code in _FENCE.findall(read("docs/howto/add-a-source.md")) if language == "python"]
+
+    assert read("examples/test_kickoff.py").endswith(f'"""\n\n{shown}')

@@ -13,7 +13,7 @@ from bench.chaos.outage import outage
 from bench.chaos.processes import processes
 from bench.chaos.ramp import ramp
 from bench.chaos.stubborn import stubborn
-from bench.frame import Report, run
+from bench.reporting import Report, run
 
 
 class _Run(Protocol):

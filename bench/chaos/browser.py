@@ -1,6 +1,6 @@
 """`browser`: two sites are read by browsers, whose processes are killed and stopped; nothing is lost or left behind.
 
-Every source has a browser of its own. An attack hits all processes of one role in one of them. It is noticed when
+Every source has a browser of its own. An fault hits all processes of one role in one of them. It is noticed when
 the product reports it or ends a stopped process, and recovered when every match of the source was polled since.
 """
 
@@ -15,14 +15,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from bench.chaos.arena import Arena, Figures, Plan, in_arena, is_whole
-from bench.chaos.attacks import Attack, attacks, noticed_at, tree_of
-from bench.chaos.ladders import read_events
+from bench.chaos.adaptation_steps import read_events
+from bench.chaos.browser_faults import BrowserFault, browser_faults, noticed_at, tree_of
+from bench.chaos.harness import ChaosRun, Figures, Plan, is_whole, run_suite
 from bench.chaos.recovery import GIVE_UP_AFTER, are_all_fresh
-from bench.frame import Report, rounded, say
+from bench.reporting import Report, rounded, say
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.browser_types import BrowserKind, Mode
 from longstop.model.match import IN_PLAY
 from longstop.process.processes import Identity, Process, command_line, is_alive, list_processes
 from longstop_lab.client import list_matches, percentile
@@ -44,15 +44,15 @@ SPARED_AGE = 10.0
 GONE_WITHIN = 10.0
 POLL_SECONDS = 0.25
 #: How long to wait for a browser that restarts.
-VICTIM_WITHIN = 20.0
+TARGET_WITHIN = 20.0
 
 
 class Struck(Struct, kw_only=True):
-    """An attack on a browser, and its outcome."""
+    """A fault of a browser, and its outcome."""
 
-    attack: Attack
+    fault: BrowserFault
     at: datetime
-    victims: tuple[Identity, ...]
+    targets: tuple[Identity, ...]
     #: When the last of the halted was ended.
     ended_at: datetime | None = None
     recovered_at: datetime | None = None
@@ -70,16 +70,16 @@ async def browser(*, seed: int, minutes: float) -> Report:
         modes=MODES,
         settings=_SETTINGS,
     )
-    census = Census()
-    figures, details = await in_arena(plan, lambda arena: _strike(arena, plan, census))
-    figures |= await census.aftermath()
+    observer = ProcessObserver()
+    figures, details = await run_suite(plan, lambda run: _inject(run, plan, observer))
+    figures |= await observer.aftermath()
     return Report(
         suite="chaos browser", is_ok=is_whole(figures) and is_in_time(figures), figures=figures, details=details
     )
 
 
 def is_in_time(figures: Figures) -> bool:
-    """Return whether every attack was noticed and recovered in time without effect on other sources."""
+    """Return whether every fault was noticed and recovered in time without effect on other sources."""
     limits = {
         "detect_max_s": DETECT_WITHIN,
         "recover_p95_s": RECOVER_WITHIN,
@@ -90,40 +90,40 @@ def is_in_time(figures: Figures) -> bool:
     return is_kept and not figures["never_recovered"] and not figures["browser_orphans"]
 
 
-async def _strike(arena: Arena, plan: Plan, census: "Census") -> Figures:
-    deployment = arena.deployment
-    census.begin(deployment)
+async def _inject(run: ChaosRun, plan: Plan, observer: "ProcessObserver") -> Figures:
+    deployment = run.deployment
+    observer.begin(deployment)
     async with watching(deployment) as watch:
         began = monotonic()
-        for attack in attacks(plan.seed, plan.seconds, SITES):
-            await asyncio.sleep(max(0.0, began + attack.at - monotonic()))
-            victims = await _victims(deployment, attack)
-            struck = Struck(attack=attack, at=SystemClock().now(), victims=tuple(each.identity for each in victims))
+        for fault in browser_faults(plan.seed, plan.seconds, SITES):
+            await asyncio.sleep(max(0.0, began + fault.at - monotonic()))
+            targets = await _targets(deployment, fault)
+            struck = Struck(fault=fault, at=SystemClock().now(), targets=tuple(each.identity for each in targets))
             watch.struck.append(struck)
-            for victim in victims:
+            for target in targets:
                 with suppress(ProcessLookupError):
-                    os.kill(victim.pid, attack.signal)
-            say(f"{attack.signal.name} to the {attack.role} of {attack.source}: {len(victims)} processes")
+                    os.kill(target.pid, fault.signal)
+            say(f"{fault.signal.name} to the {fault.role} of {fault.source}: {len(targets)} processes")
         await watch.all_recovered()
-    # A restarted scraper restarts every source's browser: an effect on other sources, though not an attack.
-    renewed = len(read_events(deployment.log, "process.restarted"))
-    return {**figures_of(watch, read_events(deployment.log, "browser.failed", "page.discarded")), "renewed": renewed}
+    # A restarted scraper restarts every source's browser: an effect on other sources, though not injected.
+    restarts = len(read_events(deployment.log, "process.restarted"))
+    return {**figures_of(watch, read_events(deployment.log, "browser.failed", "page.discarded")), "renewed": restarts}
 
 
-async def _victims(deployment: Deployment, attack: Attack) -> list[Process]:
-    deadline = monotonic() + VICTIM_WITHIN
+async def _targets(deployment: Deployment, fault: BrowserFault) -> list[Process]:
+    deadline = monotonic() + TARGET_WITHIN
     while monotonic() < deadline:
-        started = [each for each in read_events(deployment.log, "browser.started") if each["source"] == attack.source]
+        started = [each for each in read_events(deployment.log, "browser.started") if each["source"] == fault.source]
         tree = tree_of(started[-1]["pid"], list_processes()) if started else []
-        victims = [each for each in tree if role_of(command_line(each.pid)) is attack.role and each.state not in "TtZ"]
-        if victims:
-            return victims
+        targets = [each for each in tree if role_of(command_line(each.pid)) is fault.role and each.state not in "TtZ"]
+        if targets:
+            return targets
         await asyncio.sleep(POLL_SECONDS)
-    raise UsageError(f"{attack.source} had no {attack.role} within {VICTIM_WITHIN:g} s: it did not restart")
+    raise UsageError(f"{fault.source} had no {fault.role} within {TARGET_WITHIN:g} s: it did not restart")
 
 
 class Watch:
-    """Polls the API: which attacks have recovered, and how old the matches of other sources are."""
+    """Polls the API: which faults have recovered, and how old the matches of other sources are."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.struck: list[Struck] = []
@@ -146,11 +146,11 @@ class Watch:
 
     def _take(self, entries: Sequence[dict[str, Any]], now: datetime) -> None:
         for each in self.struck:
-            if each.ended_at is None and not any(map(is_alive, each.victims)):
+            if each.ended_at is None and not any(map(is_alive, each.targets)):
                 each.ended_at = now
-            if each.recovered_at is None and are_all_fresh(of_source(entries, each.attack.source), each.at):
+            if each.recovered_at is None and are_all_fresh(of_source(entries, each.fault.source), each.at):
                 each.recovered_at = now
-        affected = {each.attack.source for each in self.struck if each.recovered_at is None}
+        affected = {each.fault.source for each in self.struck if each.recovered_at is None}
         ages = (
             entry["data_age_seconds"] for site in SITES if site not in affected for entry in of_source(entries, site)
         )
@@ -170,13 +170,13 @@ async def watching(deployment: Deployment) -> AsyncIterator[Watch]:
 
 
 def figures_of(watch: Watch, events: Sequence[dict[str, Any]]) -> Figures:
-    """Return the time to notice each attack, and from there to the recovery."""
+    """Return the time to notice each fault, and from there to the recovery."""
     done = [(each, each.recovered_at) for each in watch.struck if each.recovered_at is not None]
     detected, recovered = list[float](), list[float]()
     for each, recovered_at in done:
-        said = noticed_at(events, each.attack.source, each.at, recovered_at)
+        said = noticed_at(events, each.fault.source, each.at, recovered_at)
         # A killed process ends at once; a stopped one ends when the product has noticed it.
-        ended = each.ended_at if each.attack.signal is signal.SIGSTOP else None
+        ended = each.ended_at if each.fault.signal is signal.SIGSTOP else None
         noticed = min(at for at in (said, ended, recovered_at) if at is not None)
         detected.append((noticed - each.at).total_seconds())
         recovered.append((recovered_at - noticed).total_seconds())
@@ -191,7 +191,7 @@ def figures_of(watch: Watch, events: Sequence[dict[str, Any]]) -> Figures:
     }
 
 
-class Census:
+class ProcessObserver:
     """Keeps the names of scrapers and all that was ever below them, to ask for them after their end."""
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class Census:
         self._counting: asyncio.Task[None] | None = None
 
     def begin(self, deployment: Deployment) -> None:
-        self._counting = asyncio.create_task(self._count(deployment), name="census")
+        self._counting = asyncio.create_task(self._count(deployment), name="observer")
 
     async def aftermath(self) -> Figures:
         """Return how many are left, and how long the last one took to go."""

@@ -5,11 +5,11 @@ from datetime import datetime
 
 import psutil
 
-from bench.chaos.arena import Arena, Figures, Plan, in_arena, inflict, is_whole, perform
-from bench.chaos.demand import requests_needed
+from bench.chaos.fault_schedule import Action, schedule
+from bench.chaos.harness import ChaosRun, Figures, Plan, inject, is_whole, run_schedule, run_suite
+from bench.chaos.needed_requests import requests_needed
 from bench.chaos.recovery import Recoveries, is_any_fresh
-from bench.chaos.schedule import Act, schedule
-from bench.frame import Report, rounded, say
+from bench.reporting import Report, rounded, say
 from longstop.clock import SystemClock
 from longstop_lab.deployment import Deployment
 from longstop_lab.simulator.truth import read_truth
@@ -30,30 +30,30 @@ _SETTINGS = {
 
 async def capture(*, seed: int, minutes: float) -> Report:
     plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, settings=_SETTINGS)
-    figures, details = await in_arena(plan, lambda arena: _break_things(arena, plan))
+    figures, details = await run_suite(plan, lambda run: _break_things(run, plan))
     is_ok = is_whole(figures) and not figures["never_recovered"]
     return Report(suite="chaos capture", is_ok=is_ok, figures=figures, details=details)
 
 
-async def _break_things(arena: Arena, plan: Plan) -> Figures:
-    deployment, recoveries = arena.deployment, Recoveries(arena.deployment, is_any_fresh)
+async def _break_things(run: ChaosRun, plan: Plan) -> Figures:
+    deployment, recoveries = run.deployment, Recoveries(run.deployment, is_any_fresh)
     peak_rss = 0
 
-    async def do(act: Act) -> None:
+    async def do(action: Action) -> None:
         nonlocal peak_rss
         peak_rss = max(peak_rss, deployment.rss_bytes())
-        if act.kill is not None:
-            _kill(deployment, act.kill, recoveries)
-        if act.fault is not None:
-            await inflict(deployment, act.fault)
+        if action.kill is not None:
+            _kill(deployment, action.kill, recoveries)
+        if action.fault is not None:
+            await inject(deployment, action.fault)
 
-    await perform(schedule(plan.seed, plan.seconds), plan.seconds, do)
+    await run_schedule(schedule(plan.seed, plan.seconds), plan.seconds, do)
     await deployment.simulator.delete("/_sim/faults")
     await recoveries.all_done()
     return {
         "kills": recoveries.count,
         **recoveries.figures(),
-        **await _cost(deployment, arena.began),
+        **await _cost(deployment, run.began),
         "rss_mb": round(peak_rss / MEGABYTE, 1),
     }
 

@@ -7,12 +7,12 @@ until all is fresh, and over two seconds at least.
 
 from collections.abc import Sequence
 
-from bench.chaos.arena import Arena, Figures, Plan, in_arena, inflict, is_whole
-from bench.chaos.episodes import gone
-from bench.chaos.gaps import sampled_gaps
+from bench.chaos.harness import ChaosRun, Figures, Plan, inject, is_whole, run_suite
+from bench.chaos.network_faults import gone
+from bench.chaos.poll_gaps import sampled_gaps
 from bench.chaos.recovery import GIVE_UP_AFTER, Recoveries, are_all_fresh
-from bench.chaos.timeline import Timeline, moments, peak
-from bench.frame import Report, rounded, say
+from bench.chaos.request_timeline import Timeline, moments, peak
+from bench.reporting import Report, rounded, say
 from longstop.clock import SystemClock
 from longstop_lab.simulator.faults import FaultKind
 
@@ -29,7 +29,7 @@ FRESH_WITHIN = 10.0
 async def outage(*, seed: int, minutes: float) -> Report:
     # Only one kind: a full poll of a Test match whose innings ended during the outage would distort the mean.
     plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, kinds="t20", settings={})
-    figures, details = await in_arena(plan, lambda arena: _fail_and_return(arena, plan.seconds))
+    figures, details = await run_suite(plan, lambda run: _fail_and_return(run, plan.seconds))
     is_soon = figures["fresh_again_s"] is not None and figures["fresh_again_s"] <= FRESH_WITHIN
     is_calm = figures["mean_250ms"] > 0 and figures["peak_250ms"] <= PEAK_LIMIT * figures["mean_250ms"]
     return Report(
@@ -37,12 +37,12 @@ async def outage(*, seed: int, minutes: float) -> Report:
     )
 
 
-async def _fail_and_return(arena: Arena, seconds: float) -> Figures:
-    deployment, timeline = arena.deployment, Timeline(arena.deployment)
+async def _fail_and_return(run: ChaosRun, seconds: float) -> Figures:
+    deployment, timeline = run.deployment, Timeline(run.deployment)
     recoveries = Recoveries(deployment, are_all_fresh)
     await timeline.begin()
     async with sampled_gaps(deployment) as gaps:
-        returned = await inflict(deployment, gone(FaultKind.DROP, seconds))
+        returned = await inject(deployment, gone(FaultKind.DROP, seconds))
         assert returned is not None
         say(f"gone until {returned:%H:%M:%S}")
         recoveries.begin(returned)

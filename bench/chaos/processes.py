@@ -1,9 +1,9 @@
 """`processes`: scraper, API, supervisor and browser are killed during play, and a child is stopped (SIGSTOP).
 
-A supervisor that was killed is started again at once, as a service manager would. A strike is overcome when the API
-shows of every match in play a look that is younger than the strike, or than the end of a halt. The next one falls a
+A supervisor that was killed is started again at once, as a service manager would. A fault is overcome when the API
+shows of every match in play a poll that is younger than the fault, or than the end of a halt. The next one falls a
 moment later, by the seed; one of each round does not wait for that, and then the later one is timed. A browser goes
-when its owner does; in each round one owner dies while the browser is halted, so that somebody has to end it.
+when its owner does; in each round one owner dies while the browser is halted, so that the product has to end it.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from time import monotonic
 
 from msgspec import Struct
 
-from bench.chaos.arena import Arena, Figures, Plan, in_arena, is_whole
-from bench.chaos.processes_census import Census
-from bench.chaos.processes_service import Service, serviced
-from bench.chaos.processes_strikes import ROUND, Strike, Victim, strikes
+from bench.chaos.harness import ChaosRun, Figures, Plan, is_whole, run_suite
+from bench.chaos.process_faults import ROUND, ProcessFault, Target, process_faults
+from bench.chaos.process_observer import ProcessObserver
 from bench.chaos.recovery import Recoveries, are_all_fresh
-from bench.frame import Report, rounded, say
+from bench.chaos.service_manager import Service, serviced
+from bench.reporting import Report, rounded, say
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.fetching.browser.base import BrowserKind, Mode
+from longstop.fetching.browser.browser_types import BrowserKind, Mode
 from longstop.process.processes import Identity, command_line, find_process
 from longstop_lab.deployment import Deployment
 from tests.process_tree import Role, hit, role_of, stop_descendants, tree
@@ -33,14 +33,14 @@ MATCHES = 6
 #: The matches must last: at most this many seconds of match time pass.
 WORLD_SECONDS = 1500.0
 FASTEST = 20.0
-#: The approximate duration of one strike, to estimate the length of a run.
+#: The approximate duration of one fault, to estimate the length of a run.
 SECONDS_PER_STRIKE = 8.0
 RECOVER_WITHIN = 10.0
 #: For the worst recovery of each kind of process.
 WORST_WITHIN = 20.0
 ORPHAN_WITHIN = 10.0
 #: How long to wait for a process that restarts.
-VICTIM_WITHIN = 20.0
+TARGET_WITHIN = 20.0
 
 _SETTINGS = {
     "BREAK_INTERVAL_SECONDS": "2.5",
@@ -56,10 +56,10 @@ class Length(Struct, frozen=True, kw_only=True):
     seconds: float
     kills: int | None = None
 
-    def is_reached(self, *, strikes: int, kills: int, seconds: float) -> bool:
+    def is_reached(self, *, faults: int, kills: int, seconds: float) -> bool:
         if self.kills is not None:
             return kills >= self.kills
-        return strikes >= ROUND and seconds >= self.seconds
+        return faults >= ROUND and seconds >= self.seconds
 
 
 async def processes(*, seed: int, minutes: float, kills: int | None = None) -> Report:
@@ -78,9 +78,9 @@ async def processes(*, seed: int, minutes: float, kills: int | None = None) -> R
         by_http=("crex",),
         settings=_SETTINGS,
     )
-    census = Census()
-    figures, details = await in_arena(plan, lambda arena: _trouble(arena, seed, length, census))
-    figures |= await census.aftermath()
+    observer = ProcessObserver()
+    figures, details = await run_suite(plan, lambda run: _trouble(run, seed, length, observer))
+    figures |= await observer.aftermath()
     return Report(
         suite="chaos processes",
         is_ok=is_whole(figures) and has_recovered_in_time(figures),
@@ -90,7 +90,7 @@ async def processes(*, seed: int, minutes: float, kills: int | None = None) -> R
 
 
 def has_recovered_in_time(figures: Figures) -> bool:
-    """Return whether every strike recovered in time with one writer, and no zombie or orphan is left."""
+    """Return whether every fault recovered in time with one writer, and no zombie or orphan is left."""
     p95 = figures["recover_p95_s"]
     is_in_time = p95 is not None and p95 <= RECOVER_WITHIN and not figures["never_recovered"]
     is_none_late = all(seconds <= WORST_WITHIN for seconds in figures["recover_max_by_victim_s"].values())
@@ -98,28 +98,28 @@ def has_recovered_in_time(figures: Figures) -> bool:
     return is_in_time and is_none_late and is_tidy and not figures["second_writers"]
 
 
-async def _trouble(arena: Arena, seed: int, length: Length, census: Census) -> Figures:
-    service = await arena.stack.enter_async_context(serviced(arena.deployment))
-    striking = Striking(arena.deployment, service)
-    async with census.taken(arena.deployment):
+async def _trouble(run: ChaosRun, seed: int, length: Length, observer: ProcessObserver) -> Figures:
+    service = await run.stack.enter_async_context(serviced(run.deployment))
+    striking = FaultInjection(run.deployment, service)
+    async with observer.taken(run.deployment):
         await striking.run(seed, length)
-        zombies = await census.lasting_zombies()
-    # Without any writer the census has seen nothing, which is a failure, too.
-    seen = {"second_writers": census.most_writers - 1, "orphan_max_s": rounded(census.abandoned.longest, 1)}
+        zombies = await observer.lasting_zombies()
+    # Without any writer the observer has seen nothing, which is a failure, too.
+    seen = {"second_writers": observer.most_writers - 1, "orphan_max_s": rounded(observer.abandoned.longest, 1)}
     return {**striking.figures(), **seen, "zombies": zombies}
 
 
-class Striking:
+class FaultInjection:
     """Strikes one process after the other, and measures the recovery of each."""
 
     def __init__(self, deployment: Deployment, service: Service) -> None:
-        self.kills: Counter[Victim] = Counter()
+        self.kills: Counter[Target] = Counter()
         self.halts = 0
         #: Strikes before the recovery of the previous one.
         self.hurried = 0
         #: Owners that were killed while their browser was halted.
         self.browsers_halted = 0
-        #: How busy the machine was at each strike.
+        #: How busy the machine was at each fault.
         self.loads: list[float] = []
         #: The longest recovery of each kind of process.
         self.worst: dict[str, float] = {}
@@ -131,23 +131,23 @@ class Striking:
         self._clock = SystemClock()
 
     async def run(self, seed: int, length: Length) -> None:
-        """Strike until the run is complete or a recovery fails."""
+        """Inject faults until the run is complete or a recovery fails."""
         began = monotonic()
-        for strike, following in pairwise(strikes(seed)):
-            await asyncio.sleep(strike.pause)
-            since = await self._strike(strike)
+        for fault, following in pairwise(process_faults(seed)):
+            await asyncio.sleep(fault.pause)
+            since = await self._inject(fault)
             if following.is_hurried:
                 continue
-            if not await self._has_recovered(strike, since):
+            if not await self._has_recovered(fault, since):
                 return
             kills = self.kills.total()
-            if length.is_reached(strikes=kills + self.halts, kills=kills, seconds=monotonic() - began):
+            if length.is_reached(faults=kills + self.halts, kills=kills, seconds=monotonic() - began):
                 return
 
     def figures(self) -> Figures:
         return {
             "kills": self.kills.total(),
-            "kills_by_victim": {victim: self.kills[victim] for victim in Victim},
+            "kills_by_victim": {target: self.kills[target] for target in Target},
             "halts": self.halts,
             "hurried": self.hurried,
             "browsers_halted": self.browsers_halted,
@@ -158,47 +158,47 @@ class Striking:
             "cores": os.cpu_count(),
         }
 
-    async def _strike(self, strike: Strike) -> datetime:
-        """Strike as soon as the process runs; return the moment from which the recovery counts."""
+    async def _inject(self, fault: ProcessFault) -> datetime:
+        """Inject a fault as soon as the process runs; return the moment from which the recovery counts."""
         self.loads.append(os.getloadavg()[0])
-        if strike.is_browser_halted and (scraper := self._deployment.scraper()) is not None:
+        if fault.is_browser_halted and (scraper := self._deployment.scraper()) is not None:
             self.browsers_halted += bool(await asyncio.to_thread(stop_descendants, scraper.pid))
-        if not await hit(lambda: self._find(strike.victim), halt=strike.halt, timeout=VICTIM_WITHIN):
-            raise UsageError(f"there was no {strike.victim} within {VICTIM_WITHIN:g} s: it did not come back")
+        if not await hit(lambda: self._find(fault.target), halt=fault.halt, timeout=TARGET_WITHIN):
+            raise UsageError(f"there was no {fault.target} within {TARGET_WITHIN:g} s: it did not come back")
         since = self._clock.now()
-        self.hurried += strike.is_hurried
-        if strike.halt:
+        self.hurried += fault.is_hurried
+        if fault.halt:
             self.halts += 1
             return since
-        self.kills[strike.victim] += 1
-        if strike.victim is Victim.UP:
+        self.kills[fault.target] += 1
+        if fault.target is Target.UP:
             await self._service.start_up()
         return since
 
-    async def _has_recovered(self, strike: Strike, since: datetime) -> bool:
-        recoveries = self._after_halts if strike.halt else self._after_kills
+    async def _has_recovered(self, fault: ProcessFault, since: datetime) -> bool:
+        recoveries = self._after_halts if fault.halt else self._after_kills
         recoveries.begin(since)
         await recoveries.all_done()
         if recoveries.never:
             return False
-        taken, name = recoveries.seconds[-1], f"{strike.victim}_halted" if strike.halt else strike.victim.value
+        taken, name = recoveries.seconds[-1], f"{fault.target}_halted" if fault.halt else fault.target.value
         self.worst[name] = max(self.worst.get(name, 0.0), round(taken, 2))
-        say(f"{name}: recovered after {taken:.1f} s{', hurried' if strike.is_hurried else ''}")
+        say(f"{name}: recovered after {taken:.1f} s{', hurried' if fault.is_hurried else ''}")
         return True
 
-    def _find(self, victim: Victim) -> Identity | None:
-        pid = self._pid_of(victim)
+    def _find(self, target: Target) -> Identity | None:
+        pid = self._pid_of(target)
         found = find_process(pid) if pid is not None else None
         return found.identity if found is not None else None
 
-    def _pid_of(self, victim: Victim) -> int | None:
-        match victim:
-            case Victim.UP:
+    def _pid_of(self, target: Target) -> int | None:
+        match target:
+            case Target.UP:
                 return self._deployment.up_pid
-            case Victim.BROWSER:
+            case Target.BROWSER:
                 scraper = self._deployment.scraper()
                 below = tree(scraper.pid) if scraper is not None else []
                 return next((each.pid for each in below if role_of(command_line(each.pid)) is Role.BROWSER), None)
             case _:
-                child = self._deployment.process(victim)
+                child = self._deployment.process(target)
                 return child.pid if child is not None else None

@@ -11,13 +11,23 @@ import asyncio
 from datetime import datetime, timedelta
 from time import monotonic
 
-from bench.chaos.arena import COMPRESSED, Arena, Figures, Plan, in_arena, inflict, is_whole, perform
-from bench.chaos.demand import Pace, requests_to_follow
-from bench.chaos.ladders import Ladders, level, pace_by_errors, paces, read_events, slowed, steps, swings, time_outs
-from bench.chaos.schedule import Act
-from bench.chaos.slopes import Slope, acts_of
-from bench.chaos.timeline import Timeline
-from bench.frame import Report, rounded, say
+from bench.chaos.adaptation_steps import (
+    Ladders,
+    level,
+    pace_by_errors,
+    paces,
+    read_events,
+    slowed,
+    steps,
+    swings,
+    time_outs,
+)
+from bench.chaos.fault_schedule import Action
+from bench.chaos.gradual_faults import GradualFault, acts_of
+from bench.chaos.harness import COMPRESSED, ChaosRun, Figures, Plan, inject, is_whole, run_schedule, run_suite
+from bench.chaos.needed_requests import Pace, requests_to_follow
+from bench.chaos.request_timeline import Timeline
+from bench.reporting import Report, rounded, say
 from longstop.clock import SystemClock
 from longstop_lab.deployment import Deployment
 from longstop_lab.simulator.faults import Fault, FaultKind
@@ -53,7 +63,7 @@ _SETTINGS = {
 
 async def ramp(*, seed: int, minutes: float) -> Report:
     plan = Plan(seed=seed, seconds=minutes * 60, matches=MATCHES, speed=SPEED, kinds=KIND, settings=_SETTINGS)
-    slope = Slope(
+    slope = GradualFault(
         seconds=plan.seconds,
         foot_seconds=FOOT_SECONDS,
         top_seconds=TOP_SECONDS,
@@ -61,24 +71,24 @@ async def ramp(*, seed: int, minutes: float) -> Report:
         late_from_to=LATE,
         failing_from_to=FAILING,
     )
-    figures, details = await in_arena(plan, lambda arena: _climb(arena, slope))
+    figures, details = await run_suite(plan, lambda run: _climb(run, slope))
     has_stepped = all(figures[f"{kind}_{way}"] for kind in ("pace", "timeouts") for way in ("up", "down"))
     is_steady = not figures["oscillations"] and not figures["not_back"]
     is_ok = is_whole(figures) and has_stepped and is_steady and figures["amplification"] <= MAX_AMPLIFICATION
     return Report(suite="chaos ramp", is_ok=is_ok, figures=figures, details=details)
 
 
-async def _climb(arena: Arena, slope: Slope) -> Figures:
-    deployment, timeline = arena.deployment, Timeline(arena.deployment)
+async def _climb(run: ChaosRun, slope: GradualFault) -> Figures:
+    deployment, timeline = run.deployment, Timeline(run.deployment)
     await timeline.begin()
     began = SystemClock().now()
 
-    async def do(act: Act) -> None:
-        assert act.fault is not None
-        await inflict(deployment, act.fault)
+    async def do(action: Action) -> None:
+        assert action.fault is not None
+        await inject(deployment, action.fault)
 
-    await perform(acts_of(slope), slope.seconds, do)
-    await inflict(deployment, Fault(kind=FaultKind.LATENCY, seconds=slope.foot_seconds))
+    await run_schedule(acts_of(slope), slope.seconds, do)
+    await inject(deployment, Fault(kind=FaultKind.LATENCY, seconds=slope.foot_seconds))
     await timeline.follow()
     say("down again; waiting for pace and time-outs to come back")
     back_s = await _until_back(deployment)
@@ -109,7 +119,7 @@ def _ladders(deployment: Deployment) -> dict[str, tuple[Ladders, float]]:
 def _not_back(deployment: Deployment) -> int:
     """Return how many matches are still slowed down, and sources given more time."""
     sources = time_outs(read_events(deployment.log, "timeouts.changed")).values()
-    patient = sum(rungs[-1].seconds > TIME_OUT for rungs in sources)
+    patient = sum(levels[-1].seconds > TIME_OUT for levels in sources)
     return patient + len(slowed(read_events(deployment.log, "cadence.changed")))
 
 
@@ -128,7 +138,7 @@ def _stepped(deployment: Deployment, began: datetime) -> Figures:
     figures: Figures = {}
     restless = 0
     for kind, (ladders, foot) in _ladders(deployment).items():
-        taken = {subject: steps(rungs, since=began, base=foot) for subject, rungs in ladders.items()}
+        taken = {subject: steps(levels, since=began, base=foot) for subject, levels in ladders.items()}
         ups = sum(step.is_up for each in taken.values() for step in each)
         figures |= {f"{kind}_up": ups, f"{kind}_down": sum(map(len, taken.values())) - ups}
         for subject, each in taken.items():
@@ -142,12 +152,12 @@ def _told_pace(deployment: Deployment, began: datetime) -> Pace:
     """Return the cadence that the product reported; the interval where it reported none."""
     ladders = paces(read_events(deployment.log, "cadence.changed"))
 
-    def told(ref: str, after: float) -> float:
+    def interval_of(ref: str, after: float) -> float:
         return level(ladders.get(ref, ()), began + timedelta(seconds=after), INTERVAL)
 
     def pace(match: str | None, after: float) -> float:
         if match is not None:
-            return told(f"crex_{match}", after)
-        return min([told(ref, after) for ref in ladders] if len(ladders) >= MATCHES else [INTERVAL])
+            return interval_of(f"crex_{match}", after)
+        return min([interval_of(ref, after) for ref in ladders] if len(ladders) >= MATCHES else [INTERVAL])
 
     return pace

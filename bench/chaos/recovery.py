@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from bench.frame import rounded, say
+from bench.reporting import rounded, say
 from longstop.clock import SystemClock, from_iso
 from longstop.errors import UsageError
 from longstop.model.match import IN_PLAY
@@ -36,7 +36,7 @@ def _is_fresh(entry: dict[str, Any], since: datetime) -> bool:
 
 
 class Recoveries:
-    """Measures the time from each attack until the API shows the recovery."""
+    """Measures the time from each fault until the API shows the recovery."""
 
     def __init__(self, deployment: Deployment, has_recovered: Callable[[Entries, datetime], bool]) -> None:
         self.seconds: list[float] = []

@@ -14,9 +14,9 @@ from time import monotonic
 
 import psutil
 
-from bench.chaos.arena import Figures
-from bench.frame import Report, rounded, say
-from longstop.fetching.browser.base import BrowserKind
+from bench.chaos.harness import Figures
+from bench.reporting import Report, rounded, say
+from longstop.fetching.browser.browser_types import BrowserKind
 from longstop.supervision.exit_codes import Exit
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed, survivors
 from longstop_lab.final_check import wait_until_synced

@@ -2,6 +2,8 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Protocol, Self
 
 from msgspec import Struct
@@ -46,6 +48,18 @@ class Moment(Struct, frozen=True):
     def seconds_since(self, wall: datetime, monotonic: float | None) -> float:
         """Return the seconds since then, by the wall clock only when the monotonic time is unknown."""
         return (self.wall - wall).total_seconds() if monotonic is None else self.monotonic - monotonic
+
+
+@cache
+def this_boot() -> str | None:
+    """Return the kernel's id of the current boot; `None` if there is none.
+
+    Monotonic times are valid within one boot only, and our files outlive it.
+    """
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return None
 
 
 def to_iso(moment: datetime) -> str:

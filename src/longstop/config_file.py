@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import yaml
 from annotated_types import Ge, Le
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
@@ -28,6 +28,15 @@ class Group(BaseModel):
     """A group of settings: fixed names, immutable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_empty_groups(cls, values: Any) -> Any:
+        """Use the defaults of a group whose lines are all commented out, which YAML reads as null."""
+        if not isinstance(values, Mapping):
+            return values
+        groups = {name for name, field in cls.model_fields.items() if is_group(field)}
+        return {name: value for name, value in values.items() if value is not None or name not in groups}
 
 
 def _refuse_boolean(value: object) -> object:
@@ -106,31 +115,24 @@ def is_group(field: FieldInfo) -> type[Group] | None:
 def _sentence(model: type[Group], details: ErrorDetails, names: Mapping[str, str], file: str) -> str:
     path = ".".join(str(part) for part in details["loc"])
     name = names.get(path, f"{path} in {file}")
+    group, field = _find(model, details["loc"])
     if details["type"] in ("extra_forbidden", "invalid_key"):
-        return f"{name} is unknown: {suggest(str(details['loc'][-1]), _siblings(model, details['loc']))}"
-    advice = _advice(model, details["loc"])
+        return f"{name} is unknown: {suggest(str(details['loc'][-1]), list(group.model_fields))}"
+    advice = _advice_for(field) if field else "a group of " + ", ".join(group.model_fields)
     if details["type"] == "missing":
         return f"{name} is missing: write {advice}"
     return f"{name} is {_quote(details['input'])}: write {advice}"
 
 
-def _siblings(model: type[Group], path: tuple[int | str, ...]) -> list[str]:
-    """Return the valid names beside an unknown one."""
-    for part in path[:-1]:
-        branch = is_group(model.model_fields[str(part)])
-        assert branch is not None  # noqa: S101 - only groups have unknown children
-        model = branch
-    return list(model.model_fields)
-
-
-def _advice(model: type[Group], path: tuple[int | str, ...]) -> str:
+def _find(model: type[Group], path: tuple[int | str, ...]) -> tuple[type[Group], FieldInfo | None]:
+    """Return the innermost group on a path, and the field in it; `None` for the group itself or an unknown name."""
     for part in path:
-        field = model.model_fields[str(part)]
-        branch = is_group(field)
+        field = model.model_fields.get(str(part))
+        branch = is_group(field) if field else None
         if branch is None:
-            return _advice_for(field)
+            return model, field
         model = branch
-    return "a group of " + ", ".join(model.model_fields)
+    return model, None
 
 
 def _advice_for(field: FieldInfo) -> str:

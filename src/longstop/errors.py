@@ -1,44 +1,7 @@
 """Every error that Longstop raises, grouped by the stage that raises it.
 
-    LongstopError
-    ├── SettingsError                 a setting is wrong, unknown or missing
-    ├── UsageError                    a command cannot do what was requested
-    ├── FetchError                    a request returned no usable page; may carry Retry-After
-    │   ├── FetchTimeout                the total deadline passed
-    │   ├── SourceUnreachable           DNS lookup or connection failed, or the connection broke
-    │   │   └── ProxyFailed                 the proxy is unreachable or broken; never bypassed
-    │   │       └── ProxyRefused              the proxy rejected our credentials
-    │   ├── SourceFailed                the site answered 5xx
-    │   ├── SourceRefused               403, 429 or another refusal
-    │   │   └── SourceChallenged          the site served a CAPTCHA or bot check, whatever the status code
-    │   ├── CircuitOpen                 no request was sent: the circuit is open, or the site is rate-limited
-    │   │   ├── BrowserBusy                 no request was sent: the browser is at its page limit
-    │   │   ├── BudgetSpent                 no request was sent: the monthly proxy budget is spent or reserved
-    │   │   ├── LayoutPaused                no request was sent: pages of this kind cannot be parsed; retried rarely
-    │   │   └── ResourcesExhausted          no request was sent: out of a machine resource; also a StorageError
-    │   ├── BrowserLost                 our browser crashed or stopped responding; not counted against the site
-    │   ├── PageNotFound                404 or 410
-    │   ├── EmptyBody                   a success status with an empty body
-    │   ├── BodyTooLarge                more decoded bytes than the limit
-    │   ├── BodyTruncated               fewer bytes than announced
-    │   └── ForbiddenTarget             a host, redirect or address outside the source's list
-    ├── ParseError                    a page could not be parsed
-    │   ├── MalformedBody               the wrong format: broken JSON, HTML, wrong encoding
-    │   └── LayoutChanged               a required field is missing or has another type
-    ├── ObservationError              a page was parsed, but its content is rejected
-    │   ├── WrongMatch                  it describes another match
-    │   ├── ImpossibleObservation       its values are impossible
-    │   └── LayoutSuspected             too many events vanished at once: the layout has probably changed
-    ├── StorageError                  a read or write of stored data failed
-    │   ├── StoreDamaged                a file is corrupt, or not one of ours
-    │   ├── EpochLost                   another process now owns the match
-    │   ├── DataDirectoryInUse          another process has locked the data directory
-    │   ├── StoreTooNew                 the files were written by a newer version
-    │   └── UnsafeSQLite                this SQLite version can corrupt a file with several connections
-    ├── RestartNeeded                 this process cannot recover and must be restarted
-    └── IllegalTransition             a state machine has no such transition
-
-Third-party errors are translated into these where they enter. Every fetch and parse error names its source and request.
+`docs/reference/errors.md` shows them as a tree, and says what becomes of each. Third-party errors are translated into
+these where they enter. Every fetch and parse error names its source and request.
 """
 
 from collections.abc import Iterator
@@ -60,11 +23,11 @@ class UsageError(LongstopError):
 class SourceError(LongstopError):
     """Base of all errors of one request to one source."""
 
-    def __init__(self, reason: str, *, source: str = "", request: str = "") -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.source = source
-        self.request = request
+        #: Set where the error passes, by `name`.
+        self.source = self.request = ""
         #: How many failed attempts preceded this one.
         self.retries = 0
         #: Whether the request was a half-open probe, whose failure is expected.
@@ -85,10 +48,8 @@ class SourceError(LongstopError):
 class FetchError(SourceError):
     """A request returned no usable page."""
 
-    def __init__(
-        self, reason: str, *, source: str = "", request: str = "", retry_after_seconds: float | None = None
-    ) -> None:
-        super().__init__(reason, source=source, request=request)
+    def __init__(self, reason: str, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(reason)
         #: How long to wait before the next request, by the site or by our circuit breaker; `None` if unknown.
         self.retry_after_seconds = retry_after_seconds
 

@@ -50,11 +50,6 @@ _BY_TEXT = {
 _TEXTS = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in _BY_TEXT))
 #: Python's message when the system refuses a thread. Threads count as processes there.
 _NO_THREAD = "can't start new thread"
-#: How a program reports another reason for not starting. Its log contains further errors even when it starts.
-_OTHER_REASON = re.compile(
-    r"\[Errno \d+\]|\bspawn \S+ E[A-Z]+|Executable doesn't exist|error while loading shared libraries"
-    r"|missing dependencies|[Mm]issing X server|No usable sandbox|without --no-sandbox is not supported"
-)
 
 
 def exhausted_resource(error: BaseException) -> MachineResource | None:
@@ -73,22 +68,18 @@ def exhausted(error: BaseException) -> ResourcesExhausted | None:
 
 
 def exhausted_at_launch(error: BaseException) -> ResourcesExhausted | None:
-    """Map the error of a program that did not start, by its output; if that gives no reason, check the machine."""
+    """Map the error of a program that did not start, by its output; if that names no resource, check the machine."""
     text = str(error)
-    resource = exhausted_resource(error) or resource_named_in(text)
-    if resource is None and not names_other_reason(text):
-        resource = _descriptors_exhausted() or temporary_space_exhausted()
-    return ResourcesExhausted(resource, detail=_first_line(text)) if resource else None
+    resource = (
+        exhausted_resource(error) or resource_named_in(text) or _descriptors_exhausted() or temporary_space_exhausted()
+    )
+    return ResourcesExhausted(resource, detail=first_line(text)) if resource else None
 
 
 def mapped(error: Exception) -> Exception:
     """Return `ResourcesExhausted` for a system error that reports exhaustion, any other error unchanged."""
     resource = exhausted_resource(error)
-    if resource is None:
-        return error
-    found = ResourcesExhausted(resource)
-    found.__cause__ = error
-    return found
+    return ResourcesExhausted(resource) if resource else error
 
 
 @contextmanager
@@ -108,11 +99,6 @@ def resource_named_in(text: str) -> MachineResource | None:
     return _BY_TEXT[found[0]] if found else None
 
 
-def names_other_reason(text: str) -> bool:
-    """Return whether a program's output gives a reason for not starting that is not exhaustion."""
-    return _OTHER_REASON.search(text) is not None
-
-
 def temporary_space_exhausted() -> MachineResource | None:
     """Return `TEMPORARY_SPACE` if the temporary directory is full."""
     try:
@@ -130,7 +116,7 @@ def _descriptors_exhausted() -> MachineResource | None:
     return None
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
     """Return the start of a foreign text without URLs, which may contain secrets."""
     line = text.splitlines()[0] if text else ""
     return re.sub(r"\w+://\S+", "(URL)", line)[:_DETAIL_CHARACTERS]

@@ -343,7 +343,7 @@ def load_settings(environ: Mapping[str, str], file: Mapping[str, Any], file_name
     for leaf in given:
         tree = _put(tree, leaf.path, environ[leaf.variable])
     try:
-        settings = Settings.model_validate(_without_empty_groups(tree))
+        settings = Settings.model_validate(tree)
     except ValidationError as error:
         names = {".".join(leaf.path): leaf.variable for leaf in given}
         problems += describe_problems(Settings, error, names, file_name)
@@ -376,15 +376,3 @@ def _put(tree: Mapping[str, Any], path: tuple[str, ...], value: str) -> dict[str
     if branch is not None and not isinstance(branch, Mapping):
         return dict(tree)
     return {**tree, name: _put(branch or {}, tuple(rest), value)}
-
-
-def _without_empty_groups(tree: Mapping[str, Any], model: type[Group] = Settings) -> dict[str, Any]:
-    """Return the tree without empty groups: YAML reads a group whose lines are all commented out as null."""
-    kept: dict[str, Any] = {}
-    for name, value in tree.items():
-        branch = is_group(model.model_fields[name]) if name in model.model_fields else None
-        if branch is None or not (value is None or isinstance(value, Mapping)):
-            kept[name] = value
-        elif value is not None:
-            kept[name] = _without_empty_groups(value, branch)
-    return kept

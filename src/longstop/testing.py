@@ -13,19 +13,18 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
-from longstop.errors import FetchError, PageNotFound, SourceError, SourceUnreachable, belonging_to
+from longstop.errors import FetchError, SourceError, SourceUnreachable, belonging_to
 from longstop.fetching.base import FetchRequest, Page
-from longstop.model.match import SOURCE_ID
+from longstop.model.match import SOURCE_ID, MatchStatus
 from longstop.model.observation import LIST, LIVE, RENDERED, Listing, ListingEntry, Query
 from longstop.sources.base import Source
+from longstop.sources.load_sources import problems_of
 from longstop.sources.parsing import host_of
-from longstop.sources.registry import problems_of
 from longstop.sports.base import Sport
 from longstop.sports.registry import sports
 
 T = TypeVar("T")
 ScriptedReply = bytes | Page | FetchError
-Rule = tuple[Callable[[FetchRequest], bool], ScriptedReply]
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 #: Real seconds after which a loop without timers counts as stuck; only a thread could still wake it.
@@ -33,6 +32,20 @@ STUCK_AFTER_SECONDS = 5.0
 
 
 # --- time ------------------------------------------------------------------------------------------------------------
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    """Advances its clock instead of waiting, unless a file is ready."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(STUCK_AFTER_SECONDS if timeout is None else 0)
+        if not ready and timeout is None:
+            raise RuntimeError("deadlock: every task waits, and no timer is set")
+        if not ready and timeout is not None:
+            self.now += timeout
+        return ready
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -43,30 +56,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """
 
     def __init__(self) -> None:
-        self._virtual_time = 0.0
-        super().__init__(_JumpingSelector(self._jump))
+        self._clock = _JumpingSelector()
+        super().__init__(self._clock)
 
     def time(self) -> float:
-        return self._virtual_time
-
-    def _jump(self, seconds: float) -> None:
-        self._virtual_time += seconds
-
-
-class _JumpingSelector(selectors.DefaultSelector):
-    """Advances the loop's clock instead of waiting, unless a file is ready."""
-
-    def __init__(self, jump: Callable[[float], None]) -> None:
-        super().__init__()
-        self._jump = jump
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(STUCK_AFTER_SECONDS if timeout is None else 0)
-        if not ready and timeout is None:
-            raise RuntimeError("deadlock: every task waits, and no timer is set")
-        if not ready and timeout is not None:
-            self._jump(timeout)
-        return ready
+        return self._clock.now
 
 
 class VirtualClock:
@@ -94,14 +88,11 @@ def run_virtual(coroutine: Coroutine[Any, Any, T]) -> T:
 class ScriptedFetcher:
     """A fetcher that replies from a script and records all requests.
 
-    The script is a function, or a list of (predicate, reply); the first predicate that matches decides. A reply is a
-    body, a page, or an error to raise. A request without a match raises `PageNotFound`.
+    The script is a function that returns the reply to a request: a body, a page, or an error to raise.
     """
 
-    def __init__(
-        self, script: Callable[[FetchRequest], ScriptedReply] | Sequence[Rule], *, delay_seconds: float = 0
-    ) -> None:
-        self._reply = script if callable(script) else _first_match(script)
+    def __init__(self, script: Callable[[FetchRequest], ScriptedReply], *, delay_seconds: float = 0) -> None:
+        self._reply = script
         self._delay_seconds = delay_seconds
         self._is_closed = False
         self.requests: list[FetchRequest] = []
@@ -136,20 +127,12 @@ def page(body: bytes, *, request: FetchRequest, status: int = 200, headers: Mapp
     )
 
 
-def _first_match(rules: Sequence[Rule]) -> Callable[[FetchRequest], ScriptedReply]:
-    def reply(request: FetchRequest) -> ScriptedReply:
-        for matches, given in rules:
-            if matches(request):
-                return given
-        return PageNotFound("the script has no reply to this request")
-
-    return reply
-
-
 # --- the contract of a source ----------------------------------------------------------------------------------------
 
 #: Bodies that no parser may choke on: it returns a view, or raises a `SourceError`.
 GARBAGE = (b"", b"null", b"{}", b"[]", b"[{}]", b'{"id":', b"<html>502</html>", b"\xff\xfe\x00", b"[" * 5_000)
+#: Digests are kept in memory for every match.
+MAX_DIGEST_BYTES = 64
 #: Addresses that are not match pages of any site.
 NO_MATCH_URLS = ("", "match", "https://", "https://other.invalid/match/1", "https://[", "x" * 5_000)
 
@@ -174,7 +157,8 @@ def check_source(
     _require(not missing, f"record a body of each resource; missing: {', '.join(sorted(missing))}")
     for query, body in bodies:
         _check_request(source, query, hosts)
-        _check_view(sport, query, source.parse(query, body))
+        _check_view(sport, query, _parse(source, query, body))
+        _check_other_match(source, query, body)
         _check_garbage(source, query, body)
     _check_digests(source, bodies)
     for url, source_id in (match_urls or {}).items():
@@ -192,6 +176,9 @@ def _require(is_kept: bool, message: str) -> None:
 def _check_members(source: Source) -> None:
     problems = list(problems_of(source))
     _require(not problems, "; ".join(problems))
+    keys = getattr(source, "metadata_keys", None)
+    advice = "list the keys of config.metadata that the class reads, or write metadata_keys = ()"
+    _require(isinstance(keys, tuple), f"metadata_keys must be a tuple: {advice}")
     installed = ", ".join(sports())
     _require(source.sport in sports(), f"sport {source.sport!r} is not installed; installed: {installed}")
 
@@ -202,6 +189,13 @@ def _check_request(source: Source, query: Query, hosts: Collection[str]) -> None
     _require(request.source == source.name, f"request({query}) has source {request.source!r}, not {source.name!r}")
     host = host_of(request.url)
     _require(host in hosts, f"request({query}) goes to {host or request.url!r}, which is not in hosts")
+
+
+def _parse(source: Source, query: Query, body: bytes) -> object:
+    try:
+        return source.parse(query, body)
+    except Exception as error:
+        raise AssertionError(f"parse({query}) of a recorded body raised {error!r}; it must return a view") from error
 
 
 def _check_view(sport: Sport[Any], query: Query, view: object) -> None:
@@ -222,7 +216,26 @@ def _check_view(sport: Sport[Any], query: Query, view: object) -> None:
         for part in view if isinstance(view, tuple | list) else (view,):
             kind = type(part)
             _require(kind.__module__.startswith(package), f"parse({query}) must return a view of {package}, not {kind}")
+    for entry in view.boards if isinstance(view, Listing) else [view]:
+        if isinstance(entry, ListingEntry):
+            is_typed = isinstance(entry.status, MatchStatus)
+            _require(is_typed, f"parse({query}) returned status {entry.status!r}: it must be a MatchStatus")
     msgspec.to_builtins(view)
+
+
+def _check_other_match(source: Source, query: Query, body: bytes) -> None:
+    """Check that a live state is refused if it answers the query of another match, as a wrong cache does."""
+    if query.resource != LIVE:
+        return
+    shown = source.parse(query, body).source_id
+    other = msgspec.structs.replace(query, source_id=f"{shown}1")
+    try:
+        view = source.parse(other, body)
+    except SourceError:
+        return
+    # A body that does not name its match takes the id of the query.
+    is_named = view.source_id == other.source_id
+    _require(is_named, f"parse({other}) accepted the body of match {shown!r}: raise WrongMatch")
 
 
 def _board_type(sport: Sport[Any]) -> type[ListingEntry]:
@@ -247,6 +260,11 @@ def _check_digests(source: Source, bodies: Sequence[tuple[Query, bytes]]) -> Non
     for query, body in bodies:
         digest = source.digest(query, body)
         _require(isinstance(digest, bytes), f"digest({query}) must return bytes, not {type(digest).__name__}")
+        _require(
+            len(digest) <= MAX_DIGEST_BYTES,
+            f"digest({query}) must be at most {MAX_DIGEST_BYTES} bytes, not {len(digest)}: "
+            "return digest_of(what you parse)",
+        )
         _require(digest == source.digest(query, body), f"digest({query}) differs for the same body")
         for other, changed in bodies:
             is_other_view = other == query and source.parse(query, changed) != source.parse(query, body)

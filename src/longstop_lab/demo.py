@@ -15,12 +15,13 @@ from msgspec import Struct
 from rich.console import Console
 from rich.live import Live
 
-from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.browser_types import BrowserKind
 from longstop_lab.client import Samples, list_matches, percentile, site_of
 from longstop_lab.deployment import Deployment, DeploymentOptions, check, deployed
 from longstop_lab.final_check import add_up, check_events_by_sport, wait_until_synced
 from longstop_lab.report import DemoReport, SportReport
 from longstop_lab.simulator.judge import TruthComparison
+from longstop_lab.simulator.service import SimulatorOptions, choose_kinds, read_kinds
 from longstop_lab.table import greeting, summary, table
 
 REFRESH_SECONDS = 1.0
@@ -47,6 +48,11 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
 
 async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
     """Run for the given time or until Ctrl-C, then freeze the simulator and check every event."""
+    kinds = read_kinds(options.kinds) if options.kinds else None
+    # The simulator refuses wrong options, too, but only after it was said to start.
+    choose_kinds(
+        SimulatorOptions(matches=options.matches, kinds=kinds, speed=options.speed, sites=",".join(options.sites))
+    )
     simulate = (
         *("--matches", str(options.matches), "--speed", str(options.speed), "--seed", str(options.seed)),
         *(("--kinds", options.kinds) if options.kinds else ()),
@@ -79,7 +85,11 @@ async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
         samples = Samples()
         await _watch(deployment, samples, options, console)
         say("simulator frozen; waiting for a last full sync, then checking every event …")
-        report = await _report(deployment, samples)
+        try:
+            report = await _report(deployment, samples)
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            console.print("stopped before the check was done: no event was checked")
+            raise
         if not options.is_quiet:
             console.print(summary(report))
         return report
@@ -134,7 +144,7 @@ async def _sample(deployment: Deployment, samples: Samples, live: Live | None) -
             payloads[entry["match_id"]] = response.body
         samples.add(entries, deployment.rss_bytes())
         if live is not None:
-            live.update(table(entries, payloads))
+            live.update(table(entries, payloads, live.console.size))
         await asyncio.sleep(REFRESH_SECONDS)
 
 

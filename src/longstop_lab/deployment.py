@@ -15,15 +15,16 @@ from tempfile import TemporaryDirectory, gettempdir
 import psutil
 from msgspec import Struct
 
+from longstop.app.api import make_token
 from longstop.clock import SystemClock
 from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
-from longstop.fetching.browser.base import LADDER, BrowserKind
-from longstop.fetching.browser.chromium import INSTALL, find_chromium, missing_packages
-from longstop.process.registry import open_scratch
+from longstop.fetching.browser.browser_types import LADDER, BrowserKind
+from longstop.fetching.browser.chromium_finder import INSTALL, find_chromium, missing_packages
+from longstop.process.browser_registry import open_scratch
 from longstop.settings import PARENT_FD_VARIABLE, read_settings
 from longstop.storage.directory import DataDirectory
-from longstop.supervision.child_pipes import lifeline
+from longstop.supervision.lifeline_and_heartbeat import lifeline
 from longstop_lab.client import Client
 from longstop_lab.processes import DeploymentProcesses
 
@@ -161,8 +162,7 @@ async def deployed(options: DeploymentOptions) -> AsyncIterator[Deployment]:
         simulate = _simulate(options, ports, truth)
         life_line = stack.enter_context(lifeline())
         simulator = await stack.enter_async_context(_process(simulate, env, home / "simulator.log", life_line))
-        DataDirectory.open(data)  # `longstop token` does not create it
-        token = await _token(env)
+        token = make_token(read_settings(env), "demo")
         up = await stack.enter_async_context(_process(("up",), env, home / "longstop.log", life_line))
         deployment = Deployment(
             data=data,
@@ -249,23 +249,6 @@ async def _process(verb: tuple[str, ...], env: Mapping[str, str], log: Path, lif
         except TimeoutError:
             process.kill()
             await process.wait()
-
-
-async def _token(env: Mapping[str, str]) -> str:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "longstop", "token", "--subject", "demo", env=dict(env), stdout=-1, start_new_session=True
-    )
-    try:
-        answer, _ = await process.communicate()
-    except asyncio.CancelledError:
-        # It would create the data directory again after its removal.
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        raise
-    if process.returncode:
-        raise UsageError("no token could be created; see the message above")
-    return answer.decode().strip()
 
 
 async def _wait_until_ready(deployment: Deployment, processes: Mapping[Path, Process]) -> None:

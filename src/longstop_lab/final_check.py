@@ -10,9 +10,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from longstop.api.serialisers import data_path
+from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.sports.registry import sports
-from longstop.storage.sqlite.ops import SqliteStandingOrders
+from longstop.storage.sqlite.ops import SqliteCommands
 from longstop_lab.client import all_events, list_matches, sport_at, sport_of, was_read_since
 from longstop_lab.deployment import Deployment
 from longstop_lab.simulator.judge import TruthComparison, judge, wrong_scores
@@ -141,8 +142,8 @@ async def wait_until_synced(deployment: Deployment, *, since: float, timeout: fl
 
 async def unpolled_matches(deployment: Deployment, names: Iterable[str]) -> set[str]:
     """Return which of these matches are not polled because an operator paused or removed them or their site."""
-    async with aclosing(SqliteStandingOrders(deployment.data / "ops.db")) as reader:
-        orders = await reader.standing()
+    async with aclosing(SqliteCommands(deployment.data / "ops.db", SystemClock())) as commands:
+        orders = await commands.standing()
     subjects = {order.subject for order in orders}
     return {name for name in names if not subjects.isdisjoint((name, name.partition("_")[0]))}
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group, RenderableType
+from rich.console import ConsoleDimensions, Group, JustifyMethod, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -18,7 +18,18 @@ from longstop_lab.report import DemoReport, SportReport
 #: A poll every 2.5 s gives ages up to the first limit; ages above the second limit need attention.
 FRESH_SECONDS = 5.0
 STALE_SECONDS = 60.0
-MAX_ROWS = 30
+#: The table leaves room for the greeting: its token and its request take several lines of a terminal with 80 columns.
+LINES_ABOVE = 11
+#: The border, the names of the columns and the line below them.
+FRAME_LINES = 4
+MIN_ROWS = 3
+#: The border and the space between the columns.
+FRAME_COLUMNS = 14
+AGE_COLUMNS = len("9999 s")
+#: Terminals from this width show the innings before the current one too.
+WIDE_COLUMNS = 100
+
+_COLUMNS = ("id", "match", "score", "last", "status", "age")
 
 _STATUS_STYLES = {"live": "bold green", "break": "yellow", "upcoming": "cyan", "completed": "dim"}
 _STATUS_ORDER = {"live": 0, "break": 1, "upcoming": 2, "completed": 3}
@@ -37,22 +48,36 @@ try it:
     )
 
 
-def table(entries: Sequence[dict[str, Any]], payloads: Mapping[str, Any]) -> Panel:
-    """Return the live table: match, score, last event, status and age."""
-    rows = Table(expand=True, box=SIMPLE_HEAD, pad_edge=False)
-    # A narrow terminal shortens match and last event. Number, current score, status and age stay complete.
-    rows.add_column("id", justify="right", no_wrap=True, min_width=2)
-    rows.add_column("match", no_wrap=True, overflow="ellipsis", ratio=5)
-    rows.add_column(
-        "score", no_wrap=True, min_width=max([len("score"), *map(_current_width, payloads.values())]), ratio=4
+def table(entries: Sequence[dict[str, Any]], payloads: Mapping[str, Any], size: ConsoleDimensions) -> Panel:
+    """Return the live table: match, score, last event, status and age; as many matches as the terminal has room for."""
+    order = sorted(entries, key=lambda entry: (_STATUS_ORDER.get(entry["status"], 9), entry["matchId"]))
+    shown = order[: max(MIN_ROWS, size.height - LINES_ABOVE - FRAME_LINES)]
+    innings = 2 if size.width >= WIDE_COLUMNS else 1
+    scores = ["  ".join(_scores(payloads.get(entry["match_id"], {}))[:innings]) for entry in shown]
+    statuses = [_status(entry) for entry in shown]
+    # A narrow terminal shortens match and last event. Number, score, status and age stay complete.
+    number, score_width, status_width = (
+        max(map(len, texts))
+        for texts in (["id", *(str(each["matchId"]) for each in shown)], ["score", *scores], ["status", *statuses])
     )
-    rows.add_column("last", no_wrap=True, overflow="ellipsis", ratio=3)
-    rows.add_column("status", no_wrap=True, min_width=9)
-    rows.add_column("age", justify="right", no_wrap=True, min_width=6)
-    shown = sorted(entries, key=lambda entry: (_STATUS_ORDER.get(entry["status"], 9), entry["matchId"]))
-    for entry in shown[:MAX_ROWS]:
-        rows.add_row(*_cells(entry, payloads.get(entry["match_id"], {})))
-    return Panel(rows, title=_title(entries), subtitle="Ctrl-C stops and checks every event", border_style="dim")
+    room = max(0, size.width - FRAME_COLUMNS - number - score_width - status_width - AGE_COLUMNS)
+    last = room // 5
+    widths = (number, room - last, score_width, last, status_width, AGE_COLUMNS)
+    rows = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for name, width in zip(_COLUMNS, widths, strict=True):
+        justify: JustifyMethod = "right" if name in ("id", "age") else "left"
+        rows.add_column(name, width=width, justify=justify, no_wrap=True, overflow="ellipsis")
+    for entry, score, status in zip(shown, scores, statuses, strict=True):
+        rows.add_row(
+            Text(str(entry["matchId"]), style="dim"),
+            Text(_shorten_title(_printable(entry["title"]), room - last)),
+            Text(score),
+            Text(_printable(_last_event(payloads.get(entry["match_id"], {})))),
+            Text(status, style=_STATUS_STYLES.get(entry["status"], "")),
+            _age(entry["data_age_seconds"]),
+        )
+    more = f"and {len(order) - len(shown)} more · " if len(order) > len(shown) else ""
+    return Panel(rows, title=_title(entries), subtitle=f"{more}Ctrl-C stops and checks every event", border_style="dim")
 
 
 def summary(report: DemoReport) -> RenderableType:
@@ -100,22 +125,22 @@ def _by_sport(sports: Sequence[SportReport]) -> Table:
     return rows
 
 
-def _cells(entry: dict[str, Any], payload: Mapping[str, Any]) -> list[Text]:
-    status = entry["status"]
-    return [
-        Text(str(entry["matchId"]), style="dim"),
-        Text(_printable(entry["title"])),
-        Text("  ".join(_scores(payload)), overflow="ellipsis"),
-        Text(_printable(_last_event(payload))),
-        Text(
-            status if entry["sync"] == "in_sync" else f"{status}, {entry['sync']}", style=_STATUS_STYLES.get(status, "")
-        ),
-        _age(entry["data_age_seconds"]),
-    ]
+def _status(entry: dict[str, Any]) -> str:
+    return entry["status"] if entry["sync"] == "in_sync" else f"{entry['status']}, {entry['sync']}"
 
 
-def _current_width(payload: Mapping[str, Any]) -> int:
-    return max(map(len, _scores(payload)[:1]), default=0)
+def _shorten_title(title: str, width: int) -> str:
+    """Return a title that fits: without the format of the match, and with both teams shortened evenly."""
+    if len(title) <= width:
+        return title
+    home, versus, away = title.partition(" - ")[0].partition(" vs ")
+    room = max(0, width - len(versus))
+    home = _cut(home, max(room // 2, room - len(away)))
+    return home + versus + _cut(away, room - len(home))
+
+
+def _cut(name: str, width: int) -> str:
+    return name if len(name) <= width else f"{name[: max(0, width - 1)].rstrip()}…"
 
 
 def _scores(payload: Mapping[str, Any]) -> list[str]:
@@ -147,7 +172,7 @@ def _age(seconds: float | None) -> Text:
     if seconds is None:
         return Text("-", style="dim")
     style = "green" if seconds <= FRESH_SECONDS else "yellow" if seconds <= STALE_SECONDS else "bold red"
-    return Text(f"{seconds:.1f} s", style=style)
+    return Text(f"{seconds:.1f} s" if seconds < 100 else f"{seconds:.0f} s", style=style)
 
 
 def _title(entries: Sequence[dict[str, Any]]) -> str:

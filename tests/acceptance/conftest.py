@@ -1,4 +1,4 @@
-"""Running `longstop` as a person would, and where recorded matches are."""
+"""Runs `longstop` as a user does, and finds recorded matches."""
 
 import os
 import subprocess

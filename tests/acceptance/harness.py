@@ -1,7 +1,7 @@
-"""A play: real processes, a site that goes wrong by a plot, and everything that a user could see of it.
+"""Scenarios: a deployment, faults that a scenario injects, and a recording of everything that a user can observe.
 
-A play is deployed once for several tests; each of them looks at one scene. What the product does is seen from outside:
-its API, its log, its files, its verbs and its webhook.
+A scenario runs once for several tests, and each test checks one aspect of the recording. The product is observed from
+outside: its API, its log, its files, its commands and its webhook.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 from longstop_lab.final_check import check_events, wait_until_synced
 from longstop_lab.simulator.judge import TruthComparison
 from longstop_lab.version_log import VersionLog, logging_versions
-from tests.acceptance.receiver import Posted, receiving
+from tests.acceptance.webhook_receiver import Posted, receiving
 from tests.background import background
 
 LIST = "/api/v3/getLiveMatches"
 STATE = "/api/v3/getSV3"
 FEED = "/commentary/v1/getBallFeeds"
 
-#: How much shorter than by default everything lasts; the floors of the scenarios shrink with it.
+#: How much shorter intervals are than by default.
 COMPRESSED = 5.0
 QUICK = {
     "LOG_LEVEL": "DEBUG",
@@ -41,7 +41,7 @@ QUICK = {
     "BUSY_INTERVAL_SECONDS": "0.4",
     "DISCOVERY_INTERVAL_SECONDS": "0.5",
     "RETRY_BASE_DELAY_SECONDS": "0.2",
-    # A fast site keeps half of it: more than a busy machine stands still for.
+    # Half of it remains for a fast site: longer than a busy machine pauses.
     "FETCH_TIMEOUT_SECONDS": "10",
     "CIRCUIT_BREAKER_CANARY_SECONDS": "0.5",
 }
@@ -49,14 +49,14 @@ QUICK = {
 FRESH_SECONDS = 10.0 / COMPRESSED + 4.0
 
 SAMPLE_SECONDS = 0.25
-#: How long a plot waits for what has to happen.
+#: How long a scenario waits for something that must happen.
 PATIENCE_SECONDS = 40.0
 
 Event = dict[str, Any]
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """What the API said at one moment."""
+    """The responses of the API at one moment."""
 
     at: datetime
     matches: dict[str, dict[str, Any]]
@@ -73,55 +73,57 @@ class Sample(Struct, frozen=True, kw_only=True):
         return entry
 
 
-class Scene:
-    """The deployment while it is played on."""
+class ScenarioRun:
+    """A deployment while a scenario runs."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.deployment = deployment
         self.samples: list[Sample] = []
-        #: The matches that the plot is about.
-        self.cast: list[str] = []
-        #: What the plot has asked for and the tests want to see.
+        #: The matches that the scenario is about.
+        self.subjects: list[str] = []
+        #: What the scenario has collected for the tests.
         self.notes: dict[str, Any] = {}
-        #: The moments that the plot has named.
+        #: The moments that the scenario has named, by name.
         self.marks: dict[str, datetime] = {}
 
     def mark(self, name: str) -> datetime:
         self.marks[name] = SystemClock().now()
         return self.marks[name]
 
-    # --- what the site does ----------------------------------------------------------------------------------
+    # --- the site ----------------------------------------------------------------------------------------------
 
-    async def break_site(self, *faults: Mapping[str, Any]) -> None:
+    async def inject_faults(self, *faults: Mapping[str, Any]) -> None:
         await self.deployment.simulator.post("/_sim/faults", msgspec.json.encode(faults))
 
-    async def mend_site(self) -> None:
+    async def clear_faults(self) -> None:
         await self.deployment.simulator.delete("/_sim/faults")
 
     async def in_play(self) -> list[str]:
-        """Return the keys of the matches that are played now."""
+        """Return the keys of the matches in play."""
         matches = (await self.deployment.simulator.get("/_sim/status")).body["matches"]
         return [match["key"] for match in matches if match["phase"] == "live"]
 
     async def requests(self) -> list[dict[str, Any]]:
-        """Return what has reached the site."""
+        """Return the requests that the site has received."""
         notes: list[dict[str, Any]] = (await self.deployment.simulator.get("/_sim/requests")).body["requests"]
         return [{**note, "at": from_iso(note["at"])} for note in notes]
 
     # --- what a user sees ------------------------------------------------------------------------------------
 
-    def told(self, name: str, **fields: Any) -> list[Event]:
-        return told(read_log(self.deployment.log), name, **fields)
+    def logged(self, name: str, **fields: Any) -> list[Event]:
+        return logged(read_log(self.deployment.log), name, **fields)
 
-    async def until_told(self, name: str, *, within: float = PATIENCE_SECONDS, times: int = 1, **fields: Any) -> Event:
-        """Wait for an event, for the last of so many; return it."""
-        await self.until(lambda: len(self.told(name, **fields)) >= times, f"{name} {fields}", within)
-        return self.told(name, **fields)[-1]
+    async def until_logged(
+        self, name: str, *, within: float = PATIENCE_SECONDS, times: int = 1, **fields: Any
+    ) -> Event:
+        """Wait until an event was logged this many times; return the last."""
+        await self.until(lambda: len(self.logged(name, **fields)) >= times, f"{name} {fields}", within)
+        return self.logged(name, **fields)[-1]
 
     async def until_seen(
         self, wanted: Callable[[Sample], bool], what: str, *, within: float = PATIENCE_SECONDS
     ) -> Sample:
-        """Wait for what the API says from now on."""
+        """Wait for a sample of the API that is taken from now on."""
         now = SystemClock().now()
         await self.until(lambda: any(wanted(sample) for sample in self.samples if sample.at > now), what, within)
         return next(sample for sample in self.samples if sample.at > now and wanted(sample))
@@ -135,7 +137,7 @@ class Scene:
             pytest.fail(f"not within {within:g} s: {what}")
 
     async def errors(self) -> list[dict[str, Any]]:
-        """Return what `longstop errors --json` lists."""
+        """Return the output of `longstop errors --json`."""
         process = await asyncio.create_subprocess_exec(
             *(
                 sys.executable,
@@ -156,12 +158,12 @@ class Scene:
         return listed
 
     async def verdict(self, version_log: VersionLog) -> TruthComparison:
-        """Stop the world, and account for every event and for all that was ever served."""
+        """Freeze the simulator, and check every event and every version that was ever served."""
         assert version_log.seen()
         return await check_events(self.deployment, version_log=version_log)
 
     async def sample(self) -> None:
-        """Ask the API again and again."""
+        """Sample the API until cancelled."""
         while True:
             now = SystemClock().now()
             entries = await list_matches(self.deployment)
@@ -171,91 +173,110 @@ class Scene:
             await asyncio.sleep(SAMPLE_SECONDS)
 
 
-Plot = Callable[[Scene], Awaitable[None]]
+Scenario = Callable[[ScenarioRun], Awaitable[None]]
 
 
-class Story(Struct, frozen=True, kw_only=True):
-    """What is left of a play for the tests to look at."""
+class Recording(Struct, frozen=True, kw_only=True):
+    """What was observed during a scenario."""
 
     events: list[Event]
     samples: list[Sample]
     alerts: list[Posted]
     requests: list[dict[str, Any]]
     errors: list[dict[str, Any]]
-    cast: list[str]
+    subjects: list[str]
     notes: dict[str, Any]
     marks: dict[str, datetime]
-    #: What stands below `storage/` in the data directory, by its path from there.
+    #: The files below `storage/` in the data directory, by relative path.
     files: dict[str, bytes]
     verdict: TruthComparison
 
-    def told(self, name: str, **fields: Any) -> list[Event]:
-        return told(self.events, name, **fields)
+    def logged(self, name: str, **fields: Any) -> list[Event]:
+        return logged(self.events, name, **fields)
 
     def between(self, first: str, last: str) -> list[Sample]:
-        """Return what the API said between two marks."""
+        """Return the samples between two marks."""
         return [sample for sample in self.samples if self.marks[first] <= sample.at <= self.marks[last]]
 
-    def reached(self, since: datetime, seconds: float, **fields: Any) -> list[dict[str, Any]]:
-        """Return the requests that reached the site within so many seconds."""
+    def requests_within(self, since: datetime, seconds: float, **fields: Any) -> list[dict[str, Any]]:
+        """Return the requests that the site received within this many seconds."""
         until = since + timedelta(seconds=seconds)
         return [note for note in self.requests if since <= note["at"] < until and fields.items() <= note.items()]
 
 
-def play(plot: Plot, *, matches: int, speed: float, seed: int, settings: Mapping[str, str]) -> Story:
-    """Deployment a play, and return its story."""
+def run_scenario(
+    scenario: Scenario, *, matches: int, speed: float, seed: int, settings: Mapping[str, str]
+) -> Recording:
+    """Deploy, run a scenario, and return the recording."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(OUR_PREFIXES)]:
             patch.delenv(name)
         simulate = ("--matches", str(matches), "--speed", f"{speed:g}", "--seed", str(seed))
-        return asyncio.run(_play(plot, simulate, {**QUICK, **settings}))
+        return asyncio.run(_run_scenario(scenario, simulate, {**QUICK, **settings}))
 
 
-async def _play(plot: Plot, simulate: tuple[str, ...], settings: Mapping[str, str]) -> Story:
+async def _run_scenario(scenario: Scenario, simulate: tuple[str, ...], settings: Mapping[str, str]) -> Recording:
     async with receiving() as receiver:
         began = monotonic()
         webhook = {"ALERT_WEBHOOK_URL": receiver.url, "ALERT_WEBHOOK_SECRET": receiver.secret}
         async with deployed(DeploymentOptions(simulate=simulate, settings={**settings, **webhook})) as deployment:
-            scene = Scene(deployment)
+            run = ScenarioRun(deployment)
             await wait_until_synced(deployment, since=began)
             try:
-                async with logging_versions(deployment) as version_log, background(scene.sample()):
-                    await plot(scene)
+                async with logging_versions(deployment) as version_log, background(run.sample()):
+                    await scenario(run)
             except BaseException:
-                print(deployment.log.read_text(errors="replace"))  # what there is to say about a play that failed
+                print(deployment.log.read_text(errors="replace"))
                 raise
-            # The account restarts the scraper; what it says then is no part of the story.
-            events, requests = read_log(deployment.log), await scene.requests()
-            await scene.mend_site()
-            verdict = await scene.verdict(version_log)
-            return Story(
+            # The final check restarts the scraper; what it logs then is not part of the recording.
+            events, requests = read_log(deployment.log), await run.requests()
+            await run.clear_faults()
+            verdict = await run.verdict(version_log)
+            return Recording(
                 events=events,
-                samples=scene.samples,
+                samples=run.samples,
                 alerts=receiver.posted,
                 requests=requests,
-                errors=await scene.errors(),
-                cast=scene.cast,
-                notes=scene.notes,
-                marks=scene.marks,
+                errors=await run.errors(),
+                subjects=run.subjects,
+                notes=run.notes,
+                marks=run.marks,
                 files=dict(_files(deployment.data / "storage")),
                 verdict=verdict,
             )
 
 
 def read_log(log: Path) -> list[Event]:
-    """Return what the processes have said; what is no event, or not written whole yet, is left out."""
-    written = log.read_text(errors="replace").splitlines(keepends=True)
-    lines = (line for line in written if line.startswith("{") and line.endswith("}\n"))
-    return [{**event, "at": from_iso(event["timestamp"])} for event in map(json.loads, lines)]
+    """Return the events that the processes have logged, without other lines and lines that are not complete yet."""
+    read = _read.get(log)
+    if read is None or log.stat().st_size < read.size:  # another process may have begun the file again
+        read = _read[log] = ReadPart()
+    with log.open("rb") as file:
+        file.seek(read.size)
+        complete, newline, _ = file.read().rpartition(b"\n")
+    read.size += len(complete + newline)
+    lines = (line for line in complete.splitlines() if line.startswith(b"{") and line.endswith(b"}"))
+    read.events += [{**event, "at": from_iso(event["timestamp"])} for event in map(msgspec.json.decode, lines)]
+    return list(read.events)
 
 
-def told(events: Iterable[Event], name: str, **fields: Any) -> list[Event]:
-    """Return the events of a name and with these fields."""
+class ReadPart(Struct):
+    """What was read of a log: it only grows, and tests that wait for an event read it many times a second."""
+
+    size: int = 0
+    events: list[Event] = []
+
+
+_read: dict[Path, ReadPart] = {}
+
+
+def logged(events: Iterable[Event], name: str, **fields: Any) -> list[Event]:
+    """Return the events with a name and these fields."""
     return [event for event in events if event["event"] == name and fields.items() <= event.items()]
 
 
 def ref(key: str) -> str:
-    """Return what we call a match of the simulated site."""
+    """Return the product's name for a match of the simulated site."""
     return f"crex_{key}"
 
 

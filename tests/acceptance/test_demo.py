@@ -1,17 +1,14 @@
 """The demo, from outside: it runs, it is fresh, and it accounts for every event."""
 
 import json
-import os
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 
-from longstop.supervision.exit_codes import Exit
 from longstop_lab.simulator.judge import judge
 from longstop_lab.simulator.truth import read_truth
 from tests.acceptance.conftest import Longstop
@@ -60,72 +57,13 @@ def test_cricket_and_football_are_read_side_by_side_and_told_apart(longstop: Lon
 
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout.splitlines()[-1])
-    told = {each["sport"]: each for each in report["sports"]}
-    assert told.keys() == {"cricket", "football"}
-    assert sum(each["matches"] for each in told.values()) == report["matches"]
-    for each in told.values():
+    by_sport = {each["sport"]: each for each in report["sports"]}
+    assert by_sport.keys() == {"cricket", "football"}
+    assert sum(each["matches"] for each in by_sport.values()) == report["matches"]
+    for each in by_sport.values():
         assert (each["lost"], each["duplicated"], each["ghost"]) == (0, 0, 0), report["details"]
         assert each["events_stored"] > 0
         assert each["freshness_p99_s"] < 10
-
-
-def test_a_demo_by_a_browser_that_is_not_there_says_so_at_once(
-    longstop: Longstop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BROWSER_EXECUTABLE", "/nowhere/chromium")
-
-    run = longstop("demo", "--browser", "shell")
-
-    assert run.returncode == Exit.USAGE
-    assert run.stderr.strip() == "longstop: no Chromium was found for browser kind shell: run longstop doctor"
-
-
-def test_a_port_that_was_named_and_is_taken_is_refused_with_its_holder(longstop: Longstop) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        run = longstop("demo", "--for", "1", "--port", str(port))
-
-    assert run.returncode == Exit.USAGE
-    assert f"longstop: port {port} is in use by " in run.stderr
-    assert f"pid {os.getpid()}: choose another with --port" in run.stderr
-
-
-@pytest.mark.parametrize(
-    ("sign", "code", "account"),
-    [
-        ("starting simulator", 143, False),
-        # The foot of the table: from there on there is something to account for.
-        ("Ctrl-C stops and checks", 0, True),
-    ],
-)
-def test_sigterm_ends_a_demo_as_ctrl_c_does_and_leaves_nothing(
-    tmp_path: Path, sign: str, code: int, account: bool
-) -> None:
-    temporary, said = tmp_path / "temporary", tmp_path / "said.txt"
-    temporary.mkdir()
-    demo = _a_demo(temporary, said)
-    while sign not in said.read_text() or not any(temporary.glob("longstop-*/simulator.log")):
-        assert demo.poll() is None
-        time.sleep(0.05)
-
-    demo.terminate()
-    ended = demo.wait(timeout=100)
-
-    assert ended == code, said.read_text()
-    assert ("no event lost, duplicated or invented" in said.read_text()) is account
-    assert list(temporary.iterdir()) == []
-
-
-def _a_demo(temporary: Path, said: Path) -> subprocess.Popen[bytes]:
-    # It takes the file for a terminal, and so shows its table while it runs.
-    terminal = {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "120", "TMPDIR": str(temporary)}
-    with said.open("wb") as out:
-        return subprocess.Popen(
-            [sys.executable, "-m", "longstop", "demo", "--matches", "2", "--speed", "20", "--port", "0"],
-            env={**os.environ, **terminal},
-            stdout=out,
-            stderr=out,
-        )
 
 
 def _anyone_can_check_it(longstop: Longstop, truth: Path, data: Path) -> None:
@@ -137,9 +75,9 @@ def _anyone_can_check_it(longstop: Longstop, truth: Path, data: Path) -> None:
         ]
         for match in matches[:3]
     }
-    told = [line for line in read_truth(truth) if line.match in stored]
+    published = [line for line in read_truth(truth) if line.match in stored]
 
-    verdict = judge(told, stored)
+    verdict = judge(published, stored)
 
     assert verdict.events_truth == verdict.events_stored > 0
     assert (verdict.lost, verdict.duplicated, verdict.ghost) == (0, 0, 0), verdict.details

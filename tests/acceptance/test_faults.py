@@ -1,18 +1,18 @@
 """A site that misbehaves in every way it can: nothing is stored wrongly, nothing is lost, the next poll goes on."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from time import monotonic
 from typing import Any
 
 import apsw
 import msgspec
 import pytest
-from curl_cffi.requests import AsyncSession
+from msgspec import Struct
 
 from longstop_lab.client import list_matches
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
-from longstop_lab.final_check import check_events, final_sync, wait_until_synced
+from longstop_lab.final_check import check_events, wait_until_synced
+from longstop_lab.simulator.judge import TruthComparison
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -29,66 +29,92 @@ FAULTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
-async def deployment() -> AsyncIterator[Deployment]:
+#: How long responses are faulty.
+FAULTY_SECONDS = 12.0
+#: The number of further polls of each match that must not write.
+QUIET_POLLS = 3
+PATIENCE_SECONDS = 30.0
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What a deployment did under faults, and then while nothing changed."""
+
+    #: The matches that the product called completed under faults, and those that were over at the end of the faults.
+    completed: set[str]
+    over: set[str]
+    verdict: TruthComparison
+    health: dict[str, Any]
+    #: SQLite's number for the contents of the store, before and after polls that had nothing to write.
+    versions: tuple[object, object]
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return asyncio.run(deploy_and_break())
+
+
+async def deploy_and_break() -> Outcome:
     options = DeploymentOptions(
         simulate=("--matches", "10", "--speed", "30", "--seed", "4"), settings={"POLLING_INTERVAL_SECONDS": "0.5"}
     )
     began = monotonic()
-    async with deployed(options) as running:
-        await wait_until_synced(running, since=began)
-        yield running
+    async with deployed(options) as deployment:
+        await wait_until_synced(deployment, since=began)
+        await deployment.simulator.post("/_sim/faults", msgspec.json.encode(FAULTS))
+        await asyncio.sleep(FAULTY_SECONDS)
+        completed = {entry["match_id"] for entry in await list_matches(deployment) if entry["phase"] == "completed"}
+        await deployment.simulator.delete("/_sim/faults")
+        matches = (await deployment.simulator.get("/_sim/status")).body["matches"]
+        verdict = await check_events(deployment)  # freezes the world
+        return Outcome(
+            completed=completed,
+            over={f"crex_{match['key']}" for match in matches if match["phase"] == "completed"},
+            verdict=verdict,
+            health=await health_once_recovered(deployment),
+            versions=await versions_around_quiet_polls(deployment),
+        )
 
 
-async def set_faults(deployment: Deployment, faults: list[dict[str, Any]]) -> None:
-    async with AsyncSession() as session:
-        url = f"{deployment.simulator_url}/_sim/faults"
-        if faults:
-            answer = await session.post(url, data=msgspec.json.encode(faults))
-        else:
-            answer = await session.delete(url)
-        assert answer.status_code == 200, answer.text
-
-
-async def health_once_mended(deployment: Deployment) -> dict[str, Any]:
-    """Return `/health` as soon as it is well: what it shows may be a few seconds old."""
-    deadline = asyncio.get_running_loop().time() + 20
+async def health_once_recovered(deployment: Deployment) -> dict[str, Any]:
+    """Return `/health` as soon as it is healthy, or after some time: what it shows may be a few seconds old."""
+    deadline = monotonic() + 20
     while True:
         health: dict[str, Any] = (await deployment.api.get("/health")).body
-        if health["status"] == "healthy" or asyncio.get_running_loop().time() > deadline:
+        if health["status"] == "healthy" or monotonic() > deadline:
             return health
         await asyncio.sleep(0.5)
 
 
+async def versions_around_quiet_polls(deployment: Deployment) -> tuple[object, object]:
+    """Return the version of the store before and after several polls of every match."""
+    await until_polled(deployment, times=2)  # a result is confirmed by a second poll
+    reader = apsw.Connection(str(deployment.data / "matches.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    before = reader.pragma("data_version")
+    await until_polled(deployment, times=QUIET_POLLS)
+    return before, reader.pragma("data_version")
+
+
+async def until_polled(deployment: Deployment, *, times: int) -> None:
+    """Wait until every match was polled so often from now on."""
+    seen: dict[str, set[str]] = {}
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not seen or min(map(len, seen.values())) <= times:  # the first is the poll before
+            for entry in await list_matches(deployment):
+                seen.setdefault(entry["match_id"], set()).add(entry["last_poll_at"])
+            await asyncio.sleep(0.1)
+
+
 @pytest.mark.req("FLD-5", "NFR-009")
-async def test_nothing_is_lost_or_invented_while_every_kind_of_answer_goes_wrong(deployment: Deployment) -> None:
-    await set_faults(deployment, FAULTS)
-    await asyncio.sleep(12)
-    completed = {entry["match_id"] for entry in await list_matches(deployment) if entry["phase"] == "completed"}
-    await set_faults(deployment, [])
-    over = {
-        f"crex_{match['key']}"
-        for match in (await deployment.simulator.get("/_sim/status")).body["matches"]
-        if match["phase"] == "completed"
-    }
-    verdict = await check_events(deployment)
-    health = await health_once_mended(deployment)
+def test_nothing_is_lost_or_invented_while_every_kind_of_answer_goes_wrong(outcome: Outcome) -> None:
+    verdict = outcome.verdict
 
     assert (verdict.lost, verdict.duplicated, verdict.ghost, verdict.wrong) == (0, 0, 0, 0), verdict.details
     assert verdict.events_stored > 500
-    assert completed <= over
-    assert health["status"] == "healthy", health["reasons"]
+    assert outcome.completed <= outcome.over
+    assert outcome.health["status"] == "healthy", outcome.health["reasons"]
 
 
-async def test_polls_without_a_change_write_nothing_to_the_store(deployment: Deployment) -> None:
-    await final_sync(deployment)
-    await asyncio.sleep(4)  # results want a second look
-    watcher = apsw.Connection(str(deployment.data / "matches.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    before = watcher.pragma("data_version")
-    polled = {entry["match_id"]: entry["last_poll_at"] for entry in await list_matches(deployment)}
+def test_polls_without_a_change_write_nothing_to_the_store(outcome: Outcome) -> None:
+    before, after = outcome.versions
 
-    await asyncio.sleep(6)
-
-    after = {entry["match_id"]: entry["last_poll_at"] for entry in await list_matches(deployment)}
-    assert watcher.pragma("data_version") == before
-    assert all(after[match] > polled[match] for match in polled)
+    assert after == before

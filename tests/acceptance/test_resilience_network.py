@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from longstop.clock import SystemClock
-from tests.acceptance.harness import Scene, Story, assert_nothing_lost, play, ref
+from tests.acceptance.harness import Recording, ScenarioRun, assert_nothing_lost, ref, run_scenario
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -21,38 +21,38 @@ UNDER_WAY = timedelta(seconds=1)
 BACK_WITHIN = 20.0
 
 
-async def cut(scene: Scene) -> None:
-    in_play = [ref(key) for key in await scene.in_play()]
-    await scene.break_site({"kind": "drop", "valid_seconds": CUT_SECONDS})
-    scene.marks["returned"] = returned = scene.mark("cut") + timedelta(seconds=CUT_SECONDS)
+async def cut(run: ScenarioRun) -> None:
+    in_play = [ref(key) for key in await run.in_play()]
+    await run.inject_faults({"kind": "drop", "valid_seconds": CUT_SECONDS})
+    run.marks["returned"] = returned = run.mark("cut") + timedelta(seconds=CUT_SECONDS)
     await asyncio.sleep((returned - SystemClock().now()).total_seconds())
-    await scene.until_seen(lambda sample: all(sample.polled_at(match) > returned for match in in_play), "fresh again")
-    scene.mark("fresh")
-    await scene.until_told("circuit_closed", scope="target")
+    await run.until_seen(lambda sample: all(sample.polled_at(match) > returned for match in in_play), "fresh again")
+    run.mark("fresh")
+    await run.until_logged("circuit_closed", scope="target")
 
 
 @pytest.fixture(scope="module")
-def story() -> Story:
+def recording() -> Recording:
     settings = {
         "RETRY_BASE_DELAY_SECONDS": "1",
         "CIRCUIT_BREAKER_THRESHOLD": f"{FAILURES_IN_A_ROW}",
         "CIRCUIT_BREAKER_CANARY_SECONDS": f"{CANARY_SECONDS:g}",
     }
-    return play(cut, matches=6, speed=20, seed=3, settings=settings)
+    return run_scenario(cut, matches=6, speed=20, seed=3, settings=settings)
 
 
 @pytest.mark.req("US1.1", "NFR-009")
-def test_after_a_cut_the_updates_resume_and_nothing_is_lost(story: Story) -> None:
-    gap = story.marks["fresh"] - story.marks["returned"]
+def test_after_a_cut_the_updates_resume_and_nothing_is_lost(recording: Recording) -> None:
+    gap = recording.marks["fresh"] - recording.marks["returned"]
 
     assert gap.total_seconds() < BACK_WITHIN
-    assert_nothing_lost(story.verdict)
+    assert_nothing_lost(recording.verdict)
 
 
 @pytest.mark.req("FR-002", "FR-017")
-def test_while_it_is_cut_a_request_is_sent_again_after_growing_waits(story: Story) -> None:
+def test_while_it_is_cut_a_request_is_sent_again_after_growing_waits(recording: Recording) -> None:
     waits: dict[str, list[tuple[int, float]]] = defaultdict(list)
-    for event in story.told("request.retried"):
+    for event in recording.logged("request.retried"):
         waits[event["request"]].append((event["attempt"], event["wait_seconds"]))
 
     assert all(1.0 <= wait <= 1.25 for each in waits.values() for attempt, wait in each if attempt == 2)
@@ -61,11 +61,11 @@ def test_while_it_is_cut_a_request_is_sent_again_after_growing_waits(story: Stor
 
 
 @pytest.mark.req("FR-003")
-def test_so_many_failures_in_a_row_leave_only_a_canary_until_the_way_is_open(story: Story) -> None:
-    [opened] = story.told("circuit_opened", scope="target")
-    [closed] = story.told("circuit_closed", scope="target")
-    down = (story.marks["returned"] - opened["at"]).total_seconds()
-    tried = story.reached(opened["at"] + UNDER_WAY, down, fault="drop")
+def test_after_failures_in_a_row_only_canaries_are_sent_until_the_site_is_reachable(recording: Recording) -> None:
+    [opened] = recording.logged("circuit_opened", scope="target")
+    [closed] = recording.logged("circuit_closed", scope="target")
+    down = (recording.marks["returned"] - opened["at"]).total_seconds()
+    tried = recording.requests_within(opened["at"] + UNDER_WAY, down, fault="drop")
 
     assert f"{FAILURES_IN_A_ROW} failures in a row" in opened["reason"]
     assert 1 <= len(tried) <= down / CANARY_SECONDS + 2

@@ -1,7 +1,7 @@
 """A third sport as a plug-in: tennis, from a site that Longstop knows nothing of, with no edit under `src/`.
 
 The package in `tests/plugins` is only put on the path. Real processes discover its match, poll it, store corrections,
-go on after a SIGKILL, and serve it. The play runs once; each test looks at one part of what came of it.
+go on after a SIGKILL, and serve it. The match is played once; each test checks one part of the recording.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from msgspec import Struct
 from longstop.settings import OUR_PREFIXES
 from longstop.storage.directory import DataDirectory
 from longstop_lab.deployment import reserve_port
-from tests.acceptance.harness import Event, read_log, told
-from tests.courtside import AWAY, HOME, Court, Courtside, serving
+from tests.acceptance.harness import Event, logged, read_log
+from tests.tennis_site import AWAY, HOME, Court, TennisSite, serving
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = ROOT / "tests" / "plugins"
@@ -46,8 +46,8 @@ pytestmark = pytest.mark.timeout(120)
 # --- what runs --------------------------------------------------------------------------------------------------------
 
 
-class Said(Struct, frozen=True, kw_only=True):
-    """What a verb of the command line said."""
+class CommandOutput(Struct, frozen=True, kw_only=True):
+    """What a command printed, and its exit code."""
 
     code: int
     out: str
@@ -87,27 +87,27 @@ class Longstop:
             await self.until(self._is_ready, "ready")
             yield
         except BaseException:
-            print(self.log.read_text(errors="replace"))  # what there is to say about a play that failed
+            print(self.log.read_text(errors="replace"))
             raise
         finally:
             up.send_signal(signal.SIGTERM)
             await up.wait()
             await self._api.aclose()
 
-    async def run(self, *verb: str | Path) -> Said:
+    async def run(self, *verb: str | Path) -> CommandOutput:
         """Run another verb to its end."""
         arguments = (sys.executable, "-m", "longstop", *map(str, verb))
         process = await asyncio.create_subprocess_exec(
             *arguments, env=self._env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
         )
         out, error = await asyncio.wait_for(process.communicate(), PATIENCE_SECONDS)
-        return Said(code=process.returncode or 0, out=out.decode(), error=error.decode())
+        return CommandOutput(code=process.returncode or 0, out=out.decode(), error=error.decode())
 
     async def get(self, path: str, **headers: str) -> httpx.Response:
         return await self._api.get(path, headers=headers)
 
     async def metrics(self) -> str:
-        port = told(read_log(self.log), "metrics.served")[-1]["port"]
+        port = logged(read_log(self.log), "metrics.served")[-1]["port"]
         async with httpx.AsyncClient(trust_env=False) as client:
             return (await client.get(f"http://127.0.0.1:{port}/metrics")).text
 
@@ -152,11 +152,11 @@ class Longstop:
 # --- the play ---------------------------------------------------------------------------------------------------------
 
 
-class Story(Struct, frozen=True, kw_only=True):
+class Recording(Struct, frozen=True, kw_only=True):
     """What the play left behind."""
 
     home: Path
-    site: Courtside
+    site: TennisSite
     #: The site's ids of points, by what happened to them.
     ids: dict[str, str]
     #: Every version of every event, as the API serves them; those that were stored when the scraper was killed.
@@ -165,7 +165,7 @@ class Story(Struct, frozen=True, kw_only=True):
     scrapers: tuple[int, int]
     answers: dict[str, httpx.Response]
     metrics: str
-    said: dict[str, Said]
+    outputs: dict[str, CommandOutput]
     log: list[Event]
 
     @property
@@ -177,15 +177,15 @@ class Story(Struct, frozen=True, kw_only=True):
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """Return the story of a match that is read with the plug-in on the path."""
-    return asyncio.run(play(tmp_path_factory.mktemp("courtside")))
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    """Return the recording of a match that is read with the plug-in on the path."""
+    return asyncio.run(record_match(tmp_path_factory.mktemp("courtside")))
 
 
-async def play(home: Path) -> Story:
+async def record_match(home: Path) -> Recording:
     final, tomorrow = Court("final"), Court("tomorrow", "Cleo", "Dora")
     tomorrow.status = "upcoming"
-    site = Courtside(final, tomorrow)
+    site = TennisSite(final, tomorrow)
     async with serving(site):
         with reserve_port() as held:
             longstop = Longstop(home, held.getsockname()[1], PLUGINS)
@@ -199,8 +199,8 @@ async def play(home: Path) -> Story:
                     await answers_of(longstop),
                     await longstop.metrics(),
                 )
-                said = await said_by(longstop, site)
-    return Story(
+                outputs = await command_outputs(longstop, site)
+    return Recording(
         home=home,
         site=site,
         ids=ids,
@@ -209,7 +209,7 @@ async def play(home: Path) -> Story:
         scrapers=scrapers,
         answers=answers,
         metrics=metrics,
-        said=said,
+        outputs=outputs,
         log=read_log(longstop.log),
     )
 
@@ -281,45 +281,45 @@ async def answers_of(longstop: Longstop) -> dict[str, httpx.Response]:
     return answers | {"unchanged match": await longstop.get(MATCH, **{"If-None-Match": tag})}
 
 
-async def said_by(longstop: Longstop, site: Courtside) -> dict[str, Said]:
-    said = {"matches": await longstop.run("matches"), "events": await longstop.run("events", REF)}
+async def command_outputs(longstop: Longstop, site: TennisSite) -> dict[str, CommandOutput]:
+    outputs = {"matches": await longstop.run("matches"), "events": await longstop.run("events", REF)}
     bodies = {"list": "/matches", "live": "/matches/final", "points": "/matches/final/points"}
     for resource, path in bodies.items():
         body = longstop.home / f"{resource}.json"
         body.write_bytes(site.body(path))
-        said[f"parse {resource}"] = await longstop.run("parse", "courtside", resource, body)
-    return said
+        outputs[f"parse {resource}"] = await longstop.run("parse", "courtside", resource, body)
+    return outputs
 
 
-class Remains(Struct, frozen=True, kw_only=True):
+class WithoutPlugin(Struct, frozen=True, kw_only=True):
     """What a Longstop without the plug-in makes of the same data directory."""
 
     answers: dict[str, httpx.Response]
-    said: dict[str, Said]
+    outputs: dict[str, CommandOutput]
     log: list[Event]
 
 
 @pytest.fixture(scope="module")
-def remains(story: Story) -> Remains:
+def without_plugin(recording: Recording) -> WithoutPlugin:
     """Return what is left once the plug-in is gone, and a source of another sport has the name of its source."""
-    return asyncio.run(restart_without_plugin(story))
+    return asyncio.run(restart_without_plugin(recording))
 
 
-async def restart_without_plugin(story: Story) -> Remains:
-    async with serving(story.site):
+async def restart_without_plugin(recording: Recording) -> WithoutPlugin:
+    async with serving(recording.site):
         with reserve_port() as held:
-            (story.home / "sources.yaml").write_text(story.site.described(adapter="sofascore"))
-            longstop = Longstop(story.home, held.getsockname()[1], None)
+            (recording.home / "sources.yaml").write_text(recording.site.described(adapter="sofascore"))
+            longstop = Longstop(recording.home, held.getsockname()[1], None)
             async with longstop.running():
                 paths = ("/health", "/football-data/matches", f"/football-data/match-info/{REF}", MATCH)
                 answers = {path: await longstop.get(path) for path in paths}
-                said = {"matches": await longstop.run("matches"), "events": await longstop.run("events", REF)}
+                outputs = {"matches": await longstop.run("matches"), "events": await longstop.run("events", REF)}
 
                 async def is_listing() -> bool:
-                    return bool(told(read_log(longstop.log), "listing.failed"))
+                    return bool(logged(read_log(longstop.log), "listing.failed"))
 
                 await longstop.until(is_listing, "the scraper goes on to its listing")
-    return Remains(answers=answers, said=said, log=read_log(longstop.log))
+    return WithoutPlugin(answers=answers, outputs=outputs, log=read_log(longstop.log))
 
 
 # --- what came of it --------------------------------------------------------------------------------------------------
@@ -335,60 +335,60 @@ def test_the_plug_in_is_small_and_the_product_does_not_know_it() -> None:
     assert not [file for file in product if "tennis" in file.read_text().lower()]
 
 
-def test_a_match_is_discovered_and_polled_to_its_end(story: Story) -> None:
-    discovered = {event["ref"] for event in told(story.log, "match.discovered")}
-    finished = told(story.log, "match.finished", ref=REF)
+def test_a_match_is_discovered_and_polled_to_its_end(recording: Recording) -> None:
+    discovered = {event["ref"] for event in logged(recording.log, "match.discovered")}
+    finished = logged(recording.log, "match.finished", ref=REF)
 
     assert discovered == {REF, "courtside_tomorrow"}
     assert [event["result"] for event in finished] == ["home won 6-0 6-0"]
-    assert not told(story.log, "task.failed")
-    assert not told(story.log, "poll.failed")
+    assert not logged(recording.log, "task.failed")
+    assert not logged(recording.log, "poll.failed")
 
 
-def test_everything_that_was_played_is_stored_once(story: Story) -> None:
-    last = {event["source_event_id"]: event for event in story.events}
+def test_everything_that_was_played_is_stored_once(recording: Recording) -> None:
+    last = {event["source_event_id"]: event for event in recording.events}
     live = {name: event for name, event in last.items() if event["op"] != "void"}
     result = live.pop("result")
     stored = [(name, event["kind"], event["data"]) for name, event in live.items()]
 
-    assert sorted(stored) == sorted((each["id"], each["type"], each["won"]) for each in story.court.plays)
+    assert sorted(stored) == sorted((each["id"], each["type"], each["won"]) for each in recording.court.plays)
     assert result["data"] == {"winner": "home", "sets": [[6, 0], [6, 0]]}
-    assert len({event["key"] for event in story.events}) == len(last)
-    assert [event["seq"] for event in story.events] == list(range(1, len(story.events) + 1))
-    assert {event["op"]: event["rev"] for event in story.events} == {"insert": 1, "update": 2, "void": 2}
+    assert len({event["key"] for event in recording.events}) == len(last)
+    assert [event["seq"] for event in recording.events] == list(range(1, len(recording.events) + 1))
+    assert {event["op"]: event["rev"] for event in recording.events} == {"insert": 1, "update": 2, "void": 2}
 
 
-def test_a_correction_is_a_new_version_of_the_same_event(story: Story) -> None:
-    wrong, right = story.versions("corrected")
+def test_a_correction_is_a_new_version_of_the_same_event(recording: Recording) -> None:
+    wrong, right = recording.versions("corrected")
 
     assert (wrong["key"], wrong["op"], wrong["data"]) == ("point:1:2:2", "insert", {"winner": "home", "score": "30-0"})
     assert (right["key"], right["op"], right["data"]) == ("point:1:2:2", "update", {"winner": "away", "score": "15-15"})
 
 
-def test_a_point_that_is_taken_back_is_void_and_its_key_is_not_used_again(story: Story) -> None:
-    played, gone = story.versions("taken back")
-    [again] = story.versions("replayed")
+def test_a_point_that_is_taken_back_is_void_and_its_key_is_not_used_again(recording: Recording) -> None:
+    played, gone = recording.versions("taken back")
+    [again] = recording.versions("replayed")
 
     assert (played["key"], gone["key"], gone["op"]) == ("point:1:2:3", "point:1:2:3", "void")
     assert (again["key"], again["set"], again["game"], again["nth"]) == ("point:1:2:4", 1, 2, 4)
 
 
-def test_a_killed_scraper_goes_on_where_it_was(story: Story) -> None:
-    before, after = story.scrapers
-    epochs = [event["epoch"] for event in told(story.log, "match.claimed", ref=REF)]
+def test_a_killed_scraper_goes_on_where_it_was(recording: Recording) -> None:
+    before, after = recording.scrapers
+    epochs = [event["epoch"] for event in logged(recording.log, "match.claimed", ref=REF)]
 
     assert before != after
     assert epochs == [1, 2]
-    assert story.events[: len(story.events_at_kill)] == story.events_at_kill
+    assert recording.events[: len(recording.events_at_kill)] == recording.events_at_kill
 
 
-def test_the_match_is_served_with_its_age(story: Story) -> None:
-    match, unchanged = story.answers["match"], story.answers["unchanged match"]
+def test_the_match_is_served_with_its_age(recording: Recording) -> None:
+    match, unchanged = recording.answers["match"], recording.answers["unchanged match"]
     served = match.json()
     about = served.pop("_metadata")
 
     assert served == {
-        "matchId": about_number(story),
+        "matchId": about_number(recording),
         "status": "completed",
         "title": "Ada v Bea",
         "sets": [[6, 0], [6, 0]],
@@ -398,80 +398,80 @@ def test_the_match_is_served_with_its_age(story: Story) -> None:
     assert float(match.headers["X-Data-Age-Seconds"]) < PATIENCE_SECONDS
     assert match.headers["X-Data-Sync"] == "in_sync"
     assert unchanged.status_code == 304
-    assert "result" in story.answers["delta"].json()
-    assert story.answers["other match"].json()["title"] == "Cleo v Dora"
+    assert "result" in recording.answers["delta"].json()
+    assert recording.answers["other match"].json()["title"] == "Cleo v Dora"
 
 
-def test_the_current_events_are_in_the_order_of_play(story: Story) -> None:
-    keys = [event["key"] for event in story.answers["current events"].json()["events"]]
+def test_the_current_events_are_in_the_order_of_play(recording: Recording) -> None:
+    keys = [event["key"] for event in recording.answers["current events"].json()["events"]]
 
     assert keys[:6] == [*(f"point:1:1:{nth}" for nth in (1, 2, 3, 4)), "game:1:1", "point:1:2:1"]
     assert keys[-3:] == ["game:2:6", "set:2", "result"]
 
 
-def test_the_sport_has_routes_and_its_matches_are_no_other_sports(story: Story) -> None:
-    paths = story.answers["openapi"].json()["paths"]
+def test_the_sport_has_routes_and_its_matches_are_no_other_sports(recording: Recording) -> None:
+    paths = recording.answers["openapi"].json()["paths"]
     ours = {path.removeprefix("/tennis-data") for path in paths if path.startswith("/tennis-data")}
     others = {path.removeprefix("/football-data") for path in paths if path.startswith("/football-data")}
     events = paths["/tennis-data/match-info/{match_id}/events"]["get"]["responses"]["200"]
-    as_football = story.answers["as football"]
+    as_football = recording.answers["as football"]
 
     assert ours == others > set()
     assert events["content"]["application/json"]["example"]["events"][0]["key"] == "point:1:3:2"
     assert (as_football.status_code, as_football.json()) == (
         404,
-        {"error": f"Match {REF} is tennis: ask /tennis-data/match-info/{about_number(story)}."},
+        {"error": f"Match {REF} is tennis: ask /tennis-data/match-info/{about_number(recording)}."},
     )
 
 
-def test_health_and_metrics_know_the_match(story: Story) -> None:
-    health = story.answers["health"].json()
+def test_health_and_metrics_know_the_match(recording: Recording) -> None:
+    health = recording.answers["health"].json()
     entries = {entry["match_id"]: entry for entry in health["per_match_status"]}
-    listed = {entry["match_id"]: entry for entry in story.answers["matches"].json()["matches"]}
+    listed = {entry["match_id"]: entry for entry in recording.answers["matches"].json()["matches"]}
 
     assert health["status"] == "healthy"
-    assert entries[REF]["url"] == listed[REF]["url"] == f"/tennis-data/match-info/{about_number(story)}"
+    assert entries[REF]["url"] == listed[REF]["url"] == f"/tennis-data/match-info/{about_number(recording)}"
     assert (entries[REF]["health_status"], entries[REF]["error_count"]) == ("healthy", 0)
     assert (listed[REF]["status"], listed["courtside_tomorrow"]["status"]) == ("completed", "upcoming")
-    assert f'match_id="{REF}"' in story.metrics
+    assert f'match_id="{REF}"' in recording.metrics
 
 
-def test_the_command_line_shows_the_match_and_its_events(story: Story) -> None:
-    matches, events = story.said["matches"], story.said["events"]
+def test_the_command_line_shows_the_match_and_its_events(recording: Recording) -> None:
+    matches, events = recording.outputs["matches"], recording.outputs["events"]
 
     assert (matches.code, events.code) == (0, 0)
     assert REF in matches.out
     assert "Ada v Bea" in matches.out
-    assert len([line for line in events.out.splitlines() if "│" in line]) == len(story.events)
+    assert len([line for line in events.out.splitlines() if "│" in line]) == len(recording.events)
     assert "point to away, 15-15" in events.out
     assert "home won 6-0 6-0" in events.out
 
 
-def test_recorded_bodies_are_read_offline(story: Story) -> None:
-    read = {name: json.loads(story.said[f"parse {name}"].out) for name in ("list", "live", "points")}
+def test_recorded_bodies_are_read_offline(recording: Recording) -> None:
+    read = {name: json.loads(recording.outputs[f"parse {name}"].out) for name in ("list", "live", "points")}
 
     assert [board["source_id"] for board in read["list"]["boards"]] == ["final", "tomorrow"]
     assert (read["live"]["home"], read["live"]["sets"]) == ("Ada", [[6, 0], [6, 0]])
-    assert [each["source_event_id"] for each in read["points"]] == [each["id"] for each in story.court.plays]
+    assert [each["source_event_id"] for each in read["points"]] == [each["id"] for each in recording.court.plays]
 
 
-def test_without_the_plug_in_only_its_own_matches_cannot_be_read(remains: Remains) -> None:
-    failed = told(remains.log, "store.failed", ref=REF)
-    answers, sentence = remains.answers, "sport 'tennis' is not installed"
+def test_without_the_plug_in_only_its_own_matches_cannot_be_read(without_plugin: WithoutPlugin) -> None:
+    failed = logged(without_plugin.log, "store.failed", ref=REF)
+    answers, sentence = without_plugin.answers, "sport 'tennis' is not installed"
 
     assert failed
     assert sentence in failed[0]["error_message"]
-    assert not told(remains.log, "process.died")
-    assert not told(remains.log, "task.failed")
+    assert not logged(without_plugin.log, "process.died")
+    assert not logged(without_plugin.log, "task.failed")
     assert (answers["/health"].status_code, answers["/football-data/matches"].json()["matches"]) == (200, [])
     assert answers[f"/football-data/match-info/{REF}"].status_code == answers[MATCH].status_code == 404
     assert "no package for that sport is installed" in answers[f"/football-data/match-info/{REF}"].text
-    assert (remains.said["matches"].code, REF in remains.said["matches"].out) == (0, True)
-    assert (remains.said["events"].code, remains.said["events"].out) == (74, "")
-    assert sentence in remains.said["events"].error
+    assert (without_plugin.outputs["matches"].code, REF in without_plugin.outputs["matches"].out) == (0, True)
+    assert (without_plugin.outputs["events"].code, without_plugin.outputs["events"].out) == (74, "")
+    assert sentence in without_plugin.outputs["events"].error
 
 
-def about_number(story: Story) -> int:
+def about_number(recording: Recording) -> int:
     """Return our number of the match."""
-    number: int = story.answers["current events"].json()["matchId"]
+    number: int = recording.answers["current events"].json()["matchId"]
     return number

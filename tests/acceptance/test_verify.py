@@ -7,7 +7,7 @@ import pytest
 
 from longstop.supervision.exit_codes import Exit
 from tests.acceptance.conftest import Longstop
-from tests.acceptance.files import write_match
+from tests.acceptance.cricsheet_files import write_match
 
 pytestmark = pytest.mark.timeout(180)
 

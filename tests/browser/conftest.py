@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.browser.chromium import find_chromium
-from tests.browser.laboratory import Laboratory, laboratory
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.chromium_finder import find_chromium
+from tests.browser.harness import BrowserHarness, browser_harness
 from tests.browser.site import Site, serving
-from tests.needs import lack
+from tests.prerequisites import unavailable
 
 
 @pytest.fixture(autouse=True)
 def _chromium() -> None:
     if find_chromium(BrowserKind.SHELL) is None:
-        lack("there is no Chromium on this machine: longstop doctor says how to get one")
+        unavailable("there is no Chromium on this machine: longstop doctor says how to get one")
 
 
 @pytest.fixture
@@ -25,6 +25,6 @@ async def site() -> AsyncIterator[Site]:
 
 
 @pytest.fixture
-async def lab(tmp_path: Path, site: Site) -> AsyncIterator[Laboratory]:
-    async with laboratory(tmp_path, site) as opened:
+async def harness(tmp_path: Path, site: Site) -> AsyncIterator[BrowserHarness]:
+    async with browser_harness(tmp_path, site) as opened:
         yield opened

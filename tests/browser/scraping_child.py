@@ -6,19 +6,19 @@ import os
 import sys
 from pathlib import Path
 
-from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_types import BrowserKind
 from longstop.telemetry.bus import Bus
 
 
 async def main(registry: str, node: str, kind: str, is_cdp: bool) -> None:
     plan = PoolPlan(registry=Path(registry), node=node, is_cdp=is_cdp, environment=dict(os.environ))
     pool = BrowserPool(plan, Bus())
-    async with pool.browser("crex", BrowserKind(kind)).engine() as engine:
-        context = await engine.new_context()
-        await context.new_page()
-        print(json.dumps([each.pid for each in engine.processes()]), flush=True)
-        await asyncio.sleep(120)
+    engine = await pool.browser("crex", BrowserKind(kind)).acquire()
+    context = await engine.new_context()
+    await context.new_page()
+    print(json.dumps([each.pid for each in engine.processes()]), flush=True)
+    await asyncio.sleep(120)
 
 
 if __name__ == "__main__":

@@ -54,8 +54,8 @@ _SCRIPTS = {
     "download": "const a = document.createElement('a'); a.href = '/file'; a.download = 'x'; document.body.append(a);"
     "a.click(); fetch('/api/state?match={match}');",
     "plain": "fetch('/api/state?match={match}');",
-    "drawing": "const draw = async () => {{ const told = await (await fetch('/api/state?match={match}')).json();"
-    "document.title = told.match; document.body.append('seen ' + told.number + ';'); setTimeout(draw, 300); }};"
+    "drawing": "const draw = async () => {{ const state = await (await fetch('/api/state?match={match}')).json();"
+    "document.title = state.match; document.body.append('seen ' + state.number + ';'); setTimeout(draw, 300); }};"
     "draw();",
     "endless": "fetch('/api/endless');",
     "endless-aside": "fetch('/api/endless'); setTimeout(() => fetch('/api/state?match={match}'), 700);",
@@ -175,8 +175,8 @@ class Site:
             number = self.asked[path]
             if self.state is not None:
                 return self.state[0], "text/html", self.state[1].encode()
-            told = {"match": match, "number": number} | ({"said": json.loads(self.said)} if self.said else {})
-            return 200, "application/json", json.dumps(told).encode()
+            state = {"match": match, "number": number} | ({"said": json.loads(self.said)} if self.said else {})
+            return 200, "application/json", json.dumps(state).encode()
         if path == "/api/huge":
             return 200, "application/json", b'"' + b"x" * 6_000_000 + b'"'
         if path.startswith("/page/"):

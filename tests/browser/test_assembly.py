@@ -12,14 +12,15 @@ from pydantic import SecretStr
 from longstop.app.browsers import browser_fetcher, browser_pool, proxy_account, scratch_of
 from longstop.clock import SystemClock
 from longstop.errors import SettingsError
-from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.guarded_fetcher import FetchPolicy
 from longstop.settings import Browser, Proxy, load_settings
 from longstop.storage.directory import DataDirectory
 from longstop.telemetry.bus import Bus
 from longstop_lab.simulator.forward_proxy import running_forward_proxy
-from tests.browser.laboratory import Laboratory, RecordedEvents
+from tests.browser.harness import BrowserHarness, RecordedEvents
 from tests.browser.site import Site
+from tests.builders import CREX_CONFIG
 
 
 @pytest.mark.parametrize("options", [None, "--no-deprecation"])
@@ -55,7 +56,7 @@ async def test_a_fetcher_made_from_the_settings_brings_a_page(
             settings = load_settings(environ, {}).scraper.browser
             pool = browser_pool(settings, directory, scratch, Bus([heard]))
             fetcher = browser_fetcher(
-                "crex",
+                CREX_CONFIG,
                 BrowserKind.SHELL,
                 settings=settings,
                 pool=pool,
@@ -65,9 +66,9 @@ async def test_a_fetcher_made_from_the_settings_brings_a_page(
             )
 
             foreign = tempfile.mkdtemp(prefix="playwright-artifacts-")
-            page = await fetcher.fetch(Laboratory(pool, site, heard).state())
+            page = await fetcher.fetch(BrowserHarness(pool, site, heard).state())
             names = {name.partition("-")[0] for name in _within(scratch)}
-            driver = pool.browser("crex", BrowserKind.SHELL).engines[0].driver
+            driver = pool.engines[0].driver
             options = _environment_of(driver.pid if driver else 0)
             await fetcher.aclose()
             await pool.aclose()

@@ -5,7 +5,7 @@ import os
 
 from longstop.doctor.checks import CheckStatus
 from longstop.doctor.checkup import examine
-from tests.browser.laboratory import descendants, until
+from tests.browser.harness import descendants, until
 
 
 async def test_each_browser_is_started_once_as_we_would_and_nothing_is_left() -> None:

@@ -15,12 +15,12 @@ import pytest
 from longstop.errors import BrowserLost, FetchError
 from longstop.fetching.browser import closing
 from longstop.fetching.browser import engine as engine_module
-from longstop.fetching.browser.base import BrowserKind, BrowserPolicy, Mode
+from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.process import processes
 from longstop.process.processes import is_alive
-from tests.browser.laboratory import Laboratory, crash, laboratory, of_type, until
+from tests.browser.harness import BrowserHarness, browser_harness, crash, leased, of_type, until
 from tests.browser.site import Site
 
 #: Every fetch loads its page again, with a short deadline.
@@ -34,18 +34,18 @@ UNDISTURBED_SECONDS = 7.0
 
 
 @pytest.fixture
-async def lab(tmp_path: Path, site: Site) -> AsyncIterator[Laboratory]:
-    async with laboratory(tmp_path, site, hung_seconds=8) as opened:
+async def harness(tmp_path: Path, site: Site) -> AsyncIterator[BrowserHarness]:
+    async with browser_harness(tmp_path, site, hung_seconds=8) as opened:
         yield opened
 
 
-async def recovered(fetcher: BrowserFetcher, lab: Laboratory) -> float:
+async def recovered(fetcher: BrowserFetcher, harness: BrowserHarness) -> float:
     """Repeat a request, as polling does, until it succeeds; return how long that took."""
     started = monotonic()
     while True:
         try:
             async with asyncio.timeout(RECOVERY_SECONDS):
-                await fetcher.fetch(lab.state())
+                await fetcher.fetch(harness.state())
             return monotonic() - started
         except FetchError:
             assert monotonic() - started < RECOVERY_SECONDS
@@ -56,50 +56,50 @@ async def recovered(fetcher: BrowserFetcher, lab: Laboratory) -> float:
 @pytest.mark.parametrize("kind", ["browser", "driver", "renderer", "gpu-process", "network"])
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=["kill", "stop"])
 async def test_a_process_that_is_killed_or_halted_costs_one_source_a_moment_and_no_other(
-    lab: Laboratory, kind: str, blow: signal.Signals
+    harness: BrowserHarness, kind: str, blow: signal.Signals
 ) -> None:
-    hit, spared = lab.fetcher("crex", browsing=BROWSING), lab.fetcher("other", browsing=PATIENT)
-    await lab.start()
-    await recovered(hit, lab)
-    await spared.fetch(lab.state())
-    other = lab.engine("other")
-    victims = of_type(lab.engine("crex"), kind)
+    hit, spared = harness.fetcher("crex", browsing=BROWSING), harness.fetcher("other", browsing=PATIENT)
+    await harness.start()
+    await recovered(hit, harness)
+    await spared.fetch(harness.state())
+    other = harness.engine("other")
+    victims = of_type(harness.engine("crex"), kind)
     assert victims
-    before = len(lab.events.events)
+    before = len(harness.events.events)
 
     for victim in victims:
         os.kill(victim.pid, blow)
-    going_on = asyncio.ensure_future(_read_on(spared, lab))
+    going_on = asyncio.ensure_future(_read_on(spared, harness))
     noticed = asyncio.ensure_future(until(lambda: not any(is_alive(each.identity) for each in victims), 30))
-    seconds = await recovered(hit, lab)
+    seconds = await recovered(hit, harness)
     await noticed
     going_on.cancel()
-    told = [event for event in lab.events.events[before:] if event.name in ("browser.failed", "page.discarded")]
+    reported = [event for event in harness.events.events[before:] if event.name in ("browser.failed", "page.discarded")]
 
     assert seconds < RECOVERY_SECONDS
-    assert {getattr(event, "source", "") for event in told} <= {"crex"}
-    assert "browser.failed" in {event.name for event in told} or kind not in ("browser", "driver")
+    assert {getattr(event, "source", "") for event in reported} <= {"crex"}
+    assert "browser.failed" in {event.name for event in reported} or kind not in ("browser", "driver")
     # The other source gets all of its responses, and none takes as long as the fault.
     with pytest.raises(asyncio.CancelledError):
         await going_on
-    assert lab.engine("other") is other
+    assert harness.engine("other") is other
 
 
-async def _read_on(fetcher: BrowserFetcher, lab: Laboratory) -> None:
+async def _read_on(fetcher: BrowserFetcher, harness: BrowserHarness) -> None:
     """Fetch repeatedly; every response comes within half of the time that detecting a stopped browser takes."""
     while True:
         async with asyncio.timeout(UNDISTURBED_SECONDS):
-            assert (await fetcher.fetch(lab.state())).status == 200
+            assert (await fetcher.fetch(harness.state())).status == 200
 
 
 @pytest.mark.req("FR-004")
 @pytest.mark.parametrize("kind", ["browser", "driver"])
-async def test_a_halted_browser_is_noticed_though_nobody_asks_it(lab: Laboratory, kind: str) -> None:
-    await lab.fetcher(browsing=PATIENT).fetch(lab.state())
-    engine = lab.engine()
+async def test_a_halted_browser_is_noticed_without_requests(harness: BrowserHarness, kind: str) -> None:
+    await harness.fetcher(browsing=PATIENT).fetch(harness.state())
+    engine = harness.engine()
 
     os.kill(of_type(engine, kind)[0].pid, signal.SIGSTOP)
-    seconds = await until(lambda: "browser.failed" in lab.events.names(), 30)
+    seconds = await until(lambda: "browser.failed" in harness.events.names(), 30)
     await until(lambda: not engine.processes(), 10)
 
     assert seconds < 30
@@ -107,13 +107,13 @@ async def test_a_halted_browser_is_noticed_though_nobody_asks_it(lab: Laboratory
 
 @pytest.mark.req("FR-004")
 async def test_a_browser_that_runs_and_answers_nothing_is_given_up_in_time(
-    lab: Laboratory, monkeypatch: pytest.MonkeyPatch
+    harness: BrowserHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await lab.fetcher(browsing=PATIENT).fetch(lab.state())
-    engine = lab.engine()
+    await harness.fetcher(browsing=PATIENT).fetch(harness.state())
+    engine = harness.engine()
     monkeypatch.setattr(engine, "_cdp", Mute())
 
-    seconds = await until(lambda: "browser.failed" in lab.events.names(), 30)
+    seconds = await until(lambda: "browser.failed" in harness.events.names(), 30)
     await until(lambda: not engine.processes(), 10)
 
     # It counts as hung after eight seconds here; the rest is for a busy machine.
@@ -138,11 +138,11 @@ class Mute:
 async def test_generations_that_are_silent_are_asked_at_the_same_time(
     tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with laboratory(tmp_path, site, check_seconds=600, hung_seconds=9) as lab:
-        browser, mute = lab.pool.browser("crex", BrowserKind.SHELL), Mute()
-        async with browser.engine():
+    async with browser_harness(tmp_path, site, check_seconds=600, hung_seconds=9) as harness:
+        browser, mute = harness.browser(), Mute()
+        async with leased(browser):
             browser.recycle()
-            async with browser.engine():
+            async with leased(browser):
                 for engine in browser.engines:
                     monkeypatch.setattr(engine, "_cdp", mute)
 
@@ -164,26 +164,26 @@ async def test_many_timed_out_requests_diagnose_their_session_once(
         return True
 
     # No periodic check, which would replace the browser for its time-outs.
-    async with laboratory(tmp_path, site, check_seconds=600) as lab:
-        fetcher = lab.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=3))
-        await lab.start()
-        monkeypatch.setattr(lab.pool.browser("crex", BrowserKind.SHELL), "verify", verify)
+    async with browser_harness(tmp_path, site, check_seconds=600) as harness:
+        fetcher = harness.fetcher(browsing=BrowserPolicy(modes=(Mode.NAVIGATE,), page_seconds=3))
+        await harness.start()
+        monkeypatch.setattr(harness.browser(), "verify", verify)
 
         for _ in range(2):
-            await asyncio.gather(*(fetcher.fetch(lab.state("never")) for _ in range(4)), return_exceptions=True)
+            await asyncio.gather(*(fetcher.fetch(harness.state("never")) for _ in range(4)), return_exceptions=True)
         at_one_time = diagnoses
         release.set()
         await until(lambda: not any(tab.is_suspect for tab in fetcher.sessions[0].tabs), 10)
         with pytest.raises(FetchError):
-            await fetcher.fetch(lab.state("never"))
+            await fetcher.fetch(harness.state("never"))
 
         assert at_one_time == 1
         await until(lambda: diagnoses == 2, 10)
 
 
 @pytest.mark.req("FR-007")
-async def test_nobody_diagnoses_at_all_processes_or_clears_directories_on_the_loop(
-    lab: Laboratory, monkeypatch: pytest.MonkeyPatch
+async def test_processes_are_not_listed_and_directories_not_cleared_on_the_loop(
+    harness: BrowserHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_the_loop: list[str] = []
 
@@ -201,23 +201,23 @@ async def test_nobody_diagnoses_at_all_processes_or_clears_directories_on_the_lo
         )
     monkeypatch.setattr(shutil, "rmtree", watched("rmtree", shutil.rmtree))
 
-    await lab.fetcher(browsing=PATIENT).fetch(lab.state())
-    await lab.pool.check()
-    await lab.pool.sweep()
-    lab.pool.recycle("asked")
-    await until(lambda: "browser.closed" in lab.events.names(), 15)
+    await harness.fetcher(browsing=PATIENT).fetch(harness.state())
+    await harness.pool.check()
+    await harness.pool.sweep()
+    harness.pool.recycle("asked")
+    await until(lambda: "browser.closed" in harness.events.names(), 15)
 
     assert on_the_loop == []
 
 
-async def test_who_waits_when_the_browser_dies_is_told_at_once(lab: Laboratory) -> None:
-    fetcher = lab.fetcher(browsing=BrowserPolicy(page_seconds=30))
-    await fetcher.fetch(lab.state())
-    waiting = asyncio.ensure_future(fetcher.fetch(lab.state("never")))
+async def test_a_waiting_request_fails_at_once_when_the_browser_dies(harness: BrowserHarness) -> None:
+    fetcher = harness.fetcher(browsing=BrowserPolicy(page_seconds=30))
+    await fetcher.fetch(harness.state())
+    waiting = asyncio.ensure_future(fetcher.fetch(harness.state("never")))
     await asyncio.sleep(0.5)
     started = monotonic()
 
-    os.kill(of_type(lab.engine(), "browser")[0].pid, signal.SIGKILL)
+    os.kill(of_type(harness.engine(), "browser")[0].pid, signal.SIGKILL)
     with pytest.raises(FetchError):
         await waiting
 
@@ -226,22 +226,22 @@ async def test_who_waits_when_the_browser_dies_is_told_at_once(lab: Laboratory) 
 
 @pytest.mark.req("FR-007")
 async def test_closing_with_everything_halted_takes_less_than_ten_seconds(tmp_path: Path, site: Site) -> None:
-    async with laboratory(tmp_path, site, check_seconds=600) as lab:
-        await lab.fetcher(browsing=PATIENT).fetch(lab.state())
-        for process in lab.engine().processes():
+    async with browser_harness(tmp_path, site, check_seconds=600) as harness:
+        await harness.fetcher(browsing=PATIENT).fetch(harness.state())
+        for process in harness.engine().processes():
             os.kill(process.pid, signal.SIGSTOP)
 
 
-async def test_a_page_that_crashes_costs_its_page_only(lab: Laboratory) -> None:
-    fetcher = lab.fetcher(browsing=BROWSING)
-    await fetcher.fetch(lab.state())
-    engine, session = lab.engine(), fetcher.sessions[0]
+async def test_a_page_that_crashes_costs_its_page_only(harness: BrowserHarness) -> None:
+    fetcher = harness.fetcher(browsing=BROWSING)
+    await fetcher.fetch(harness.state())
+    engine, session = harness.engine(), fetcher.sessions[0]
 
-    crashing = asyncio.ensure_future(crash(fetcher, lab.state("never").page))
+    crashing = asyncio.ensure_future(crash(fetcher, harness.state("never").page))
     with pytest.raises(BrowserLost, match="crashed"):
-        await fetcher.fetch(lab.state("never"))
+        await fetcher.fetch(harness.state("never"))
     await crashing
-    await fetcher.fetch(lab.state())
+    await fetcher.fetch(harness.state())
 
-    assert lab.engine() is engine
+    assert harness.engine() is engine
     assert fetcher.sessions[0] is session

@@ -14,9 +14,10 @@ from uuid import uuid4
 import pytest
 from msgspec import structs
 
-from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.browser.chromium import find_chromium
-from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.chromium_finder import find_chromium
+from longstop.process.browser_registry import Registry
 from longstop.process.orphans import profile_of, remove_profile, sweep_browsers
 from longstop.process.processes import (
     MARK_VARIABLE,
@@ -30,9 +31,8 @@ from longstop.process.processes import (
     reap,
     reap_session,
 )
-from longstop.process.registry import Registry
 from longstop.telemetry.bus import Bus
-from tests.browser.laboratory import until
+from tests.browser.harness import until
 
 #: Another name in each run: a sweep kills everything with its own node's mark.
 NODE = f"node-{uuid4().hex[:12]}"
@@ -183,7 +183,7 @@ async def test_a_pid_that_was_given_again_is_not_killed(tmp_path: Path) -> None:
         assert others <= _family(foreign.pid)  # it may still be growing
 
 
-async def test_a_list_from_before_the_machines_start_kills_nobody(tmp_path: Path) -> None:
+async def test_a_registry_from_before_the_last_boot_kills_no_process(tmp_path: Path) -> None:
     async with foreign_chromium() as foreign:
         path = tmp_path / "browsers.json"
         Registry(path, NODE).add(f"{NODE}:old", foreign, "chromium-headle")
@@ -207,10 +207,10 @@ async def test_what_this_process_owns_is_no_orphan(tmp_path: Path) -> None:
 
 
 async def test_dead_children_with_a_browsers_name_are_waited_for_and_others_are_not() -> None:
-    pids = [os.posix_spawn("/bin/true", ["true"], {}) for _ in range(3)]  # noqa: ASYNC221 - nobody waits for them
+    pids = [os.posix_spawn("/bin/true", ["true"], {}) for _ in range(3)]  # noqa: ASYNC221 - they are not waited for
     await until(lambda: all(_state(pid) == "Z" for pid in pids), 5)
 
-    assert reap(["nobody"]) == 0
+    assert reap(["no such name"]) == 0
     assert reap(["true"], spared=pids[:1]) == 2
     assert reap(["true"]) == 1
 

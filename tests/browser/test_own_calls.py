@@ -7,9 +7,9 @@ from time import monotonic
 import pytest
 
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from tests.browser.laboratory import Laboratory, until
+from tests.browser.harness import BrowserHarness, until
 
 #: Waiting for a request that the page never sends takes longer than any of these tests.
 SILENCE_SECONDS = 20.0
@@ -20,22 +20,22 @@ def policy(mode: Mode, passive_seconds: float = SILENCE_SECONDS) -> BrowserPolic
     return BrowserPolicy(modes=(mode,), calls=CALLS, page_seconds=30, passive_seconds=passive_seconds)
 
 
-async def listening(lab: Laboratory, page: str) -> BrowserFetcher:
+async def listening(harness: BrowserHarness, page: str) -> BrowserFetcher:
     """Return a fetcher with an open page, in passive mode."""
-    fetcher = lab.fetcher(browsing=policy(Mode.PASSIVE))
+    fetcher = harness.fetcher(browsing=policy(Mode.PASSIVE))
     while fetcher.mode is not Mode.PASSIVE:
-        await fetcher.fetch(lab.state("polling", "9"))
-    await fetcher.fetch(lab.state(page))
+        await fetcher.fetch(harness.state("polling", "9"))
+    await fetcher.fetch(harness.state(page))
     return fetcher
 
 
 @pytest.mark.req("CAP-1")
 @pytest.mark.parametrize("mode", [Mode.NAVIGATE, Mode.PASSIVE])
 async def test_what_a_page_does_not_ask_by_itself_is_asked_from_inside_it_without_a_wait(
-    lab: Laboratory, mode: Mode
+    harness: BrowserHarness, mode: Mode
 ) -> None:
-    fetcher = lab.fetcher(browsing=policy(mode))
-    aside = FetchRequest(source="crex", url=lab.site.url("/static"), page=lab.state("plain").page)
+    fetcher = harness.fetcher(browsing=policy(mode))
+    aside = FetchRequest(source="crex", url=harness.site.url("/static"), page=harness.state("plain").page)
     began = monotonic()
 
     pages = [await fetcher.fetch(aside) for _ in range(3)]
@@ -45,10 +45,14 @@ async def test_what_a_page_does_not_ask_by_itself_is_asked_from_inside_it_withou
 
 
 @pytest.mark.req("CAP-1")
-async def test_a_post_is_never_answered_with_what_the_page_has_posted(lab: Laboratory) -> None:
-    fetcher = await listening(lab, "posting")
+async def test_a_post_is_never_answered_with_what_the_page_has_posted(harness: BrowserHarness) -> None:
+    fetcher = await listening(harness, "posting")
     asked = FetchRequest(
-        source="crex", url=lab.site.url("/api/state"), method="POST", body=b'{"match": "mine"}', page=lab.state().page
+        source="crex",
+        url=harness.site.url("/api/state"),
+        method="POST",
+        body=b'{"match": "mine"}',
+        page=harness.state().page,
     )
 
     page = await fetcher.fetch(asked)
@@ -56,58 +60,58 @@ async def test_a_post_is_never_answered_with_what_the_page_has_posted(lab: Labor
     assert json.loads(page.body)["said"] == {"match": "mine"}
 
 
-async def test_after_a_sign_of_change_a_page_that_asks_rarely_is_asked_at_once(lab: Laboratory) -> None:
-    fetcher = await listening(lab, "socket")
+async def test_after_a_sign_of_change_a_page_that_asks_rarely_is_asked_at_once(harness: BrowserHarness) -> None:
+    fetcher = await listening(harness, "socket")
     signals: list[str] = []
-    fetcher.on_signal = signals.append
+    fetcher.on_signal(signals.append)
     await until(lambda: bool(signals), 5)
     began = monotonic()
 
-    page = await fetcher.fetch(lab.state("socket"))
+    page = await fetcher.fetch(harness.state("socket"))
 
     assert json.loads(page.body)["match"] == "1"
     assert monotonic() - began < SILENCE_SECONDS / 2
 
 
-async def test_what_an_open_page_got_long_ago_is_not_news(lab: Laboratory) -> None:
-    fetcher = lab.fetcher(
+async def test_what_an_open_page_got_long_ago_is_not_news(harness: BrowserHarness) -> None:
+    fetcher = harness.fetcher(
         browsing=BrowserPolicy(modes=(Mode.PASSIVE,), calls=CALLS, page_seconds=30, passive_seconds=1)
     )
     while fetcher.mode is not Mode.PASSIVE:
-        await fetcher.fetch(lab.state("polling", "9"))
-    await fetcher.fetch(lab.state("twice"))
+        await fetcher.fetch(harness.state("polling", "9"))
+    await fetcher.fetch(harness.state("twice"))
     # The second response came after half a second, and is more than a second old now.
     await asyncio.sleep(2.5)
-    asked = lab.site.asked["/api/state"]
+    asked = harness.site.asked["/api/state"]
 
-    page = await fetcher.fetch(lab.state("twice"))
+    page = await fetcher.fetch(harness.state("twice"))
 
     assert json.loads(page.body)["number"] > asked
 
 
 async def test_a_second_look_right_after_a_load_is_answered_and_does_not_wait_for_what_never_comes(
-    lab: Laboratory,
+    harness: BrowserHarness,
 ) -> None:
-    fetcher = lab.fetcher(browsing=policy(Mode.NAVIGATE))
-    await fetcher.fetch(lab.state("plain"))
+    fetcher = harness.fetcher(browsing=policy(Mode.NAVIGATE))
+    await fetcher.fetch(harness.state("plain"))
     began = monotonic()
 
-    page = await fetcher.fetch(lab.state("plain"))
+    page = await fetcher.fetch(harness.state("plain"))
 
     assert json.loads(page.body)["match"] == "1"
     assert monotonic() - began < SILENCE_SECONDS / 2
 
 
-async def test_questions_that_were_cancelled_hold_nobody_up(lab: Laboratory) -> None:
-    fetcher = await listening(lab, "plain")
+async def test_cancelled_requests_delay_no_others(harness: BrowserHarness) -> None:
+    fetcher = await listening(harness, "plain")
     tab = fetcher.sessions[0].tabs[0]
-    hanging = FetchRequest(source="crex", url=lab.site.url("/hang"))
+    hanging = FetchRequest(source="crex", url=harness.site.url("/hang"))
 
     cancelled = await asyncio.gather(
         *(asyncio.wait_for(tab.fetch(hanging), 1) for _ in range(8)), return_exceptions=True
     )
     async with asyncio.timeout(5):
-        answer = await tab.fetch(lab.state())
+        answer = await tab.fetch(harness.state())
 
     assert [type(each) for each in cancelled] == [TimeoutError] * 8
     assert json.loads(answer.body)["match"] == "1"

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from playwright.async_api import Browser, Dialog, Page, Request, async_playwright
 
 from longstop.clock import SystemClock
-from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.browser.chromium import find_chromium
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.chromium_finder import find_chromium
 from longstop_lab.simulator.cricket.board import Board
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.football.board import FootballBoard
@@ -142,7 +142,7 @@ async def test_the_event_page_asks_for_its_four_parts_again_and_again(
     assert (await texts(page, ".event-score"))[0] != "- : -"
 
 
-async def test_the_push_channel_tells_changed_fields_and_drops(page: Page) -> None:
+async def test_the_push_channel_sends_changed_fields_and_drops(page: Page) -> None:
     frames: list[dict[str, Any]] = []
     closed = 0
 

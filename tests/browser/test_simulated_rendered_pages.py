@@ -10,13 +10,13 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.errors import LayoutChanged
-from longstop.fetching.browser.base import BrowserPolicy, Mode
-from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
+from longstop.fetching.guarded_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
-from longstop.matches.client import PollClient, SourceClient
 from longstop.matches.pipeline import Pipeline
+from longstop.matches.source_client import PollClient, SourceClient
 from longstop.model.match import MatchRef
-from longstop.model.observation import LIVE, Query
+from longstop.model.observation import LIVE, RENDERED, Query
 from longstop.resilience.breaker import source_policy
 from longstop.sources.base import Source
 from longstop.sources.crex.source import CrexSource
@@ -27,14 +27,14 @@ from longstop.sports.cricket.sport import Cricket
 from longstop.sports.football.model import FootballBoard, FootballDomBoard
 from longstop.sports.football.sport import Football
 from longstop.storage.error_pages import ErrorPages, ErrorScreenshots
-from longstop.watching.admission import SourceAdmission
 from longstop.watching.screenshots import Screenshots
+from longstop.watching.source_admission import SourceAdmission
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
-from tests.browser.laboratory import Laboratory, until
+from tests.browser.harness import BrowserHarness, until
 from tests.builders import CREX_CONFIG, NOW
 from tests.football_site import SOFASCORE_CONFIG
-from tests.live import take
+from tests.live import poll, take
 from tests.memory import MemoryStore
 
 #: The simulated time is stopped: a rendered page can be compared with data requested a moment later.
@@ -78,8 +78,8 @@ def host_of(simulator: RunningSimulator, name: str) -> str:
     return urlsplit(simulator.base_url if name == "crex" else simulator.sofascore_url).netloc
 
 
-def by_browser(lab: Laboratory, simulator: RunningSimulator, name: str) -> SourceClient:
-    fetcher = lab.fetcher(name, browsing=BROWSING, host=host_of(simulator, name))
+def by_browser(harness: BrowserHarness, simulator: RunningSimulator, name: str) -> SourceClient:
+    fetcher = harness.fetcher(name, browsing=BROWSING, host=host_of(simulator, name))
     return SourceClient(source_of(simulator, name), fetcher, is_browser_based=True)
 
 
@@ -92,62 +92,68 @@ async def live(client: SourceClient, key: str, kind: type[Shown]) -> Shown:
     return await PollClient(client).ask(Query(resource=LIVE, source_id=key), kind)
 
 
+async def rendered(client: SourceClient, key: str, kind: type[Shown]) -> Shown:
+    return await PollClient(client).ask(Query(resource=RENDERED, source_id=key), kind)
+
+
 @pytest.mark.req("FR-019")
 @pytest.mark.parametrize("design", DESIGNS)
 async def test_the_crex_page_shows_what_its_state_says(
-    lab: Laboratory, simulator: RunningSimulator, design: FaultKind | None
+    harness: BrowserHarness, simulator: RunningSimulator, design: FaultKind | None
 ) -> None:
     befall(simulator, design)
     key = match_in_play(simulator, "crex")
-    client = by_browser(lab, simulator, "crex")
+    client = by_browser(harness, simulator, "crex")
 
-    drawn = await PollClient(client).rendered(key, DomBoard)
+    drawn = await rendered(client, key, DomBoard)
 
-    told = await live(by_http(simulator, "crex"), key, Board)
-    assert (drawn.first, drawn.second, drawn.status) == (told.first, told.second, told.status)
+    by_api = await live(by_http(simulator, "crex"), key, Board)
+    assert (drawn.first, drawn.second, drawn.status) == (by_api.first, by_api.second, by_api.status)
     assert any(drawn.selectors.values()) is (design is not None)
 
 
 @pytest.mark.req("FR-019")
 @pytest.mark.parametrize("design", DESIGNS)
 async def test_the_sofascore_page_shows_what_its_event_says(
-    lab: Laboratory, simulator: RunningSimulator, design: FaultKind | None
+    harness: BrowserHarness, simulator: RunningSimulator, design: FaultKind | None
 ) -> None:
     befall(simulator, design)
     key = match_in_play(simulator, "sofascore")
-    client = by_browser(lab, simulator, "sofascore")
+    client = by_browser(harness, simulator, "sofascore")
 
-    drawn = await PollClient(client).rendered(key, FootballDomBoard)
+    drawn = await rendered(client, key, FootballDomBoard)
 
-    told = await live(by_http(simulator, "sofascore"), key, FootballBoard)
-    assert (drawn.score, drawn.status, drawn.headline) == (told.score, told.status, told.headline)
-    assert (drawn.home.name, drawn.away.name) == (told.home.name, told.away.name)
+    by_api = await live(by_http(simulator, "sofascore"), key, FootballBoard)
+    assert (drawn.score, drawn.status, drawn.headline) == (by_api.score, by_api.status, by_api.headline)
+    assert (drawn.home.name, drawn.away.name) == (by_api.home.name, by_api.away.name)
     assert any(drawn.selectors.values()) is (design is not None)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("crex", DomBoard), ("sofascore", FootballDomBoard)])
 async def test_a_page_that_makes_no_calls_draws_nothing_and_is_not_believed(
-    lab: Laboratory, simulator: RunningSimulator, name: str, kind: type[DomBoard | FootballDomBoard]
+    harness: BrowserHarness, simulator: RunningSimulator, name: str, kind: type[DomBoard | FootballDomBoard]
 ) -> None:
     befall(simulator, FaultKind.NO_CALLS)
 
     with pytest.raises(LayoutChanged):
-        await PollClient(by_browser(lab, simulator, name)).rendered(match_in_play(simulator, name), kind)
+        await rendered(by_browser(harness, simulator, name), match_in_play(simulator, name), kind)
 
 
 @pytest.mark.req("FR-019")
-async def test_a_football_match_goes_on_by_its_drawn_page_while_its_event_has_another_layout(
-    lab: Laboratory, simulator: RunningSimulator
+async def test_a_football_match_is_read_from_its_rendered_page_while_its_event_has_another_layout(
+    harness: BrowserHarness, simulator: RunningSimulator
 ) -> None:
     key, store = match_in_play(simulator, "sofascore"), MemoryStore()
-    client = by_browser(lab, simulator, "sofascore")
-    pipeline = Pipeline(Football(), client=client, store=store, bus=lab.bus, clock=SystemClock(), scraper_id="node-a")
+    client = by_browser(harness, simulator, "sofascore")
+    pipeline = Pipeline(
+        Football(), client=client, store=store, bus=harness.bus, clock=SystemClock(), scraper_id="node-a"
+    )
     row = await store.register(MatchRef("sofascore", key), "a match", None, NOW, sport="football")
-    good = await pipeline.poll(await take(store, row.match_id, "node-a"))
+    good = await poll(pipeline, await take(store, row.match_id, "node-a"))
     events = store.history.get(row.match_id, [])
     befall(simulator, FaultKind.RENAMED, path="/api/v1/event", field="startTimestamp")
 
-    only_drawn = await pipeline.poll(good.state)
+    only_drawn = await poll(pipeline, good.state)
 
     assert store.findings[row.match_id] == (DOM_ONLY,)
     assert store.history.get(row.match_id, []) == events
@@ -155,22 +161,24 @@ async def test_a_football_match_goes_on_by_its_drawn_page_while_its_event_has_an
     assert isinstance(only_drawn.state.board, FootballBoard)
     assert only_drawn.state.board.score == good.state.board.score
     simulator.faults.clear()
-    assert (await pipeline.poll(only_drawn.state)).state.findings == ()
+    assert (await poll(pipeline, only_drawn.state)).state.findings == ()
 
 
 @pytest.mark.req("FR-019")
-async def test_a_cricket_match_goes_on_by_its_drawn_page_while_its_feed_has_another_layout(
-    lab: Laboratory, simulator: RunningSimulator
+async def test_a_cricket_match_is_read_from_its_rendered_page_while_its_event_list_has_another_layout(
+    harness: BrowserHarness, simulator: RunningSimulator
 ) -> None:
     key, store = match_in_play(simulator, "crex"), MemoryStore()
-    client = by_browser(lab, simulator, "crex")
-    pipeline = Pipeline(Cricket(), client=client, store=store, bus=lab.bus, clock=SystemClock(), scraper_id="node-a")
+    client = by_browser(harness, simulator, "crex")
+    pipeline = Pipeline(
+        Cricket(), client=client, store=store, bus=harness.bus, clock=SystemClock(), scraper_id="node-a"
+    )
     row = await store.register(MatchRef("crex", key), "a match", None, NOW, sport="cricket")
-    good = await pipeline.poll(await take(store, row.match_id, "node-a"))
+    good = await poll(pipeline, await take(store, row.match_id, "node-a"))
     events = list(store.history[row.match_id])
     befall(simulator, FaultKind.RENAMED, path="/commentary", field="on")
 
-    only_drawn = await pipeline.poll(good.state)
+    only_drawn = await poll(pipeline, good.state)
 
     assert store.findings[row.match_id] == (DOM_ONLY,)
     assert store.history[row.match_id] == events
@@ -182,20 +190,20 @@ async def test_a_cricket_match_goes_on_by_its_drawn_page_while_its_feed_has_anot
 
 @pytest.mark.req("FR-019")
 async def test_a_page_whose_data_cannot_be_read_is_kept_with_its_picture(
-    lab: Laboratory, simulator: RunningSimulator, tmp_path: Path
+    harness: BrowserHarness, simulator: RunningSimulator, tmp_path: Path
 ) -> None:
     befall(simulator, FaultKind.RENAMED, path="/api/v1/event", field="startTimestamp")
-    fetcher = lab.fetcher("sofascore", browsing=BROWSING, host=host_of(simulator, "sofascore"))
+    fetcher = harness.fetcher("sofascore", browsing=BROWSING, host=host_of(simulator, "sofascore"))
     storage, clock = tmp_path / "storage", SystemClock()
     store = ErrorScreenshots(storage / "errors")
-    screenshots = Screenshots("sofascore", take=fetcher.screenshot, store=store, clock=clock, bus=lab.bus)
+    screenshots = Screenshots("sofascore", take=fetcher.screenshot, store=store, clock=clock, bus=harness.bus)
     admission = SourceAdmission(
         "sofascore",
         policy=source_policy(),
         probe_seconds=300.0,
         pages=ErrorPages(storage / "error_pages"),
         clock=clock,
-        bus=lab.bus,
+        bus=harness.bus,
         request_screenshot=screenshots.request,
     )
 
@@ -203,7 +211,7 @@ async def test_a_page_whose_data_cannot_be_read_is_kept_with_its_picture(
 
     with pytest.raises(LayoutChanged):
         await live(client, match_in_play(simulator, "sofascore"), FootballBoard)
-    await until(lambda: "screenshot.saved" in lab.events.names(), 10)
+    await until(lambda: "screenshot.saved" in harness.events.names(), 10)
 
     [picture] = (storage / "errors" / "sofascore").iterdir()
     assert picture.read_bytes().startswith(b"\x89PNG\r\n")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.browser.chromium import find_chromium
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.chromium_finder import find_chromium
 from longstop.fetching.browser.session import Session
-from tests.browser.laboratory import Laboratory, laboratory
+from tests.browser.harness import BrowserHarness, browser_harness
 from tests.browser.site import Site
-from tests.needs import lack
+from tests.prerequisites import unavailable
 
 _LOOK = """(() => {
   const look = (seen) => ({
@@ -39,10 +39,10 @@ async def seen(request: pytest.FixtureRequest, tmp_path: Path, site: Site) -> As
     """A session, and what a page in it sees."""
     kind, is_cdp = request.param
     if find_chromium(kind) is None:
-        lack(f"there is no Chromium for {kind}")
-    async with laboratory(tmp_path, site, is_cdp=is_cdp) as lab:
-        fetcher = lab.fetcher(kind=kind)
-        await fetcher.fetch(lab.state("plain"))
+        unavailable(f"there is no Chromium for {kind}")
+    async with browser_harness(tmp_path, site, is_cdp=is_cdp) as harness:
+        fetcher = harness.fetcher(kind=kind)
+        await fetcher.fetch(harness.state("plain"))
         session = fetcher.sessions[0]
         yield session, await evaluated(session, _LOOK)
 
@@ -59,7 +59,7 @@ async def test_a_page_and_an_empty_frame_in_it_see_an_ordinary_browser(seen: tup
 
     ordinary = {
         "webdriver": False,
-        "languages": ",".join(profile.languages),
+        "languages": ",".join(profile.country.languages),
         "platform": profile.platform,
         "plugins": True,
         "chrome": "object",
@@ -72,13 +72,13 @@ async def test_a_page_and_an_empty_frame_in_it_see_an_ordinary_browser(seen: tup
 
 
 @pytest.mark.req("CAP-2")
-async def test_a_frame_that_is_refused_leaves_a_page_that_is_whole(lab: Laboratory) -> None:
-    fetcher = lab.fetcher()
-    await fetcher.fetch(lab.state("polling"))
+async def test_a_frame_that_is_refused_leaves_a_page_that_is_whole(harness: BrowserHarness) -> None:
+    fetcher = harness.fetcher()
+    await fetcher.fetch(harness.state("polling"))
 
     state = """new Promise((done) => {
-      const told = () => done(JSON.stringify([document.readyState, frames[0].location.href]));
-      if (document.readyState === 'complete') told(); else addEventListener('load', () => setTimeout(told));
+      const report = () => done(JSON.stringify([document.readyState, frames[0].location.href]));
+      if (document.readyState === 'complete') report(); else addEventListener('load', () => setTimeout(report));
     })"""
     said = (
         await fetcher.sessions[0]
@@ -87,4 +87,4 @@ async def test_a_frame_that_is_refused_leaves_a_page_that_is_whole(lab: Laborato
     )
 
     assert said["result"]["value"] == '["complete","about:blank"]'
-    assert "/frame" not in lab.site.asked
+    assert "/frame" not in harness.site.asked

@@ -16,7 +16,7 @@ from longstop.model.event import StoredEvent
 from longstop.storage.base import MatchFilter
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from tests.acceptance.harness import assert_nothing_lost
-from tests.chaos.running import Running, in_play, is_alive, until, until_true
+from tests.chaos.live_deployment import LiveDeployment, is_alive, live_deployment, until, until_true
 from tests.readers import apart
 
 pytestmark = pytest.mark.timeout(180)
@@ -25,20 +25,20 @@ pytestmark = pytest.mark.timeout(180)
 ATTEMPTS = 10
 
 
-async def begin(running: Running, *words: str) -> Process:
+async def begin(running: LiveDeployment, *words: str) -> Process:
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "longstop", *words, env=running.environ, stdout=PIPE, stderr=PIPE
     )
 
 
-async def run(running: Running, *words: str) -> tuple[int | None, str]:
+async def run(running: LiveDeployment, *words: str) -> tuple[int | None, str]:
     process = await begin(running, *words)
     out, err = await process.communicate()
     return process.returncode, (out + err).decode()
 
 
 @asynccontextmanager
-async def halted_amid(running: Running, folder: Path, name: str) -> AsyncIterator[tuple[Process, Path]]:
+async def halted_amid(running: LiveDeployment, folder: Path, name: str) -> AsyncIterator[tuple[Process, Path]]:
     """Halt a backup while its copy is there by halves; give it, and where the whole is going to be."""
     copying, target = await begin_and_halt(running, folder, name)
     try:
@@ -49,14 +49,14 @@ async def halted_amid(running: Running, folder: Path, name: str) -> AsyncIterato
         await copying.communicate()
 
 
-async def begin_and_halt(running: Running, folder: Path, name: str) -> tuple[Process, Path]:
+async def begin_and_halt(running: LiveDeployment, folder: Path, name: str) -> tuple[Process, Path]:
     for attempt in range(ATTEMPTS):
         target = folder / f"{name}-{attempt}"
         copying = await begin(running, "backup", str(target))
-        while copying.returncode is None and not halves_of(target):  # noqa: ASYNC110 - another process makes them
+        while copying.returncode is None and not partial_copies(target):  # noqa: ASYNC110 - another process makes them
             await asyncio.sleep(0.001)
         await halt(copying)
-        if copying.returncode is None and halves_of(target):
+        if copying.returncode is None and partial_copies(target):
             return copying, target
         send(copying, signal.SIGCONT)
         _, said = await copying.communicate()
@@ -64,14 +64,14 @@ async def begin_and_halt(running: Running, folder: Path, name: str) -> tuple[Pro
     pytest.fail(f"none of {ATTEMPTS} backups was seen by halves")
 
 
-def halves_of(target: Path) -> list[Path]:
+def partial_copies(target: Path) -> list[Path]:
     return list(target.parent.glob(f".{target.name}.partial-*"))
 
 
 async def halt(process: Process) -> None:
-    """Return when a process stands still, or has ended before it could be told to."""
+    """Stop a process; return when it is stopped or has ended before."""
     send(process, signal.SIGSTOP)
-    await until(lambda: process.returncode is not None or is_halted(process), "it stands still")
+    await until(lambda: process.returncode is not None or is_halted(process), "it is stopped")
 
 
 def send(process: Process, sign: signal.Signals) -> None:
@@ -100,7 +100,7 @@ def events(folder: Path) -> dict[str, list[StoredEvent]]:
 
 @pytest.mark.req("NFR-009")
 async def test_a_backup_under_load_is_a_prefix_of_the_truth_and_play_goes_on_from_it(tmp_path: Path) -> None:
-    async with in_play(LONGSTOP_SETTLED_SECONDS="0") as running:
+    async with live_deployment(LONGSTOP_SETTLED_SECONDS="0") as running:
         scraper = running.deployment.scraper()
         assert scraper is not None
         async with halted_amid(running, tmp_path, "whole") as (copying, whole):
@@ -109,7 +109,7 @@ async def test_a_backup_under_load_is_a_prefix_of_the_truth_and_play_goes_on_fro
             copying.send_signal(signal.SIGCONT)
             _, said = await copying.communicate()
         async with halted_amid(running, tmp_path, "killed") as (dying, killed):
-            dying.kill()  # so does whoever copies
+            dying.kill()  # the backup dies, too
             await dying.communicate()
         await asyncio.sleep(3)  # the world goes on
         refused = await run(running, "restore", str(whole), "--force")
@@ -126,7 +126,7 @@ async def test_a_backup_under_load_is_a_prefix_of_the_truth_and_play_goes_on_fro
 
     assert copying.returncode == 0, said.decode()
     assert dying.returncode == -signal.SIGKILL
-    assert halves_of(killed)
+    assert partial_copies(killed)
     assert not killed.exists()
     assert "in use by the supervisor" in refused[1]
     assert restored[0] == 0, restored[1]

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from longstop.fetching.browser.base import BrowserKind, Mode
-from longstop.fetching.browser.chromium import find_chromium
+from longstop.fetching.browser.browser_types import BrowserKind, Mode
+from longstop.fetching.browser.chromium_finder import find_chromium
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 from longstop_lab.final_check import check_events, wait_until_synced
-from tests.acceptance.harness import QUICK, assert_nothing_lost, read_log, told
-from tests.chaos.running import own_environment
-from tests.needs import lack
+from tests.acceptance.harness import QUICK, assert_nothing_lost, logged, read_log
+from tests.chaos.live_deployment import own_environment
+from tests.prerequisites import unavailable
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -44,7 +44,7 @@ async def replacement_of(deployment: Deployment, pid: int) -> dict[str, Any]:
 @pytest.mark.req("MON-9", "US4.1", "NFR-010")
 async def test_matches_have_their_cost_and_a_killed_browser_its_entry() -> None:
     if find_chromium(BrowserKind.SHELL) is None:
-        lack("there is no Chromium: apt-get install chromium-headless-shell")
+        unavailable("there is no Chromium: apt-get install chromium-headless-shell")
     simulate = ("--matches", "2", "--kinds", "t20", "--speed", "10", "--seed", "5", "--poll", "1")
     modes = (Mode.NAVIGATE, Mode.PASSIVE)
     with own_environment():
@@ -54,10 +54,10 @@ async def test_matches_have_their_cost_and_a_killed_browser_its_entry() -> None:
         ) as deployment:
             await wait_until_synced(deployment, since=began)
             known = await costs(deployment)
-            first = told(read_log(deployment.log), "browser.started")[-1]
+            first = logged(read_log(deployment.log), "browser.started")[-1]
             os.kill(first["pid"], signal.SIGKILL)
             entry = await replacement_of(deployment, first["pid"])
-            second = told(read_log(deployment.log), "browser.started")[-1]
+            second = logged(read_log(deployment.log), "browser.started")[-1]
             verdict = await check_events(deployment)
 
     print(known, entry)

@@ -15,6 +15,7 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.supervision import memory_watch
 from longstop.supervision.child_runner import ChildSpec
 from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor
 from longstop.supervision.recovery_audit import RecoveryAudit
@@ -29,8 +30,8 @@ from longstop.telemetry.events.processes import (
     MemoryRecovered,
     ProcessStarted,
 )
-from tests.chaos.groups import memory_group_of
-from tests.chaos.running import is_alive, until
+from tests.chaos.limited_cgroups import memory_group_of
+from tests.chaos.live_deployment import is_alive, until
 from tests.readers import audited
 
 #: Its first life takes 20 MB a second in a process of its own, as a browser's page would; later ones are modest.
@@ -53,9 +54,10 @@ while True:
     time.sleep(0.2)
 """
 #: A supervisor that is larger than its child, which takes more than there is.
-GREEDY_FAMILY = """
+SUPERVISOR_OF_GREEDY_CHILD = """
 import asyncio, os, sys
 from longstop.clock import SystemClock
+from longstop.supervision import memory_watch
 from longstop.supervision.child_runner import ChildSpec, protect_from_oom_killer
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
@@ -88,6 +90,11 @@ class Recorder:
         return [at for at, event in self.events if isinstance(event, kind)][nth]
 
 
+@pytest.fixture(autouse=True)
+def measured_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_watch, "MEASURE_SECONDS", 0.2)
+
+
 @asynccontextmanager
 async def leaking(folder: Path, manners: str, *, stop_within: float = 10.0) -> AsyncIterator[Recorder]:
     said, clock = Recorder(), SystemClock()
@@ -102,9 +109,9 @@ async def leaking(folder: Path, manners: str, *, stop_within: float = 10.0) -> A
         stop_within=5,
         audit=audit,
     )
-    weighing = MemoryMonitor(supervisor.runners, LIMITS, bus=bus, stop_within=stop_within, measure_seconds=0.2)
+    measuring_memory = MemoryMonitor(supervisor.runners, LIMITS, bus=bus, stop_within=stop_within)
     async with audit.writing(bus):
-        running = asyncio.create_task(supervisor.run([("weigh", weighing.run)]))
+        running = asyncio.create_task(supervisor.run([("measure", measuring_memory.run)]))
         try:
             yield said
         finally:
@@ -146,9 +153,9 @@ async def test_a_child_that_does_not_stop_at_the_soft_limit_is_killed_at_the_har
         await until(lambda: len(said.all(ProcessStarted)) == 2, "the next one starts")
 
         limits = [event.limit for event in said.all(MemoryExceeded) if isinstance(event, MemoryExceeded)]
-        renewed = [event.exit_code for event in said.all(ChildRestarted) if isinstance(event, ChildRestarted)]
+        restarted = [event.exit_code for event in said.all(ChildRestarted) if isinstance(event, ChildRestarted)]
         assert limits == ["soft", "hard"]
-        assert renewed == [-signal.SIGKILL]
+        assert restarted == [-signal.SIGKILL]
         await until(lambda: not is_alive(page), "its page is gone")
 
 
@@ -167,7 +174,7 @@ async def test_the_kernel_takes_the_child_that_wants_too_much_and_leaves_its_sup
     join = f'echo $$ > {memory_group}/cgroup.procs; exec "$@"'
     with log.open("wb") as out:
         up = await asyncio.create_subprocess_exec(
-            "sh", "-c", join, "sh", sys.executable, "-c", GREEDY_FAMILY, stderr=out
+            "sh", "-c", join, "sh", sys.executable, "-c", SUPERVISOR_OF_GREEDY_CHILD, stderr=out
         )
     try:
         await until(lambda: log.read_text().count('"exit_code":-9') >= 2, "the kernel has taken two children")

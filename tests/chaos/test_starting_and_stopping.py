@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 from longstop.supervision.exit_codes import Exit
-from tests.acceptance.harness import read_log, told
-from tests.chaos.deserted import deserted
-from tests.chaos.running import is_alive, until
+from tests.acceptance.harness import logged, read_log
+from tests.chaos.live_deployment import is_alive, until
+from tests.chaos.unreachable_site import unreachable_site
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -35,7 +35,7 @@ path.with_suffix(".new").rename(path)
 time.sleep(300)
 """
 #: The supervisor as `up` puts it together, with another child; `walled` gives the child a group.
-FOSTERING = """
+SUPERVISOR_OF_RUNAWAY = """
 import asyncio, os, sys
 from pathlib import Path
 from longstop.clock import SystemClock
@@ -59,7 +59,7 @@ asyncio.run(main())
 """
 #: Refuses to go.
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(300)"
-STUBBORN_FAMILY = """
+SUPERVISOR_OF_STUBBORN_CHILDREN = """
 import asyncio, os, signal, sys
 from longstop.clock import SystemClock
 from longstop.supervision.child_runner import ChildSpec
@@ -80,7 +80,7 @@ sys.exit(asyncio.run(main()))
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    return deserted(tmp_path)
+    return unreachable_site(tmp_path)
 
 
 @asynccontextmanager
@@ -102,7 +102,7 @@ async def up(environ: dict[str, str], log: Path) -> AsyncIterator[Process]:
 
 
 def started(log: Path, process: str) -> Callable[[], bool]:
-    return lambda: bool(told(read_log(log), "process.started", process=process))
+    return lambda: bool(logged(read_log(log), "process.started", process=process))
 
 
 def run_up(environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -170,7 +170,7 @@ async def test_a_real_scraper_and_api_that_hear_nothing_are_gone_when_the_time_i
     log = tmp_path / "log"
     async with up({**environ, "LONGSTOP_STOP_SECONDS": "3"}, log) as process:
         await until(lambda: started(log, "api")() and started(log, "scraper")(), "it starts")
-        pids = {event["pid"] for event in told(read_log(log), "process.started") if event["pid"] != process.pid}
+        pids = {event["pid"] for event in logged(read_log(log), "process.started") if event["pid"] != process.pid}
         family = [psutil.Process(pid) for pid in pids]
         for each in family:
             each.send_signal(signal.SIGSTOP)  # only SIGKILL reaches them now
@@ -221,7 +221,7 @@ async def test_however_often_it_is_asked_its_exit_code_says_why_it_ended(
 @asynccontextmanager
 async def stubborn(folder: Path, stop_within: float) -> AsyncIterator[tuple[Process, list[psutil.Process]]]:
     log = folder / "log"
-    argv = (sys.executable, "-c", STUBBORN_FAMILY, DEAF, str(stop_within))
+    argv = (sys.executable, "-c", SUPERVISOR_OF_STUBBORN_CHILDREN, DEAF, str(stop_within))
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(*argv, stderr=out)
     family: list[psutil.Process] = []
@@ -248,9 +248,11 @@ def _is_deaf(pid: int) -> bool:
 @pytest.mark.parametrize("group", ["", "longstop-test-group"], ids=["without a group", "with a group"])
 async def test_what_ran_away_from_a_child_that_died_is_ended_and_waited_for(group: str, tmp_path: Path) -> None:
     file, name = tmp_path / "pid", f"{group}-{os.getpid()}" if group else ""
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", FOSTERING, RUNAWAY, str(file), name)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SUPERVISOR_OF_RUNAWAY, RUNAWAY, str(file), name
+    )
     try:
-        await until(file.exists, "somebody runs away")
+        await until(file.exists, "the runaway starts")
         runaway = psutil.Process(int(file.read_text()))
         child = next(each for each in psutil.Process(process.pid).children() if RUNAWAY in each.cmdline())
         # Without a group its origin is unknown: the supervisor adopted it, and it may be gone already.
@@ -258,7 +260,7 @@ async def test_what_ran_away_from_a_child_that_died_is_ended_and_waited_for(grou
 
         child.kill()
 
-        await until(lambda: not psutil.pid_exists(runaway.pid), "it is gone, and nobody's zombie")
+        await until(lambda: not psutil.pid_exists(runaway.pid), "it is gone, and no zombie is left")
     finally:
         process.terminate()
         await asyncio.wait_for(process.wait(), 40)
@@ -274,13 +276,15 @@ async def test_a_scraper_that_cannot_start_is_tried_ever_more_rarely_and_the_api
 
     # A busy machine may need longer for a start than the ten seconds that count as a good life.
     async with up({**environ, "LONGSTOP_SETTLED_SECONDS": "60"}, log):
-        await until(lambda: len(told(read_log(log), "process.died", process="scraper")) >= 3, "it dies three times", 90)
+        await until(
+            lambda: len(logged(read_log(log), "process.died", process="scraper")) >= 3, "it dies three times", 90
+        )
 
-        deaths = told(read_log(log), "process.died", process="scraper")
+        deaths = logged(read_log(log), "process.died", process="scraper")
         assert [death["restart_in_seconds"] for death in deaths[:3]] == [0, 1, 2]
         assert {death["exit_code"] for death in deaths} == {Exit.STORAGE}
         assert {death["reason"] for death in deaths} == {"the data directory cannot be used"}
-        assert not told(read_log(log), "process.died", process="api")
+        assert not logged(read_log(log), "process.died", process="api")
 
 
 @pytest.mark.req("NFR-005")
@@ -294,9 +298,9 @@ async def test_a_child_with_wrong_settings_is_not_restarted_for_a_minute(
         scraper = next(c for c in psutil.Process(process.pid).children() if "scraper" in c.cmdline())
 
         scraper.kill()
-        await until(lambda: len(told(read_log(log), "process.died", process="scraper")) == 2, "it dies twice")
+        await until(lambda: len(logged(read_log(log), "process.died", process="scraper")) == 2, "it dies twice")
 
-        killed, wrong = told(read_log(log), "process.died", process="scraper")
+        killed, wrong = logged(read_log(log), "process.died", process="scraper")
         assert (killed["exit_code"], killed["reason"]) == (-9, "it was killed by SIGKILL")
         assert (wrong["exit_code"], wrong["restart_in_seconds"]) == (Exit.SETTINGS, 60)
         assert "a setting is wrong" in wrong["reason"]

@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from longstop.errors import UsageError
-from tests.acceptance.harness import assert_nothing_lost, read_log, told
+from tests.acceptance.harness import assert_nothing_lost, logged, read_log
 from tests.background import background
-from tests.chaos.running import Running, in_play, is_alive, until, until_true
-from tests.needs import lack
+from tests.chaos.live_deployment import LiveDeployment, is_alive, live_deployment, until, until_true
+from tests.prerequisites import unavailable
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -47,14 +47,14 @@ UNWANTED = {
 def libfaketime() -> Path:
     found = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
     if not found:
-        lack("libfaketime is missing: apt-get install faketime")
+        unavailable("libfaketime is missing: apt-get install faketime")
     return found[0]
 
 
-class Witness:
+class HealthObserver:
     """Asks `/health` all the time, and keeps every answer."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: LiveDeployment) -> None:
         self._running = running
         self.answers: list[dict[str, Any]] = []
         self.unanswered: list[str] = []
@@ -69,7 +69,7 @@ class Witness:
 
     @property
     def complaints(self) -> list[Any]:
-        """Return what was told that is not healthy."""
+        """Return the answers that are not healthy."""
         return [
             *self.unanswered,
             *((each["status"], each["reasons"]) for each in self.answers if each["status"] != "healthy"),
@@ -96,53 +96,53 @@ def set_clock(shift: Path, leap: str) -> None:
     shift.write_text(f"{leap}\n")
 
 
-async def leap_about(shift: Path, log: Path) -> None:
+async def move_clock(shift: Path, log: Path) -> None:
     """Set the clock ahead, back and right again; play is followed under each."""
     for leap in ("+3600s", "-3600s", "+0s"):
         set_clock(shift, leap)
-        polls = len(told(read_log(log), "poll.succeeded"))
+        polls = len(logged(read_log(log), "poll.succeeded"))
         await asyncio.sleep(3)
-        await until(lambda: len(told(read_log(log), "poll.succeeded")) > polls + 1, f"play is followed at {leap}")  # noqa: B023
+        await until(lambda: len(logged(read_log(log), "poll.succeeded")) > polls + 1, f"play is followed at {leap}")  # noqa: B023
 
 
-def assert_it_leapt(said: list[dict[str, Any]]) -> None:
+def assert_clock_moved(said: list[dict[str, Any]]) -> None:
     moments = [event["at"] for event in said]
     assert (max(moments) - min(moments)).total_seconds() > 7000
-    assert [round(event["seconds"], -2) for event in told(said, "clock.jumped")] == [3600, -7200, 3600]
+    assert [round(event["seconds"], -2) for event in logged(said, "clock.jumped")] == [3600, -7200, 3600]
 
 
-def assert_nothing_moved(witness: Witness, said: list[dict[str, Any]]) -> None:
+def assert_no_reaction(observer: HealthObserver, said: list[dict[str, Any]]) -> None:
     assert [event for event in said if event["event"] in UNWANTED] == []
-    assert len(witness.answers) > 20
-    assert witness.complaints == []
-    assert max(witness.ages) < 30
+    assert len(observer.answers) > 20
+    assert observer.complaints == []
+    assert max(observer.ages) < 30
 
 
 @pytest.mark.req("NFR-005", "NFR-009", "FR-012")
 async def test_an_hour_ahead_and_two_back_move_nothing(libfaketime: Path, tmp_path: Path) -> None:
     shift = tmp_path / "shift"
-    async with in_play(matches=2) as running:
+    async with live_deployment(matches=2) as running:
         await running.replace_up(**faked(libfaketime, shift))
         pids = [running.pid_of(name) for name in ("up", "scraper", "api")]
-        told_before, witness = len(read_log(running.deployment.log)), Witness(running)
+        told_before, observer = len(read_log(running.deployment.log)), HealthObserver(running)
         await until_true(is_healthy, running)
 
-        async with background(witness.ask()):
-            await leap_about(shift, running.deployment.log)
+        async with background(observer.ask()):
+            await move_clock(shift, running.deployment.log)
 
         said = read_log(running.deployment.log)[told_before:]
         left = [running.pid_of(name) for name in ("up", "scraper", "api")]
         verdict = await running.verdict()
 
-    assert_it_leapt(said)
-    assert_nothing_moved(witness, said)
+    assert_clock_moved(said)
+    assert_no_reaction(observer, said)
     assert left == pids
     assert_nothing_lost(verdict)
 
 
-def times_graded(running: Running) -> int:
+def times_degraded(running: LiveDeployment) -> int:
     """Return how often the scraper was graded worse."""
-    return len(running.told("health.degraded")) + len(running.told("health.failing"))
+    return len(running.logged("health.degraded")) + len(running.logged("health.failing"))
 
 
 @pytest.mark.req("NFR-005", "NFR-009", "FR-012", "MON-8")
@@ -150,21 +150,21 @@ async def test_a_door_that_was_closed_an_hour_ahead_opens_in_its_own_time_and_tr
     libfaketime: Path, tmp_path: Path
 ) -> None:
     shift = tmp_path / "shift"
-    async with in_play(matches=2) as running:
+    async with live_deployment(matches=2) as running:
         await running.replace_up(**faked(libfaketime, shift), LONGSTOP_STALL_SECONDS="10")
         pids = [running.pid_of(name) for name in ("up", "scraper", "api")]
         set_clock(shift, "+3600s")
-        await until(lambda: running.told("clock.jumped"), "the leap is noticed")
+        await until(lambda: running.logged("clock.jumped"), "the leap is noticed")
         await running.deployment.simulator.post("/_sim/faults", OUT_OF_ORDER)
-        await until(lambda: running.told("circuit_opened"), "the site is left alone")
+        await until(lambda: running.logged("circuit_opened"), "the circuit opens")
         set_clock(shift, "-3600s")
-        await until(lambda: len(running.told("clock.jumped")) > 1, "the next leap is noticed")
-        before = times_graded(running)
+        await until(lambda: len(running.logged("clock.jumped")) > 1, "the next leap is noticed")
+        before = times_degraded(running)
 
-        await until(lambda: times_graded(running) > before, "it is graded an hour back", within=75)
-        mended = monotonic()
+        await until(lambda: times_degraded(running) > before, "it is graded an hour back", within=75)
+        cleared_at = monotonic()
         await running.deployment.simulator.delete("/_sim/faults")
-        await until_true(running.is_fresh_since, mended)
+        await until_true(running.is_fresh_since, cleared_at)
         left = [running.pid_of(name) for name in ("up", "scraper", "api")]
         verdict = await running.verdict()
 
@@ -177,22 +177,22 @@ async def test_the_next_life_of_a_scraper_knows_how_old_its_matches_are_though_t
     libfaketime: Path, tmp_path: Path
 ) -> None:
     shift = tmp_path / "shift"
-    async with in_play(matches=2) as running:
+    async with live_deployment(matches=2) as running:
         await running.replace_up(**faked(libfaketime, shift))
-        witness, scraper = Witness(running), running.deployment.scraper()
+        observer, scraper = HealthObserver(running), running.deployment.scraper()
         assert scraper is not None
         set_clock(shift, "+3600s")
-        await until(lambda: running.told("clock.jumped"), "the leap is noticed")
+        await until(lambda: running.logged("clock.jumped"), "the leap is noticed")
 
-        async with background(witness.ask()):
+        async with background(observer.ask()):
             scraper.kill()
-            await until(lambda: running.told("process.died"), "it dies")
-            polls = len(running.told("poll.succeeded"))
-            await until(lambda: len(running.told("poll.succeeded")) > polls + 1, "the next one reads on")
-            await until(lambda: len(witness.answers) > 5, "health was asked some times")
+            await until(lambda: running.logged("process.died"), "it dies")
+            polls = len(running.logged("poll.succeeded"))
+            await until(lambda: len(running.logged("poll.succeeded")) > polls + 1, "the next one reads on")
+            await until(lambda: len(observer.answers) > 5, "health was asked some times")
         verdict = await running.verdict()
 
-    assert max(witness.ages) < 30
+    assert max(observer.ages) < 30
     assert_nothing_lost(verdict)
 
 
@@ -202,10 +202,10 @@ async def test_processes_whose_wall_clocks_differ_by_an_hour_agree_on_every_age(
     leaping: str, libfaketime: Path, tmp_path: Path
 ) -> None:
     shift, logs = tmp_path / "shift", {name: tmp_path / f"{name}.log" for name in ("scraper", "api")}
-    async with in_play(matches=2) as running, AsyncExitStack() as stack:
+    async with live_deployment(matches=2) as running, AsyncExitStack() as stack:
         running.up.send_signal(signal.SIGTERM)
         await until(lambda: not is_alive(running.up), "the supervisor stops")
-        began, witness = monotonic(), Witness(running)
+        began, observer = monotonic(), HealthObserver(running)
         alone = [
             await stack.enter_async_context(
                 started(running, name, log, faked(libfaketime, shift) if name == leaping else {})
@@ -215,8 +215,8 @@ async def test_processes_whose_wall_clocks_differ_by_an_hour_agree_on_every_age(
         await until_true(running.is_fresh_since, began)
         await until_true(is_healthy, running)
 
-        async with background(witness.ask()):
-            await leap_about(shift, logs["scraper"])
+        async with background(observer.ask()):
+            await move_clock(shift, logs["scraper"])
 
         said = [event for log in logs.values() for event in read_log(log)]
         still_alive = [process.returncode is None for process in alone]
@@ -227,21 +227,21 @@ async def test_processes_whose_wall_clocks_differ_by_an_hour_agree_on_every_age(
         await until_true(running.is_fresh_since, began)
         verdict = await running.verdict()
 
-    assert_nothing_moved(witness, said)
+    assert_no_reaction(observer, said)
     if leaping == "scraper":  # the API says next to nothing while all is well
-        assert_it_leapt(said)
+        assert_clock_moved(said)
     else:
-        assert_it_was_told(witness)
+        assert_clock_was_shown(observer)
     assert all(still_alive)
     assert_nothing_lost(verdict)
 
 
-def assert_it_was_told(witness: Witness) -> None:
-    hours = {each["timestamp"][11:13] for each in witness.answers}
+def assert_clock_was_shown(observer: HealthObserver) -> None:
+    hours = {each["timestamp"][11:13] for each in observer.answers}
     assert len(hours) >= 3
 
 
-async def is_healthy(running: Running) -> bool:
+async def is_healthy(running: LiveDeployment) -> bool:
     try:
         return bool((await running.deployment.api.get("/health")).body["status"] == "healthy")
     except UsageError:
@@ -249,7 +249,7 @@ async def is_healthy(running: Running) -> bool:
 
 
 @asynccontextmanager
-async def started(running: Running, verb: str, log: Path, more: dict[str, str]) -> AsyncIterator[Process]:
+async def started(running: LiveDeployment, verb: str, log: Path, more: dict[str, str]) -> AsyncIterator[Process]:
     """Run one process without a supervisor."""
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(

@@ -51,13 +51,13 @@ class HotBackend(Protocol):
 class OpsBackend(Protocol):
     """One set of operations tables."""
 
-    def open_errors(self, max_rows: int = 1_000) -> ErrorStore: ...
+    def open_errors(self) -> ErrorStore: ...
 
     def open_audit(self) -> AuditStore: ...
 
     def open_commands(self, clock: Clock, boot: str | None = "this boot") -> CommandStore: ...
 
-    def open_health_log(self, max_rows: int = 1_000) -> HealthLogStore: ...
+    def open_health_log(self) -> HealthLogStore: ...
 
 
 class SqliteFiles:
@@ -81,7 +81,7 @@ class SqliteFilesReadInline(SqliteFiles):
 
 
 class SqliteHot:
-    """The hot view on SQLite. Its clockwork stands still: only closing writes."""
+    """The hot view on SQLite. Its timer never fires: only closing writes."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / "hot.db"
@@ -106,8 +106,8 @@ class SqliteOps:
     def __init__(self, directory: Path) -> None:
         self.path = directory / "ops.db"
 
-    def open_errors(self, max_rows: int = 1_000) -> ErrorStore:
-        return SqliteErrors(self.path, max_rows)
+    def open_errors(self) -> ErrorStore:
+        return SqliteErrors(self.path)
 
     def open_audit(self) -> AuditStore:
         return SqliteAudit(self.path)
@@ -115,8 +115,8 @@ class SqliteOps:
     def open_commands(self, clock: Clock, boot: str | None = "this boot") -> CommandStore:
         return SqliteCommands(self.path, clock, lambda: boot)
 
-    def open_health_log(self, max_rows: int = 1_000) -> HealthLogStore:
-        return SqliteHealthLog(self.path, max_rows)
+    def open_health_log(self) -> HealthLogStore:
+        return SqliteHealthLog(self.path)
 
 
 #: A second implementation joins its suite here.

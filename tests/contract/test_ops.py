@@ -30,7 +30,6 @@ from longstop.storage.base import (
     RECOVERIES_KEPT,
     RECOVERIES_KEPT_OF_THE_SAME,
     AuditStore,
-    CommandRequest,
     CommandStore,
     ErrorFilter,
     ErrorStore,
@@ -62,7 +61,7 @@ async def errors(ops: OpsBackend) -> AsyncIterator[ErrorStore]:
 
 
 def met(seconds: float = 0.0, signature: str = "abc", count: int = 1) -> dict[Episode, EpisodeChange]:
-    """Return the change that an error makes that was met so many seconds after `NOW`."""
+    """Return the change that an error makes this many seconds after `NOW`."""
     episode, at = Episode("crex_11HD", signature), NOW + timedelta(seconds=seconds)
     error = ErrorSeen(
         episode=episode,
@@ -161,17 +160,15 @@ async def test_resolved_errors_are_kept_for_thirty_days_and_open_ones_for_longer
     assert await signatures(errors) == ["young", "open"]
 
 
-async def test_beyond_a_number_of_rows_the_oldest_resolved_ones_go_first(ops: OpsBackend) -> None:
-    errors = ops.open_errors(max_rows=2)
+async def test_beyond_a_number_of_rows_the_oldest_resolved_ones_go_first(errors: ErrorStore) -> None:
     for number, signature in enumerate(("open", "first", "second", "third")):
         await errors.write(met(number, signature))
     for signature in ("first", "second", "third"):
         await errors.write(over(10, signature))
 
-    await errors.prune(NOW)
+    await errors.prune(NOW, max_rows=2)
 
     assert await signatures(errors) == ["third", "open"]
-    await errors.aclose()
 
 
 async def test_errors_are_found_by_match_by_name_and_by_being_open(errors: ErrorStore) -> None:
@@ -320,7 +317,8 @@ async def test_a_process_gives_up_what_it_has_begun_itself_and_nothing_else(audi
 
 # --- commands ---------------------------------------------------------------------------------------------------------
 
-RECYCLE = CommandRequest(kind=CommandKind.RECYCLE, asked_by="tester")
+#: What `place` takes.
+RECYCLE = (CommandKind.RECYCLE, "", "tester")
 DONE = Reply(state=CommandState.DONE, answer="It is done.")
 
 
@@ -338,7 +336,7 @@ async def seen(commands: CommandStore, command: Command) -> Command:
 
 
 async def test_a_command_is_placed_taken_and_answered(commands: CommandStore, clock: ManualClock) -> None:
-    placed = await commands.place(CommandRequest(kind=CommandKind.UNWATCH, argument="crex_1", asked_by="tester"))
+    placed = await commands.place(CommandKind.UNWATCH, "crex_1", "tester")
     clock.advance(1)
     [taken] = await commands.take(8)
     clock.advance(1)
@@ -358,7 +356,7 @@ async def test_a_command_that_no_one_placed_is_not_found(commands: CommandStore)
 
 
 async def test_commands_are_taken_in_their_order_and_no_more_than_wanted(commands: CommandStore) -> None:
-    placed = [(await commands.place(RECYCLE)).id for _ in range(5)]
+    placed = [(await commands.place(*RECYCLE)).id for _ in range(5)]
 
     first, second = await commands.take(3), await commands.take(3)
 
@@ -367,7 +365,7 @@ async def test_commands_are_taken_in_their_order_and_no_more_than_wanted(command
 
 async def test_two_who_take_at_the_same_time_never_get_the_same_one(ops: OpsBackend, clock: ManualClock) -> None:
     stores = [ops.open_commands(clock) for _ in range(4)]
-    placed = {(await stores[0].place(RECYCLE)).id for _ in range(60)}
+    placed = {(await stores[0].place(*RECYCLE)).id for _ in range(60)}
 
     async def take_all(store: CommandStore) -> list[int]:
         taken: list[int] = []
@@ -384,7 +382,7 @@ async def test_two_who_take_at_the_same_time_never_get_the_same_one(ops: OpsBack
 
 
 async def test_an_answer_is_given_once(commands: CommandStore) -> None:
-    await commands.place(RECYCLE)
+    await commands.place(*RECYCLE)
     [taken] = await commands.take(1)
     await commands.answer(taken, DONE)
 
@@ -394,7 +392,7 @@ async def test_an_answer_is_given_once(commands: CommandStore) -> None:
 
 
 async def test_a_state_that_is_no_answer_is_refused(commands: CommandStore) -> None:
-    await commands.place(RECYCLE)
+    await commands.place(*RECYCLE)
     [taken] = await commands.take(1)
 
     with pytest.raises(IllegalTransition):
@@ -404,7 +402,7 @@ async def test_a_state_that_is_no_answer_is_refused(commands: CommandStore) -> N
 @pytest.mark.req("NFR-009")
 async def test_what_a_dead_process_has_taken_is_never_done_again(ops: OpsBackend, clock: ManualClock) -> None:
     dead = ops.open_commands(clock)
-    placed = await dead.place(RECYCLE)
+    placed = await dead.place(*RECYCLE)
     await dead.take(8)
     await dead.aclose()
 
@@ -418,36 +416,36 @@ async def test_what_a_dead_process_has_taken_is_never_done_again(ops: OpsBackend
 
 
 async def test_answered_commands_do_not_pile_up_for_ever(commands: CommandStore) -> None:
-    first = await commands.place(RECYCLE)
+    first = await commands.place(*RECYCLE)
     for _ in range(COMMANDS_KEPT + 1):
         await commands.answer((await commands.take(1))[0], DONE)
-        newest = await commands.place(RECYCLE)
+        newest = await commands.place(*RECYCLE)
 
     assert await commands.find(first.id) is None
     assert await commands.find(newest.id - COMMANDS_KEPT + 1) is not None
 
 
-async def test_only_so_many_wait(commands: CommandStore, clock: ManualClock) -> None:
+async def test_the_number_of_waiting_commands_is_bounded(commands: CommandStore, clock: ManualClock) -> None:
     for _ in range(MAX_COMMANDS_WAITING):
-        await commands.place(RECYCLE)
+        await commands.place(*RECYCLE)
 
     with pytest.raises(UsageError, match="already pending"):
-        await commands.place(RECYCLE)
+        await commands.place(*RECYCLE)
     clock.advance(EXPIRES_AFTER_SECONDS + 1)
-    assert (await commands.place(RECYCLE)).state is CommandState.PENDING
+    assert (await commands.place(*RECYCLE)).state is CommandState.PENDING
 
 
 async def test_what_is_too_long_is_refused(commands: CommandStore) -> None:
     argument = "x" * (MAX_ARGUMENT_CHARACTERS + 1)
 
     with pytest.raises(UsageError, match="characters"):
-        await commands.place(CommandRequest(kind=CommandKind.WATCH, argument=argument, asked_by="tester"))
+        await commands.place(CommandKind.WATCH, argument, "tester")
 
 
 async def test_a_command_that_no_one_takes_expires_and_is_not_done_later(
     commands: CommandStore, clock: ManualClock
 ) -> None:
-    placed = await commands.place(RECYCLE)
+    placed = await commands.place(*RECYCLE)
 
     clock.advance(EXPIRES_AFTER_SECONDS + 1)
 
@@ -456,8 +454,8 @@ async def test_a_command_that_no_one_takes_expires_and_is_not_done_later(
     assert (expired.state, "Start one" in (expired.answer or "")) == (CommandState.EXPIRED, True)
 
 
-async def test_looking_at_a_command_is_enough_to_see_it_expire(commands: CommandStore, clock: ManualClock) -> None:
-    placed = await commands.place(RECYCLE)
+async def test_reading_a_command_shows_that_it_has_expired(commands: CommandStore, clock: ManualClock) -> None:
+    placed = await commands.place(*RECYCLE)
 
     clock.advance(EXPIRES_AFTER_SECONDS + 1)
 
@@ -467,7 +465,7 @@ async def test_looking_at_a_command_is_enough_to_see_it_expire(commands: Command
 async def test_a_command_that_was_taken_and_never_answered_is_given_up(
     commands: CommandStore, clock: ManualClock
 ) -> None:
-    placed = await commands.place(RECYCLE)
+    placed = await commands.place(*RECYCLE)
     await commands.take(8)
 
     clock.advance(EXPIRES_AFTER_SECONDS + 1)
@@ -481,7 +479,7 @@ async def test_a_command_that_was_taken_and_never_answered_is_given_up(
 async def test_a_wall_clock_that_is_set_expires_no_fresh_command(
     commands: CommandStore, clock: ManualClock, hours: int
 ) -> None:
-    await commands.place(RECYCLE)
+    await commands.place(*RECYCLE)
 
     clock.leap(hours * 3600)
 
@@ -492,7 +490,7 @@ async def test_a_wall_clock_that_is_set_expires_no_fresh_command(
 async def test_a_wall_clock_that_is_set_back_keeps_no_old_command_fresh(
     commands: CommandStore, clock: ManualClock, back: float
 ) -> None:
-    placed = await commands.place(RECYCLE)
+    placed = await commands.place(*RECYCLE)
 
     clock.advance(EXPIRES_AFTER_SECONDS + 1)
     clock.leap(-back)
@@ -519,9 +517,9 @@ async def test_after_a_reboot_and_on_another_machine_a_command_expires_by_the_wa
 ) -> None:
     """Monotonic clocks of two boots have nothing to do with each other, and come by the same numbers again."""
     before = ops.open_commands(clock)
-    taken = await before.place(RECYCLE)
+    taken = await before.place(*RECYCLE)
     await before.take(1)
-    pending = await before.place(RECYCLE)
+    pending = await before.place(*RECYCLE)
     await before.aclose()
 
     clock.advance(monotonic)
@@ -538,7 +536,7 @@ async def test_where_a_kernel_does_not_name_its_boots_orders_are_taken_all_the_s
     ops: OpsBackend, clock: ManualClock
 ) -> None:
     asking, commands = ops.open_commands(clock), ops.open_commands(clock, boot=None)
-    await asking.place(RECYCLE)
+    await asking.place(*RECYCLE)
 
     clock.leap(3600)
 
@@ -623,24 +621,20 @@ async def test_rows_are_kept_for_thirty_days(health_log: HealthLogStore) -> None
     assert await moments(health_log) == [0, timedelta(days=-29).total_seconds()]
 
 
-async def test_however_much_is_written_there_is_a_limit(ops: OpsBackend) -> None:
-    log = ops.open_health_log(max_rows=3)
-    await log.write([row(each) for each in range(5)])
+async def test_however_much_is_written_there_is_a_limit(health_log: HealthLogStore) -> None:
+    await health_log.write([row(each) for each in range(5)])
 
-    await log.prune(NOW)
+    await health_log.prune(NOW, max_rows=3)
 
-    assert await moments(log) == [4, 3, 2]
-    await log.aclose()
+    assert await moments(health_log) == [4, 3, 2]
 
 
-async def test_a_clock_that_is_set_back_does_not_cost_the_newest_rows(ops: OpsBackend) -> None:
-    log = ops.open_health_log(max_rows=3)
-    await log.write([row(each) for each in (1, 2, 3, -3600)])
+async def test_a_clock_that_is_set_back_does_not_cost_the_newest_rows(health_log: HealthLogStore) -> None:
+    await health_log.write([row(each) for each in (1, 2, 3, -3600)])
 
-    await log.prune(NOW)
+    await health_log.prune(NOW, max_rows=3)
 
-    assert await moments(log) == [-3600, 3, 2]
-    await log.aclose()
+    assert await moments(health_log) == [-3600, 3, 2]
 
 
 async def test_the_history_is_that_of_one_match_or_of_all_since_a_moment(health_log: HealthLogStore) -> None:

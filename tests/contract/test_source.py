@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 from examples.kickoff import KickoffSource
+from examples.test_kickoff import BODIES, CONFIG, HOSTS, MATCH_URLS, test_kickoff_keeps_the_contract
 from longstop.errors import MalformedBody
 from longstop.model.observation import LIST, LIVE, Query
 from longstop.sources.base import Source, SourceConfig
-from longstop.sources.registry import load_sources, make_source
+from longstop.sources.load_sources import load_sources, make_source
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 from longstop.sports.football.model import INCIDENTS, LINEUPS, STATISTICS
 from longstop.testing import check_source
@@ -23,37 +24,13 @@ PAGES = ROOT / "tests" / "pages"
 Bodies = list[tuple[Query, bytes]]
 
 
-def kickoff(**metadata: str) -> KickoffSource:
-    config = SourceConfig(
-        domain_id="kickoff",
-        enabled=False,
-        precedence_weight=50,
-        adapter_class="examples.kickoff:KickoffSource",
-        hosts=("kickoff.example",),
-        allow_private_addresses=False,
-        permission=None,
-        metadata=metadata,
-    )
-    return KickoffSource(config)
-
-
-def kickoff_bodies() -> Bodies:
-    queries = {
-        "list": Query(resource=LIST),
-        "live": Query(resource=LIVE, source_id="7"),
-        "live_ended": Query(resource=LIVE, source_id="7"),
-        "incidents": Query(resource=INCIDENTS, source_id="7"),
-    }
-    return [(query, (EXAMPLES / "pages" / f"{name}.json").read_bytes()) for name, query in queries.items()]
-
-
 def check_kickoff(source: Source, bodies: Bodies | None = None, **changes: Any) -> None:
-    options: dict[str, Any] = {"hosts": ["kickoff.example"], "match_urls": {"https://kickoff.example/match/7": "7"}}
-    check_source(source, kickoff_bodies() if bodies is None else bodies, **options | changes)
+    options: dict[str, Any] = {"hosts": HOSTS, "match_urls": MATCH_URLS}
+    check_source(source, BODIES if bodies is None else bodies, **options | changes)
 
 
 def test_the_example_keeps_the_contract_in_less_than_80_lines_of_code() -> None:
-    check_kickoff(kickoff())
+    test_kickoff_keeps_the_contract()
 
     lines = (EXAMPLES / "kickoff.py").read_text().splitlines()
     assert sum(bool(line.strip()) for line in lines) < 80
@@ -157,6 +134,31 @@ class _RestlessDigest(_Changed):
         return next(self.counter).to_bytes(2, "big")
 
 
+class _NoMetadataKeys(_Changed):
+    metadata_keys: Any = None
+
+
+class _OtherMatch(_Changed):
+    def parse(self, query: Query, body: bytes) -> Any:
+        return super().parse(Query(resource=query.resource), body)
+
+
+class _BodyAsDigest(_Changed):
+    def digest(self, query: Query, body: bytes) -> bytes:
+        return body
+
+
+class _TextStatus(_Changed):
+    def parse(self, query: Query, body: bytes) -> Any:
+        view: Any = super().parse(query, body)
+        return msgspec.structs.replace(view, status="live") if query.resource == LIVE else view
+
+
+class _NoParser(_Changed):
+    def parse(self, query: Query, body: bytes) -> Any:
+        raise KeyError(query.resource)
+
+
 class _AnyMatch(_Changed):
     def match_of(self, url: str) -> str | None:
         return "7"
@@ -172,6 +174,11 @@ class _AnyMatch(_Changed):
         (_RawView, "parse(incidents 7) must return a view of longstop.sports.football"),
         (_BlindDigest, "digest(live 7) is the same for two bodies with different views"),
         (_RestlessDigest, "digest(list) differs for the same body"),
+        (_NoMetadataKeys, "metadata_keys must be a tuple"),
+        (_OtherMatch, "parse(live 71) accepted the body of match '7': raise WrongMatch"),
+        (_BodyAsDigest, "digest(list) must be at most 64 bytes, not 283: return digest_of("),
+        (_TextStatus, "parse(live 7) returned status 'live': it must be a MatchStatus"),
+        (_NoParser, "parse(list) of a recorded body raised KeyError('list')"),
         (_AnyMatch, "match_of('') must return None"),
     ],
 )
@@ -184,9 +191,9 @@ def test_each_broken_promise_is_named(mistake: Any, message: str) -> None:
 
 def test_bodies_of_list_and_live_state_are_required() -> None:
     with pytest.raises(AssertionError, match="missing: list, live"):
-        check_kickoff(kickoff(), bodies=[])
+        check_kickoff(KickoffSource(CONFIG), bodies=[])
 
 
 def test_a_wrong_match_address_is_named() -> None:
     with pytest.raises(AssertionError, match="returned '7', not '8'"):
-        check_kickoff(kickoff(), match_urls={"https://kickoff.example/match/7": "8"})
+        check_kickoff(KickoffSource(CONFIG), match_urls={"https://kickoff.example/match/7": "8"})

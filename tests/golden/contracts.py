@@ -36,7 +36,7 @@ _PROSE = frozenset({"description", "summary", "version"})
 
 
 def openapi() -> Any:
-    return _without_prose(product.openapi(is_whole=True))
+    return _without_prose(product.openapi())
 
 
 def _without_prose(value: Any) -> Any:

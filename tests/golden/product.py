@@ -20,48 +20,47 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import longstop
-from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
-from longstop.cli.commands import EXIT_CODES
-from longstop.cli.health import UNKNOWN, exit_code
+from longstop.cli.health_and_errors import UNKNOWN, exit_code
 from longstop.cli.main import app as command_line_app
+from longstop.cli.operator_commands import EXIT_CODES
 from longstop.clock import Moment
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import BrowserStats, Usage
-from longstop.matches.client import SourceClient
+from longstop.fetching.browser.browser_types import BrowserStats
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
+from longstop.matches.source_client import SourceClient
 from longstop.model.command import CommandKind, CommandState, Refusal, Reply, StandingKind
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.model.match import MatchRef, SyncState
-from longstop.model.node_report import BreakerNote, MatchCost, ProcessResources, Rates
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.model.scraper_report import BreakerNote, MatchCost, ProcessResources, Rates, Usage
 from longstop.settings import leaves
-from longstop.sources.registry import load_sources, make_source
+from longstop.sources.load_sources import load_sources, make_source
 from longstop.sports.registry import sport_named
-from longstop.storage.base import CommandRequest, CommandStore, HealthRow, NodeBeat
+from longstop.storage.base import CommandStore, HealthRow, NodeBeat
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
-from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog, open_operations
+from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteErrors, SqliteHealthLog, open_operations
 from longstop.supervision.exit_codes import Exit
-from longstop.supervision.health import Grade
 from longstop.supervision.health_verdict import HealthStatus, HealthVerdict
+from longstop.supervision.scraper_health import Grade
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity, Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored
 from longstop.telemetry.events.sources import ListingFailed, RequestRetried
-from longstop.telemetry.exposition import expose
 from longstop.telemetry.log import LogSink
-from longstop.telemetry.metrics_sink import Metrics, ScraperState
+from longstop.telemetry.metrics import Metrics, ScraperState
 from longstop.testing import ScriptedFetcher
 from longstop.watching.feed_watch import FeedWatch, WatchContext
 from longstop_lab.simulator.cricket.mistakes import with_mistakes
 from longstop_lab.simulator.cricket.script import LIVE_PACE, narrate
 from longstop_lab.simulator.cricket.world import PlannedMatch, World, play
-from longstop_lab.simulator.football.play import play_football
+from longstop_lab.simulator.football.generate import play_football
 from longstop_lab.simulator.football.script import script_football
 from longstop_lab.simulator.football.world import FootballWorld, PlannedFootball
 from longstop_lab.simulator.http import Request
@@ -226,8 +225,8 @@ async def migrate(directory: Path) -> None:
     data = DataDirectory.open(directory)
     store = await SqliteMatchStore.open(data.matches_db)
     await store.aclose()
-    async with aclosing(SqliteCommands(data.ops_db, ManualClock(START))) as commands:
-        await commands.standing()
+    async with aclosing(SqliteErrors(data.ops_db)) as errors:
+        await errors.open_episodes()
     await SqliteHotWriter(data.hot_db, on_failure=_fail).aclose()
 
 
@@ -301,7 +300,7 @@ async def _command(commands: CommandStore) -> None:
     refused = Reply(state=CommandState.REFUSED, answer="no such match", refusal=Refusal.NOT_KNOWN)
     asked = ((CommandKind.PAUSE_SOURCE, "crex", done), (CommandKind.UNWATCH, "crex_9", refused))
     for kind, argument, reply in asked:
-        await commands.place(CommandRequest(kind=kind, argument=argument, asked_by="cli: operator"))
+        await commands.place(kind, argument, "cli: operator")
         for command in await commands.take(1):
             await commands.answer(command, reply)
     await commands.put_order(StandingKind.PAUSED_SOURCE, "crex", "cli: operator")
@@ -361,10 +360,9 @@ def _beat(now: datetime) -> NodeBeat:
 # --- the API ---------------------------------------------------------------------------------------------------------
 
 
-def openapi(*, is_whole: bool) -> dict[str, Any]:
-    """Return the document of an API; one that is not whole takes no orders and shows no health log."""
+def openapi() -> dict[str, Any]:
     nowhere = Path("/nonexistent")
-    app, _, _ = _api(nowhere / "matches.db", nowhere / "hot.db", nowhere / "ops.db", ManualClock(START), is_whole)
+    app, _, _ = _api(nowhere / "matches.db", nowhere / "hot.db", nowhere / "ops.db", ManualClock(START))
     return app.openapi()
 
 
@@ -372,7 +370,7 @@ def openapi(*, is_whole: bool) -> dict[str, Any]:
 async def client(directory: Path, now: datetime) -> AsyncIterator[httpx.AsyncClient]:
     """Send requests to the API of a data directory at one moment, without a socket."""
     clock, data = ManualClock(now), DataDirectory.open(directory)
-    app, health_cache, close = _api(data.matches_db, data.hot_db, data.ops_db, clock, True)
+    app, health_cache, close = _api(data.matches_db, data.hot_db, data.ops_db, clock)
     await health_cache.poll()
     both, ttl = [Permission.READ, Permission.ADMIN], timedelta(hours=1)
     token = issue_token(SECRET, subject="golden", permissions=both, ttl=ttl, now=now)
@@ -385,20 +383,21 @@ async def client(directory: Path, now: datetime) -> AsyncIterator[httpx.AsyncCli
 
 
 def _api(
-    matches: Path, hot_view: Path, ops: Path, clock: ManualClock, is_whole: bool
+    matches: Path, hot_view: Path, ops: Path, clock: ManualClock
 ) -> tuple[FastAPI, HealthCache, Callable[[], Awaitable[None]]]:
     audit, commands, health_log = SqliteAudit(ops), SqliteCommands(ops, clock), SqliteHealthLog(ops)
     stores = Stores(
         matches=SqliteMatchReader(matches),
         hot=SqliteHotReader(hot_view),
-        commands=commands if is_whole else None,
-        health_log=health_log if is_whole else None,
+        commands=commands,
+        admin_matches=SqliteMatchReader(matches),
+        health_log=health_log,
     )
     started, config = Moment.of(clock), {"polling_interval_seconds": 2.5}
     health_cache = HealthCache(
         reader=stores.matches, hot=stores.hot, audit=audit, clock=clock, started=started, config=config
     )
-    app = build_app(stores, verifier=TokenVerifier(SECRET), clock=clock, health=health_cache, lag=lambda: 0.01)
+    app = build_app(stores, secret=SECRET, clock=clock, health=health_cache, lag=lambda: 0.01)
 
     async def close() -> None:
         await audit.aclose()
@@ -413,7 +412,7 @@ def _api(
 def first_metrics() -> str:
     """Return the metrics page of a scraper at start."""
     watched = ScraperState(node=NODE, records=[], waiting=[], findings=[], rss_bytes=64_000_000)
-    return expose(Metrics().read(watched, Moment(START, 0.0))).decode()
+    return Metrics().page(watched, Moment(START, 0.0)).decode()
 
 
 def metrics() -> str:
@@ -452,7 +451,7 @@ def metrics() -> str:
         browsers=(browser,),
         proxy_bytes=12_000,
     )
-    return expose(counted.read(watched, now)).decode()
+    return counted.page(watched, now).decode()
 
 
 def log_events() -> Iterator[tuple[str, str, Sequence[str]]]:
@@ -461,7 +460,7 @@ def log_events() -> Iterator[tuple[str, str, Sequence[str]]]:
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     for kind in _subclasses(Telemetry):
-        if kind.__module__.partition(".")[0] == "longstop":
+        if kind.__module__.partition(".")[0] == "longstop" and hasattr(kind, "name"):
             yield kind.name, kind.severity.value, kind.__struct_fields__
 
 

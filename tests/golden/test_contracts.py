@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.golden import product
 from tests.golden.contracts import DOCUMENTS, MATCHES
 from tests.golden.files import RECORDED, differences
 from tests.golden.shape import shape
@@ -21,13 +20,6 @@ def test_every_kind_of_event_is_recorded() -> None:
     assert {
         kind for kind in cricket | football if any(f'"key": "{kind}' in text for text in texts)
     } == cricket | football
-
-
-def test_an_api_that_takes_no_orders_has_the_same_other_routes() -> None:
-    whole, rest = product.openapi(is_whole=True), product.openapi(is_whole=False)
-
-    optional = {path for path in whole["paths"] if path.startswith("/admin/") or path == "/status/history"}
-    assert rest["paths"] == {path: each for path, each in whole["paths"].items() if path not in optional}
 
 
 def test_a_shape_is_of_fields_and_types() -> None:

@@ -73,7 +73,7 @@ def test_such_a_directory_can_still_be_made(name: str, tmp_path: Path) -> None:
         assert live_events(made, match["match_id"]) == live_events(wanted, match["match_id"]), match
 
 
-def test_a_recorded_directory_holds_corrections_and_tells_nothing_of_its_machine(name: str) -> None:
+def test_a_recorded_directory_holds_corrections_and_nothing_about_its_machine(name: str) -> None:
     versions = recorded(name)["tables"]["event_versions"]
     files = [path for path in (DIRECTORIES / name).rglob("*") if path.is_file()]
 

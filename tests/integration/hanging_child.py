@@ -1,4 +1,4 @@
-"""Serves a data directory whose `ops.db` hangs for whoever opens it, as on a disk that answers no more."""
+"""Serves a data directory whose `ops.db` hangs when it is opened, as on a disk that no longer responds."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A supervisor that does nothing but sweep, told what to do line by line: a process for tests of orphans."""
+"""A supervisor that only sweeps and reads commands line by line: a process for tests of orphans."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 from longstop.process.orphans import OrphanSweep
 from longstop.telemetry.bus import Bus
 
-#: Starts a process and says who it is; whoever runs this ends, or waits.
+#: Starts a process and prints its pid; the parent ends, or waits.
 LEAVE = "sleep 300 >/dev/null & echo $!"
 STAY = "env -i sleep 300 >/dev/null & echo $!; wait"
 

@@ -13,11 +13,11 @@ import pytest
 from fastapi import FastAPI
 
 from longstop.api.admin_routes import AdminRoutes
-from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.middleware import STORE_UNREADABLE, RequestMetrics, add_middleware
 from longstop.clock import SystemClock
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
-from longstop.storage.base import MAX_COMMANDS_WAITING, CommandRequest, MatchReader, MatchRow
+from longstop.storage.base import MAX_COMMANDS_WAITING, MatchReader, MatchRow
 from longstop.storage.sqlite.connection import Synchronous, open_writable
 from longstop.storage.sqlite.ops import SqliteCommands
 from longstop.storage.sqlite.schema import Database
@@ -50,24 +50,25 @@ def client_of(
     commands: SqliteCommands,
     *permissions: Permission,
     reader: MatchReader | None = None,
-    wait_seconds: float = 5.0,
-    timeout_seconds: float = 30.0,
 ) -> httpx.AsyncClient:
     app, clock = FastAPI(), SystemClock()
-    verifier = TokenVerifier(SECRET)
     AdminRoutes(
         commands,
         reader=reader or MemoryReader(a_match()),
-        verifier=verifier,
+        secret=SECRET,
         clock=clock,
-        wait_seconds=wait_seconds,
-        timeout_seconds=timeout_seconds,
     ).add_to(app)
     add_middleware(app, Bus(), RequestMetrics())
     ttl = timedelta(hours=1)
     token = issue_token(SECRET, subject="jane", permissions=permissions, ttl=ttl, now=clock.now())
     headers = {"Authorization": f"Bearer {token}"} if permissions else {}
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api", headers=headers)
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, *, wait: float = 5.0, store: float = 30.0) -> None:
+    """Let requests wait this long for an answer, and for the store."""
+    monkeypatch.setattr("longstop.api.admin_routes.WAIT_SECONDS", wait)
+    monkeypatch.setattr("longstop.api.admin_routes.STORE_TIMEOUT_SECONDS", store)
 
 
 @pytest.fixture
@@ -157,8 +158,11 @@ async def test_what_failed_is_no_success(client: httpx.AsyncClient, commands: Sq
     assert (answer.status_code, answer.json()["error"]) == (503, "It broke.")
 
 
-async def test_without_an_answer_the_client_gets_its_location(commands: SqliteCommands) -> None:
-    async with client_of(commands, Permission.ADMIN, wait_seconds=0.3) as client:
+async def test_without_an_answer_the_client_gets_its_location(
+    commands: SqliteCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, wait=0.3)
+    async with client_of(commands, Permission.ADMIN) as client:
         pending = await client.post("/admin/recycle")
         before = await client.get(pending.headers["Location"])
         await commands.answer((await commands.take(1))[0], DONE)
@@ -175,6 +179,7 @@ async def test_without_an_answer_the_client_gets_its_location(commands: SqliteCo
         ("POST", "/admin/watches", b"", 422),
         ("POST", "/admin/watches", b"[]", 422),
         ("POST", "/admin/watches", b'{"url": 7}', 422),
+        ("POST", "/admin/watches", b'{"url": "\xff"}', 422),
         ("POST", "/admin/watches", b'{"url": "' + b"x" * 100_000 + b'"}', 413),
         ("POST", "/admin/watches", b'{"url": "' + b"x" * 3_000 + b'"}', 422),
         ("DELETE", "/admin/watches/999", b"", 404),
@@ -211,7 +216,7 @@ async def test_a_body_of_no_announced_size_is_not_read_to_its_end(client: httpx.
 
 async def test_too_many_orders_are_turned_away(client: httpx.AsyncClient, commands: SqliteCommands) -> None:
     for _ in range(MAX_COMMANDS_WAITING):
-        await commands.place(CommandRequest(kind=CommandKind.RECYCLE, asked_by="tester"))
+        await commands.place(CommandKind.RECYCLE, "", "tester")
 
     answer = await client.post("/admin/recycle")
 
@@ -268,9 +273,12 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[HangingFile]:
 
 
 @pytest.mark.req("NFR-006")
-async def test_a_hung_store_only_delays_commands_that_name_a_match(commands: SqliteCommands) -> None:
+async def test_a_hung_store_only_delays_commands_that_name_a_match(
+    commands: SqliteCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, wait=0.1, store=3.0)
     reader = HangingReader()
-    async with client_of(commands, Permission.ADMIN, reader=reader, wait_seconds=0.1, timeout_seconds=3.0) as client:
+    async with client_of(commands, Permission.ADMIN, reader=reader) as client:
         stuck = asyncio.create_task(client.post("/admin/matches/1/pause"))
         await reader.is_asked.wait()
 
@@ -286,9 +294,10 @@ async def test_a_hung_store_only_delays_commands_that_name_a_match(commands: Sql
 
 @pytest.mark.req("NFR-006")
 async def test_a_hung_list_of_commands_is_reported_to_every_client(
-    commands: SqliteCommands, hanging: HangingFile
+    commands: SqliteCommands, hanging: HangingFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with client_of(commands, Permission.ADMIN, timeout_seconds=0.2) as client:
+    limit(monkeypatch, store=0.2)
+    async with client_of(commands, Permission.ADMIN) as client:
         orders = await asyncio.gather(*(client.post("/admin/recycle") for _ in range(4)))
         lookup = await client.get("/admin/commands/1")
 
@@ -302,9 +311,10 @@ async def test_a_hung_list_of_commands_is_reported_to_every_client(
 
 
 async def test_a_command_that_was_not_stored_in_time_is_never_carried_out(
-    commands: SqliteCommands, hanging: HangingFile
+    commands: SqliteCommands, hanging: HangingFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with client_of(commands, Permission.ADMIN, wait_seconds=0.1, timeout_seconds=0.2) as client:
+    limit(monkeypatch, wait=0.1, store=0.2)
+    async with client_of(commands, Permission.ADMIN) as client:
         while not hanging.is_asked.is_set():  # where threads start slowly, an order can be too late for one
             await client.post("/admin/recycle")
 

@@ -12,12 +12,12 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
-from longstop.api.server import Stores, build_app, run_server
+from longstop.api.auth import Permission, Secret, issue_token
+from longstop.api.server import build_app, run_server
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.snapshot import canonical
-from tests.readers import MemoryHot, MemoryReader, a_beat, a_health_cache, a_hot_row, a_match, a_record
+from tests.readers import MemoryHot, MemoryReader, a_beat, a_health_cache, a_hot_row, a_match, a_node_of, a_record
 
 MATCHES = 200
 SECRET = Secret(b"s" * 32)
@@ -30,7 +30,7 @@ async def an_app() -> FastAPI:
     reader = MemoryReader(*(a_match(number) for number in range(1, MATCHES + 1)))
     hot, clock = MemoryHot(*rows, beats=[a_beat()]), SystemClock()
     health_cache = await a_health_cache(reader, hot, clock)
-    return build_app(Stores(matches=reader, hot=hot), verifier=TokenVerifier(SECRET), clock=clock, health=health_cache)
+    return build_app(a_node_of(reader, hot, clock), secret=SECRET, clock=clock, health=health_cache)
 
 
 @asynccontextmanager
@@ -144,10 +144,9 @@ async def test_a_taken_port_is_one_sentence() -> None:
     assert "LONGSTOP_API_PORT" in str(refused.value)
 
 
-@pytest.mark.parametrize(("host", "number"), [("127.0.0.1", 70_000), ("203.0.113.1", 0)])
-async def test_an_impossible_address_is_one_sentence(host: str, number: int) -> None:
-    with pytest.raises(UsageError, match="cannot listen on"):
-        await run_server(await an_app(), host, number, on_ready=lambda _port: None)
+async def test_an_impossible_address_is_one_sentence() -> None:
+    with pytest.raises(UsageError, match=r"cannot listen on 203\.0\.113\.1 port 0: "):
+        await run_server(await an_app(), "203.0.113.1", 0, on_ready=lambda _port: None)
 
 
 async def test_it_stops_in_time_although_a_client_hangs_on() -> None:

@@ -12,12 +12,12 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.errors import IllegalTransition
-from longstop.fetching.browser.events import OrphanKilled
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.recovery_audit import SWEEP_SECONDS, RecoveryAudit, RecoveryObserver
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
+from longstop.telemetry.events.processes import OrphanKilled
 from tests.memory import MemorySink
 from tests.readers import ManualClock, audited
 
@@ -160,19 +160,18 @@ async def test_a_failing_disk_blocks_nothing_and_loses_nothing(path: Path) -> No
 
 
 async def test_the_observer_records_what_the_parts_of_a_process_do(path: Path) -> None:
-    audit = an_audit(path)
-    observer = RecoveryObserver(audit, CLOCK)
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)  # noqa: ASYNC220
     clock = ManualClock()
-    sweeping = RecoveryObserver(audit, clock)
+    audit = RecoveryAudit(SqliteAudit(path), process="scraper", clock=clock)
+    observer = RecoveryObserver(audit)
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)  # noqa: ASYNC220
     async with audit.writing(Bus()):
         restarted = WatchRestarted(match_id=1, ref="crex_1", reason="stale", age_seconds=300, epoch=2)
         for event in (restarted, PollSucceeded(match_id=1, ref="crex_1", seconds=0.1)):
             observer.take(event)
-        sweeping.take(OrphanKilled(pid=child.pid, program="python", rss_bytes=None))
-        sweeping.check()
+        observer.take(OrphanKilled(pid=child.pid, program="python", rss_bytes=None))
+        observer.check()
         clock.advance(SWEEP_SECONDS)
-        sweeping.check()
+        observer.check()
     child.communicate(b"\n")
 
     found = {entry.kind: (entry.outcome, entry.pids_before, entry.pids_after) for entry in stored(path)}

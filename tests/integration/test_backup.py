@@ -104,7 +104,7 @@ def test_a_restore_that_is_cut_off_lets_no_one_start_until_it_is_done_again(
 
 
 class Cut(BaseException):
-    """The end of a process, as far as its files can tell."""
+    """The end of a process, as its files show it."""
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def test_after_one_that_was_cut_off_another_backup_is_restored_alone(tmp_path: P
     assert not list((tmp_path / "new").glob("*.restored*"))
 
 
-def test_whoever_holds_a_file_over_a_restore_goes_on_with_the_new_one(tmp_path: Path) -> None:
+def test_a_reader_that_has_a_file_open_during_a_restore_continues_with_the_new_one(tmp_path: Path) -> None:
     """An API that runs alone has no lock that a restore could see."""
     node = a_node(tmp_path / "data")
     back_up(node, tmp_path / "backup", CLOCK)
@@ -336,7 +336,7 @@ def test_a_restore_never_goes_over_something_else_unless_reported_to(tmp_path: P
 
 
 @pytest.mark.parametrize("role", ["scraper", "supervisor"])
-def test_a_directory_that_is_in_use_is_left_alone(tmp_path: Path, role: str) -> None:
+def test_a_directory_that_is_in_use_is_not_restored(tmp_path: Path, role: str) -> None:
     node = a_node(tmp_path / "data")
     back_up(node, tmp_path / "backup", CLOCK)
 
@@ -432,10 +432,9 @@ def test_a_backup_begun_under_a_writer_is_of_one_moment_and_holds_no_one_up(
     with writing(node) as writer:
         first = next_seq(writer)
 
-        def breathe() -> None:
-            acknowledged.append(next_seq(writer))
-
-        back_up(node, tmp_path / "backup", CLOCK, breathe)
+        with monkeypatch.context() as patched:
+            patched.setattr("longstop.storage.backup.time.sleep", lambda _: acknowledged.append(next_seq(writer)))
+            back_up(node, tmp_path / "backup", CLOCK)
 
     restore(tmp_path / "backup", tmp_path / "new", CLOCK)
     copied = [seq for _, seq in events(tmp_path / "new")]
@@ -448,10 +447,10 @@ def test_a_backup_begun_under_a_writer_is_of_one_moment_and_holds_no_one_up(
 def test_a_backup_that_is_killed_leaves_nothing_that_polls_like_one(tmp_path: Path) -> None:
     node = a_node(tmp_path / "data", balls=50)
     program = (
-        "import os, signal\nfrom pathlib import Path\nfrom longstop.storage.backup import back_up\n"
+        "import os, signal, time\nfrom pathlib import Path\nfrom longstop.storage.backup import back_up\n"
         "from longstop.storage.directory import DataDirectory\nfrom tests.readers import ManualClock\n"
-        f"back_up(DataDirectory.open(Path({str(node.path)!r})), Path({str(tmp_path / 'backup')!r}), ManualClock(),"
-        " lambda: os.kill(os.getpid(), signal.SIGKILL))\n"
+        "time.sleep = lambda _: os.kill(os.getpid(), signal.SIGKILL)  # the pause amid a copy\n"
+        f"back_up(DataDirectory.open(Path({str(node.path)!r})), Path({str(tmp_path / 'backup')!r}), ManualClock())\n"
     )
 
     killed = subprocess.run([sys.executable, "-c", program], check=False, cwd=ROOT)
@@ -461,4 +460,4 @@ def test_a_backup_that_is_killed_leaves_nothing_that_polls_like_one(tmp_path: Pa
     assert killed.returncode == -9
     assert len(left) == 1
     assert left[0].startswith(".backup.partial-")
-    assert files(tmp_path) == ["backup", "data"]
+    assert files(tmp_path) == [*left, "backup", "data"]

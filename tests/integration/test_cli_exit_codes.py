@@ -71,7 +71,39 @@ def test_an_unreadable_data_directory_is_a_sentence_with_its_own_exit_code(
     assert "Permission denied" in error
 
 
-@pytest.mark.parametrize("verb", [("events", "999"), ("pause", "999"), ("errors", "--match", "999")])
+@pytest.mark.parametrize(
+    ("verb", "code"),
+    [
+        (("health",), 3),
+        *((each, Exit.STORAGE) for each in (("matches",), ("events", "1"), ("errors",), ("recoveries",), ("token",))),
+        *((each, Exit.STORAGE) for each in (("top", "--once"), ("pause", "crex"), ("api",), ("backup", "copy"))),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_a_file_in_the_place_of_the_data_directory_is_named_as_one(
+    tmp_path: Path,
+    verb: tuple[str, ...],
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "data").write_text("")
+
+    assert run(monkeypatch, *verb, "--data", str(tmp_path / "data")) == code
+
+    assert f"{tmp_path / 'data'} is a file, not a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ("events", "999"),
+        ("pause", "999"),
+        ("errors", "--match", "999"),
+        ("health", "--history", "--match", "999"),
+        ("health", "--match", "999", "--json"),
+    ],
+)
 def test_an_unknown_match_is_a_usage_error(
     node: DataDirectory,
     verb: tuple[str, ...],
@@ -117,7 +149,7 @@ def test_a_token_for_a_mistyped_directory_is_refused_and_nothing_is_created(
 
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert f"the data directory {tmp_path / 'typo'} does not exist: give another one with --data DIR" in printed.err
+    assert f"the data directory {tmp_path / 'typo'} does not exist: check the path, or " in printed.err
     assert not (tmp_path / "typo").exists()
 
 

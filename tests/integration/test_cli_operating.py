@@ -145,7 +145,7 @@ def test_a_command_without_a_scraper_is_rejected_at_once_and_not_stored(node: Da
 
 
 @pytest.mark.parametrize("sign", ["a supervisor's lock", "a beat from a container"])
-def test_an_order_waits_for_a_scraper_of_which_there_is_a_sign(
+def test_a_command_waits_for_a_scraper_that_has_left_a_sign(
     node: DataDirectory, sign: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("longstop.model.command.EXPIRES_AFTER_SECONDS", 0.5)
@@ -177,7 +177,7 @@ def test_the_exit_code_of_health_reflects_the_verdict(node: DataDirectory) -> No
     assert (silent.exit_code, silent.stdout) == (2, "down\n  no scraper has run here yet\n")
     assert (healthy.exit_code, healthy.stdout) == (0, "healthy\n")
     assert degraded.exit_code == 1
-    assert degraded.stdout.startswith("degraded; the scraper grades itself healthy\n")
+    assert degraded.stdout.startswith("degraded\n  ")
     assert "older than 60 s: crex_M1" in degraded.stdout
 
 
@@ -199,10 +199,24 @@ def test_the_health_of_a_missing_directory_is_unknown(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_matches_differs_from_a_missing_one(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there are no matches in"):
+    with pytest.raises(UsageError, match=f"nothing has run in {tmp_path} yet: .* `longstop up --data {tmp_path}`$"):
         run(tmp_path, "matches")
-    with pytest.raises(UsageError, match="nowhere does not exist"):
+    with pytest.raises(UsageError, match=r"nowhere does not exist: .* `longstop up --data .*nowhere`$"):
         run(tmp_path / "nowhere", "matches")
+
+
+@pytest.mark.parametrize("verb", ["matches", "top", "errors", "recoveries"])
+def test_another_directory_is_asked_for_only_where_none_was_given(
+    tmp_path: Path, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGSTOP_DATA", str(tmp_path))
+
+    done = CliRunner().invoke(app, [verb])
+
+    assert str(done.exception) == (
+        f"nothing has run in {tmp_path} yet: start scraping there with `longstop up`,"
+        " or give another data directory with --data DIR"
+    )
 
 
 def test_the_list_shows_unwatched_matches_and_the_ages_of_the_others(node: DataDirectory) -> None:
@@ -298,11 +312,13 @@ def test_health_prints_its_history_as_a_table_and_as_json(node: DataDirectory) -
 
     table, newest = run(node.path, "health", "--history"), run(node.path, "health", "--history", "--json")
     match = run(node.path, "health", "--match", "crex_[b]M7", "--hours", "2")
-    nothing = run(node.path, "health", "--history", "--match", "8")
+    both = run(node.path, "health", "--hours", "2", "--json")
+    nothing = run(node.path, "health", "--history", "--match", "1")
 
-    assert [done.exit_code for done in (table, newest, match, nothing)] == [0, 0, 0, 0]
+    assert [done.exit_code for done in (table, newest, match, both, nothing)] == [0, 0, 0, 0, 0]
     assert "64.5" in table.output
     assert [each["scraper_id"] for each in json.loads(newest.output)] == ["node-1"]
+    assert len(json.loads(both.output)) == 2
     # Text from outside is not markup.
     assert "crex_[b]M7" in match.output
     assert nothing.output == "The health log has no rows for that time.\n"

@@ -50,7 +50,7 @@ def test_after_an_orderly_end_health_is_down_and_orders_are_refused_at_once(
     assert not sink.events
 
 
-def test_the_beat_of_another_node_and_of_a_scraper_at_work_are_left_alone(
+def test_heartbeats_of_another_node_and_of_a_running_scraper_stay_unchanged(
     node: DataDirectory, sink: MemorySink
 ) -> None:
     beat(node)
@@ -76,7 +76,7 @@ def test_where_no_scraper_ever_was_no_live_view_is_made(node: DataDirectory, sin
     assert not sink.events
 
 
-def test_a_live_view_that_cannot_be_read_is_told_and_ends_nothing(node: DataDirectory, sink: MemorySink) -> None:
+def test_an_unreadable_live_view_is_reported_and_ends_nothing(node: DataDirectory, sink: MemorySink) -> None:
     node.hot_db.write_text("no database at all, but long enough to be taken for one" * 100)
 
     asyncio.run(close_heartbeat(node, Bus([sink])))

@@ -52,12 +52,12 @@ def remove(path: Path) -> None:
 async def test_an_order_never_goes_into_a_file_that_was_moved_aside(path: Path, clock: ManualClock) -> None:
     """An API that runs alone holds the file while a restore puts another one in its place."""
     api = SqliteCommands(path, clock)
-    await api.place(RECYCLE)
+    await api.place(*RECYCLE)
     move_aside(path)
     scraper = SqliteCommands(path, clock)
     await scraper.give_up_taken()
 
-    asked = await api.place(RECYCLE)
+    asked = await api.place(*RECYCLE)
 
     assert [each.id for each in await scraper.take(8)] == [asked.id]
     await api.aclose()
@@ -65,10 +65,10 @@ async def test_an_order_never_goes_into_a_file_that_was_moved_aside(path: Path, 
 
 
 async def test_a_file_that_was_deleted_is_made_again(commands: SqliteCommands, path: Path) -> None:
-    await commands.place(RECYCLE)
+    await commands.place(*RECYCLE)
     remove(path)
 
-    asked = await commands.place(RECYCLE)
+    asked = await commands.place(*RECYCLE)
 
     assert [each.id for each in await commands.take(8)] == [asked.id]
 
@@ -76,7 +76,7 @@ async def test_a_file_that_was_deleted_is_made_again(commands: SqliteCommands, p
 async def test_a_command_whose_scraper_was_killed_is_never_done_again(path: Path, clock: ManualClock) -> None:
     """A real process takes it and dies by SIGKILL before it answers; its successor gives the command up."""
     commands = SqliteCommands(path, clock)
-    asked = await commands.place(RECYCLE)
+    asked = await commands.place(*RECYCLE)
     program = (
         "import asyncio, os, signal\nfrom pathlib import Path\nfrom longstop.storage.sqlite.ops import SqliteCommands\n"
         "from tests.readers import ManualClock\n"

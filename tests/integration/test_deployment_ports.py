@@ -1,4 +1,4 @@
-"""The ports of a deployment, on real sockets: nobody else is given them between their choice and their use."""
+"""The ports of a deployment, on real sockets: no other process gets them between their choice and their use."""
 
 import asyncio
 import socket
@@ -25,7 +25,7 @@ async def test_a_held_port_is_refused_to_others_and_a_server_of_ours_can_listen_
             assert other.getsockname()[1] != port
 
 
-def test_a_preferred_port_on_which_somebody_listens_is_left_to_them() -> None:
+def test_a_preferred_port_that_is_in_use_is_not_taken() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 

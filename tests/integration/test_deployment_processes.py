@@ -51,7 +51,7 @@ async def test_who_names_the_data_directory_is_left_over(tmp_path: Path, node: s
     assert survivors(tmp_path) == 0
 
 
-async def test_a_browser_is_left_over_with_all_its_processes_though_it_was_never_told_the_directory(
+async def test_all_processes_of_a_browser_are_found_without_the_directory_in_their_environment(
     tmp_path: Path, node: str
 ) -> None:
     async with running(*BROWSER, **{MARK_VARIABLE: f"{node}:1"}):
@@ -72,7 +72,7 @@ async def test_the_browser_of_another_node_is_not_ours(tmp_path: Path, node: str
         assert survivors(tmp_path) == 1
 
 
-async def test_whoever_was_seen_is_known_without_the_head_that_told(tmp_path: Path, node: str) -> None:
+async def test_known_processes_are_found_without_their_first_process(tmp_path: Path, node: str) -> None:
     processes = DeploymentProcesses.of(tmp_path)
 
     async with running(*BROWSER, **{MARK_VARIABLE: f"{node}:1"}) as browser:

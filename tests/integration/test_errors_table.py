@@ -1,10 +1,11 @@
-"""The errors table on a real file: one row for an episode, written without anyone waiting, mended with the disk."""
+"""The errors table on a real file: one row for an episode, written in the background, and recovered with the disk."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import apsw
 import pytest
@@ -19,6 +20,7 @@ from longstop.model.episode import (
 )
 from longstop.storage.base import ErrorFilter, ErrorStore
 from longstop.storage.sqlite.ops import SqliteErrors
+from longstop.telemetry import disk_sinks
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.disk_sinks import ErrorsTable
 from longstop.telemetry.events import Telemetry
@@ -58,7 +60,8 @@ async def writing(
     path: Path, *more: Recorder, clock: ManualClock | None = None, store: ErrorStore | None = None
 ) -> AsyncIterator[Bus]:
     async with aclosing(store or SqliteErrors(path)) as errors:
-        table = ErrorsTable(errors, node="node-1", clock=clock or ManualClock(), flush_every_seconds=0.01)
+        with patch.object(disk_sinks, "FLUSH_EVERY_SECONDS", 0.01):
+            table = ErrorsTable(errors, node="node-1", clock=clock or ManualClock())
         bus = Bus([table, *more])
         async with table.writing(bus):
             yield bus

@@ -136,7 +136,7 @@ async def test_jitter_spreads_the_answers(proxy: RunningProxy) -> None:
     assert max(times) - min(times) > 0.05
 
 
-async def test_bandwidth_is_what_it_is_told_to_be(proxy: RunningProxy) -> None:
+async def test_bandwidth_is_as_configured(proxy: RunningProxy) -> None:
     await proxy.proxy.change(Line(down=Toxics(bytes_per_second=40_000)))
 
     async with connected(proxy) as near:
@@ -172,7 +172,7 @@ async def test_a_black_hole_accepts_and_never_answers(proxy: RunningProxy, far: 
     assert far.received == b"again"
 
 
-async def test_a_line_is_reset_once_so_many_bytes_have_passed(proxy: RunningProxy) -> None:
+async def test_a_connection_is_reset_after_a_number_of_bytes(proxy: RunningProxy) -> None:
     await proxy.proxy.change(Line(down=Toxics(reset_after_bytes=7)))
 
     async with connected(proxy) as near:
@@ -211,7 +211,7 @@ async def test_a_timeout_closes_the_line_when_its_time_is_over(proxy: RunningPro
     assert 2.0 - TIMER_GRAIN <= asyncio.get_running_loop().time() - begun < 10
 
 
-async def test_nobody_behind_the_proxy_is_a_reset() -> None:
+async def test_an_unreachable_upstream_is_a_reset() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = unused.getsockname()

@@ -98,7 +98,7 @@ async def test_a_tunnel_passes_bytes_both_ways_and_counts_them(
     assert (usage.bytes_up, usage.bytes_down) == (len(inside), len(answer))
 
 
-async def test_a_name_leads_to_where_the_proxy_was_told(proxy: RunningForwardProxy) -> None:
+async def test_a_name_resolves_to_the_configured_address(proxy: RunningForwardProxy) -> None:
     assert (await ask(proxy, f"http://crex.test{LIST}")).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
@@ -128,7 +128,7 @@ async def test_credentials_are_known_by_their_beginning(site: RunningSimulator) 
     assert unknown.startswith(b"HTTP/1.1 407 ")
 
 
-async def test_a_fault_befalls_one_credential_as_often_as_it_was_told(
+async def test_a_fault_hits_one_credential_the_configured_number_of_times(
     site: RunningSimulator, proxy: RunningForwardProxy
 ) -> None:
     await control(proxy, "PUT", "/faults", [{"kind": "407", "credential": ANA, "times": 1}])
@@ -152,7 +152,7 @@ async def test_a_reset_and_a_silence_are_what_they_are(site: RunningSimulator, p
     assert (await ask(proxy, f"{site.base_url}{LIST}")).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_the_counts_begin_anew_when_told_to(site: RunningSimulator, proxy: RunningForwardProxy) -> None:
+async def test_the_counts_can_be_reset(site: RunningSimulator, proxy: RunningForwardProxy) -> None:
     await ask(proxy, f"{site.base_url}{LIST}")
 
     assert await control(proxy, "DELETE", "/counts") == {}

@@ -1,6 +1,7 @@
 """The health log on a real file: a node's minutes, the matches' changes, and what is let go."""
 
 import asyncio
+from collections.abc import Collection
 from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from longstop.api.health_routes import health_log_rows
 from longstop.errors import StorageError
-from longstop.model.node_report import MatchCost, ProcessResources, Rates
+from longstop.model.scraper_report import MatchCost, ProcessResources, Rates
 from longstop.storage.base import HealthRow, NodeBeat
 from longstop.storage.sqlite.ops import SqliteHealthLog
 from longstop.supervision.health_log import MAX_WAITING, HealthLog
@@ -117,6 +118,27 @@ async def test_what_a_failing_disk_did_not_take_is_written_later(path: Path) -> 
         release(path)
 
     assert len(stored(path)) == 1
+
+
+async def test_rows_that_arrive_while_a_full_queue_is_written_are_kept(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longstop.supervision.health_log.MAX_WAITING", 1)
+    clock, store = ManualClock(), SqliteHealthLog(path)
+    log, write = HealthLog(store, clock=clock), store.write
+
+    async def write_slowly(rows: Collection[HealthRow]) -> None:
+        monkeypatch.setattr(store, "write", write)
+        clock.advance(60)
+        log.note(a_beat(), [])
+        await write(rows)
+
+    monkeypatch.setattr(store, "write", write_slowly)
+    log.note(a_beat(), [])
+    async with aclosing(store), log.writing(Bus([])):
+        await asyncio.sleep(0)  # the first write begins
+
+    assert len(stored(path)) == 2
 
 
 async def test_the_history_of_a_match_is_found_by_its_number_and_by_its_name(path: Path) -> None:

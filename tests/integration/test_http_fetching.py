@@ -22,7 +22,7 @@ from longstop.errors import (
 )
 from longstop.fetching.addresses import Address, Resolve, resolve_by_system
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.guarded_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from tests.servers import OK_BODY, FaultServer, bomb, fault_server
 
@@ -66,6 +66,52 @@ async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not condition():  # noqa: ASYNC110 - the other side of a socket sets no event
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("sent", "received"),
+    [
+        (b"X-Name:  text/html ", {"x-name": "text/html"}),
+        (b"X-Name:", {"x-name": ""}),
+        (b"Vary: a\r\nX-Name: 1\r\nvary: b", {"vary": "a, b", "x-name": "1"}),
+        (b"X-Name: one\r\n two", {"x-name": "one two"}),
+        ("X-Name: é".encode(), {"x-name": "é"}),
+        (b"X-Name: \xe9", {"x-name": "é"}),
+    ],
+    ids=["blanks", "empty", "twice", "folded", "utf-8", "latin-1"],
+)
+async def test_header_names_are_lower_case_and_values_are_whole(sent: bytes, received: dict[str, str]) -> None:
+    assert await _headers_after(b"HTTP/1.1 200 OK\r\n" + sent) == {**received, "content-length": "2"}
+
+
+async def test_only_the_headers_of_the_last_response_count() -> None:
+    first = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+
+    assert await _headers_after(first + b"HTTP/1.1 200 OK\r\nA: 1") == {"a": "1", "content-length": "2"}
+
+
+@pytest.mark.parametrize("line", [b" folded: too early", b"no colon"])
+async def test_malformed_headers_are_an_error_of_the_site(line: bytes) -> None:
+    with pytest.raises(FetchError):
+        await _headers_after(b"HTTP/1.1 200 OK\r\n" + line)
+
+
+async def _headers_after(head: bytes) -> dict[str, str]:
+    """Return the headers as read from a server that sends this head, and a body of two bytes."""
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head + b"\r\nContent-Length: 2\r\n\r\n{}")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
+        authority = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        fetcher = HttpFetcher(FetchPolicy(hosts=(authority,), allow_private_addresses=True), SystemClock())
+        try:
+            return dict((await fetcher.fetch(_get(f"http://{authority}/"))).headers)
+        finally:
+            await fetcher.aclose()
 
 
 async def test_a_compressed_body_arrives_decoded_and_counts_its_wire_bytes(
@@ -314,7 +360,7 @@ async def _certificate(directory: Path, name: str) -> tuple[Path, ssl.SSLContext
     return certificate, context
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(open_fetcher: Open, tmp_path: Path) -> None:
+async def test_an_untrusted_certificate_is_refused(open_fetcher: Open, tmp_path: Path) -> None:
     _, context = await _certificate(tmp_path, "site.test")
     met: list[None] = []
 

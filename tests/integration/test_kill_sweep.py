@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from bench.sweep import kill_at
-from tests.needs import lack
+from tests.prerequisites import unavailable
 
 POINTS = [
     *(("fdatasync", nth) for nth in (1, 2, 3, 5, 7, 9)),
@@ -18,7 +18,7 @@ POINTS = [
 @pytest.fixture(autouse=True)
 def _strace() -> None:
     if shutil.which("strace") is None:
-        lack("strace is missing: apt-get install strace")
+        unavailable("strace is missing: apt-get install strace")
 
 
 @pytest.mark.req("NFR-009")

@@ -18,8 +18,8 @@ from longstop.telemetry import metrics_server
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import MetricsServed
-from longstop.telemetry.metrics_server import MakePage, MetricsPages, metrics_tasks, serve_metrics
-from longstop.telemetry.metrics_sink import Metrics, ScraperState
+from longstop.telemetry.metrics import Metrics, ScraperState
+from longstop.telemetry.metrics_server import MakePage, metrics_tasks, serve_metrics
 from tests.memory import MemorySink
 from tests.readers import ManualClock
 
@@ -31,7 +31,7 @@ sources:
     adapter_class: crex
     hosts: ["127.0.0.1:1"]
     allow_private_addresses: true
-    permission: a port where nobody listens
+    permission: a closed port
     metadata: {api_url: "http://127.0.0.1:1", content_url: "http://127.0.0.1:1", names_url: "http://127.0.0.1:1"}
 """
 
@@ -187,23 +187,6 @@ async def test_a_port_in_use_is_reported_once_and_opened_when_it_is_free(monkeyp
     assert len(sink.named("metrics.unavailable")) == 1
 
 
-async def test_many_collectors_cost_one_reading_a_second() -> None:
-    clock, taken = ManualClock(), []
-
-    def read_state() -> ScraperState:
-        taken.append(clock.now())
-        return ScraperState(node="node-1", records=[], waiting=[], findings=[], rss_bytes=1)
-
-    pages = MetricsPages(Metrics(), read_state, clock)
-
-    texts = await asyncio.gather(*(pages.newest() for _ in range(10)))
-    clock.advance(1)
-    await pages.newest()
-
-    assert len(set(texts)) == 1
-    assert len(taken) == 2
-
-
 async def test_a_bug_in_the_sampling_is_reported_and_stops_nothing() -> None:
     sink = ServedSink()
 
@@ -230,6 +213,7 @@ async def scraper(tmp_path: Path, name: str, **environ: str) -> AsyncIterator[Pr
         "LONGSTOP_SOURCES": str(tmp_path / "sources.yaml"),
         "LONGSTOP_DATA": str(tmp_path / name),
         "DISCOVERY_INTERVAL_SECONDS": "0.2",
+        "RETRY_BASE_DELAY_SECONDS": "0.05",
         **environ,
     }
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", "longstop", "scraper", env=env, stderr=PIPE)

@@ -31,7 +31,7 @@ class Sweeping:
         assert self._process.stdout is not None
         return int(await asyncio.wait_for(self._process.stdout.readline(), 30))
 
-    async def tell(self, order: str, **more: object) -> int:
+    async def command(self, order: str, **more: object) -> int:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"do": order, **more}).encode() + b"\n")
         return await self.hear()
@@ -45,7 +45,7 @@ class Sweeping:
 
     async def leave(self, **environ: str) -> psutil.Process:
         """Start a process whose parent is gone."""
-        return await self.meet(await self.tell("leave", environ=environ))
+        return await self.meet(await self.command("leave", environ=environ))
 
 
 @asynccontextmanager
@@ -77,11 +77,11 @@ async def until(happens: Callable[[], object]) -> None:
 
 
 async def assert_spared_and_waited_for(stranger: psutil.Process, supervisor: Sweeping) -> None:
-    ended = await supervisor.tell("sweep")
+    ended = await supervisor.command("sweep")
     state = stranger.status()
     stranger.kill()
     await until(lambda: stranger.status() == psutil.STATUS_ZOMBIE)
-    await supervisor.tell("sweep")
+    await supervisor.command("sweep")
 
     assert ended == 0
     assert state == psutil.STATUS_SLEEPING
@@ -97,9 +97,9 @@ async def test_what_a_child_has_left_is_ended_and_waited_for(tmp_path: Path) -> 
     async with sweeping(tmp_path) as (supervisor, _):
         left = await supervisor.leave(**our_marks(tmp_path))
 
-        ended = await supervisor.tell("sweep")
+        ended = await supervisor.command("sweep")
         await until(lambda: not psutil.pid_exists(left.pid) or left.status() == psutil.STATUS_ZOMBIE)
-        await supervisor.tell("sweep")
+        await supervisor.command("sweep")
 
         assert ended == 1
         assert not psutil.pid_exists(left.pid)
@@ -110,17 +110,17 @@ async def test_a_browser_of_this_node_is_known_by_its_own_mark(tmp_path: Path) -
     async with sweeping(tmp_path) as (supervisor, _):
         await supervisor.leave(**{MARK_VARIABLE: f"{NODE}:1f"})
 
-        assert await supervisor.tell("sweep") == 1
+        assert await supervisor.command("sweep") == 1
 
 
 @pytest.mark.req("FR-009")
 async def test_a_process_seen_below_a_child_is_ours_without_any_mark(tmp_path: Path) -> None:
     async with sweeping(tmp_path) as (supervisor, _):
-        await supervisor.meet(await supervisor.tell("begin a child"))
+        await supervisor.meet(await supervisor.command("begin a child"))
 
-        while_the_child_lives = await supervisor.tell("sweep")
-        await supervisor.tell("lose the child")
-        afterwards = await supervisor.tell("sweep")
+        while_the_child_lives = await supervisor.command("sweep")
+        await supervisor.command("lose the child")
+        afterwards = await supervisor.command("sweep")
 
         assert (while_the_child_lives, afterwards) == (0, 1)
 
@@ -133,14 +133,14 @@ async def test_a_process_seen_below_a_child_is_ours_without_any_mark(tmp_path: P
         {"LONGSTOP_DATA": "/elsewhere", BEAT_FD_VARIABLE: "9"},
         {MARK_VARIABLE: "node-2:1f"},
     ],
-    ids=["a stranger", "a backup by hand", "another supervisor's child", "another node's browser"],
+    ids=["a stranger", "an operator's backup", "another supervisor's child", "another node's browser"],
 )
 async def test_a_process_without_our_mark_lives_on_and_is_reaped_in_the_end(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    told = {name: value.replace("OURS", str(tmp_path)) for name, value in environ.items()}
+    variables = {name: value.replace("OURS", str(tmp_path)) for name, value in environ.items()}
     async with sweeping(tmp_path) as (supervisor, _):
-        stranger = await supervisor.leave(**told)
+        stranger = await supervisor.leave(**variables)
 
         await assert_spared_and_waited_for(stranger, supervisor)
 

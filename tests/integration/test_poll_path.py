@@ -1,4 +1,4 @@
-"""How many files somebody reads to follow one cricket poll from the listing to the JSON of the API."""
+"""How many files a reader opens to follow one cricket poll from the listing to the JSON of the API."""
 
 from bench.poll_path import poll_path
 

@@ -1,4 +1,4 @@
-"""A strike that hits nobody is none."""
+"""Process trees: stopping and killing them, and reporting when there was nothing to kill."""
 
 import asyncio
 import signal
@@ -39,7 +39,7 @@ async def test_who_died_before_the_strike_is_not_hit_and_the_next_one_is_waited_
 
 
 @pytest.mark.parametrize("halt", [0, 0.01])
-async def test_where_nobody_comes_in_time_nobody_was_hit(halt: float) -> None:
+async def test_a_process_that_does_not_appear_in_time_is_not_killed(halt: float) -> None:
     async with running(*SLEEP) as (process, dead):
         process.kill()
         await process.wait()
@@ -47,11 +47,11 @@ async def test_where_nobody_comes_in_time_nobody_was_hit(halt: float) -> None:
         assert not await hit(lambda: dead, halt=halt, timeout=0.3)
 
 
-async def test_who_was_halted_stands_still_and_goes_on() -> None:
+async def test_a_stopped_process_can_continue() -> None:
     async with running(*SLEEP) as (_, identity):
         halting = asyncio.create_task(hit(lambda: identity, halt=1.0, timeout=20))
         async with asyncio.timeout(20):
-            while (now := find_process(identity.pid)) is None or now.state != "T":  # noqa: ASYNC110 - the kernel tells nobody
+            while (now := find_process(identity.pid)) is None or now.state != "T":  # noqa: ASYNC110 - the kernel emits no event
                 await asyncio.sleep(0.01)
 
         assert await halting
@@ -61,10 +61,10 @@ async def test_who_was_halted_stands_still_and_goes_on() -> None:
         assert after.state != "T"
 
 
-async def test_all_below_a_process_stand_still_and_it_goes_on_itself() -> None:
+async def test_descendants_are_stopped_and_the_process_itself_continues() -> None:
     async with running("sh", "-c", "sleep 60 & sleep 60 & wait") as (head, _):
         async with asyncio.timeout(20):
-            while len(below := tree(head.pid)[1:]) < 2:  # noqa: ASYNC110 - the kernel tells nobody
+            while len(below := tree(head.pid)[1:]) < 2:  # noqa: ASYNC110 - the kernel emits no event
                 await asyncio.sleep(0.01)
 
         assert stop_descendants(head.pid) == 2

@@ -99,7 +99,7 @@ def test_named_tests_are_never_repeated(clone: Path) -> None:
 
 @pytest.mark.parametrize("missing", ["", "chromium"])
 def test_ctrl_c_ends_a_script_and_starts_nothing_more(clone: Path, missing: str) -> None:
-    code, said, _ = run(clone, "test", missing=missing, interrupted="-q -y" if missing else "-n auto")
+    code, said, _ = run(clone, "test", missing=missing, interrupted="-q -y" if missing else "--dist worksteal")
 
     assert code == 128 + signal.SIGINT
     assert len(said) == 1

@@ -277,7 +277,7 @@ async def _walk(client: Client, key: str) -> list[dict[str, Any]]:
         items += page
 
 
-async def test_the_truth_log_is_written_while_nobody_asks(tmp_path: Path) -> None:
+async def test_the_truth_log_is_written_without_requests(tmp_path: Path) -> None:
     truth = tmp_path / "truth.jsonl"
 
     async with running_simulator(SimulatorOptions(matches=1, speed=500, truth=truth)):
@@ -295,7 +295,7 @@ async def _longer_than(before: int, truth: Path) -> int:
     return now
 
 
-async def test_serve_tells_its_port_and_runs_until_it_is_cancelled() -> None:
+async def test_serve_reports_its_port_and_runs_until_it_is_cancelled() -> None:
     ready: asyncio.Future[RunningSimulator] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(serve(SimulatorOptions(matches=1), clock=SystemClock(), ready=ready.set_result))
     async with asyncio.timeout(10), client_of((await ready).port) as client:

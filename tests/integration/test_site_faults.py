@@ -1,4 +1,4 @@
-"""A site that says wrong things: how they look on the wire, and that the road neither believes nor stops at them."""
+"""A site that serves wrong data: how it looks on the wire, and that the pipeline neither stores it nor stops."""
 
 import asyncio
 import gzip
@@ -15,22 +15,23 @@ from curl_cffi.requests import AsyncSession
 
 from longstop.api.serialisers import event_entry
 from longstop.clock import SystemClock
-from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy
+from longstop.fetching.guarded_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.fetching.http import HttpFetcher
-from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
+from longstop.matches.source_client import SourceClient
 from longstop.model.match import SyncState
 from longstop.resilience.breaker import match_policy
 from longstop.resilience.retry import RetryPolicy
 from longstop.sources.base import SourceConfig
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.sport import Cricket
+from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
-from longstop.watching.cadence import Cadence, WatchRules
-from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.feed_watch import WatchContext
-from longstop.watching.scheduler import Scheduler
+from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.source_scheduler import Scheduler
+from longstop.watching.watch_rules import Cadence, WatchRules
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.judge import TruthComparison, judge
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
@@ -186,7 +187,7 @@ async def test_late_names_leave_every_key_unresolved(visitor: Visitor) -> None:
     assert bad == {"p": [], "t": []}
 
 
-async def test_a_challenge_comes_with_200_and_wants_a_person(visitor: Visitor) -> None:
+async def test_a_challenge_is_a_captcha_with_status_200(visitor: Visitor) -> None:
     visitor.suffer(FaultKind.CHALLENGE)
 
     answer = await visitor.get(STATE)
@@ -214,7 +215,7 @@ async def test_the_status_counts_requests_by_path(visitor: Visitor) -> None:
     assert status["requests"] == {LIST: 1, STATE: 2}
 
 
-# --- through the road -----------------------------------------------------------------------------------------------
+# --- through the pipeline -------------------------------------------------------------------------------------------
 
 
 class Watching:
@@ -232,7 +233,7 @@ class Watching:
         guards = GuardPolicy(retry=RetryPolicy(attempts=1), canary_seconds=0.1)
         self.fetcher = GuardedFetcher(HttpFetcher(policy, clock), policy, clock=clock, bus=bus, guards=guards)
         client = SourceClient(CrexSource(config), self.fetcher)
-        # What is not found or cannot be read rests for a while; a test need not wait as long as a site.
+        # A missing or unreadable resource is paused for a while; a test need not wait as long as production.
         cadence = Cadence(live=0.1, busy=0.1, in_break=0.1, discovery=0.1, imminent=0.1, completed=0.1, not_found=0.5)
         context = WatchContext(
             pipeline=Pipeline(Cricket(), client=client, store=self.store, bus=bus, clock=clock, scraper_id="node"),
@@ -243,7 +244,9 @@ class Watching:
             rules=WatchRules(cadence=cadence, breaker=match_policy(open_seconds=0.5)),
         )
         self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=8)
-        self.scheduler = Scheduler("crex", client=client, context=context, dispatcher=self.dispatcher)
+        self.scheduler = Scheduler(
+            "crex", client=client, context=context, dispatcher=self.dispatcher, memory_check=MemoryCheck(0)
+        )
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -251,7 +254,7 @@ class Watching:
             await self.scheduler.run()
 
     async def restart_all(self) -> None:
-        """Forget everything that is not stored: the next look at each match reads its whole list."""
+        """Forget everything that is not stored: the next poll of each match reads its whole list."""
         for watcher in list(self.scheduler._watches.values()):
             await watcher.match.restart(watcher.feed)
 
@@ -263,7 +266,7 @@ class Watching:
         return judge(read_truth(self._truth), stored)
 
     async def until_in_sync(self) -> None:
-        """Wait until every match was looked at from now on and is in sync."""
+        """Wait until every match was polled from now on and is in sync."""
         since = SystemClock().now()
 
         def is_done() -> bool:
@@ -339,7 +342,7 @@ async def test_nothing_wrong_is_stored_while_the_fault_lasts_and_the_next_good_p
         running.site.world.freeze(SystemClock().now())
         await running.restart_all()
         await running.until_in_sync()
-        await running.until_in_sync()  # a step back and a result want a second look
+        await running.until_in_sync()  # a step back and a result need a second poll
 
         after = running.verdict()
 

@@ -40,6 +40,15 @@ def test_parse_uses_the_configured_source(tmp_path: Path) -> None:
     assert json.loads(goals.stdout)["items"][0]["content"]["scorer"] == "p9"
 
 
+def test_parse_says_that_a_source_or_a_kind_of_body_does_not_exist(tmp_path: Path) -> None:
+    source = longstop(tmp_path, "parse", "kickof", "live", page("live"))
+    kind = longstop(tmp_path, "parse", "kickoff", "lineups", page("live"))
+
+    assert (source.returncode, kind.returncode) == (64, 64)
+    assert source.stderr.startswith("longstop: unknown source kickof; known: ")
+    assert kind.stderr.startswith("longstop: kickoff has no lineups resource")
+
+
 @pytest.mark.parametrize(
     ("code", "stderr"),
     [

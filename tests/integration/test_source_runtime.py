@@ -1,21 +1,23 @@
-"""What the operator says of a source is read again when a watch begins anew."""
+"""The configuration of a source is read again when a watch restarts."""
 
 import asyncio
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from longstop.app.runtime import Runtime, source_runtimes
+from longstop.app.scraper_runtime import Runtime, SourceRuntime
 from longstop.clock import SystemClock
 from longstop.errors import SourceError
-from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
 from longstop.matches.live_match import LiveMatches
 from longstop.settings import Settings, load_settings
-from longstop.sources.registry import enabled_sources
+from longstop.sources.load_sources import enabled_sources
 from longstop.storage.error_pages import NoPages
 from longstop.storage.sqlite.ops import open_operations
+from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
-from longstop.watching.dispatcher import Dispatcher
+from longstop.watching.poll_queue import Dispatcher
 from longstop_lab.simulator.service import SimulatorOptions, running_simulator
 from tests.memory import MemoryHot, MemorySink, MemoryStore
 
@@ -50,6 +52,7 @@ def runtime(settings: Settings, sink: MemorySink, home: Path) -> Runtime:
         browsers=BrowserPool(PoolPlan(registry=home / "browsers.json", node="node"), bus),
         dispatcher=Dispatcher(clock=clock, bus=bus, cap=4),
         pages=NoPages(),
+        memory_check=MemoryCheck(0),
     )
 
 
@@ -61,9 +64,8 @@ async def test_a_site_that_has_moved_is_found_at_its_new_address_without_a_resta
 
     async with (
         running_simulator(SimulatorOptions(matches=2, seed=1, speed=1)) as site,
-        source_runtimes(enabled_sources(file), runtime(settings, sink, tmp_path)) as sources,
+        aclosing(SourceRuntime(enabled_sources(file)[0], runtime(settings, sink, tmp_path))) as crex,
     ):
-        crex = sources["crex"]
         with pytest.raises(SourceError):
             await asyncio.wait_for(crex.client.listing(), 30)
         describe(file, site.base_url.removeprefix("http://"))
@@ -75,17 +77,17 @@ async def test_a_site_that_has_moved_is_found_at_its_new_address_without_a_resta
     assert not sink.named("reload.failed")
 
 
-async def test_a_description_that_cannot_be_read_is_told_and_the_old_one_goes_on(tmp_path: Path) -> None:
+async def test_an_unreadable_configuration_is_reported_and_the_old_one_stays_in_use(tmp_path: Path) -> None:
     file, sink = tmp_path / "sources.yaml", MemorySink()
 
     async with running_simulator(SimulatorOptions(matches=2, seed=1, speed=1)) as site:
         describe(file, site.base_url.removeprefix("http://"))
         settings = load_settings({"LONGSTOP_SOURCES": str(file), "FETCH_TIMEOUT_SECONDS": "10"}, {})
-        async with source_runtimes(enabled_sources(file), runtime(settings, sink, tmp_path)) as sources:
+        async with aclosing(SourceRuntime(enabled_sources(file)[0], runtime(settings, sink, tmp_path))) as crex:
             file.write_text("sources: 7")
 
-            await sources["crex"].reconnect(False)
-            listing = await asyncio.wait_for(sources["crex"].client.listing(), 30)
+            await crex.reconnect(False)
+            listing = await asyncio.wait_for(crex.client.listing(), 30)
 
     assert len(listing.boards) == 2
     assert len(sink.named("reload.failed")) == 1

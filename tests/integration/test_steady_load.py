@@ -76,7 +76,7 @@ async def test_a_question_without_an_answer_counts_its_whole_time_and_spoils_no_
     assert max(taken.seconds) >= 3
 
 
-async def test_where_nobody_listens_nothing_is_answered() -> None:
+async def test_requests_to_a_closed_port_are_unanswered() -> None:
     async with serving(answer) as url:
         pass
 

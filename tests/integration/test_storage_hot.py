@@ -4,8 +4,10 @@ import asyncio
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -41,7 +43,7 @@ class Failures(list[StorageError]):
 
 
 class Tally:
-    """Counts the writes to each table from now on. Pages would not tell: SQLite spares those that stay the same."""
+    """Counts the writes to each table from now on. Counting pages would not work: SQLite skips unchanged ones."""
 
     def __init__(self, path: Path) -> None:
         self._connection = apsw.Connection(str(path))
@@ -179,7 +181,7 @@ async def test_a_view_deleted_between_two_runs_is_filled_again_under_the_same_re
     await reader.aclose()
 
 
-async def test_a_failing_disk_is_reported_once_and_nothing_is_lost_when_it_is_mended(
+async def test_a_failing_disk_is_reported_once_and_nothing_is_lost_when_it_recovers(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("longstop.storage.sqlite.connection.BUSY_TIMEOUT_MS", 1)
@@ -208,6 +210,26 @@ async def test_a_failing_disk_is_reported_once_and_nothing_is_lost_when_it_is_me
     await writer.aclose()
     await reader.aclose()
     blocker.close()
+
+
+async def test_a_match_forgotten_during_a_failing_write_does_not_come_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, reader, write = quick_writer(path), SqliteHotReader(path), SqliteHotWriter._write
+
+    def fail_once(self: SqliteHotWriter, changed: Mapping[int, HotRow], taken: Any) -> None:
+        monkeypatch.setattr(SqliteHotWriter, "_write", write)
+        self.forget(1)
+        raise StorageError("the disk failed")
+
+    monkeypatch.setattr(SqliteHotWriter, "_write", fail_once)
+    with writer._lock:  # both are written together
+        writer._pending.rows.update({1: hot_row(1), 2: hot_row(2)})
+
+    assert await shown(reader, hot_row(2))
+    await writer.aclose()
+    assert await rows_of(reader) == [hot_row(2)]
+    await reader.aclose()
 
 
 async def test_a_view_that_is_only_held_when_a_scraper_starts_is_waited_for_and_kept(

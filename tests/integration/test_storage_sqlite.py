@@ -8,6 +8,8 @@ import apsw
 import pytest
 
 from longstop.errors import StorageError, StoreTooNew, UnsafeSQLite
+from longstop.matches.live_match import LiveMatches
+from longstop.model.match import MatchRef
 from longstop.storage.base import Finding, FindingKind, MatchFilter
 from longstop.storage.sqlite import connection as connection_module
 from longstop.storage.sqlite.connection import Synchronous, open_readable, open_writable
@@ -157,7 +159,7 @@ async def test_a_read_on_the_loop_gives_up_soon_where_another_process_holds_the_
     await reader.aclose()
 
 
-async def test_a_disk_that_hangs_holds_up_neither_the_loop_nor_whoever_stops_waiting(
+async def test_a_hung_disk_delays_neither_the_loop_nor_a_cancelled_caller(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     match_id = await made(path)
@@ -203,6 +205,31 @@ async def test_an_update_with_nothing_new_writes_nothing_at_all(path: Path) -> N
     assert watcher.pragma("data_version") == version
     assert path.with_name("matches.db-wal").read_bytes() == log
     watcher.close()
+    await store.aclose()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE matches SET phase = 'suspended' WHERE match_id = 1",
+        "UPDATE matches SET status = 'rained_off' WHERE match_id = 1",
+        "UPDATE matches SET start_at = 'at noon' WHERE match_id = 1",
+    ],
+)
+async def test_a_match_that_a_newer_version_stored_stops_no_other_match(path: Path, change: str) -> None:
+    store = await SqliteMatchStore.open(path)
+    await owned_match(store)
+    known = await owned_match(store, MatchRef("crex", "22XX"))
+    connection = apsw.Connection(str(path))
+    connection.execute(change)
+    connection.close()
+    failures: list[str] = []
+
+    taken = LiveMatches(store, "node-b").take_over({"crex"}, lambda ref, error: failures.append(f"{ref}: {error}"))
+
+    assert [match.row.match_id async for match in taken] == [known]
+    [failure] = failures
+    assert failure.startswith(f"{REF}: cannot read a stored MatchRow of match 1: ")
     await store.aclose()
 
 

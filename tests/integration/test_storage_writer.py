@@ -173,7 +173,7 @@ async def test_after_a_failed_commit_the_file_is_opened_again_and_goes_on(file: 
 
 
 @pytest.mark.req("NFR-009")
-async def test_a_disk_that_fails_loses_nothing_acknowledged_and_is_used_again_when_mended(
+async def test_a_failing_disk_loses_nothing_acknowledged_and_is_used_again_when_it_recovers(
     file: File, writer: Writer
 ) -> None:
     await writer.run(add(1))

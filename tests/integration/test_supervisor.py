@@ -53,13 +53,13 @@ time.sleep(60)
 #: Watches its supervisor. The polite one notes that it was asked to stop, and does; the deaf one stays.
 WATCHING = """
 import os, pathlib, signal, sys, time
-from longstop.supervision.child_pipes import parent_fd, watch_parent
+from longstop.supervision.lifeline_and_heartbeat import watch_parent
 path = pathlib.Path(sys.argv[1])
 def leave(*_):
     path.with_suffix(".asked").touch()
     sys.exit()
 signal.signal(signal.SIGTERM, leave if sys.argv[2] == "polite" else signal.SIG_IGN)
-watch_parent(parent_fd(os.environ), grace=2)
+watch_parent(os.environ, grace=2)
 path.with_suffix(".new").write_text(str(os.getpid()))
 path.with_suffix(".new").rename(path)
 time.sleep(60)

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from longstop.errors import PageNotFound, SourceError
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import PollAttempt, PollClient, SourceClient
 from longstop.matches.pipeline import Pipeline
+from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
 from longstop.model.event import StoredEvent
 from longstop.model.match import MatchRef, MatchStatus
 from longstop.model.observation import LIST, LIVE, Listing, Query
@@ -35,7 +35,7 @@ from longstop.sports.registry import sport_named
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from longstop_lab.simulator.cricket.world import PlannedMatch, World, play, script_for
-from longstop_lab.simulator.football.play import play_football
+from longstop_lab.simulator.football.generate import play_football
 from longstop_lab.simulator.football.script import script_football
 from longstop_lab.simulator.football.world import FootballWorld, PlannedFootball
 from longstop_lab.simulator.http import Request, Response
@@ -200,7 +200,7 @@ def test_no_value_of_a_recorded_body_that_we_read_moves_without_the_digest(
 # --- simulated play --------------------------------------------------------------------------------------------------
 
 
-class Scene(Struct, frozen=True):
+class SimulatedMatch(Struct, frozen=True):
     """One match of a simulated site, and when it is polled."""
 
     source: Source
@@ -216,12 +216,12 @@ def _nowhere(_lines: Iterable[object]) -> None:
     """Keep no truth: a run is compared with another run."""
 
 
-def cricket_scene(source: Source, site: Callable[[World], Callable[[Request], Response]]) -> Scene:
+def cricket_match(source: Source, site: Callable[[World], Callable[[Request], Response]]) -> SimulatedMatch:
     """Return the first innings of a match, and the beginning of the break after it."""
     game = play("t20", SEED, 0)
     script = script_for(game, SEED)
     world = World([PlannedMatch(game=game, script=script, starts_at=0.0)], started_at=NOW, speed=1.0, record=_nowhere)
-    return Scene(
+    return SimulatedMatch(
         source=source,
         source_id=game.key if source is CREX else str(match_number(game.key)),
         answer=site(world),
@@ -232,21 +232,21 @@ def cricket_scene(source: Source, site: Callable[[World], Callable[[Request], Re
     )
 
 
-def crex_scene() -> Scene:
-    return cricket_scene(CREX, lambda world: CrexSite(world).answer)
+def crex_match() -> SimulatedMatch:
+    return cricket_match(CREX, lambda world: CrexSite(world).answer)
 
 
-def espncricinfo_scene() -> Scene:
-    return cricket_scene(ESPNCRICINFO, lambda world: EspncricinfoSite(world, ManualClock(NOW)).answer)
+def espncricinfo_match() -> SimulatedMatch:
+    return cricket_match(ESPNCRICINFO, lambda world: EspncricinfoSite(world, ManualClock(NOW)).answer)
 
 
-def sofascore_scene() -> Scene:
+def sofascore_match() -> SimulatedMatch:
     """Return the first half of a match, and the beginning of the break after it."""
     match = play_football(SEED, 0)
     script, before = script_football(match, SEED), 8000.0
     plan = PlannedFootball(match=match, script=script, starts_at=before)
     world = FootballWorld([plan], started_at=NOW, speed=1.0, record=_nowhere)
-    return Scene(
+    return SimulatedMatch(
         source=SOFASCORE,
         source_id=match.key,
         answer=SofascoreSite(world).answer,
@@ -257,7 +257,7 @@ def sofascore_scene() -> Scene:
     )
 
 
-SCENES = {"crex": crex_scene, "espncricinfo": espncricinfo_scene, "sofascore": sofascore_scene}
+MATCHES = {"crex": crex_match, "espncricinfo": espncricinfo_match, "sofascore": sofascore_match}
 #: Polls of the break after the innings or half.
 BREAK_POLLS = 40
 
@@ -271,7 +271,7 @@ class Watched(Struct, frozen=True):
     snapshot: Snapshot
 
 
-def _answering(scene: Scene) -> ScriptedFetcher:
+def _answering(match: SimulatedMatch) -> ScriptedFetcher:
     def answer(request: FetchRequest) -> bytes | PageNotFound:
         address = urlsplit(request.url)
         asked = Request(
@@ -280,31 +280,31 @@ def _answering(scene: Scene) -> ScriptedFetcher:
             query=dict(parse_qsl(address.query)),
             body=request.body or b"",
         )
-        answered = scene.answer(asked)
+        answered = match.answer(asked)
         return PageNotFound("404") if answered.status == 404 else answered.body
 
     return ScriptedFetcher(answer)
 
 
-async def watched(scene: Scene) -> Watched:
+async def watched(match: SimulatedMatch) -> Watched:
     """Poll a match until its first break, and go on for a while."""
     store, clock = MemoryStore(), ManualClock(NOW)
-    sport = sport_named(scene.source.sport)
-    client = SourceClient(scene.source, _answering(scene))
+    sport = sport_named(match.source.sport)
+    client = SourceClient(match.source, _answering(match))
     pipeline = Pipeline(sport, client=client, store=store, bus=Bus([MemorySink()]), clock=clock, scraper_id="node-a")
-    ref = MatchRef(scene.source.name, scene.source_id)
+    ref = MatchRef(match.source.name, match.source_id)
     row = await store.register(ref, "Red v Blue", None, NOW, sport=sport.name)
     state = await take(store, row.match_id, "node-a")
     polls = unchanged = in_break = 0
-    at = scene.first
+    at = match.first
     while in_break < BREAK_POLLS:
-        assert at < scene.last, "the match has no break"
-        scene.advance_to(at)
+        assert at < match.last, "the match has no break"
+        match.advance_to(at)
         attempt = PollAttempt()
         observation = await pipeline.observe(state, is_full=False, attempt=attempt)
         state = (await pipeline.apply(state, observation, attempt)).state
         polls, unchanged = polls + 1, unchanged + (observation.view is None)
-        in_break += state.row.status is scene.until
+        in_break += state.row.status is match.until
         at += POLL_EVERY
         clock.advance(POLL_EVERY)
     return Watched(
@@ -321,7 +321,7 @@ async def watched(scene: Scene) -> Watched:
 async def test_most_polls_of_an_innings_end_unchanged_and_nothing_is_lost_by_it(
     name: str, least: float, events: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = await watched(SCENES[name]())
+    found = await watched(MATCHES[name]())
 
     print(f"{name}: {found.unchanged} of {found.polls} polls ended unchanged")
     assert found.unchanged / found.polls > least
@@ -330,33 +330,33 @@ async def test_most_polls_of_an_innings_end_unchanged_and_nothing_is_lost_by_it(
         return False
 
     monkeypatch.setattr(PollClient, "are_unchanged", never)
-    always_read = await watched(SCENES[name]())
+    always_read = await watched(MATCHES[name]())
     assert (always_read.polls, always_read.unchanged) == (found.polls, 0)
     assert found.events == always_read.events
     assert len(found.events) >= events
     assert found.snapshot == always_read.snapshot
 
 
-@pytest.mark.parametrize("name", list(SCENES))
+@pytest.mark.parametrize("name", list(MATCHES))
 async def test_a_listing_is_read_again_only_when_it_says_something_new(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene = SCENES[name]()
-    client, fetcher, query = SourceClient(scene.source, _answering(scene)), _answering(scene), Query(resource=LIST)
+    match = MATCHES[name]()
+    client, fetcher, query = SourceClient(match.source, _answering(match)), _answering(match), Query(resource=LIST)
     reads = polls = 0
-    parse = scene.source.parse
+    parse = match.source.parse
 
     def counted(query: Query, page: bytes) -> Any:
         nonlocal reads
         reads += 1
         return parse(query, page)
 
-    monkeypatch.setattr(scene.source, "parse", counted)
+    monkeypatch.setattr(match.source, "parse", counted)
     shown: list[Listing] = []
     for polls in range(1, 601):
-        scene.advance_to(scene.first + polls * POLL_EVERY)
+        match.advance_to(match.first + polls * POLL_EVERY)
         shown.append(await client.listing())
-        assert shown[-1] == parse(query, (await fetcher.fetch(scene.source.request(query))).body)
+        assert shown[-1] == parse(query, (await fetcher.fetch(match.source.request(query))).body)
 
     news = sum(before != after for before, after in pairwise(shown))
     print(f"{name}: the listing was read at {reads} of {polls} polls")
@@ -365,7 +365,7 @@ async def test_a_listing_is_read_again_only_when_it_says_something_new(
 
 
 async def test_a_page_that_answers_several_queries_is_digested_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = espncricinfo_scene()
+    match = espncricinfo_match()
     digested: list[str] = []
     make = ESPNCRICINFO.digest
 
@@ -374,15 +374,15 @@ async def test_a_page_that_answers_several_queries_is_digested_once(monkeypatch:
         return make(query, page)
 
     monkeypatch.setattr(ESPNCRICINFO, "digest", counted)
-    heads = [Query(resource=resource, source_id=scene.source_id) for resource in (BALLS, LIVE)]
-    client = SourceClient(ESPNCRICINFO, _answering(scene))
-    scene.advance_to(600.0)
+    heads = [Query(resource=resource, source_id=match.source_id) for resource in (BALLS, LIVE)]
+    client = SourceClient(ESPNCRICINFO, _answering(match))
+    match.advance_to(600.0)
     first = PollClient(client)
     assert not await first.are_unchanged(*heads)
     again = PollClient(client, known=first.digests)
 
     assert await again.are_unchanged(*heads)
     assert digested == [BALLS, BALLS]
-    scene.advance_to(900.0)
+    match.advance_to(900.0)
     again.forget()
     assert not await again.are_unchanged(*heads)

@@ -9,14 +9,14 @@ import apsw
 import pytest
 from msgspec import Struct
 
-from longstop.api.auth import Permission, TokenVerifier, issue_token
-from longstop.api.server import Stores, build_app
+from longstop.api.auth import Permission, issue_token
+from longstop.api.server import build_app
 from longstop.clock import SystemClock
 from longstop_lab.client import Client, all_events
 from longstop_lab.version_log import VersionLog, logging_versions, missing_versions
 from tests.contract.stores import SqliteFiles, delivery_key, event, later, owned_match, update
 from tests.integration.test_api import SECRET, serving
-from tests.readers import MemoryHot, a_health_cache
+from tests.readers import MemoryHot, a_health_cache, a_node_of
 
 URL = "/cricket-data/match-info/1"
 
@@ -43,7 +43,7 @@ async def consuming(files: SqliteFiles) -> AsyncIterator[Consumer]:
     """Serve a store, and come with a token."""
     clock, reader, hot = SystemClock(), files.open_reader(), MemoryHot()
     health_cache = await a_health_cache(reader, hot, clock)
-    app = build_app(Stores(matches=reader, hot=hot), verifier=TokenVerifier(SECRET), clock=clock, health=health_cache)
+    app = build_app(a_node_of(reader, hot, clock), secret=SECRET, clock=clock, health=health_cache)
     read = [Permission.READ]
     token = issue_token(SECRET, subject="t", permissions=read, ttl=timedelta(hours=1), now=clock.now())
     async with serving(app) as port:

@@ -6,7 +6,6 @@ import json
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from threading import Timer
 
 import pytest
@@ -19,7 +18,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchStale
 from longstop.telemetry.events.processes import AlertUndelivered
-from longstop.telemetry.webhook import WebhookSink, open_post
+from longstop.telemetry.webhook import WebhookSink
 
 SECRET = "a toy secret"
 GOOD = b"HTTP/1.1 204 No Content\r\n\r\n"
@@ -97,9 +96,8 @@ async def receiving(*script: bytes | None) -> AsyncIterator[Receiver]:
 
 
 @asynccontextmanager
-async def delivering(url: str, secret: str = "", deadline: float = 5.0) -> AsyncIterator[tuple[Bus, Recorder]]:
-    post = partial(open_post, deadline_seconds=deadline)
-    sink, recorder = WebhookSink(url, secret, node="node-1", clock=SystemClock(), open_post=post), Recorder()
+async def delivering(url: str, secret: str = "") -> AsyncIterator[tuple[Bus, Recorder]]:
+    sink, recorder = WebhookSink(url, secret, node="node-1", clock=SystemClock()), Recorder()
     bus = Bus([sink, recorder])
     async with sink.delivering(bus):
         yield bus, recorder
@@ -154,10 +152,11 @@ async def test_a_receiver_that_stumbles_twice_gets_it_by_the_third_time_under_on
 
 
 @pytest.mark.usefixtures("_hurry")
-async def test_a_hung_receiver_delays_no_emitter_and_is_given_up() -> None:
+async def test_a_hung_receiver_delays_no_emitter_and_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "DEADLINE_SECONDS", 0.3)
     loop = asyncio.get_running_loop()
 
-    async with receiving(None) as receiver, delivering(receiver.url, deadline=0.3) as (bus, recorder):
+    async with receiving(None) as receiver, delivering(receiver.url) as (bus, recorder):
         bus.emit(stale())
         await eventually(lambda: len(receiver.received) >= 1)
         began = loop.time()

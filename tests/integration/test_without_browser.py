@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from longstop.supervision.exit_codes import Exit
-from tests.chaos.deserted import deserted
+from tests.chaos.unreachable_site import unreachable_site
 
 ROOT = Path(__file__).parents[2]
 INSTALL = "pip install 'longstop[browser]'"
@@ -27,7 +27,7 @@ for package in (longstop.app, longstop.cli, longstop.doctor, longstop_lab):
 def without_browser(tmp_path: Path) -> dict[str, str]:
     """The environment of an installation without the extra, whose only source needs no browser."""
     (tmp_path / "sitecustomize.py").write_text(BLOCKED)
-    return {**deserted(tmp_path), "PYTHONPATH": str(tmp_path)}
+    return {**unreachable_site(tmp_path), "PYTHONPATH": str(tmp_path)}
 
 
 def run(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:

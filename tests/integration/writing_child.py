@@ -1,4 +1,4 @@
-"""Writes ball after ball into a store and names each one once it is acknowledged, until somebody kills it."""
+"""Writes ball after ball into a store and prints each one once it is acknowledged, until it is killed."""
 
 import asyncio
 import sys

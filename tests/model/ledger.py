@@ -106,13 +106,13 @@ class Ledger:
         assert (event.op is Op.INSERT) == (before is None)
         if self.versions:
             last = self.versions[-1]
-            assert last.epoch <= stored.epoch <= epoch, "nobody writes with an epoch that is over"
+            assert last.epoch <= stored.epoch <= epoch, "no write has an epoch that is over"
             assert last.captured_at <= stored.captured_at
         if before and not before.is_live:
             assert event.source_event_id == before.source_event_id, "a key that was given up is never given away"
         if event.op is Op.VOID and event.key.kind == CricketKind.DELIVERY:
             assert event.source_event_id in self.removed, "only what the source took away is void"
-        assert self._was_shown(event), f"nobody ever showed {event}"
+        assert self._was_shown(event), f"the site never showed {event}"
         self.versions.append(stored)
         self.fold[event.key] = event
 

@@ -1,4 +1,4 @@
-"""The rules that both models share: what a scorer does, what a site does, and what breaks while somebody polls."""
+"""The rules that both models share: what a scorer does, what a site does, and what breaks during a poll."""
 
 import sys
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from longstop.errors import BodyTruncated, FetchError, FetchTimeout, SourceFailed, SourceRefused
 from longstop.sports.cricket.model import CricketKind, InningsSummary
 from longstop.sports.cricket.totals import pair_of
-from tests.model.laboratory import Crash, Laboratory, Mishap
+from tests.model.harness import CommitFault, Crash, ModelHarness
 from tests.model.ledger import balls_of
 from tests.model.sites import BREAK, RESULT, Site
 from tests.model.truth import RUNS, Ball, Truth
@@ -33,7 +33,7 @@ MOST_GONE = 8
 COPIES = 6
 INNINGS = 4
 #: Polls after which a site that behaves has been understood, whatever was before: a step back takes two.
-ENOUGH_LOOKS = 4
+SETTLING_POLLS = 4
 
 
 class Capture(RuleBasedStateMachine):
@@ -44,7 +44,7 @@ class Capture(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         site = type(self).make_site()
-        self.lab = Laboratory(site, Truth(site.people))
+        self.harness = ModelHarness(site, Truth(site.people))
         self.copies: list[Truth] = []
         #: The last ball that was corrected, and what it was before.
         self.corrected: tuple[int, str] | None = None
@@ -139,11 +139,11 @@ class Capture(RuleBasedStateMachine):
 
     @rule()
     def poll(self) -> None:
-        assert self.lab.poll(), self.lab.owner.record.last_error
+        assert self.harness.poll(), self.harness.owner.record.last_error
         self.check_after_poll()
 
     @rule()
-    def play_and_looks(self) -> None:
+    def play_and_poll_in_turn(self) -> None:
         """Ball, look, ball, look: the rule without which a base that is always late goes unnoticed."""
         for value in ("1", "wd", "4"):
             self.truth.bowl(value)
@@ -151,55 +151,55 @@ class Capture(RuleBasedStateMachine):
 
     @rule(values=BURST, nth=st.integers(min_value=1, max_value=4))
     def play_during_a_poll(self, values: list[str], nth: int) -> None:
-        self.lab.front.before_answer = self._at(nth, lambda: self.burst(values))
-        assert self.lab.poll(), self.lab.owner.record.last_error
+        self.harness.front.before_answer = self._at(nth, lambda: self.burst(values))
+        assert self.harness.poll(), self.harness.owner.record.last_error
 
     @rule(nth=st.integers(min_value=1, max_value=5))
     def death_after_a_fetch(self, nth: int) -> None:
         def die() -> None:
             raise Crash
 
-        self.lab.front.before_answer = self._at(nth, die)
-        self.lab.poll()
+        self.harness.front.before_answer = self._at(nth, die)
+        self.harness.poll()
 
-    @rule(mishap=st.sampled_from(Mishap), values=BURST)
-    def mishap_at_a_commit(self, mishap: Mishap, values: list[str]) -> None:
+    @rule(fault=st.sampled_from(CommitFault), values=BURST)
+    def fault_at_a_commit(self, fault: CommitFault, values: list[str]) -> None:
         self.burst(values)
-        self.lab.poll(mishap=mishap)
+        self.harness.poll(fault=fault)
 
     @rule(error=ERRORS, nth=st.integers(min_value=1, max_value=4))
     def failed_poll(self, error: FetchError, nth: int) -> None:
-        stored = self.lab.ledger.state
+        stored = self.harness.ledger.state
         asked: list[str] = []
 
         def fail(resource: str) -> FetchError | None:
             asked.append(resource)
             return error if len(asked) >= nth else None
 
-        self.lab.front.before_answer = fail
-        if not self.lab.poll():
-            assert self.lab.ledger.state == stored, "a poll that failed stores nothing"
+        self.harness.front.before_answer = fail
+        if not self.harness.poll():
+            assert self.harness.ledger.state == stored, "a poll that failed stores nothing"
 
     @rule()
     def death(self) -> None:
-        self.lab.die()
+        self.harness.die()
 
     @rule()
     def orderly_restart(self) -> None:
-        self.lab.stop_and_start()
+        self.harness.stop_and_start()
 
     @rule()
     def take_over(self) -> None:
-        self.lab.take_over()
+        self.harness.take_over()
 
-    @precondition(lambda self: self.lab.stale)
+    @precondition(lambda self: self.harness.stale)
     @rule(value=VALUES)
-    def a_stale_owner_looks_on(self, value: str) -> None:
+    def a_stale_owner_polls(self, value: str) -> None:
         self.truth.bowl(value)
-        stored = self.lab.ledger.state
-        for stale in self.lab.stale:
-            self.lab.poll(stale)
-            assert self.lab.ledger.state == stored, "who has lost the match writes nothing"
+        stored = self.harness.ledger.state
+        for stale in self.harness.stale:
+            self.harness.poll(stale)
+            assert self.harness.ledger.state == stored, "who has lost the match writes nothing"
 
     # --- a site that is not itself ---
 
@@ -209,8 +209,8 @@ class Capture(RuleBasedStateMachine):
         """A cache shows an old page for one poll, and then the present one again."""
         older = self.copies[int(place * len(self.copies))]
         if self._gone(older) <= MOST_GONE:
-            self.lab.front.choose = lambda resource: older if resource in parts else None
-            self.lab.poll()
+            self.harness.front.choose = lambda resource: older if resource in parts else None
+            self.harness.poll()
             self.poll()
 
     @precondition(lambda self: not self.truth.headline)
@@ -218,24 +218,24 @@ class Capture(RuleBasedStateMachine):
     def a_result_that_flashes_up(self) -> None:
         self.poll()
         self.poll()
-        before = self.lab.ledger.count(CricketKind.RESULT)
+        before = self.harness.ledger.count(CricketKind.RESULT)
         hasty = self.truth.copy()
         hasty.headline = RESULT
-        self.lab.front.choose = lambda _resource: hasty
-        self.lab.poll()
+        self.harness.front.choose = lambda _resource: hasty
+        self.harness.poll()
         self.poll()
-        assert self.lab.ledger.count(CricketKind.RESULT) == before, "a result is looked at twice"
+        assert self.harness.ledger.count(CricketKind.RESULT) == before, "a result is confirmed by a second poll"
 
     @rule(place=PLACE)
     def a_ball_that_is_missing_once(self, place: float) -> None:
-        """The page of one poll lacks a ball, and scoreboard and sums with it: the ledger sees a void too many."""
+        """One poll sees a page without a ball, in scoreboard and sums, too: the ledger would see one void too many."""
         self.poll()
         without = self.truth.copy()
         ball = self._ball_at(place)
         if without.may_remove(ball):
             without.remove(ball)
-            self.lab.front.choose = lambda _resource: without
-            self.lab.poll()
+            self.harness.front.choose = lambda _resource: without
+            self.harness.poll()
             self.poll()
 
     # --- the end ---
@@ -246,74 +246,74 @@ class Capture(RuleBasedStateMachine):
             if sys.exc_info()[0] is None:
                 self._end_twice()
         finally:
-            self.lab.close()
+            self.harness.close()
 
     def _end_twice(self) -> None:
         """End by a take-over, and by the owner going on: both must arrive at the truth."""
-        other = self.lab.twin()
+        other = self.harness.twin()
         try:
             self._end(other)
         finally:
             other.close()
-        self._end(self.lab)
-        assert _essence(self.lab) == _essence(other), "a run with deaths ends like one without"
+        self._end(self.harness)
+        assert _essence(self.harness) == _essence(other), "a run with deaths ends like one without"
 
-    def _end(self, lab: Laboratory) -> None:
-        _look_on(lab)
-        self.check_sums(lab)
-        lab.truth.extra_runs, lab.truth.headline = 0, ""
-        _look_on(lab)
-        self.check_sums(lab)
-        self.check_understood(lab)
-        lab.truth.headline = BREAK
-        _look_on(lab)
-        self.check_whole(lab)
-        stored = lab.ledger.state
-        _look_on(lab)
-        assert lab.ledger.state == stored, "what is equal is not stored again"
-        lab.recount()
+    def _end(self, harness: ModelHarness) -> None:
+        _poll_until_settled(harness)
+        self.check_sums(harness)
+        harness.truth.extra_runs, harness.truth.headline = 0, ""
+        _poll_until_settled(harness)
+        self.check_sums(harness)
+        self.check_understood(harness)
+        harness.truth.headline = BREAK
+        _poll_until_settled(harness)
+        self.check_whole(harness)
+        stored = harness.ledger.state
+        _poll_until_settled(harness)
+        assert harness.ledger.state == stored, "what is equal is not stored again"
+        harness.recount()
 
     # --- what must be true ---
 
     def check_after_poll(self) -> None:
         """Check what holds after every poll that was accepted."""
-        state = self.lab.owner.state
-        assert dict(state.events) == self.lab.ledger.fold, "the base is the fold of what is stored"
+        state = self.harness.owner.state
+        assert dict(state.events) == self.harness.ledger.fold, "the base is the fold of what is stored"
         if not state.suspects:
-            self.check_sums(self.lab)
+            self.check_sums(self.harness)
 
-    def check_sums(self, lab: Laboratory) -> None:
+    def check_sums(self, harness: ModelHarness) -> None:
         """Every total on the scoreboard is that of the events, or a mismatch is on record."""
-        board = lab.truth.board()
+        board = harness.truth.board()
         for innings in pair_of(max(board)):
             score = board.get(innings)
             # Zeros may stand for an innings that has not begun: they contradict nothing.
-            if score and not score.is_blank and innings not in lab.ledger.mismatched:
-                assert lab.ledger.sum_of(innings) == (score.runs, score.wickets), f"innings {innings} adds up"
+            if score and not score.is_blank and innings not in harness.ledger.mismatched:
+                assert harness.ledger.sum_of(innings) == (score.runs, score.wickets), f"innings {innings} adds up"
 
-    def check_understood(self, lab: Laboratory) -> None:
-        """Check what holds once a site that behaves was looked at for a while in play."""
+    def check_understood(self, harness: ModelHarness) -> None:
+        """Check what holds once a consistent site was polled for a while in play."""
         raise NotImplementedError
 
-    def check_whole(self, lab: Laboratory) -> None:
+    def check_whole(self, harness: ModelHarness) -> None:
         """Check what holds at the end of an innings, when everything was read again."""
         closed = {
             event.key.numbers[0]: (content.runs, content.wickets, balls_of(content.overs), content.team)
-            for event in lab.ledger.live(CricketKind.INNINGS)
+            for event in harness.ledger.live(CricketKind.INNINGS)
             if isinstance(content := event.content, InningsSummary)
         }
-        sides = lab.truth.people.sides
-        for innings, score in lab.truth.figures().items():
+        sides = harness.truth.people.sides
+        for innings, score in harness.truth.figures().items():
             shown = (score.runs, score.wickets, balls_of(score.overs), sides[(innings - 1) % 2])
-            assert closed.get(innings) == shown or innings in lab.ledger.mismatched
-        assert closed.keys() <= lab.truth.figures().keys()
-        assert lab.ledger.live(CricketKind.RESULT) == []
+            assert closed.get(innings) == shown or innings in harness.ledger.mismatched
+        assert closed.keys() <= harness.truth.figures().keys()
+        assert harness.ledger.live(CricketKind.RESULT) == []
 
     # --- what the rules need ---
 
     @property
     def truth(self) -> Truth:
-        return self.lab.truth
+        return self.harness.truth
 
     @property
     def _has_begun(self) -> bool:
@@ -330,11 +330,11 @@ class Capture(RuleBasedStateMachine):
         if self.truth.may_remove(ball) and self._gone(self.truth) < MOST_GONE:
             self._keep_copy()
             self.truth.remove(ball)
-            self.lab.ledger.removed.add(str(ball.id))
+            self.harness.ledger.removed.add(str(ball.id))
 
     def _gone(self, shown: Truth) -> int:
         """Return how many balls would be missed, once this was shown and stored, by the next good poll."""
-        held = {event.source_event_id for event in self.lab.ledger.live(CricketKind.DELIVERY)}
+        held = {event.source_event_id for event in self.harness.ledger.live(CricketKind.DELIVERY)}
         return len((held | {str(ball.id) for ball in shown.balls}) - {str(ball.id) for ball in self.truth.balls})
 
     @staticmethod
@@ -350,12 +350,12 @@ class Capture(RuleBasedStateMachine):
         return before_answer
 
 
-def _look_on(lab: Laboratory) -> None:
-    for _ in range(ENOUGH_LOOKS):
-        assert lab.poll(), lab.owner.record.last_error
+def _poll_until_settled(harness: ModelHarness) -> None:
+    for _ in range(SETTLING_POLLS):
+        assert harness.poll(), harness.owner.record.last_error
 
 
-def _essence(lab: Laboratory) -> object:
-    """Return what is held, without keys and revisions: they tell how it came, not what it is."""
-    live = [event for kind in CricketKind for event in lab.ledger.live(kind)]
-    return [(event.source_event_id, event.content, event.position) for event in live], set(lab.ledger.findings)
+def _essence(harness: ModelHarness) -> object:
+    """Return what is held, without keys and revisions: they depend on the history, not on the result."""
+    live = [event for kind in CricketKind for event in harness.ledger.live(kind)]
+    return [(event.source_event_id, event.content, event.position) for event in live], set(harness.ledger.findings)

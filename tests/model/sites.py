@@ -21,7 +21,7 @@ RESULT = "Reds won by 10 runs"
 
 
 class Site(Protocol):
-    """Whoever renders a truth in a wire shape."""
+    """Renders a truth in the wire format of a site."""
 
     source: Source
     source_id: str
@@ -42,7 +42,7 @@ class Front:
         self.choose: Callable[[str], Truth | None] = lambda _resource: None
         #: Called before each answer; may change the truth, and may raise.
         self.before_answer: Callable[[str], FetchError | None] = lambda _resource: None
-        #: Told of every truth of which something is shown.
+        #: Called with every truth of which something is shown.
         self.on_shown: Callable[[Truth], None] = lambda _truth: None
 
     def behave(self) -> None:

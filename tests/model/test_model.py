@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.model.full import FullFeed
+from tests.model.full_feed import FullFeed
 from tests.model.machine import Capture
 
 SLICE = settings(
@@ -12,7 +12,7 @@ SLICE = settings(
     stateful_step_count=30,
     derandomize=True,
     database=None,
-    # A failure is told as it was found: shrinking it can take longer than the whole suite.
+    # A failure is reported as it was found: shrinking it can take longer than the whole suite.
     phases=(Phase.generate,),
     suppress_health_check=list(HealthCheck),
 )

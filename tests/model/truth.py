@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from longstop.sports.cricket.model import Delivery, InningsScore, Overs, OverSummary, Runs, Score, Wicket
 
-#: What is written on a ball, and what that means: by hand, so that a reader's mistake does not prove itself right.
+#: What is written on a ball, and what that means: independent of the parser, so that its mistakes are found.
 RUNS: Mapping[str, Runs] = {
     "0": Runs(),
     "1": Runs(batter=1),

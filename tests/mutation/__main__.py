@@ -13,7 +13,7 @@ from asyncio.subprocess import DEVNULL
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.frame import Report, run, say
+from bench.reporting import Report, run, say
 from longstop.errors import UsageError
 from tests.mutation.mutant import SOURCE, Mutant, mutate
 from tests.mutation.table import MUTANTS

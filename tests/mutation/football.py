@@ -2,8 +2,8 @@
 
 from tests.mutation.mutant import Change, Mutant, always, argument, drop, never, swap
 
-_VERSIONS = "matches.versions"
-_ALIGN, _READ, _SPORT = "sports.football.align", "sports.football.read", "sports.football.sport"
+_VERSIONS = "matches.event_versions"
+_ALIGN, _READ, _SPORT = "sports.football.align", "sports.football.poll_source", "sports.football.sport"
 _VALIDATE, _PAYLOAD = "sports.football.validate", "sports.football.payload"
 
 
@@ -45,7 +45,7 @@ FOOTBALL = (
         "mismatches",
         swap("sorted(_)", "()"),
     ),
-    _mutant("a match in doubt is in sync", _SPORT, "_sync", always("not is_in_doubt")),
+    _mutant("a match in doubt is in sync", _VERSIONS, "settle", always("not suspects")),
     _mutant(
         "incidents of another match are believed",
         _VALIDATE,
@@ -74,7 +74,9 @@ FOOTBALL = (
     _mutant(
         "a doubt outlives the list", _SPORT, "_believed_list", swap("return (None, None)", "return (None, before)")
     ),
-    _mutant("a doubt outlives a poll of the rendered page", _SPORT, "diff_dom", argument("doubt", "state.doubt")),
+    _mutant(
+        "a doubt outlives a poll of the rendered page", _SPORT, "Football.diff_dom", argument("doubt", "state.doubt")
+    ),
     _mutant(
         "line-ups are not read while nothing else changes",
         _READ,
@@ -85,7 +87,7 @@ FOOTBALL = (
         "empty line-ups confirm any",
         _VALIDATE,
         "validate_again",
-        swap("are_strangers(squad_keys(_1), squad_keys(_2))", "are_strangers(squad_keys(_2), squad_keys(_1))"),
+        swap("are_strangers(_1.keys, _2.keys)", "are_strangers(_2.keys, _1.keys)"),
     ),
     _mutant(
         "a list that contradicts the score is believed like any other",
@@ -98,7 +100,7 @@ FOOTBALL = (
         "statistics of another match are believed",
         _VALIDATE,
         "_check_against",
-        never("_.key == YELLOW_CARDS and _"),
+        never("key == YELLOW_CARDS and _"),
     ),
     _mutant(
         "a result is served before its confirmation",
@@ -106,6 +108,11 @@ FOOTBALL = (
         "status_of",
         swap("MatchStatus.UPCOMING if _ else MatchStatus.LIVE", "MatchStatus.COMPLETED"),
     ),
-    _mutant("line-ups vanish when they are not read", _PAYLOAD, "normalise", swap("_parts_before(_)", "{}")),
-    _mutant("the goals of a shoot-out are not served", _PAYLOAD, "_score", swap("if board.penalties: ...", "pass")),
+    _mutant(
+        "line-ups vanish when they are not read",
+        "sports.football.model",
+        "FootballState.latest",
+        swap("_1 or stored.lineups", "_1"),
+    ),
+    _mutant("the goals of a shoot-out are not served", _PAYLOAD, "_score", argument("penalties", "None")),
 )

@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.model.full import FullFeed
+from tests.model.full_feed import FullFeed
 
 SETTINGS = settings(
     max_examples=60,

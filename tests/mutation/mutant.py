@@ -94,9 +94,9 @@ def nth(match: int, change: Change) -> Change:
     return replace(change, match=match)
 
 
-def rule(name: str, module: str, symbol: str, change: Change) -> Mutant:
-    """Return a mutant of a pure rule, which the unit test of its module must detect."""
-    package, _, file = module.partition(".")
+def rule(name: str, module: str, symbol: str, change: Change, tested_with: str | None = None) -> Mutant:
+    """Return a mutant of a pure rule, which the unit test of its module (or of `tested_with`) must detect."""
+    package, _, file = (tested_with or module).partition(".")
     tests = (f"tests/unit/{package}/test_{file}.py",)
     return Mutant(name=name, module=module, symbol=symbol, change=change, tests=tests)
 

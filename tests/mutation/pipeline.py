@@ -55,13 +55,13 @@ PIPELINE = (
     _mutant("a writer of an older epoch may store", "storage.sqlite.matches", "_owned", never("_.epoch != _.epoch")),
     _mutant(
         "every correction is taken for an older copy",
-        "matches.versions",
+        "matches.event_versions",
         "Versions.replace",
         swap("self.put(old.key, content, _, _1)", "self.put(old.key, old.content, old.source_event_id, _1)"),
     ),
     _mutant(
         "a step back is accepted at the first poll",
-        "matches.versions",
+        "matches.event_versions",
         "Versions.may_step_back",
         always("_ in self._confirmed"),
     ),
@@ -74,7 +74,7 @@ PIPELINE = (
     _mutant("nothing is ever voided", "sports.cricket.align", "_may_void", never("_ and _.may_step_back(...)")),
     _mutant(
         "a key is used again after a void",
-        "matches.versions",
+        "matches.event_versions",
         "Versions._last_numbers",
         swap("self.known", "[key for key, event in self.known.items() if event.is_live]"),
     ),
@@ -95,15 +95,15 @@ PIPELINE = (
     ),
     _mutant(
         "the walk stops at the first known ball, whatever the totals say",
-        "sports.cricket.read",
+        "sports.cricket.poll_source",
         "walk",
         always("not _news(_, _)"),
     ),
     _mutant(
         "a start is no full sync",
-        "sports.cricket.read",
-        "depth_for",
-        nth(1, swap("return Depth(is_whole=True)", "return Depth()")),
+        "sports.cricket.poll_source",
+        "read_back_to",
+        nth(1, swap("return BEGINNING", "return None")),
     ),
     _mutant("sequence numbers have holes", "storage.sqlite.matches", "_save_events", swap("seq += 1", "seq += 2")),
     _mutant(
@@ -128,7 +128,7 @@ PIPELINE = (
     ),
     _mutant(
         "an older board is served at once",
-        "matches.versions",
+        "matches.event_versions",
         "confirm_board",
         always("_ in suspects"),
     ),
@@ -140,11 +140,14 @@ PIPELINE = (
     ),
     _mutant("unchanged pages end a full poll", "matches.pipeline", "Pipeline.observe", always("not is_full")),
     _mutant(
-        "digests of discarded pages are remembered", "matches.client", "PollClient.forget", drop("self.digests.clear()")
+        "digests of discarded pages are remembered",
+        "matches.source_client",
+        "PollClient.forget",
+        drop("self.digests.clear()"),
     ),
     _mutant(
         "one unchanged page counts for all pages",
-        "matches.client",
+        "matches.source_client",
         "PollClient.are_unchanged",
         swap("all(_1)", "any(_1)"),
     ),

@@ -2,7 +2,7 @@
 
 from tests.mutation.mutant import always, argument, drop, never, rule, swap
 
-_BREAKER, _RETRY, _GUARDS = "resilience.breaker", "resilience.retry", "fetching.guards"
+_BREAKER, _RETRY, _GUARDS = "resilience.breaker", "resilience.retry", "fetching.guarded_fetcher"
 _TIMEOUTS, _TAXONOMY = "resilience.adaptive_timeouts", "resilience.taxonomy"
 _MATCH = "model.match"
 
@@ -24,8 +24,8 @@ _BREAKERS = (
         _BREAKER,
         "HostBreakers._half_open_all",
         swap(
-            "self._changed(host, _1.half_open(_2), _2)",
-            "self._changed(host, _1.half_open(_2), _2) if host == canary_host else ()",
+            "self._changed(_1.half_open(_2), _3)",
+            "self._changed(_1.half_open(_2), _3) if host == canary_host else ()",
         ),
     ),
     rule(
@@ -35,7 +35,10 @@ _BREAKERS = (
         swap("_1 and self._canary is None and _ >= _", "_1"),
     ),
     rule(
-        "the last Retry-After counts, not the longest", _BREAKER, "RateLimit.limit", swap("max(self._until, _1)", "_1")
+        "the last Retry-After counts, not the longest",
+        _GUARDS,
+        "GuardedFetcher._postpone_all",
+        swap("max(self.postponed_until, _1)", "_1"),
     ),
 )
 

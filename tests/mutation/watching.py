@@ -2,31 +2,45 @@
 
 from tests.mutation.mutant import always, drop, drop_argument, never, nth, rule, swap
 
-_CADENCE, _STATE = "watching.cadence", "watching.watch_state"
-_ADMISSION, _DISPATCHER = "watching.admission", "watching.dispatcher"
+_CADENCE, _STATE = "watching.watch_rules", "watching.watch_state"
+_ADMISSION, _DISPATCHER = "watching.source_admission", "watching.poll_queue"
 
 _CADENCES = (
-    rule("errors speed up a match that is slow already", _CADENCE, "poll_interval", always("slowed > _.seconds")),
-    rule("errors do not slow", _CADENCE, "poll_interval", always("_.factor == 1.0")),
+    rule(
+        "errors speed up a match that is slow already",
+        _STATE,
+        "WatchState.interval",
+        always("slowed > _.seconds"),
+        _CADENCE,
+    ),
+    rule("errors do not slow", _STATE, "WatchState.interval", always("_.factor == 1.0"), _CADENCE),
     rule(
         "an important match never slows down in a break",
+        _STATE,
+        "WatchState._live_interval",
+        swap("not self.failures", "not self.rules.is_important(match.row.title)"),
         _CADENCE,
-        "_live_interval",
-        swap("not _1.failures", "not _1.is_important"),
     ),
     rule(
         "news waits for the end of a break",
-        _CADENCE,
-        "is_due_for_news",
+        _STATE,
+        "WatchState.is_due",
         swap("max(_, min(_1.seconds, _))", "_1.seconds"),
+        _CADENCE,
     ),
     rule("a result is read again only once", _CADENCE, "REREAD_AFTER", swap("(_1, _, _)", "(_1,)")),
-    rule("a match is archived before its last poll", _CADENCE, "may_be_archived", always("not must_reread(...)")),
+    rule(
+        "a match is archived before its last poll",
+        _STATE,
+        "WatchState.may_be_archived",
+        always("not must_reread(...)"),
+    ),
     rule(
         "an unreadable match is never archived",
-        _CADENCE,
-        "may_be_archived",
+        _STATE,
+        "WatchState.may_be_archived",
         never("_ >= ARCHIVE_AFTER + ARCHIVE_PATIENCE"),
+        _CADENCE,
     ),
     rule("ten unchanged polls are a break", _CADENCE, "Activity.is_break", always("status is MatchStatus.BREAK")),
     rule("the status alone is a break", _CADENCE, "Activity.is_break", always("self.is_quiet")),
@@ -38,7 +52,7 @@ _CADENCES = (
         swap("_ if _ else self.changed_at", "self.changed_at"),
     ),
     rule("half is more than half", _CADENCE, "Activity.is_busy", swap("_1 > _2", "_1 >= _2")),
-    rule("a slow phase never ends", _CADENCE, "ErrorBackoff.calmed", never("_ - self.bad_at >= _")),
+    rule("a slow phase never ends", _CADENCE, "ErrorBackoff.after", never("_ - self.bad_at >= _")),
     rule(
         "every error in a slow phase is an isolated one",
         _CADENCE,
@@ -67,27 +81,51 @@ _CADENCES = (
 )
 
 _WATCHES = (
-    rule("a burst of 404s ends a match", _STATE, "Absence.after_missing", never("self.times and _")),
-    rule("a listed match counts as gone", _STATE, "Absence.is_gone", always("not is_listed")),
-    rule("staleness has no consequence", _CADENCE, "restart_reason", swap("return RestartReason.STALE", "return None")),
-    rule("a match that is not in play is stale", _CADENCE, "RestartInput.is_stale", always("self.is_in_play")),
-    rule("the tenth error restarts", _CADENCE, "restart_reason", swap("_1 > MAX_FAILURES", "_1 >= MAX_FAILURES")),
-    rule("a watch waits for a quiet moment without limit", _CADENCE, "restart_reason", swap("1 + PATIENCE", "99")),
-    rule("a watch restarts during play", _CADENCE, "restart_reason", swap("1 if _ else 1 + PATIENCE", "1")),
-    rule("a momentary disagreement is a frozen source", _CADENCE, "Lag.has_lasted", always("_ - self.since >= _")),
+    rule("a burst of 404s ends a match", _STATE, "WatchState.after_missing", always("_ - self.missing_at >= _")),
+    rule("a listed match counts as gone", _STATE, "WatchState.is_gone", always("self.is_delisted")),
+    rule(
+        "staleness has no consequence",
+        _STATE,
+        "WatchState.restart_reason",
+        swap("return RestartReason.STALE", "return None"),
+    ),
+    rule("a match that is not in play is stale", _STATE, "WatchState.is_stale", always("_ in IN_PLAY")),
+    rule(
+        "the tenth error restarts",
+        _STATE,
+        "WatchState.restart_reason",
+        swap("_1 > MAX_FAILURES", "_1 >= MAX_FAILURES"),
+    ),
+    rule(
+        "a watch waits for a quiet moment without limit",
+        _STATE,
+        "WatchState.restart_reason",
+        swap("1 + PATIENCE", "99"),
+        _CADENCE,
+    ),
+    rule(
+        "a watch restarts during play",
+        _STATE,
+        "WatchState.restart_reason",
+        swap("1 if _ else 1 + PATIENCE", "1"),
+        _CADENCE,
+    ),
+    rule("a momentary disagreement is a frozen source", _CADENCE, "Lag.is_frozen", always("_ - self.since >= _")),
     rule(
         "a disagreement that returns has lasted all the time",
         _CADENCE,
         "Lag.after",
-        swap("self if _ else Lag(behind=_1, since=_2)", "Lag(behind=_1, since=self.since or _2)"),
+        swap("self if _ else replace(self, behind=_1, since=_2)", "replace(self, behind=_1, since=self.since or _2)"),
     ),
     rule("two silent sources are believed", _CADENCE, "page_behind", swap("Behind.BOTH if _ else _1", "_1")),
     rule("an announced break is a frozen source", _CADENCE, "page_behind", always("own.status is MatchStatus.LIVE")),
+    rule("a frozen page makes a match fresh", _STATE, "WatchState._accepted", never("_.is_outdated(_)")),
     rule(
-        "a frozen page makes a match fresh", _STATE, "WatchState._accepted", swap("self.accepted_at if _ else _1", "_1")
-    ),
-    rule(
-        "changes before a reset count for a frozen page", _STATE, "WatchState.after_move", swap("_1 if _ else 1", "_1")
+        "changes before a reset count for a frozen page",
+        _CADENCE,
+        "Lag.after_change",
+        swap("_1 if _ else 1", "_1"),
+        _STATE,
     ),
     rule(
         "a restart forgets the errors",
@@ -130,7 +168,7 @@ _ADMISSIONS = (
     rule(
         "a readable page does not recover a source",
         _ADMISSION,
-        "SourceAdmission.record",
+        "SourceAdmission._record",
         drop("self._record_readable(_)"),
     ),
     rule(
@@ -142,13 +180,13 @@ _ADMISSIONS = (
     rule(
         "an inconclusive try is used up",
         _ADMISSION,
-        "SourceAdmission.record",
-        never("_.is_probe and _is_inconclusive(_)"),
+        "SourceAdmission._record",
+        never("is_probe and _is_inconclusive(_)"),
     ),
     rule(
         "an inconclusive probe keeps its place",
         _ADMISSION,
-        "SourceAdmission.record",
+        "SourceAdmission._record",
         drop("self._breaker.release(...)"),
     ),
 )

@@ -6,7 +6,7 @@ from tests.readers import ManualClock
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
-def test_a_moment_is_told_by_both_clocks() -> None:
+def test_a_moment_is_read_from_both_clocks() -> None:
     clock = ManualClock(NOON)
 
     before = Moment.of(clock)
@@ -16,7 +16,7 @@ def test_a_moment_is_told_by_both_clocks() -> None:
     assert Moment.of(clock) == Moment(NOON + timedelta(seconds=3602), before.monotonic + 2)
 
 
-def test_how_long_ago_something_was_is_told_by_the_wall_only_where_nothing_better_is_known() -> None:
+def test_an_age_is_by_the_wall_clock_only_without_a_monotonic_time() -> None:
     now = Moment(NOON, 100.0)
     an_hour_ahead = NOON + timedelta(hours=1)
 

@@ -3,7 +3,7 @@ import errno
 import pytest
 
 from longstop.exhaustion import MachineResource as Out
-from longstop.exhaustion import exhausted_resource, names_other_reason, resource_named_in
+from longstop.exhaustion import exhausted_resource, resource_named_in
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,3 @@ def test_only_system_errors_report_exhaustion(error: Exception, resource: str | 
 )
 def test_output_reports_exhaustion_by_name_text_or_number(text: str, resource: str | None) -> None:
     assert resource_named_in(text) == resource
-
-
-def test_the_usual_log_of_a_browser_is_no_other_reason() -> None:
-    log = "the browser has been closed\n<launching> x --no-sandbox\nno bus: No such file or directory"
-
-    assert not names_other_reason(log)
-    assert names_other_reason(f"Executable doesn't exist at x\n{log}")

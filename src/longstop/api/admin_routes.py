@@ -12,15 +12,23 @@ from fastapi import Depends, FastAPI, Path, Request, Response
 from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 
-from longstop.api import openapi
-from longstop.api.auth import BearerScheme, Permission, TokenVerifier, require
+from longstop.api import openapi_examples
+from longstop.api.auth import BearerScheme, Permission, Secret, require
 from longstop.api.match_routes import find_match, unknown_match
-from longstop.api.middleware import MAX_BODY_BYTES, STORE_UNREADABLE, error_response, json_response
+from longstop.api.middleware import (
+    MAX_BODY_BYTES,
+    NO_STORE,
+    RETRY_SOON,
+    STORE_UNREADABLE,
+    error_response,
+    json_response,
+    reading_within,
+)
 from longstop.api.serialisers import iso_or_none
 from longstop.clock import Clock, to_iso
 from longstop.errors import UsageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal
-from longstop.storage.base import MAX_ARGUMENT_CHARACTERS, CommandRequest, CommandStore, MatchReader
+from longstop.storage.base import MAX_ARGUMENT_CHARACTERS, CommandStore, MatchReader
 
 #: How long a request waits for the answer. After that the client must poll `Location`.
 WAIT_SECONDS = 5.0
@@ -32,11 +40,10 @@ STORE_TIMEOUT_SECONDS = 6.0
 #: `Retry-After` when memory is insufficient.
 RETRY_AFTER_SECONDS = 60
 
-_NO_STORE = {"Cache-Control": "no-store"}
-_RETRY_SOON = {"Retry-After": "5"}
 _NOT_STORED = (
     "The command was not stored in time, but may still be carried out: check `/status` before you send it again."
 )
+_COMMANDS_UNREADABLE = "The commands cannot be read at the moment; try again in a few seconds."
 _STATUS_OF_REFUSAL = {Refusal.NOT_KNOWN: 404, Refusal.CONFLICT: 409, Refusal.MEMORY: 503}
 
 SourceName = Annotated[str, Path(pattern=r"^[a-z][a-z0-9]{0,31}$")]
@@ -60,93 +67,89 @@ class AdminRoutes:
         store: CommandStore,
         *,
         reader: MatchReader,
-        verifier: TokenVerifier,
+        secret: Secret,
         clock: Clock,
-        wait_seconds: float = WAIT_SECONDS,
-        timeout_seconds: float = STORE_TIMEOUT_SECONDS,
     ) -> None:
         self._store = store
         self._reader = reader
-        self._verifier = verifier
+        self._secret = secret
         self._clock = clock
-        self._wait_seconds = wait_seconds
         self._waiting = 0
-        self._timeout_seconds = timeout_seconds
 
     def add_to(self, app: FastAPI) -> None:
         router, authorised = app.router, [Depends(self._authorise)]
         for method, path, endpoint, documentation in (
-            ("POST", "/admin/watches", self.watch, openapi.WATCH),
-            ("DELETE", "/admin/watches/{match_id}", self.unwatch, openapi.UNWATCH),
-            ("POST", "/admin/matches/{match_id}/pause", self.pause_match, openapi.PAUSE_MATCH),
-            ("POST", "/admin/matches/{match_id}/resume", self.resume_match, openapi.RESUME_MATCH),
-            ("POST", "/admin/sources/{source}/pause", self.pause_source, openapi.PAUSE_SOURCE),
-            ("POST", "/admin/sources/{source}/resume", self.resume_source, openapi.RESUME_SOURCE),
-            ("POST", "/admin/recycle", self.recycle, openapi.RECYCLE),
-            ("GET", "/admin/commands/{command_id}", self.command, openapi.COMMAND),
+            ("POST", "/admin/watches", self.watch, openapi_examples.WATCH),
+            ("DELETE", "/admin/watches/{match_id}", self.unwatch, openapi_examples.SEND),
+            ("POST", "/admin/matches/{match_id}/pause", self.pause_match, openapi_examples.SEND),
+            ("POST", "/admin/matches/{match_id}/resume", self.resume_match, openapi_examples.SEND),
+            ("POST", "/admin/sources/{source}/pause", self.pause_source, openapi_examples.SEND),
+            ("POST", "/admin/sources/{source}/resume", self.resume_source, openapi_examples.SEND),
+            ("POST", "/admin/recycle", self.recycle, openapi_examples.SEND),
+            ("GET", "/admin/commands/{command_id}", self.command, openapi_examples.COMMAND),
         ):
             router.add_api_route(path, endpoint, methods=[method], dependencies=authorised, **documentation)
 
     async def watch(self, request: Request) -> Response:
+        """Poll a match, by the URL of its page, until it ends or is unwatched, whether the site lists it or not."""
         try:
             body = msgspec.json.decode(await _body(request), type=_WatchBody)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise HTTPException(422, 'Send the URL of a match page: {"url": "https://…"}.') from error
         return await self._send(request, CommandKind.WATCH, body.url)
 
     async def unwatch(self, request: Request, match_id: str) -> Response:
+        """Stop polling a match for good, also after a restart."""
         return await self._send(request, CommandKind.UNWATCH, await self._ref(match_id))
 
     async def pause_match(self, request: Request, match_id: str) -> Response:
+        """Stop polling a match until it is resumed, also after a restart."""
         return await self._send(request, CommandKind.PAUSE_MATCH, await self._ref(match_id))
 
     async def resume_match(self, request: Request, match_id: str) -> Response:
+        """Restart polling of a match, with a full poll."""
         return await self._send(request, CommandKind.RESUME_MATCH, await self._ref(match_id))
 
     async def pause_source(self, request: Request, source: SourceName) -> Response:
+        """Send no request to a site until it is resumed, also after a restart."""
         return await self._send(request, CommandKind.PAUSE_SOURCE, source)
 
     async def resume_source(self, request: Request, source: SourceName) -> Response:
+        """Restart polling of all matches of a source."""
         return await self._send(request, CommandKind.RESUME_SOURCE, source)
 
     async def recycle(self, request: Request) -> Response:
+        """Restart connections, browsers and polling of all matches."""
         return await self._send(request, CommandKind.RECYCLE, "")
 
     async def command(self, command_id: CommandId) -> Response:
-        try:
-            async with asyncio.timeout(self._timeout_seconds):
-                found = await self._store.find(command_id)
-        except TimeoutError as error:
-            raise HTTPException(
-                503, "The commands cannot be read at the moment; try again in a few seconds.", _RETRY_SOON
-            ) from error
+        """Return the outcome of a command. `state` is pending, taken, done, refused, failed or expired."""
+        async with reading_within(STORE_TIMEOUT_SECONDS, _COMMANDS_UNREADABLE):
+            found = await self._store.find(command_id)
         if found is None:
             raise HTTPException(404, f"There is no command {command_id}.")
-        return json_response(command_document(found), headers=_NO_STORE)
+        return json_response(command_document(found), headers=NO_STORE)
 
     async def _authorise(self, request: Request, _documented: BearerScheme) -> None:
-        require(self._verifier, Permission.ADMIN, request, self._clock.now())
+        require(self._secret, Permission.ADMIN, request, self._clock.now())
 
     async def _ref(self, text: str) -> str:
-        try:
-            async with asyncio.timeout(self._timeout_seconds):
-                match = await find_match(self._reader, text)
-        except TimeoutError as error:
-            raise HTTPException(503, STORE_UNREADABLE, _RETRY_SOON) from error
+        async with reading_within(STORE_TIMEOUT_SECONDS, STORE_UNREADABLE):
+            match = await find_match(self._reader, text)
         if match is None:
             raise unknown_match(text)
         return str(match.ref)
 
     async def _send(self, request: Request, kind: CommandKind, argument: str) -> Response:
-        bearer = require(self._verifier, Permission.ADMIN, request, self._clock.now())
-        command = CommandRequest(kind=kind, argument=argument, asked_by=f"api: {bearer.subject}"[:100])
+        bearer = require(self._secret, Permission.ADMIN, request, self._clock.now())
+        asked_by = f"api: {bearer.subject}"[:100]
         try:
-            async with asyncio.timeout(self._timeout_seconds):
-                stored = await self._store.place(command)
+            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                stored = await self._store.place(kind, argument, asked_by)
         except UsageError as error:
-            return error_response(429, f"{error}.", _RETRY_SOON)
+            return error_response(429, f"{error}.", RETRY_SOON)
         except TimeoutError:
-            return error_response(503, _NOT_STORED, _RETRY_SOON)
+            return error_response(503, _NOT_STORED, RETRY_SOON)
         return command_response(await self._wait(stored))
 
     async def _wait(self, command: Command) -> Command:
@@ -156,7 +159,7 @@ class AdminRoutes:
         self._waiting += 1
         try:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._wait_seconds):
+                async with asyncio.timeout(WAIT_SECONDS):
                     while not command.is_answered:
                         await asyncio.sleep(POLL_EVERY_SECONDS)
                         latest = await self._store.find(command.id)
@@ -171,26 +174,17 @@ def command_response(command: Command) -> Response:
     document = command_document(command)
     if not command.is_answered:
         url = f"/admin/commands/{command.id}"
-        return json_response(document | {"url": url}, status=202, headers=_NO_STORE | {"Location": url})
+        return json_response(document | {"url": url}, status=202, headers=NO_STORE | {"Location": url})
     if command.state is CommandState.DONE:
-        return json_response(document, headers=_NO_STORE)
+        return json_response(document, headers=NO_STORE)
     status = _STATUS_OF_REFUSAL[command.refusal] if command.refusal else 503
     retry = {"Retry-After": str(RETRY_AFTER_SECONDS)} if command.refusal is Refusal.MEMORY else {}
-    return json_response(document | {"error": command.answer}, status=status, headers=_NO_STORE | retry)
+    return json_response(document | {"error": command.answer}, status=status, headers=NO_STORE | retry)
 
 
 def command_document(command: Command) -> dict[str, Any]:
-    return {
-        "id": command.id,
-        "kind": command.kind.value,
-        "argument": command.argument,
-        "asked_by": command.asked_by,
-        "asked_at": to_iso(command.asked_at),
-        "state": command.state.value,
-        "refusal": command.refusal and command.refusal.value,
-        "answer": command.answer,
-        "answered_at": iso_or_none(command.answered_at),
-    }
+    times = {"asked_at": to_iso(command.asked_at), "answered_at": iso_or_none(command.answered_at)}
+    return msgspec.structs.asdict(command) | times
 
 
 async def _body(request: Request) -> bytes:

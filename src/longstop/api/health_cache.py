@@ -6,23 +6,20 @@ from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 from typing import Any, Generic, TypeVar
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from longstop.api.health_documents import health_facts, status_document
+from longstop.api.health_documents import StatusSnapshot, health_facts, read_live_view, status_document
 from longstop.clock import Clock, Moment
 from longstop.errors import StorageError
-from longstop.model.match import MonitoringRecord
 from longstop.model.recovery import Recovery
-from longstop.storage.base import AuditReader, HotReader, MatchFilter, MatchReader, NodeBeat
+from longstop.storage.base import AuditReader, HotReader, MatchFilter, MatchReader
 from longstop.supervision.health_verdict import (
     HealthStatus,
     HealthVerdict,
-    assess_health,
+    down,
     live_beats,
     silence_reason,
-    unreadable,
     with_age,
 )
 from longstop.telemetry.bus import Bus, failure_of
@@ -102,24 +99,6 @@ class Poller(Generic[T]):
             stop.set()
 
 
-class LiveSnapshot(Struct, frozen=True, kw_only=True):
-    """What the live view held at one moment, with the verdict and the encoded part of `/health`."""
-
-    beats: Sequence[NodeBeat]
-    records: Sequence[MonitoringRecord]
-    verdict: HealthVerdict
-    taken_at: Moment
-    #: JSON without the opening brace; the current verdict is put before it.
-    facts: bytes
-
-
-class HealthResponse(Struct, frozen=True):
-    """Status code and body of `/health`."""
-
-    status: int
-    body: bytes
-
-
 class HealthCache:
     """Keeps the newest health. Each poller has its own reader and thread, so no request waits for one."""
 
@@ -156,36 +135,28 @@ class HealthCache:
                 stack.enter_context(poller.polling())
             yield
 
-    def health(self) -> HealthResponse:
-        """Return the response of `/health`."""
-        newest = self._live.newest
-        facts = newest.value.facts if newest else self._facts((), (), Moment.of(self._clock))
-        current = self._verdict()
-        head = msgspec.json.encode(
-            {
-                "status": current.status,
-                "grade": current.grade,
-                "reasons": current.reasons,
-                "snapshot_age_seconds": self._live.age_seconds,
-                "notes": current.notes,
-            }
-        )
+    def health(self) -> tuple[int, dict[str, Any]]:
+        """Return the status code and the document of `/health`."""
+        newest, current = self._live.newest, self._verdict()
         is_useful = current.status is not HealthStatus.DOWN and not current.is_unread
-        return HealthResponse(200 if is_useful else 503, b"%b,%b" % (head[:-1], facts))
+        return 200 if is_useful else 503, {
+            "status": current.status,
+            "grade": current.grade,
+            "reasons": current.reasons,
+            "snapshot_age_seconds": self._live.age_seconds,
+            "notes": current.notes,
+            **(newest.value[1] if newest else health_facts(self._unread(), self._started)),
+        }
 
     def status(self) -> dict[str, Any]:
         """Return the document of `/status`."""
-        newest, audit, now = self._live.newest, self._audit.newest, Moment.of(self._clock)
-        live = newest.value if newest else None
-        document = status_document(
-            self._verdict(),
-            live.beats if live else (),
-            live.records if live else (),
-            audit.value if audit else None,
-            config=self._config,
-            now=live.taken_at if live else now,
+        newest, audit = self._live.newest, self._audit.newest
+        snapshot = replace(
+            newest.value[0] if newest else self._unread(),
+            verdict=self._verdict(),
+            recoveries=audit.value if audit else None,
         )
-        return document | {
+        return status_document(snapshot, self._config) | {
             "snapshot_age_seconds": self._live.age_seconds,
             "store_age_seconds": self._store.age_seconds,
             "audit_age_seconds": self._audit.age_seconds,
@@ -209,8 +180,8 @@ class HealthCache:
         newest, now = self._live.newest, Moment.of(self._clock)
         if newest is None or (self._live.age_seconds or 0.0) > BLIND_AFTER_SECONDS:
             reasons.append("the live view cannot be read")
-        elif not live_beats(newest.value.beats, now):
-            reasons.append(silence_reason(newest.value.beats, now))
+        elif not live_beats(beats := newest.value[0].beats, now):
+            reasons.append(silence_reason(beats, now))
         return reasons
 
     def _verdict(self) -> HealthVerdict:
@@ -227,21 +198,16 @@ class HealthCache:
     def _live_verdict(self) -> HealthVerdict:
         newest, age = self._live.newest, self._live.age_seconds or 0.0
         if newest is None:
-            return unreadable()
+            return down("the live view cannot be read")
         if age > BLIND_AFTER_SECONDS:
-            return unreadable(f"the live view could not be read for {age:.0f} s")
-        return with_age(newest.value.verdict, age) if age > OLD_AFTER_SECONDS else newest.value.verdict
+            return down(f"the live view could not be read for {age:.0f} s")
+        verdict = newest.value[0].verdict
+        return with_age(verdict, age) if age > OLD_AFTER_SECONDS else verdict
 
-    async def _read_live(self) -> LiveSnapshot:
-        beats, records = await self._hot.beats(), await self._hot.records()
-        now = Moment.of(self._clock)
-        return LiveSnapshot(
-            beats=beats,
-            records=records,
-            verdict=assess_health(beats, records, now),
-            taken_at=now,
-            facts=self._facts(beats, records, now),
-        )
+    async def _read_live(self) -> tuple[StatusSnapshot, dict[str, Any]]:
+        """Return the live view, and the part of `/health` that does not change until the next read."""
+        snapshot = await read_live_view(self._hot, self._clock)
+        return snapshot, health_facts(snapshot, self._started)
 
-    def _facts(self, beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: Moment) -> bytes:
-        return msgspec.json.encode(health_facts(beats, records, started=self._started, now=now))[1:]
+    def _unread(self) -> StatusSnapshot:
+        return StatusSnapshot(verdict=down("the live view cannot be read"), taken_at=Moment.of(self._clock))

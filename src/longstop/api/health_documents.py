@@ -1,40 +1,65 @@
-"""The documents of `/health` and `/status`. Every number is measured; what was not measured is null, never zero."""
+"""The documents of `/health` and `/status`. Every number is measured; what was not measured is null, never zero.
+
+The verbs `health` and `top` show the same: they read a data directory as the API does.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from longstop.api.serialisers import iso_or_none, match_path, record_age, shown_age
-from longstop.clock import Moment, to_iso
+from longstop.clock import Clock, Moment, to_iso
+from longstop.model.command import StandingOrder
 from longstop.model.match import IN_PLAY, MonitoringRecord, Phase
-from longstop.model.node_report import MatchCost
 from longstop.model.recovery import Recovery
-from longstop.storage.base import HealthRow, NodeBeat
-from longstop.supervision import health
-from longstop.supervision.health import Grade, match_grade, percentile
-from longstop.supervision.health_verdict import MAX_ERRORS_A_MINUTE, HealthVerdict, is_silent, live_beats
+from longstop.model.scraper_report import MatchCost
+from longstop.storage.base import HealthRow, HotReader, NodeBeat
+from longstop.supervision import scraper_health
+from longstop.supervision.health_verdict import (
+    MAX_ERRORS_A_MINUTE,
+    HealthVerdict,
+    assess_health,
+    is_silent,
+    live_beats,
+)
+from longstop.supervision.scraper_health import Grade, match_grade, percentile
 
 #: How many of the newest recoveries `/status` shows.
 SHOWN_RECOVERIES = 10
 
 #: The fixed thresholds of the grades; those that can be set are added to them.
 THRESHOLDS = {
-    "evaluated_every_seconds": health.EVALUATED_EVERY_SECONDS,
-    "degraded_seconds": health.OLD_SECONDS,
-    "failing_seconds": health.TOO_OLD_SECONDS,
-    "good_intervals": health.GOOD_INTERVALS,
+    "evaluated_every_seconds": scraper_health.EVALUATED_EVERY_SECONDS,
+    "degraded_seconds": scraper_health.OLD_SECONDS,
+    "failing_seconds": scraper_health.TOO_OLD_SECONDS,
+    "good_intervals": scraper_health.GOOD_INTERVALS,
 }
 
 
-def health_facts(
-    beats: Sequence[NodeBeat],
-    records: Sequence[MonitoringRecord],
-    *,
-    started: Moment,
-    now: Moment,
-) -> dict[str, Any]:
+class StatusSnapshot(Struct, frozen=True, kw_only=True):
+    """What was known at one moment, with the verdict on it."""
+
+    verdict: HealthVerdict
+    beats: Sequence[NodeBeat] = ()
+    records: Sequence[MonitoringRecord] = ()
+    #: Newest first; `None` when they could not be read.
+    recoveries: Sequence[Recovery] | None = None
+    standing: Sequence[StandingOrder] = ()
+    taken_at: Moment
+
+
+async def read_live_view(hot: HotReader, clock: Clock) -> StatusSnapshot:
+    """Return what the live view shows; raise `StorageError` when it cannot be read."""
+    beats, records = await hot.beats(), await hot.records()
+    now = Moment.of(clock)
+    return StatusSnapshot(verdict=assess_health(beats, records, now), beats=beats, records=records, taken_at=now)
+
+
+def health_facts(snapshot: StatusSnapshot, started: Moment) -> dict[str, Any]:
     """Return the measured part of `/health`. The verdict and the age of the snapshot are added when it is served."""
+    beats, records, now = snapshot.beats, snapshot.records, snapshot.taken_at
     active = live_beats(beats, now)
     memory = [_memory_mb(beat) for beat in active]
     total_memory = _total(memory)
@@ -72,16 +97,10 @@ def health_facts(
     }
 
 
-def status_document(
-    verdict: HealthVerdict,
-    beats: Sequence[NodeBeat],
-    records: Sequence[MonitoringRecord],
-    recoveries: Sequence[Recovery] | None,
-    *,
-    config: Mapping[str, Any],
-    now: Moment,
-) -> dict[str, Any]:
-    """Return the document of `/status`; `recoveries` is `None` when the audit could not be read."""
+def status_document(snapshot: StatusSnapshot, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document of `/status`."""
+    verdict, beats, records, now = snapshot.verdict, snapshot.beats, snapshot.records, snapshot.taken_at
+    recoveries = snapshot.recoveries
     active = live_beats(beats, now)
     shown = None if recoveries is None else [recovery_entry(each) for each in recoveries[:SHOWN_RECOVERIES]]
     successes = (beat.rates.last_success_at for beat in active)
@@ -98,7 +117,7 @@ def status_document(
         "failure_ratio": max(_known(beat.rates.failure_ratio for beat in active), default=None),
         "paused_matches": [str(record.ref) for record in records if record.phase is Phase.PAUSED],
         "last_success_at": iso_or_none(max((at for at in successes if at is not None), default=None)),
-        "config_snapshot": THRESHOLDS | dict(config),
+        "config_snapshot": {**THRESHOLDS, **config},
         "matches": _match_entries(beats, records, now),
         "breakers": [msgspec.to_builtins(note) for beat in active for note in beat.breakers],
         "processes": [_process(beat, now) for beat in beats],
@@ -108,20 +127,7 @@ def status_document(
 
 def recovery_entry(recovery: Recovery) -> dict[str, Any]:
     """Return one entry of the audit."""
-    return {
-        "id": recovery.id,
-        "kind": recovery.kind.value,
-        "trigger": recovery.trigger,
-        "subject": recovery.subject,
-        "process": recovery.process,
-        "began_at": to_iso(recovery.began_at),
-        "duration_seconds": recovery.duration_seconds,
-        "pids_before": recovery.pids_before,
-        "pids_after": recovery.pids_after,
-        "outcome": recovery.outcome.value,
-        "observed": recovery.observed,
-        "count": recovery.count,
-    }
+    return msgspec.structs.asdict(recovery) | {"began_at": to_iso(recovery.began_at)}
 
 
 def health_log_entry(row: HealthRow) -> dict[str, Any]:

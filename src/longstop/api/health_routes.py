@@ -1,19 +1,17 @@
 """The health routes. `/health`, `/live` and `/ready` need no token; `/status…` and `/recoveries` do."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, Query, Request, Response
 
-from longstop.api import openapi
-from longstop.api.auth import BearerScheme, Permission, TokenVerifier, require
+from longstop.api import openapi_examples
+from longstop.api.auth import BearerScheme, Permission, Secret, require
 from longstop.api.health_cache import HealthCache
 from longstop.api.health_documents import health_log_entry, recovery_entry
-from longstop.api.middleware import error_response, json_response
+from longstop.api.middleware import NO_STORE, RETRY_SOON, error_response, json_response, reading_within
 from longstop.clock import Clock
-from longstop.errors import StorageError
 from longstop.storage.base import KEEP_FOR, MAX_MATCH_ID, RECOVERIES_KEPT, HealthLogReader, HealthRow
 
 #: Rows are not kept for longer.
@@ -22,65 +20,74 @@ MAX_ROWS_SHOWN = 10_000
 #: How long a request waits for the health log; its file may hang.
 LOG_TIMEOUT_SECONDS = 2.0
 
-_NO_STORE = {"Cache-Control": "no-store"}
-_RETRY_SOON = {"Retry-After": "5"}
-
 
 class HealthRoutes:
-    """Serves the health cache from memory, and the health log from its file when there is one."""
+    """Serves the health cache from memory, and the health log from its file."""
 
     def __init__(
         self,
         cache: HealthCache,
         *,
-        log: HealthLogReader | None,
-        verifier: TokenVerifier,
+        log: HealthLogReader,
+        secret: Secret,
         clock: Clock,
         lag: Callable[[], float | None],
     ) -> None:
         self._cache = cache
         self._log = log
-        self._verifier = verifier
+        self._secret = secret
         self._clock = clock
         self._lag = lag
 
     def add_to(self, app: FastAPI) -> None:
         router, authorised = app.router, [Depends(self._authorise)]
-        router.add_api_route("/health", self.health, **openapi.HEALTH)
-        router.add_api_route("/live", self.live, **openapi.LIVE)
-        router.add_api_route("/ready", self.ready, **openapi.READY)
-        router.add_api_route("/status", self.status, dependencies=authorised, **openapi.STATUS)
-        router.add_api_route("/recoveries", self.recoveries, dependencies=authorised, **openapi.RECOVERIES)
-        if self._log is not None:
-            router.add_api_route("/status/history", self.history, dependencies=authorised, **openapi.STATUS_HISTORY)
+        router.add_api_route("/health", self.health, **openapi_examples.HEALTH)
+        router.add_api_route("/live", self.live, **openapi_examples.LIVE)
+        router.add_api_route("/ready", self.ready, **openapi_examples.READY)
+        router.add_api_route("/status", self.status, dependencies=authorised, **openapi_examples.STATUS)
+        router.add_api_route("/recoveries", self.recoveries, dependencies=authorised, **openapi_examples.RECOVERIES)
+        router.add_api_route(
+            "/status/history", self.history, dependencies=authorised, **openapi_examples.STATUS_HISTORY
+        )
 
     async def _authorise(self, request: Request, _documented: BearerScheme) -> None:
-        require(self._verifier, Permission.READ, request, self._clock.now())
+        require(self._secret, Permission.READ, request, self._clock.now())
 
     async def health(self) -> Response:
-        response = self._cache.health()
-        return Response(response.body, response.status, _NO_STORE, "application/json")
+        """Return health, overall and per match. What was not measured is null.
+
+        Measured at `timestamp`, `snapshot_age_seconds` ago: normally one second, more while files cannot be read.
+        """
+        status, document = self._cache.health()
+        return json_response(document, status=status, headers=NO_STORE)
 
     async def live(self) -> Response:
-        return json_response({"status": "alive", "loop_lag_seconds": self._lag()}, headers=_NO_STORE)
+        """Return whether this process responds. Reads no file."""
+        return json_response({"status": "alive", "loop_lag_seconds": self._lag()}, headers=NO_STORE)
 
     async def ready(self) -> Response:
+        """Return whether the store is readable and a scraper is running."""
         reasons = self._cache.unready_reasons()
         if reasons:
             sentence = f"Not ready: {'; '.join(reasons)}."
             return json_response({"error": sentence, "reasons": reasons}, status=503)
-        return json_response({"status": "ready"}, headers=_NO_STORE)
+        return json_response({"status": "ready"}, headers=NO_STORE)
 
     async def status(self) -> Response:
-        return json_response(self._cache.status() | {"api_loop_lag_seconds": self._lag()}, headers=_NO_STORE)
+        """Return the full status for operators: grade, ages, breakers, memory, processes, recoveries.
+
+        What was not measured, or could not be read, is null.
+        """
+        return json_response(self._cache.status() | {"api_loop_lag_seconds": self._lag()}, headers=NO_STORE)
 
     async def recoveries(self, limit: Annotated[int, Query(ge=1, le=RECOVERIES_KEPT)] = RECOVERIES_KEPT) -> Response:
+        """Return automatic recoveries, newest first, each with its trigger, duration and observed outcome."""
         known = self._cache.recoveries()
         if known is None:
-            return error_response(503, "The audit cannot be read at the moment.", _RETRY_SOON)
+            return error_response(503, "The audit cannot be read at the moment.", RETRY_SOON)
         entries, age = known
         shown = [recovery_entry(each) for each in entries[:limit]]
-        return json_response({"recoveries": shown, "snapshot_age_seconds": age}, headers=_NO_STORE)
+        return json_response({"recoveries": shown, "snapshot_age_seconds": age}, headers=NO_STORE)
 
     async def history(
         self,
@@ -88,14 +95,14 @@ class HealthRoutes:
         hours: Annotated[float, Query(gt=0, le=MAX_HOURS)] = 1.0,
         limit: Annotated[int, Query(ge=1, le=MAX_ROWS_SHOWN)] = 1000,
     ) -> Response:
-        assert self._log is not None  # noqa: S101 - the route exists only with a log
+        """Return the health of nodes and matches over time, newest first.
+
+        One row per node and minute, and one per match whose health_status changed. Rows are kept for 30 days.
+        """
         since = self._clock.now() - timedelta(hours=hours)
-        try:
-            async with asyncio.timeout(LOG_TIMEOUT_SECONDS):
-                rows = await health_log_rows(self._log, match, since, limit)
-        except (StorageError, TimeoutError):
-            return error_response(503, "The health log cannot be read at the moment.", _RETRY_SOON)
-        return json_response({"history": [health_log_entry(each) for each in rows]}, headers=_NO_STORE)
+        async with reading_within(LOG_TIMEOUT_SECONDS, "The health log cannot be read at the moment."):
+            rows = await health_log_rows(self._log, match, since, limit)
+        return json_response({"history": [health_log_entry(each) for each in rows]}, headers=NO_STORE)
 
 
 async def health_log_rows(log: HealthLogReader, match: str | None, since: datetime, limit: int) -> list[HealthRow]:

@@ -7,9 +7,9 @@ from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from longstop.api import openapi, serialisers
-from longstop.api.auth import BearerScheme, Permission, TokenVerifier, require
-from longstop.api.middleware import STORE_UNREADABLE, json_response
+from longstop.api import openapi_examples, serialisers
+from longstop.api.auth import BearerScheme, Permission, Secret, require
+from longstop.api.middleware import RETRY_SOON, STORE_UNREADABLE, json_response
 from longstop.api.serialisers import MatchView, from_hot, from_store
 from longstop.clock import Clock, Moment
 from longstop.errors import UsageError
@@ -47,14 +47,14 @@ class MatchRoutes:
         *,
         reader: MatchReader,
         hot: HotReader,
-        verifier: TokenVerifier,
+        secret: Secret,
         clock: Clock,
         sport: str,
-        is_hanging: Callable[[], bool] = lambda: False,
+        is_hanging: Callable[[], bool],
     ) -> None:
         self._reader = reader
         self._hot = hot
-        self._verifier = verifier
+        self._secret = secret
         self._clock = clock
         self._sport = sport
         self._is_hanging = is_hanging
@@ -62,15 +62,16 @@ class MatchRoutes:
     def add_to(self, app: FastAPI) -> None:
         router, authorised = app.router, [Depends(self._authorise)]
         data = serialisers.data_path(self._sport)
-        match, events = f"{data}/match-info/{{match_id}}", openapi.events(self._sport)
-        router.add_api_route(match, self.match_info, route_class_override=DirectRoute, **openapi.MATCH_INFO)
+        match, events = f"{data}/match-info/{{match_id}}", openapi_examples.events(self._sport)
+        router.add_api_route(match, self.match_info, route_class_override=DirectRoute, **openapi_examples.MATCH_INFO)
         router.add_api_route(f"{match}/events", self.events, dependencies=authorised, **events)
-        router.add_api_route(f"{data}/matches", self.matches, dependencies=authorised, **openapi.MATCHES)
-        router.add_api_route(f"{match}/history", self.history, dependencies=authorised, **openapi.HISTORY)
-        router.add_api_route(f"{match}/delta", self.delta, dependencies=authorised, **openapi.DELTA)
-        router.add_api_route(f"{match}/findings", self.findings, dependencies=authorised, **openapi.FINDINGS)
+        router.add_api_route(f"{data}/matches", self.matches, dependencies=authorised, **openapi_examples.MATCHES)
+        router.add_api_route(f"{match}/history", self.history, dependencies=authorised, **openapi_examples.HISTORY)
+        router.add_api_route(f"{match}/delta", self.delta, dependencies=authorised, **openapi_examples.DELTA)
+        router.add_api_route(f"{match}/findings", self.findings, dependencies=authorised, **openapi_examples.FINDINGS)
 
     async def match_info(self, request: Request) -> Response:
+        """Return the newest stored payload, with `_metadata` added. Send its ETag to get 304 while it is unchanged."""
         self._require_read(request)
         match = await self._match(request.path_params["match_id"])
         view = await self._view(match)
@@ -91,6 +92,7 @@ class MatchRoutes:
         after: After = 0,
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> Response:
+        """List the matches by number. Continue with `after=next_after` until it is null."""
         wanted = MatchFilter(
             status=status, phase=phase, source=source, sport=self._sport, after_id=after, limit=limit + 1
         )
@@ -109,6 +111,11 @@ class MatchRoutes:
         limit: Annotated[int, Query(ge=1, le=1000)] = 500,
         current: bool = False,
     ) -> Response:
+        """Return the events of a match after a sequence number.
+
+        Every version of every event, in the order they were stored. Continue with `after=next_after` while `has_more`.
+        With `current=true`: only the latest live version of each event, all at once, in the order of play.
+        """
         match = await self._match(match_id)
         page = await (self._current(match) if current else self._page(match, after, limit))
         return json_response(page, headers=await self._headers(match))
@@ -116,6 +123,10 @@ class MatchRoutes:
     async def history(
         self, match_id: str, sequence: Annotated[int | None, Query(ge=1, le=MAX_INTEGER)] = None
     ) -> Response:
+        """Return the stored snapshots of a match, newest first.
+
+        The last five at most, each with checksum and provenance. With `sequence`: only that one.
+        """
         match = await self._match(match_id)
         snapshots = await self._reader.snapshots(match.match_id)
         if sequence is not None:
@@ -123,6 +134,11 @@ class MatchRoutes:
         return json_response(serialisers.history(match, snapshots), headers=await self._headers(match))
 
     async def delta(self, match_id: str, since: Annotated[int, Query(ge=0, le=MAX_INTEGER)] = 0) -> Response:
+        """Return what changed since the snapshot with the sequence number `since`.
+
+        The top-level fields that differ; `_removed` names the fields that are gone. If that snapshot is not stored any
+        more, `_diff_type` is `initial` and the payload is complete. Continue with `since` set to `_metadata.sequence`.
+        """
         match = await self._match(match_id)
         snapshots = await self._reader.snapshots(match.match_id)
         if not snapshots:
@@ -139,6 +155,10 @@ class MatchRoutes:
         return json_response(delta(old, newest) | {"_metadata": about}, headers=await self._headers(match))
 
     async def findings(self, match_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 500) -> Response:
+        """Return gaps and mismatches of a match, open ones first.
+
+        What is missing or inconsistent in the data of the source. A finding closes when it is resolved.
+        """
         match = await self._match(match_id)
         found = await self._reader.findings(match.match_id)
         return json_response(serialisers.findings(match, found, limit), headers=await self._headers(match))
@@ -147,9 +167,9 @@ class MatchRoutes:
         self._require_read(request)
 
     def _require_read(self, request: Request) -> None:
-        require(self._verifier, Permission.READ, request, self._clock.now())
+        require(self._secret, Permission.READ, request, self._clock.now())
         if self._is_hanging():
-            raise HTTPException(503, STORE_UNREADABLE, {"Retry-After": "5"})
+            raise HTTPException(503, STORE_UNREADABLE, RETRY_SOON)
 
     async def _match(self, text: str) -> MatchRow:
         """Return the match that a path names; raise 400 or 404 without one of this sport."""

@@ -1,8 +1,10 @@
 """Middleware around every route: metrics, size limits, security headers, and errors as one JSON sentence."""
 
+import asyncio
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -21,6 +23,8 @@ MAX_TARGET_BYTES = 2048
 #: Commands have a small body. Other routes need none, but some clients always send one.
 MAX_BODY_BYTES = 64 * 1024
 STORE_UNREADABLE = "The store cannot be read at the moment; try again in a few seconds."
+NO_STORE = {"Cache-Control": "no-store"}
+RETRY_SOON = {"Retry-After": "5"}
 
 _SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -54,6 +58,16 @@ def json_response(document: object, *, status: int = 200, headers: dict[str, str
 
 def error_response(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
     return json_response({"error": sentence}, status=status, headers=headers)
+
+
+@asynccontextmanager
+async def reading_within(seconds: float, sentence: str) -> AsyncIterator[None]:
+    """Answer 503 with this sentence when a file cannot be read in time: it may hang."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except (StorageError, TimeoutError) as error:
+        raise HTTPException(503, sentence, RETRY_SOON) from error
 
 
 class RequestMetrics:
@@ -93,43 +107,32 @@ class SafetyMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        response, started = _SafeResponse(send), time.perf_counter()
-        try:
-            await self._respond(scope, receive, response)
-        finally:
-            self._metrics.observe(scope, response.status or 500, time.perf_counter() - started)
+        started, status = time.perf_counter(), 0
 
-    async def _respond(self, scope: Scope, receive: Receive, response: "_SafeResponse") -> None:
-        rejection = _reject_oversize(scope)
-        if rejection is not None:
-            await rejection(scope, receive, response.send)
-            return
+        async def send_safely(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                _add_security_headers(message)
+            await send(message)
+
         try:
-            await self._app(scope, receive, response.send)
+            await (_reject_oversize(scope) or self._app)(scope, receive, send_safely)
         except Exception as error:  # any error: the client gets a sentence, the log the traceback
             self._bus.emit(_failure(scope, error))
-            if response.status is not None:
+            if status:
                 raise
-            await _error_page(error)(scope, receive, response.send)
+            await _error_page(error)(scope, receive, send_safely)
+        finally:
+            self._metrics.observe(scope, status or 500, time.perf_counter() - started)
 
 
-class _SafeResponse:
-    """Adds the security headers to a response."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        #: `None` until the response has started.
-        self.status: int | None = None
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = MutableHeaders(raw=message["headers"])
-            for name, value in _SECURITY_HEADERS.items():
-                headers.setdefault(name, value)
-            if message["status"] >= 400:
-                headers["Cache-Control"] = "no-store"
-        await self._send(message)
+def _add_security_headers(message: Message) -> None:
+    headers = MutableHeaders(raw=message["headers"])
+    for name, value in _SECURITY_HEADERS.items():
+        headers.setdefault(name, value)
+    if message["status"] >= 400:
+        headers["Cache-Control"] = "no-store"
 
 
 def _reject_oversize(scope: Scope) -> Response | None:
@@ -144,7 +147,7 @@ def _reject_oversize(scope: Scope) -> Response | None:
 
 def _error_page(error: Exception) -> Response:
     if isinstance(error, StorageError):
-        return error_response(503, STORE_UNREADABLE, {"Retry-After": "5"})
+        return error_response(503, STORE_UNREADABLE, RETRY_SOON)
     return error_response(500, "Internal error; see request.failed in the log of the API.")
 
 

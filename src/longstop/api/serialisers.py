@@ -11,27 +11,34 @@ from longstop.clock import Moment, to_iso
 from longstop.model.event import StoredEvent
 from longstop.model.match import MonitoringRecord, Phase, SyncState
 from longstop.model.snapshot import Snapshot
+from longstop.sports.base import Sport
 from longstop.sports.registry import sport_named
 from longstop.storage.base import HotRow, MatchRow, StoredFinding
 
 
 class MatchView(Struct, frozen=True, kw_only=True):
-    """A payload with its age, checksum and sync state."""
+    """A payload with its age and sync state."""
 
     match: MatchRow
+    #: `None` when the match is not watched: then its age counts from the last change.
+    record: MonitoringRecord | None
     payload: bytes
     checksum: str
     sequence: int
     captured_at: datetime
-    #: When the last accepted poll was; the age counts from here.
-    polled_at: datetime
-    #: The same on the monotonic clock; `None` when only the store has it.
-    polled_monotonic: float | None = None
     scraper_id: str
-    sync: SyncState
+
+    @property
+    def polled_at(self) -> datetime:
+        """Return when the last accepted poll was; the age counts from here."""
+        return (self.record.last_poll_at if self.record else None) or self.captured_at
+
+    @property
+    def sync(self) -> SyncState:
+        return sync_of(self.match, self.record)
 
     def age_at(self, now: Moment) -> float:
-        return shown_age(now.seconds_since(self.polled_at, self.polled_monotonic))
+        return shown_age(now.seconds_since(self.polled_at, self.record.last_poll_monotonic if self.record else None))
 
 
 def from_hot(match: MatchRow, row: HotRow) -> MatchView | None:
@@ -40,30 +47,25 @@ def from_hot(match: MatchRow, row: HotRow) -> MatchView | None:
         return None
     return MatchView(
         match=match,
+        record=row.record,
         payload=row.payload,
         checksum=row.checksum,
         sequence=row.sequence,
         captured_at=row.captured_at,
-        polled_at=row.record.last_poll_at or row.captured_at,
-        polled_monotonic=row.record.last_poll_monotonic,
         scraper_id=row.scraper_id,
-        sync=row.record.sync,
     )
 
 
 def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | None) -> MatchView:
-    """Return the view from the newest snapshot. Without a live record its age counts from the last change."""
-    polled_at = record.last_poll_at if record else None
+    """Return the view from the newest snapshot."""
     return MatchView(
         match=match,
+        record=record,
         payload=snapshot.payload,
         checksum=snapshot.checksum,
         sequence=snapshot.sequence,
         captured_at=snapshot.created_at,
-        polled_at=polled_at or snapshot.created_at,
-        polled_monotonic=record.last_poll_monotonic if record else None,
         scraper_id=snapshot.scraper_id,
-        sync=sync_of(match, record),
     )
 
 
@@ -152,8 +154,13 @@ def match_entry(match: MatchRow, record: MonitoringRecord | None, now: Moment) -
 
 
 def event_entry(stored: StoredEvent, match: MatchRow) -> dict[str, Any]:
-    """Return one event version."""
-    event, sport = stored.event, sport_named(match.sport)
+    """Return one event version of a match."""
+    return event_of(sport_named(match.sport), stored, match.ref.source)
+
+
+def event_of(sport: Sport[Any], stored: StoredEvent, source: str) -> dict[str, Any]:
+    """Return one event version; `source` is that of the match."""
+    event = stored.event
     kind = sport.kinds[event.key.kind]
     numbers = dict(zip(kind.fields, event.key.numbers, strict=True))
     known = {**numbers, "side": event.key.side or None, "position": event.position}
@@ -168,7 +175,7 @@ def event_entry(stored: StoredEvent, match: MatchRow) -> dict[str, Any]:
         "op": event.op.value,
         **{name: known.get(name) for name in sport.place},
         "critical": kind.is_critical,
-        "source": event.source or match.ref.source,
+        "source": event.source or source,
         "source_event_id": event.source_event_id,
         "captured_at": to_iso(stored.captured_at),
         "data": data,

@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from longstop import __version__
 from longstop.api.admin_routes import AdminRoutes
-from longstop.api.auth import TokenVerifier
+from longstop.api.auth import Secret
 from longstop.api.health_cache import HealthCache
 from longstop.api.health_routes import HealthRoutes
 from longstop.api.match_routes import MatchRoutes
 from longstop.api.middleware import RequestMetrics, add_middleware
-from longstop.api.pages import add_pages
+from longstop.api.public_routes import add_pages
 from longstop.clock import Clock
 from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
@@ -34,22 +34,20 @@ class Stores(Struct, frozen=True, kw_only=True):
 
     matches: MatchReader
     hot: HotReader
-    #: Without it there are no admin routes.
-    commands: CommandStore | None = None
+    commands: CommandStore
     #: For the admin routes. It must not answer on the event loop: a hung file must not delay data routes.
-    admin_matches: MatchReader | None = None
-    #: Without it there is no `/status/history`.
-    health_log: HealthLogReader | None = None
+    admin_matches: MatchReader
+    health_log: HealthLogReader
 
     async def aclose(self) -> None:
         stores = (self.matches, self.hot, self.commands, self.admin_matches, self.health_log)
-        await asyncio.gather(*(each.aclose() for each in stores if each is not None))
+        await asyncio.gather(*(each.aclose() for each in stores))
 
 
 def build_app(
     stores: Stores,
     *,
-    verifier: TokenVerifier,
+    secret: Secret,
     clock: Clock,
     health: HealthCache,
     lag: Callable[[], float | None] = lambda: None,
@@ -69,15 +67,13 @@ def build_app(
         MatchRoutes(
             reader=stores.matches,
             hot=stores.hot,
-            verifier=verifier,
+            secret=secret,
             clock=clock,
             sport=sport,
             is_hanging=health.is_hanging,
         ).add_to(app)
-    HealthRoutes(health, log=stores.health_log, verifier=verifier, clock=clock, lag=lag).add_to(app)
-    if stores.commands is not None:
-        reader = stores.admin_matches or stores.matches
-        AdminRoutes(stores.commands, reader=reader, verifier=verifier, clock=clock).add_to(app)
+    HealthRoutes(health, log=stores.health_log, secret=secret, clock=clock, lag=lag).add_to(app)
+    AdminRoutes(stores.commands, reader=stores.admin_matches, secret=secret, clock=clock).add_to(app)
     metrics = RequestMetrics()
     add_pages(app, metrics)
     add_middleware(app, bus or Bus(), metrics)
@@ -129,27 +125,15 @@ def _config(app: FastAPI) -> uvicorn.Config:
     )
 
 
-@contextmanager
-def _bound_socket(host: str, port: int) -> Iterator[socket.socket]:
+def _bound_socket(host: str, port: int) -> socket.socket:
     try:
-        # Without the port: getaddrinfo silently wraps one above 65535, bind rejects it.
-        family, kind, protocol, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
+        family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
     except OSError as error:
         raise _cannot_listen(host, port, error) from error
-    with listener:
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((address[0], port, *address[2:]))
-            listener.listen()
-        except (OSError, OverflowError) as error:
-            raise _cannot_listen(host, port, error) from error
-        yield listener
 
 
-def _cannot_listen(host: str, port: int, error: OSError | OverflowError) -> UsageError:
-    reason, holder = getattr(error, "strerror", None) or str(error), None
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        holder = listener_on(host, port)
-    why = f"it is taken by {holder}; stop that process, or choose" if holder else f"{reason}; choose"
+def _cannot_listen(host: str, port: int, error: OSError) -> UsageError:
+    holder = listener_on(host, port) if error.errno == errno.EADDRINUSE else None
+    why = f"it is taken by {holder}; stop that process, or choose" if holder else f"{error.strerror}; choose"
     return UsageError(f"the API cannot listen on {host} port {port}: {why} another port with LONGSTOP_API_PORT")

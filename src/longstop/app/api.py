@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from datetime import timedelta
 
-from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app, run_server
 from longstop.app.process_lifetime import make_bus, process_lifetime, run_until_stopped
@@ -15,7 +15,7 @@ from longstop.storage.sqlite.connection import BUSY_TIMEOUT_MS
 from longstop.storage.sqlite.hot import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog
-from longstop.supervision.event_loop import LoopWatch
+from longstop.supervision.loop_watch import LoopWatch
 from longstop.telemetry.bus import Bus
 
 #: A read on the event loop delays all requests: it waits at most this long for a file locked by another process.
@@ -35,8 +35,8 @@ async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> Non
         health_log=SqliteHealthLog(directory.ops_db),
     )
     health, lag = _health_cache(directory, settings, clock, bus), LoopWatch(bus, clock.monotonic)
-    verifier = TokenVerifier(load_secret(settings))
-    app = build_app(stores, verifier=verifier, clock=clock, health=health, lag=lambda: lag.lag_seconds, bus=bus)
+    secret = load_secret(settings)
+    app = build_app(stores, secret=secret, clock=clock, health=health, lag=lambda: lag.lag_seconds, bus=bus)
     with process_lifetime(bus, "api"), health.polling():
         async with aclosing(stores):
             serving = run_server(app, settings.api.host, settings.api.port, on_ready=on_ready)

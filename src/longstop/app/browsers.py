@@ -5,30 +5,32 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
-from longstop.fetching.browser.base import LADDER, BrowserKind, BrowserPolicy, Egress, Mode
-from longstop.fetching.browser.pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_types import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.recycling import HangPolicy, RecyclePolicy
 from longstop.fetching.browser.source_browser import SourceBrowserPolicy
-from longstop.fetching.guards import FetchPolicy
-from longstop.fetching.http import HttpFetcher, HttpProxy
-from longstop.process.registry import open_scratch
+from longstop.fetching.guarded_fetcher import FetchPolicy
+from longstop.fetching.http import HttpFetcher
+from longstop.process.browser_registry import open_scratch
 from longstop.settings import Browser, Proxy
+from longstop.sources.base import SourceConfig
+from longstop.sources.load_sources import make_source
 from longstop.storage.directory import DataDirectory
 from longstop.telemetry.bus import Bus
 
 if TYPE_CHECKING:
     from longstop.fetching.browser.fetcher import BrowserFetcher
-    from longstop.fetching.browser.session import SessionPlan
 
 #: The driver's objects are short-lived: Node collects its young generation at 2 MB instead of 16.
 DRIVER_OPTIONS = "--max-semi-space-size=2"
@@ -73,7 +75,7 @@ def browser_pool(settings: Browser, directory: DataDirectory, scratch: Path, bus
 
 
 def browser_fetcher(
-    source: str,
+    config: SourceConfig,
     kind: BrowserKind,
     *,
     settings: Browser,
@@ -81,41 +83,32 @@ def browser_fetcher(
     policy: FetchPolicy,
     clock: Clock,
     bus: Bus,
-    modes: tuple[Mode, ...] = LADDER,
-    calls: tuple[str, ...] = (),
-    on_signal: Callable[[str], None] | None = None,
 ) -> BrowserFetcher:
     """Return the browser fetcher of a source, through the proxy if one is configured."""
-    from longstop.fetching.browser.fetcher import BrowserFetcher, new_session_name
-    from longstop.fetching.browser.sessions import SourceProxy
+    from longstop.fetching.browser.fetcher import BrowserFetcher
 
-    account, proxy = proxy_account(settings.proxy), None
+    account, proxies, egress = proxy_account(settings.proxy), None, Egress(hosts=policy.hosts)
     if account is not None:
-        ring = ProxyRing(account, sessions=settings.proxy.sessions, new_name=new_session_name, now=monotonic())
-        proxy = SourceProxy(ring=ring, meter=pool.meter)
+        proxies = ProxyRing(account, sessions=settings.proxy.sessions, new_name=lambda: token_hex(4), now=monotonic())
+        egress = Egress(hosts=(account.host,), is_proxied=True)
     if kind is BrowserKind.HEADLESS and not settings.headless:
         kind = BrowserKind.HEADED
-
-    def make_http(plan: SessionPlan) -> HttpFetcher:
-        return HttpFetcher(policy, clock, proxy=_proxy_of(plan))
-
-    fetcher = BrowserFetcher(
-        pool.browser(source, kind, Egress(hosts=policy.hosts, proxy=account.host if account else "")),
+    return BrowserFetcher(
+        pool.browser(config.domain_id, kind, egress),
         policy=policy,
         browsing=BrowserPolicy(
-            modes=modes,
-            calls=calls,
+            modes=config.modes,
+            calls=make_source(config).calls,
             page_seconds=settings.timeouts.page,
             navigation_seconds=settings.timeouts.navigation,
-            profile_seed=sum(source.encode()),
+            profile_seed=sum(config.domain_id.encode()),
         ),
-        make_http=make_http,
+        make_http=lambda proxy: HttpFetcher(policy, clock, proxy=proxy),
         clock=clock,
         bus=bus,
-        proxy=proxy,
+        proxies=proxies,
+        meter=pool.meter,
     )
-    fetcher.on_signal = on_signal
-    return fetcher
 
 
 def proxy_account(settings: Proxy) -> ProxyAccount | None:
@@ -161,9 +154,3 @@ def _meter(settings: Proxy, directory: DataDirectory, bus: Bus) -> ProxyMeter | 
         return None
     path = directory.path / "proxy-bytes.json"
     return ProxyMeter(path, budget_bytes=settings.budget_mb * 1_000_000, clock=SystemClock(), bus=bus)
-
-
-def _proxy_of(plan: SessionPlan) -> HttpProxy | None:
-    if plan.account is None or plan.credential is None:
-        return None
-    return HttpProxy(server=plan.account.server, username=plan.credential.username, password=plan.credential.password)

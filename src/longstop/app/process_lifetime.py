@@ -14,12 +14,13 @@ from longstop import __version__
 from longstop.clock import Clock
 from longstop.errors import RestartNeeded
 from longstop.settings import Settings
-from longstop.supervision.child_pipes import sending_heartbeats, watch_parent_if_any
-from longstop.supervision.event_loop import is_cancelled
 from longstop.supervision.exit_codes import Exit
+from longstop.supervision.lifeline_and_heartbeat import sending_heartbeats, watch_parent
+from longstop.supervision.loop_watch import is_cancelled
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.events.processes import ProcessStarted, ProcessStopped
 from longstop.telemetry.log import LogSink
+from longstop.telemetry.webhook import WebhookSink
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -28,6 +29,12 @@ def make_bus(process: str, settings: Settings, clock: Clock, *more: Sink) -> Bus
     """Return a bus whose events go to stderr as JSON lines, and to `more`."""
     log = LogSink(process=process, level=settings.scraper.monitoring.logging.level, clock=clock)
     return Bus([log, *more])
+
+
+def make_webhook(settings: Settings, node: str, clock: Clock) -> WebhookSink | None:
+    """Return the sink that sends alerts; `None` when no webhook is configured."""
+    hook = settings.scraper.monitoring.webhook
+    return WebhookSink(hook.url, hook.secret.get_secret_value(), node=node, clock=clock) if hook.url else None
 
 
 class OwnMemory:
@@ -46,7 +53,7 @@ class OwnMemory:
 @contextmanager
 def process_lifetime(bus: Bus, process: str) -> Iterator[None]:
     """Report start and stop of a process, send heartbeats meanwhile, and exit when the supervisor dies."""
-    watch_parent_if_any(os.environ)
+    watch_parent(os.environ)
     bus.emit(ProcessStarted(process=process, pid=os.getpid(), version=__version__, reported_by=process))
     try:
         with sending_heartbeats(os.environ):

@@ -1,33 +1,32 @@
 """The scraper process: polls matches, and stores what changed."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, aclosing
 
 from longstop.app.browsers import browser_pool, scratch_of
-from longstop.app.process_lifetime import OwnMemory, make_bus, process_lifetime, run_until_stopped
-from longstop.app.runtime import Runtime, source_runtimes
-from longstop.app.self_monitoring import SelfMonitoring, make_recycle
+from longstop.app.process_lifetime import make_bus, process_lifetime, run_until_stopped
+from longstop.app.scraper_monitoring import SelfMonitoring
+from longstop.app.scraper_runtime import Runtime, SourceRuntime
 from longstop.app.sinks import ScraperSinks
 from longstop.clock import SystemClock
 from longstop.matches.live_match import LiveMatches
 from longstop.model.match import MatchRef
 from longstop.settings import Settings
-from longstop.sources.registry import enabled_sources
+from longstop.sources.load_sources import enabled_sources
 from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages import ErrorPages, ErrorScreenshots, NoPages
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter, former_polls
 from longstop.storage.sqlite.matches import SqliteMatchStore
 from longstop.storage.sqlite.ops import open_operations
-from longstop.supervision.child_pipes import parent_fd
+from longstop.supervision.lifeline_and_heartbeat import parent_fd
 from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import HotViewFailed, StoreFailed
-from longstop.telemetry.metrics_server import ReadState, metrics_tasks
-from longstop.telemetry.metrics_sink import ScraperState
+from longstop.telemetry.metrics_server import metrics_tasks
 from longstop.watching.commands import CommandLoop
-from longstop.watching.dispatcher import Dispatcher
-from longstop.watching.scheduler import Scheduler
+from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.source_scheduler import Scheduler
 
 
 async def run_scraper(settings: Settings) -> None:
@@ -62,17 +61,20 @@ async def run_scraper(settings: Settings) -> None:
                 memory_check=MemoryCheck(settings.scraper.resources.memory.min_available_mb << 20),
                 former=former,
             )
-            async with aclosing(runtime.browsers), source_runtimes(configs, runtime) as sources:
-                await _watch(runtime, {name: each.scheduler for name, each in sources.items()}, sinks)
+            async with aclosing(runtime.browsers), AsyncExitStack() as sources:
+                schedulers = {}
+                for config in configs:
+                    source = await sources.enter_async_context(aclosing(SourceRuntime(config, runtime)))
+                    schedulers[config.domain_id] = source.scheduler
+                await _watch(runtime, schedulers, sinks)
 
 
 async def _watch(runtime: Runtime, schedulers: Mapping[str, Scheduler], sinks: ScraperSinks) -> None:
     """Run all loops of the scraper until a stop signal."""
-    recycle, prometheus = make_recycle(schedulers, runtime.browsers), runtime.settings.scraper.monitoring.prometheus
     commands = CommandLoop(
         runtime.ops.commands,
         schedulers,
-        recycle=recycle,
+        recycle_browsers=runtime.browsers.recycle,
         memory_check=runtime.memory_check,
         bus=runtime.bus,
         clock=runtime.clock,
@@ -80,43 +82,19 @@ async def _watch(runtime: Runtime, schedulers: Mapping[str, Scheduler], sinks: S
     # Standing orders apply before the first match is adopted.
     await commands.begin()
     await _adopt_all(runtime, schedulers)
-    monitoring = SelfMonitoring(
-        runtime,
-        schedulers=schedulers,
-        sinks=sinks,
-        recycle=recycle,
-        is_supervised=parent_fd(os.environ) is not None,
-    )
-    read_state = _state_reader(schedulers.values(), runtime, lambda: monitoring.lag.lag_seconds)
+    is_supervised = parent_fd(os.environ) is not None
+    monitoring = SelfMonitoring(runtime, schedulers=schedulers, sinks=sinks, is_supervised=is_supervised)
+    prometheus = runtime.settings.scraper.monitoring.prometheus
     async with monitoring.active():
         await run_until_stopped(
             monitoring.run(),
             monitoring.lag.run(),
-            *metrics_tasks(prometheus, sinks.metrics, read_state, bus=runtime.bus, clock=runtime.clock),
+            *metrics_tasks(prometheus, sinks.metrics, monitoring.state, bus=runtime.bus, clock=runtime.clock),
             runtime.browsers.run(),
             commands.run(),
             runtime.dispatcher.run(),
             *(scheduler.run() for scheduler in schedulers.values()),
         )
-
-
-def _state_reader(schedulers: Iterable[Scheduler], runtime: Runtime, lag: Callable[[], float | None]) -> ReadState:
-    """Return a function that reads schedulers and browsers for the metrics. Call it on their event loop."""
-    own, browsers = OwnMemory(), runtime.browsers
-
-    def read() -> ScraperState:
-        return ScraperState(
-            node=runtime.node,
-            records=[record for scheduler in schedulers for record in scheduler.records],
-            waiting=[request.priority for request in runtime.dispatcher.waiting],
-            findings=[finding.kind for scheduler in schedulers for finding in scheduler.findings],
-            rss_bytes=own.rss_bytes(),
-            loop_lag_seconds=lag(),
-            browsers=browsers.stats(),
-            proxy_bytes=browsers.meter.used_bytes if browsers.meter else None,
-        )
-
-    return read
 
 
 async def _adopt_all(runtime: Runtime, schedulers: Mapping[str, Scheduler]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from longstop.app.process_lifetime import make_webhook
 from longstop.clock import Clock
 from longstop.settings import Settings
 from longstop.storage.base import Operations
@@ -11,41 +12,29 @@ from longstop.supervision.recovery_audit import RecoveryAudit, RecoveryObserver
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.disk_sinks import ErrorsTable, MatchLogs
 from longstop.telemetry.health_sinks import ExhaustionSink, OpenBreakers, RateSink
-from longstop.telemetry.metrics_sink import Metrics
-from longstop.telemetry.webhook import WebhookSink
+from longstop.telemetry.metrics import Metrics
 
 
 class ScraperSinks:
     """Created before the bus; they write and send while `running`."""
 
     def __init__(self, settings: Settings, directory: DataDirectory, ops: Operations, clock: Clock) -> None:
-        monitoring, node = settings.scraper.monitoring, directory.node_id
-        self.ops = ops
+        node = directory.node_id
         self.rates = RateSink(clock)
         self.breakers = OpenBreakers(clock)
         self.exhaustion = ExhaustionSink(clock)
         self.metrics = Metrics()
         self.recoveries = RecoveryAudit(ops.audit, process="scraper", clock=clock)
-        self.recovery_observer = RecoveryObserver(self.recoveries, clock)
+        self.recovery_observer = RecoveryObserver(self.recoveries)
         self._table = ErrorsTable(ops.errors, node=node, clock=clock)
         self._logs = MatchLogs(directory.storage / "match_logs", clock=clock)
-        self._webhook = (
-            WebhookSink(monitoring.webhook.url, monitoring.webhook.secret.get_secret_value(), node=node, clock=clock)
-            if monitoring.webhook.url
-            else None
-        )
-        health = (self.rates, self.breakers, self.exhaustion)
-        self._counters = (*health, self.metrics) if monitoring.prometheus.enabled else health
-
-    @property
-    def all(self) -> tuple[Sink, ...]:
-        return (
-            *self._counters,
-            self.recovery_observer,
-            self._table,
-            self._logs,
-            *([self._webhook] if self._webhook else []),
-        )
+        self._webhook = make_webhook(settings, node, clock)
+        health: list[Sink] = [self.rates, self.breakers, self.exhaustion, self.recovery_observer]
+        self.all = [*health, self._table, self._logs]
+        if settings.scraper.monitoring.prometheus.enabled:
+            self.all.append(self.metrics)
+        if self._webhook is not None:
+            self.all.append(self._webhook)
 
     @asynccontextmanager
     async def running(self, bus: Bus) -> AsyncIterator[None]:

@@ -2,36 +2,35 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import aclosing, nullcontext, suppress
 from functools import partial
 from typing import NoReturn
 
 from msgspec.structs import replace
 
-from longstop.app.process_lifetime import STOP_SIGNALS, exit_now, make_bus
+from longstop.app.process_lifetime import STOP_SIGNALS, exit_now, make_bus, make_webhook
 from longstop.clock import Clock, SystemClock
 from longstop.errors import DataDirectoryInUse, SettingsError, StorageError
 from longstop.process.cgroups import create_group, memory_limit
 from longstop.process.orphans import OrphanSweep
 from longstop.settings import Memory, Settings
-from longstop.sources.registry import check_sources
+from longstop.sources.load_sources import check_sources
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.child_pipes import watch_parent_if_any
 from longstop.supervision.child_runner import ChildSpec, protect_from_oom_killer
-from longstop.supervision.event_loop import LoopWatch
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.heartbeat_watch import HeartbeatMonitor
+from longstop.supervision.lifeline_and_heartbeat import watch_parent
+from longstop.supervision.loop_watch import LoopWatch
 from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor, within_container
 from longstop.supervision.recovery_audit import RecoveryAudit, RecoveryObserver
 from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.supervision.supervisor import Loop, Supervisor
-from longstop.telemetry.bus import Bus, Sink
+from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import HotViewFailed
 from longstop.telemetry.health_sinks import ExhaustionReporter, ExhaustionSink
-from longstop.telemetry.webhook import WebhookSink
 
 #: They stop in this order: first no new data arrives, then no requests are served.
 CHILDREN = ("scraper", "api")
@@ -49,13 +48,15 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
     clock = SystemClock()
     directory = DataDirectory.open(settings.data)
     with directory.lock("supervisor"):
-        watch_parent_if_any(environ)
+        watch_parent(environ)
         protect_from_oom_killer()
         store = SqliteAudit(directory.ops_db)
         audit = RecoveryAudit(store, process="up", clock=clock)
-        observer, exhaustion = RecoveryObserver(audit, clock), ExhaustionSink(clock)
-        open_bus = _open_bus(settings, directory, clock, observer, exhaustion)
-        async with aclosing(store), open_bus as bus, audit.writing(bus):
+        observer, exhaustion = RecoveryObserver(audit), ExhaustionSink(clock)
+        webhook = make_webhook(settings, directory.node_id, clock)
+        bus = make_bus("up", settings, clock, observer, exhaustion, *([webhook] if webhook else []))
+        alerts = webhook.delivering(bus) if webhook else nullcontext()
+        async with aclosing(store), alerts, audit.writing(bus):
             supervisor = _supervisor(settings, environ, directory, bus, clock, audit)
             loop = asyncio.get_running_loop()
             for number in STOP_SIGNALS:
@@ -116,19 +117,6 @@ def memory_limits(memory: Memory) -> MemoryLimits:
         )
     wanted = MemoryLimits(soft_bytes=memory.soft_limit_mb * MEGABYTE, hard_bytes=memory.hard_limit_mb * MEGABYTE)
     return within_container(wanted, memory_limit())
-
-
-@asynccontextmanager
-async def _open_bus(settings: Settings, directory: DataDirectory, clock: Clock, *sinks: Sink) -> AsyncIterator[Bus]:
-    """Open the supervisor's bus: with its log, these sinks, and the webhook if there is one."""
-    hook = settings.scraper.monitoring.webhook
-    if not hook.url:
-        yield make_bus("up", settings, clock, *sinks)
-        return
-    webhook = WebhookSink(hook.url, hook.secret.get_secret_value(), node=directory.node_id, clock=clock)
-    bus = make_bus("up", settings, clock, *sinks, webhook)
-    async with webhook.delivering(bus):
-        yield bus
 
 
 def _supervisor(

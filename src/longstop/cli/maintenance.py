@@ -24,7 +24,7 @@ def backup(
     from longstop.storage.backup import back_up
     from longstop.storage.directory import DataDirectory
 
-    manifest = back_up(DataDirectory.open(existing_data(data).data), folder, SystemClock())
+    manifest = back_up(DataDirectory.open(existing_data(data)), folder, SystemClock())
     size = sum(kept.size for kept in manifest.files)
     print(f"Saved {len(manifest.files)} files of {manifest.node} ({size / 1e6:.1f} MB) to {folder}.")
 
@@ -82,7 +82,7 @@ def _summary(checks: list[Check]) -> str:
     if problems:
         return f"Must be fixed: {', '.join(problems)}."
     is_all = all(check.verdict is CheckStatus.OK for check in checks)
-    rest = "" if is_all else " Everything else is optional or for tests."
+    rest = "" if is_all else " Everything else is optional."
     if has_no_site(checks):
         # The exit code is about the machine, and nothing is wrong with that.
         return (

@@ -1,13 +1,28 @@
 """Options that several verbs share, and the settings and data directory that they select."""
 
+import asyncio
 import os
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Protocol, TypeVar
 
 import typer
 
 from longstop.errors import StorageError, UsageError
+from longstop.model.match import parse_match_id
 from longstop.settings import Settings, read_settings
+from longstop.storage.base import MatchReader, MatchRow
+from longstop.storage.directory import refuse_file
+
+T = TypeVar("T")
+
+
+class _Closable(Protocol):
+    def aclose(self) -> Awaitable[Any]: ...
+
+
+Closing = TypeVar("Closing", bound=_Closable)
 
 Data = Annotated[
     Path | None,
@@ -39,23 +54,43 @@ def existing_directory(data: Path | None) -> Settings:
     """Return the settings if their data directory exists. Only verbs that run a process may create one."""
     settings = settings_for(data)
     if not _exists(settings.data, settings.data):
-        raise UsageError(
-            f"the data directory {settings.data} does not exist: give another one with --data DIR,"
-            " or create it by running longstop up"
-        )
+        raise UsageError(f"the data directory {settings.data} does not exist: {_start_there(data, 'create it')}")
+    refuse_file(settings.data)
     return settings
 
 
-def existing_data(data: Path | None) -> Settings:
-    """Return the settings if their data directory has a match store."""
-    settings = existing_directory(data)
-    if not _exists(settings.data / "matches.db", settings.data):
-        raise UsageError(f"there are no matches in {settings.data}: give the data directory with --data DIR")
-    return settings
+def existing_data(data: Path | None) -> Path:
+    """Return the data directory if it has a match store."""
+    path = existing_directory(data).data
+    if not _exists(path / "matches.db", path):
+        raise UsageError(f"nothing has run in {path} yet: {_start_there(data, 'start scraping there')}")
+    return path
 
 
-def unknown_match(text: str) -> UsageError:
-    return UsageError(f"there is no match {text}: `longstop matches` lists all")
+def ask(store: Closing, question: Callable[[Closing], Awaitable[T]]) -> T:
+    """Return the answer of a store to one question, and close it."""
+
+    async def run() -> T:
+        async with aclosing(store):
+            return await question(store)
+
+    return asyncio.run(run())
+
+
+async def find_match(reader: MatchReader, text: str) -> MatchRow:
+    """Return the match with this number or reference."""
+    name = parse_match_id(text)
+    match = await (reader.match(name) if isinstance(name, int) else reader.find(name))
+    if match is None:
+        raise UsageError(f"there is no match {text}: `longstop matches` lists all")
+    return match
+
+
+def _start_there(data: Path | None, purpose: str) -> str:
+    """Return what to do; an option that was given is not asked for."""
+    if data is not None:
+        return f"check the path, or {purpose} with `longstop up --data {data}`"
+    return f"{purpose} with `longstop up`, or give another data directory with --data DIR"
 
 
 def _exists(path: Path, directory: Path) -> bool:

@@ -1,19 +1,16 @@
-"""Verbs that run a process until Ctrl-C: up, scraper, api, simulate."""
+"""Verbs that run a process until Ctrl-C: up, scraper, api."""
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from longstop.cli.options import Data, Kinds, settings_for
-from longstop.clock import SystemClock
-from longstop.errors import LongstopError, UsageError
+from longstop.cli.options import Data, settings_for
+from longstop.errors import LongstopError
 from longstop.exhaustion import exhausted_resource
 from longstop.supervision.exit_codes import exit_of
 
@@ -66,72 +63,4 @@ def api(
         asyncio.run(run_api(settings, on_ready=print_address))
 
 
-def simulate(
-    matches: Annotated[int, typer.Option(min=0, help="How many matches to invent.")] = 20,
-    kinds: Kinds = None,
-    speed: Annotated[float, typer.Option(help="The speed of the simulated clock: seconds per real second.")] = 1.0,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port of crex; 0 takes a free one.")] = 8701,
-    espn_port: Annotated[int, typer.Option(min=0, max=65535, help="The port of espncricinfo; 0 takes a free one.")] = 0,
-    sofascore_port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port of sofascore; 0 takes a free one.")
-    ] = 0,
-    sites: Annotated[
-        str,
-        typer.Option(
-            help="The sites that show the matches, comma-separated: crex, espncricinfo, both, sofascore or all."
-        ),
-    ] = "crex",
-    seed: Annotated[int, typer.Option(help="The same seed gives the same matches.")] = 1,
-    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write the truth log.")] = None,
-    ball_gap: Annotated[float, typer.Option(help="Simulated seconds between two balls of a replayed match.")] = 30.0,
-    poll: Annotated[float, typer.Option(metavar="S", help="Seconds between two polls by an open page.")] = 4.0,
-    drop: Annotated[float, typer.Option(metavar="S", help="Seconds until the push channel of a page drops.")] = 30.0,
-    replay: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A Cricsheet JSON file to replay; may be repeated.")
-    ] = None,
-) -> None:
-    """Serve simulated sites, for the demo, for tests, and for developing a source."""
-    from longstop.doctor.holders import listener_on
-    from longstop.supervision.child_pipes import watch_parent_if_any
-    from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, read_kinds, serve
-
-    for option, wanted in (("--port", port), ("--espn-port", espn_port), ("--sofascore-port", sofascore_port)):
-        if wanted and (holder := listener_on("127.0.0.1", wanted)):
-            raise UsageError(
-                f"port {wanted} is taken by {holder}: stop that process, or choose another port with {option}"
-            )
-    options = SimulatorOptions(
-        port=port,
-        espn_port=espn_port,
-        sofascore_port=sofascore_port,
-        sites=sites,
-        matches=matches,
-        kinds=read_kinds(kinds) if kinds is not None else None,
-        speed=speed,
-        seed=seed,
-        truth=truth,
-        files=tuple(replay or ()),
-        ball_gap=ball_gap,
-        poll_seconds=poll,
-        drop_seconds=drop,
-    )
-
-    def print_addresses(simulator: RunningSimulator) -> None:
-        print(f"simulated crex on {simulator.base_url}", flush=True)
-        print(f"simulated espncricinfo on {simulator.espn_url}", flush=True)
-        print(f"simulated sofascore on {simulator.sofascore_url}", flush=True)
-
-    watch_parent_if_any(os.environ)
-
-    async def run() -> None:
-        serving = asyncio.ensure_future(serve(options, clock=SystemClock(), ready=print_addresses))
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
-        await asyncio.wait([serving])
-        if not serving.cancelled():
-            serving.result()
-
-    asyncio.run(run())
-
-
-VERBS = (up, scraper, api, simulate)
+VERBS = (up, scraper, api)

@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,21 +13,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from longstop.cli.health_tables import printable
-from longstop.cli.options import Data, Json, Match, existing_data, existing_directory, settings_for, unknown_match
+from longstop.api.serialisers import event_entry, match_entry
+from longstop.cli.options import Data, Json, Match, existing_data, existing_directory, find_match, settings_for
+from longstop.cli.tables import matches_table, plain
 from longstop.clock import Moment, SystemClock
 from longstop.errors import UsageError
 from longstop.model.event import StoredEvent
-from longstop.model.match import parse_match_id
 from longstop.model.observation import LIST, LIVE, Query
-from longstop.settings import Settings
 from longstop.sports.registry import sport_named
-from longstop.storage.base import MatchFilter, MatchReader, MatchRow
+from longstop.storage.base import MatchFilter, MatchReader
+from longstop.storage.sqlite.hot import SqliteHotReader
+from longstop.storage.sqlite.matches import SqliteMatchReader
 
 #: The fetcher rejects larger bodies, too.
 MAX_FILE_BYTES = 5_000_000
-#: Narrower terminals get fewer columns.
-WIDE = 100
 
 
 def token(
@@ -43,13 +42,12 @@ def token(
 
 def matches(data: Data = None, as_json: Json = False) -> None:
     """List the matches with the age of their data."""
-    settings = existing_data(data)
-    entries = asyncio.run(_entries(settings))
+    entries = asyncio.run(_entries(existing_data(data)))
     if as_json:
         print(json.dumps(entries, ensure_ascii=False))
         return
     console = Console()
-    console.print(_matches_table(entries, console.width))
+    console.print(matches_table(entries, console.width))
 
 
 def events(
@@ -70,8 +68,8 @@ def parse(
     ] = None,
 ) -> None:
     """Parse a recorded body offline and print the result as JSON."""
+    from longstop.sources.load_sources import source_for_parsing
     from longstop.sources.parsing import read_body
-    from longstop.sources.registry import source_for_parsing
 
     parser = source_for_parsing(source, settings_for(None).sources)
     known = (LIST, LIVE, *sport_named(parser.sport).resources)
@@ -88,29 +86,23 @@ def parse(
 VERBS = (token, matches, events, parse)
 
 
-async def _entries(settings: Settings) -> list[dict[str, Any]]:
+async def _entries(data: Path) -> list[dict[str, Any]]:
     """Return every match as the API lists it."""
-    from longstop.api.serialisers import match_entry
-    from longstop.storage.directory import DataDirectory
-    from longstop.storage.sqlite.hot import SqliteHotReader
-
-    async with AsyncExitStack() as stack:
-        reader = await stack.enter_async_context(aclosing(_reader(settings)))
-        hot = await stack.enter_async_context(aclosing(SqliteHotReader(DataDirectory.open(settings.data).hot_db)))
+    async with (
+        aclosing(SqliteMatchReader(data / "matches.db")) as reader,
+        aclosing(SqliteHotReader(data / "hot.db")) as hot,
+    ):
         entries, now, after = [], Moment.of(SystemClock()), 0
+        records = {record.match_id: record for record in await hot.records()}
         while page := await reader.matches(MatchFilter(after_id=after)):
-            for match in page:
-                row = await hot.row(match.match_id)
-                entries.append(match_entry(match, row.record if row else None, now))
+            entries += [match_entry(match, records.get(match.match_id), now) for match in page]
             after = page[-1].match_id
         return entries
 
 
-async def _print_events(settings: Settings, match_id: str, *, as_json: bool) -> None:
-    from longstop.api.serialisers import event_entry
-
-    async with aclosing(_reader(settings)) as reader:
-        match = await _find(reader, match_id)
+async def _print_events(data: Path, match_id: str, *, as_json: bool) -> None:
+    async with aclosing(SqliteMatchReader(data / "matches.db")) as reader:
+        match = await find_match(reader, match_id)
         stored = _all_events(reader, match.match_id)
         if as_json:
             async for each in stored:
@@ -123,50 +115,8 @@ async def _print_events(settings: Settings, match_id: str, *, as_json: bool) -> 
             table.add_row(str(each.seq), str(event.key), str(event.rev), event.op.value, Text(describe(event)))
     console = Console()
     # Not the title of the table: that would wrap at the width of a narrow table.
-    console.print(Text(printable(f"{match.title} ({match.ref})")))
+    console.print(plain(f"{match.title} ({match.ref})"))
     console.print(table)
-
-
-def _matches_table(entries: Sequence[dict[str, Any]], width: int) -> Table:
-    """Return the matches. A narrow terminal shows fewer columns and shortens titles, but never the ids."""
-    columns = {
-        "id": "matchId",
-        "match": "match_id",
-        "title": "title",
-        "status": "status",
-        "phase": "phase",
-        "sync": "sync",
-        "age, s": "data_age_seconds",
-    }
-    if width < WIDE:
-        del columns["phase"]
-    table = Table()
-    for heading in columns:
-        # Rich only shrinks columns that may wrap.
-        table.add_column(heading, no_wrap=heading != "title")
-    for entry in entries:
-        table.add_row(*(_cell(entry[name]) for name in columns.values()))
-    return table
-
-
-def _cell(value: object) -> Text:
-    shown = "-" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)
-    return Text(printable(shown), no_wrap=True, overflow="ellipsis")
-
-
-def _reader(settings: Settings) -> MatchReader:
-    from longstop.storage.directory import DataDirectory
-    from longstop.storage.sqlite.matches import SqliteMatchReader
-
-    return SqliteMatchReader(DataDirectory.open(settings.data).matches_db)
-
-
-async def _find(reader: MatchReader, text: str) -> MatchRow:
-    name = parse_match_id(text)
-    match = await (reader.match(name) if isinstance(name, int) else reader.find(name))
-    if match is None:
-        raise unknown_match(text)
-    return match
 
 
 async def _all_events(reader: MatchReader, match_id: int) -> AsyncIterator[StoredEvent]:

@@ -1,25 +1,27 @@
 """The checks. Each takes what was measured and returns a result with advice."""
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
 from msgspec import Struct
 
 from longstop.doctor.holders import Holder
-from longstop.errors import SettingsError
-from longstop.fetching.browser.base import BrowserKind
-from longstop.fetching.browser.chromium import INSTALL, PACKAGES
+from longstop.errors import SettingsError, StorageError
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.chromium_finder import INSTALL, PACKAGES
 from longstop.settings import Settings, read_settings
 from longstop.sources.base import SourceConfig
-from longstop.sources.registry import load_sources, make_source
+from longstop.sources.load_sources import check_hosts, load_sources, make_source
+from longstop.storage.directory import is_private
+from longstop.storage.sqlite.connection import check_readable
+from longstop.storage.sqlite.schema import Database
 
-MIN_PYTHON = (3, 11)
 #: The wall clock cannot be before the day on which this was written.
 EARLIEST_SECONDS = 1_793_491_200.0  # 2026-11-01
-#: How far wall clock and monotonic clock may drift apart during the measurement.
-MAX_DRIFT_SECONDS = 0.05
 MIN_MEMORY_BYTES = 500_000_000
 MIN_SPACE_BYTES = 1_000_000_000
 #: Files, logs, pipes and the store; connections come on top.
@@ -46,7 +48,7 @@ class Check(Struct, frozen=True, kw_only=True):
     found: str
     #: What to do; empty if nothing.
     advice: str = ""
-    #: Whether Longstop cannot run without it; everything else is optional or for tests.
+    #: Whether Longstop cannot run without it; everything else is optional.
     is_needed: bool = True
 
     @property
@@ -54,60 +56,15 @@ class Check(Struct, frozen=True, kw_only=True):
         return self.is_needed and self.verdict is not CheckStatus.OK
 
 
-class ClockPair(Struct, frozen=True):
-    """Both clocks at the same moment."""
-
-    wall: float
-    monotonic: float
-
-
-class Program(Struct, frozen=True):
-    """A program that tests or some sites need."""
-
-    name: str
-    package: str
-    used_for: str
-
-
-class BrowserStart(Struct, frozen=True):
-    """The outcome of starting a browser."""
-
-    path: str
-    #: Why it does not start; empty if it does.
-    problem: str = ""
-
-
-class InstallAdvice(Struct, frozen=True):
-    """The exact commands that install a program on this machine."""
-
-    is_root: bool
-    #: Whether packages come from Debian or Ubuntu.
-    has_apt: bool
-    #: The Python that runs this process.
-    python: str
-
-    def for_program(self, package: str) -> str:
-        if not self.has_apt:
-            return f"install {package} with the package manager of this system"
-        return f"run {'' if self.is_root else 'sudo '}apt-get install {package}"
-
-    def for_browser(self, package: str) -> str:
-        download = f"{self.python} -m playwright install chromium"
-        if not self.has_apt:
-            return f"run {download}"
-        return self.for_program(package) if self.is_root else f"{self.for_program(package)}; without sudo: {download}"
-
-
 #: The Debian and Ubuntu packages of the browsers; a headed one is the same program as a headless one.
 BROWSER_PACKAGES = {BrowserKind.SHELL: "chromium-headless-shell", BrowserKind.HEADLESS: "chromium"}
-DISPLAY_PROGRAM = "Xvfb"
-PROGRAMS = (
-    Program("openssl", "openssl", "certificates in tests of fetching"),
-    Program("strace", "strace", "kills at exact system calls in tests of the store"),
-    Program(DISPLAY_PROGRAM, "xvfb", "headed browsers on a machine without a display"),
-    Program("faketime", "faketime", "clock jumps in tests"),
-    Program("promtool", "prometheus", "checks of the metrics in tests"),
-)
+#: Headed browsers need it on a machine without a display.
+DISPLAY_PROGRAM, DISPLAY_PACKAGE = "Xvfb", "xvfb"
+
+
+def install_advice(package: str) -> str:
+    """Return the command that installs a program; elsewhere than on Debian and Ubuntu the package has the same name."""
+    return f"run {'' if os.geteuid() == 0 else 'sudo '}apt-get install {package}"
 
 
 def is_ready(checks: Iterable[Check]) -> bool:
@@ -135,38 +92,15 @@ def _check(name: str, found: str, advice: str, *, is_good: bool, is_needed: bool
 # --- the machine ------------------------------------------------------------------------------------------------------
 
 
-def check_python(version: tuple[int, int, int]) -> Check:
-    found = ".".join(map(str, version))
-    return _check("Python", found, "install Python 3.11 or newer", is_good=version >= MIN_PYTHON)
-
-
-def check_sqlite(version: str | None, is_safe: bool) -> Check:
-    if version is None:
-        advice = "run pip install apsw"
-        return Check(name="SQLite", verdict=CheckStatus.MISSING, found="apsw cannot be imported", advice=advice)
-    advice = "this version can corrupt a file that several processes use: run pip install --upgrade apsw"
-    return _check("SQLite", f"{version}, bundled with apsw", advice, is_good=is_safe)
-
-
-def check_fetching(user_agent: str | None, reason: str) -> Check:
-    """Check the user agent that the HTTP library sent to a local server."""
+def check_fetching(problem: str) -> Check:
     advice = "run pip install --force-reinstall curl-cffi; it needs a Linux with glibc"
-    if user_agent is None:
-        return Check(name="fetching", verdict=CheckStatus.MISSING, found=reason, advice=advice)
-    found = "curl_cffi impersonates Chrome" if "Chrome/" in user_agent else f"curl_cffi sends {user_agent[:60]!r}"
-    return _check("fetching", found, advice, is_good="Chrome/" in user_agent)
+    return _check("fetching", problem or "curl_cffi can impersonate Chrome", advice, is_good=not problem)
 
 
-def check_clock(before: ClockPair, after: ClockPair) -> Check:
-    drift = (after.wall - before.wall) - (after.monotonic - before.monotonic)
-    if before.wall < EARLIEST_SECONDS:
-        return _check("clock", "the date is in the past", "set the clock, and keep it right with chrony", is_good=False)
-    return _check(
-        "clock",
-        f"wall and monotonic clock agree to {abs(drift) * 1000:.0f} ms",
-        "the wall clock jumps: keep it right with chrony",
-        is_good=abs(drift) <= MAX_DRIFT_SECONDS,
-    )
+def check_clock(wall_seconds: float) -> Check:
+    found = f"{datetime.fromtimestamp(wall_seconds, UTC):%Y-%m-%d %H:%M} UTC"
+    advice = "this date is in the past: set the clock, and keep it right with chrony"
+    return _check("clock", found, advice, is_good=wall_seconds >= EARLIEST_SECONDS)
 
 
 def check_memory(available_bytes: int) -> Check:
@@ -193,43 +127,35 @@ def check_space(place: str, free_bytes: int) -> Check:
     )
 
 
-def check_browser_packages(missing: Sequence[str], install: InstallAdvice, *, is_needed: bool) -> Check:
+def check_browser_packages(missing: Sequence[str], *, is_needed: bool) -> Check:
     """Check whether the extra [browser] is installed. HTTP alone does not need it."""
     name = "browser, packages"
     if not missing:
         return Check(name=name, verdict=CheckStatus.OK, found=", ".join(PACKAGES), is_needed=is_needed)
     found = f"{', '.join(missing)} missing; needed for sites that are scraped with a browser"
-    advice = f"run {install.python} -m {INSTALL}"
+    advice = f"run {sys.executable} -m {INSTALL}"
     return Check(name=name, verdict=CheckStatus.MISSING, found=found, advice=advice, is_needed=is_needed)
 
 
-def check_chromium(
-    kind: BrowserKind, start: BrowserStart | None, install: InstallAdvice, *, is_needed: bool, is_root: bool
-) -> Check:
-    """Check whether a kind of browser starts. HTTP alone does not need one."""
+def check_chromium(kind: BrowserKind, path: Path | None, problem: str, *, is_needed: bool) -> Check:
+    """Check whether a kind of browser starts; `problem` says why it does not. HTTP alone does not need one."""
     name = f"browser, {kind}"
-    if start is None:
+    if path is None:
         found = "not installed; needed for sites that deliver their data to a browser only"
-        advice = install.for_browser(BROWSER_PACKAGES[kind])
+        advice = f"{install_advice(BROWSER_PACKAGES[kind])}, or {sys.executable} -m playwright install chromium"
         return Check(name=name, verdict=CheckStatus.MISSING, found=found, advice=advice, is_needed=is_needed)
-    if start.problem:
-        found = f"{start.path} does not start: {start.problem}"
-        advice = "run the program in a terminal to see why, or set BROWSER_EXECUTABLE to another Chromium"
-        return _check(name, found, advice, is_good=False, is_needed=is_needed)
-    sandbox = ", as root without its sandbox" if is_root else ""
-    return _check(name, f"{start.path} starts{sandbox}", "", is_good=True, is_needed=is_needed)
+    sandbox = ", as root without its sandbox" if os.geteuid() == 0 else ""
+    found = f"{path} does not start: {problem}" if problem else f"{path} starts{sandbox}"
+    advice = "run the program in a terminal to see why, or set BROWSER_EXECUTABLE to another Chromium"
+    return _check(name, found, advice, is_good=not problem, is_needed=is_needed)
 
 
-def check_program(program: Program, path: str | None, install: InstallAdvice, *, is_needed: bool = False) -> Check:
+def check_display(path: str | None, *, is_needed: bool) -> Check:
     if path is not None:
-        return Check(name=program.name, verdict=CheckStatus.OK, found=path, is_needed=is_needed)
-    return Check(
-        name=program.name,
-        verdict=CheckStatus.MISSING,
-        found=f"not installed; used for {program.used_for}",
-        advice=install.for_program(program.package),
-        is_needed=is_needed,
-    )
+        return Check(name=DISPLAY_PROGRAM, verdict=CheckStatus.OK, found=path, is_needed=is_needed)
+    found = "not installed; used for headed browsers on a machine without a display"
+    advice = install_advice(DISPLAY_PACKAGE)
+    return Check(name=DISPLAY_PROGRAM, verdict=CheckStatus.MISSING, found=found, advice=advice, is_needed=is_needed)
 
 
 # --- the operator's choices -------------------------------------------------------------------------------------------
@@ -268,9 +194,9 @@ def check_sources(path: Path) -> list[Check]:
 def _check_source(config: SourceConfig) -> Check:
     name = f"source {config.domain_id}"
     try:
-        make_source(config)
+        check_hosts(make_source(config), config)
     except SettingsError as error:
-        return _check(name, "cannot be created", _one_line(error), is_good=False)
+        return _check(name, "cannot be used", _one_line(error), is_good=False)
     permission = f"permission: {config.permission}" if config.permission else "private address, no permission needed"
     transport = f"with a browser ({config.browser})" if config.browser else "over HTTP"
     return _check(name, f"enabled, scraped {transport}; {permission}", "", is_good=True)
@@ -289,37 +215,48 @@ def browsers_wanted(settings: Settings) -> set[BrowserKind]:
 
 
 def check_data_directory(path: Path, holder: Holder | None) -> Check:
-    """Check whether the directory can be used or created; this creates nothing."""
-    if path.exists() and not path.is_dir():
-        advice = "choose another path with LONGSTOP_DATA"
-        return _check("data directory", f"{path} is not a directory", advice, is_good=False)
+    """Check whether `up` can use or create the directory; this creates nothing."""
     existing = nearest_existing(path)
-    if not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
-        advice = "make it writable, or choose another directory with LONGSTOP_DATA"
-        return _check("data directory", f"{existing} is not writable", advice, is_good=False)
+    other = "choose another directory with LONGSTOP_DATA"
+    if not existing.is_dir():
+        return _check("data directory", f"{existing} is a file, not a directory", other, is_good=False)
+    # Not the live view: it is rebuilt.
+    files = {path / f"{database}.db": database for database in (Database.MATCHES, Database.OPS)}
+    for each in (existing, *(file for file in files if os.access(file, os.F_OK))):
+        if not os.access(each, os.R_OK | os.W_OK | (os.X_OK if each.is_dir() else 0)):
+            found = f"{each} is not readable and writable"
+            return _check("data directory", found, f"run as its owner, fix its mode, or {other}", is_good=False)
+    try:
+        if existing == path:
+            is_private(path)
+            for file, database in files.items():
+                check_readable(file, database)
+    except StorageError as error:
+        return _check("data directory", f"{path} cannot be used", str(error), is_good=False)
     state = f"{path} is writable" if existing == path else f"{path} will be created"
     used = f", in use by the scraper {holder}" if holder else ""
     return _check("data directory", state + used, "", is_good=True)
 
 
 def check_port(name: str, port: int, variable: str, holder: Holder | None, data: Path, *, is_needed: bool) -> Check:
-    """Check a port. One that a Longstop process of the same data directory uses is fine."""
+    """Check a port. One that this node or a demo uses is fine: the demo frees it at its end."""
+    is_own = holder is not None and holder.data == data.resolve()
     if port == 0:
-        return _check(name, "any free port will be used", "", is_good=True, is_needed=is_needed)
-    if holder is None:
-        return _check(name, f"{port} is free", "", is_good=True, is_needed=is_needed)
-    return _check(
-        name,
-        f"{port} is in use by {holder}",
-        f"stop that process, or choose another port with {variable}",
-        is_good=holder.data == data.resolve(),
-        is_needed=is_needed,
-    )
+        found = "any free port will be used"
+    elif holder is None:
+        found = f"{port} is free"
+    elif holder.is_demo:
+        found = f"{port} is in use by the running demo (pid {holder.pid}), which frees it when it ends"
+    else:
+        found = f"{port} is in use by {holder}" + (": this node is running" if is_own else "")
+    is_good = port == 0 or holder is None or holder.is_demo or is_own
+    advice = f"stop that process, or choose another port with {variable}"
+    return _check(name, found, advice, is_good=is_good, is_needed=is_needed)
 
 
 def nearest_existing(path: Path) -> Path:
     """Return the path itself, or its nearest parent directory that exists."""
-    return next(each for each in (path, *path.absolute().parents) if each.exists())
+    return next(each for each in (path, *path.absolute().parents) if os.access(each, os.F_OK))
 
 
 def _one_line(error: SettingsError) -> str:

@@ -5,7 +5,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 from msgspec import Struct
@@ -26,6 +25,8 @@ class Holder(Struct, frozen=True):
     pid: int | None = None
     #: Its data directory; `None` if it is not Longstop, or unknown.
     data: Path | None = None
+    #: Whether a demo started it, which stops it at its end.
+    is_demo: bool = False
 
     def __str__(self) -> str:
         process = f"{self.name}, pid {self.pid}" if self.pid else self.name
@@ -61,22 +62,25 @@ def lock_holder(lock: Path) -> Holder | None:
 def _listeners(port: int) -> Iterator[Holder]:
     with suppress(psutil.Error):
         for connection in psutil.net_connections(kind="tcp"):
-            if _is_on(connection.laddr, port) and connection.status == psutil.CONN_LISTEN and connection.pid:
+            is_here = connection.laddr and connection.laddr.port == port
+            if is_here and connection.status == psutil.CONN_LISTEN and connection.pid:
                 yield _holder(connection.pid)
-
-
-def _is_on(address: tuple[Any, ...], port: int) -> bool:
-    return bool(address) and address[1] == port
 
 
 def _holder(pid: int) -> Holder:
     with suppress(psutil.Error):
         process = psutil.Process(pid)
         words = process.cmdline()
-        if not any(Path(word).name == "longstop" for word in words):
+        if not _is_longstop(words):
             return Holder(process.name(), pid)
-        return Holder("longstop", pid, _data_of(process, words) if _SERVING_VERBS.intersection(words) else None)
+        data = _data_of(process, words) if _SERVING_VERBS.intersection(words) else None
+        parents = [parent.cmdline() for parent in process.parents()]
+        return Holder("longstop", pid, data, any("demo" in each and _is_longstop(each) for each in parents))
     return Holder("a process", pid)
+
+
+def _is_longstop(words: list[str]) -> bool:
+    return any(Path(word).name == "longstop" for word in words)
 
 
 def _data_of(process: psutil.Process, words: list[str]) -> Path | None:

@@ -4,6 +4,7 @@ import asyncio
 import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit
@@ -11,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 from msgspec import Struct
 
 from longstop.errors import FetchTimeout, ForbiddenTarget, SourceUnreachable
-from longstop.exhaustion import exhausted
+from longstop.exhaustion import exhausted, mapping_exhaustion
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[tuple[Address, ...]]]
@@ -143,14 +144,10 @@ def is_public(address: Address) -> bool:
 async def resolve_by_system(host: str, port: int) -> tuple[Address, ...]:
     """Resolve a host name with the system's resolver."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        with mapping_exhaustion():  # the resolver runs in a thread, which the system may refuse
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise exhausted(error) or SourceUnreachable(f"{host} cannot be resolved: {error}") from error
-    except RuntimeError as error:  # the resolver runs in a thread, which the system may refuse
-        shortage = exhausted(error)
-        if shortage is None:
-            raise
-        raise shortage from error
     return tuple(dict.fromkeys(ip_address(str(entry[4][0]).partition("%")[0]) for entry in found))
 
 
@@ -158,7 +155,13 @@ async def checked_addresses(
     target: ParsedUrl, *, allow_private_addresses: bool, resolve: Resolve, deadline_seconds: float
 ) -> tuple[Address, ...]:
     """Return the IP addresses to connect to; a private one among them forbids the host."""
-    addresses = await _addresses(target, resolve, deadline_seconds)
+    addresses: tuple[Address, ...] = (target.literal,) if target.literal else ()
+    if not addresses:
+        try:
+            async with asyncio.timeout(deadline_seconds):
+                addresses = await resolve(target.host, target.port)
+        except TimeoutError as error:
+            raise FetchTimeout(f"{target.host} was not resolved within {deadline_seconds:g} s") from error
     if not addresses:
         raise SourceUnreachable(f"{target.host} has no IP address")
     if not allow_private_addresses:
@@ -168,31 +171,14 @@ async def checked_addresses(
     return addresses
 
 
-async def _addresses(target: ParsedUrl, resolve: Resolve, deadline_seconds: float) -> tuple[Address, ...]:
-    if target.literal is not None:
-        return (target.literal,)
-    try:
-        async with asyncio.timeout(deadline_seconds):
-            return await resolve(target.host, target.port)
-    except TimeoutError as error:
-        raise FetchTimeout(f"{target.host} was not resolved within {deadline_seconds:g} s") from error
-
-
 def _read_host(parts: SplitResult) -> str:
     host = parts.hostname or ""
-    address = _read_address(host, IPv6Address if parts.netloc.startswith("[") else IPv4Address)
-    if address is not None:
-        return str(address)
+    with suppress(ValueError):
+        if "%" not in host:
+            return str(IPv6Address(host) if parts.netloc.startswith("[") else IPv4Address(host))
     if not _NAME.fullmatch(host) or len(host) > 253 or _NUMERIC_LABEL.fullmatch(host.rpartition(".")[2]):
         raise ForbiddenTarget(f"{host[:80]!r} is neither a host name nor an IP address in standard notation")
     return host
-
-
-def _read_address(host: str, family: type[Address]) -> Address | None:
-    try:
-        return None if "%" in host else family(host)
-    except ValueError:
-        return None
 
 
 def _authority(host: str, port: int | None) -> str:

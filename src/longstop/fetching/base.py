@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from msgspec import Struct
+from pydantic import SecretStr
 
 from longstop.model.match import Priority
 
@@ -54,6 +55,14 @@ class Page(Struct, frozen=True, kw_only=True):
     wire_bytes: int
     #: How many attempts failed before.
     retries: int = 0
+
+
+class HttpProxy(Struct, frozen=True, kw_only=True):
+    """A proxy, and the credential for it. The password appears in no log or error."""
+
+    server: str
+    username: str
+    password: SecretStr
 
 
 class Fetcher(Protocol):

@@ -10,9 +10,9 @@ from math import inf
 import msgspec
 
 from longstop.errors import EpochLost, SourceError, StorageError
-from longstop.matches.client import PollAttempt
+from longstop.matches.feeds import Candidate, as_seen, leads
 from longstop.matches.pipeline import Pipeline, PollResult
-from longstop.matches.reconcile import Candidate, as_seen, leads
+from longstop.matches.source_client import PollAttempt
 from longstop.model.match import MatchRef
 from longstop.model.observation import Keys
 from longstop.sports.base import MatchState
@@ -194,7 +194,6 @@ class LiveMatch:
             players=stored.players,
             teams=stored.teams,
             ref=None if ref == own else ref,
-            ids=ids,
             keys=self._base.keys.get(ref.source, Keys()),
             stored=None if events is stored.events else stored.events,
         )
@@ -243,9 +242,9 @@ class LiveMatches:
         suspended, not dead: it can no longer write, and drops the match when it notices. A match that cannot be loaded
         is passed to `on_failure`; the others go on.
         """
-        for row in await self.store.unfinished():
+        for match_id, feeds in (await self.store.unfinished()).items():
             try:
-                if any(ref.source in sources for ref in await self.store.feeds(row.match_id)):
-                    yield await self.take(row.match_id)
+                if any(ref.source in sources for ref in feeds):
+                    yield await self.take(match_id)
             except Exception as error:  # a third-party sport may raise anything
-                on_failure(row.ref, error)
+                on_failure(feeds[0], error)

@@ -1,17 +1,18 @@
 """One poll of a match, from top to bottom. Read this first.
 
-observe     query the source, as far back as needed                        sports/*/read.py, client.py
+observe     query the source, as far back as needed                        sports/*/poll_source.py, source_client.py
             if its data cannot be read, read the rendered page             dom_fallback.py
 validate    is it this match, is it possible                               sports/*/validate.py
-diff        what is new, changed or gone, compared with the stored base    sports/*/align.py, versions.py
+diff        what is new, changed or gone, compared with the stored base    sports/*/align.py, event_versions.py
             what is missing or inconsistent                                sports/*/totals.py
             the payload to serve                                           sports/*/payload.py
-commit      one transaction; nothing counts before it is durable           commit.py, storage/
+commit      one transaction; nothing counts before it is durable           storage/
 
 A poll with the same bodies as the last one ends after the first step.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -20,17 +21,19 @@ from msgspec import Struct
 
 from longstop.clock import Clock
 from longstop.errors import ResourcesExhausted, SourceError, StorageError
-from longstop.matches.client import PollAttempt, PollClient, SourceClient
-from longstop.matches.commit import Committer
-from longstop.matches.dom_fallback import DomFallback
-from longstop.matches.reconcile import learn_keys
-from longstop.model.match import MatchStatus, Phase, SyncState
-from longstop.model.observation import LIVE, Coverage, Keys, ListingEntry, Observation, Query
+from longstop.matches.dom_fallback import DomFallback, resource_failed
+from longstop.matches.feeds import as_stored, learn_keys
+from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
+from longstop.model.match import MatchStatus, Phase, SyncState, move
+from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
+from longstop.model.snapshot import Provenance, checksum
 from longstop.resilience.taxonomy import AttemptState
-from longstop.sports.base import MatchState, Sport
-from longstop.storage.base import Finding, FindingKind, MatchStore, Receipt
+from longstop.sports.base import Draft, MatchState, Sport
+from longstop.storage.base import Finding, FindingKind, MatchStore, MatchUpdate, Receipt, SnapshotDraft
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.matches import ResourceFailed
+
+#: The confidence in a source while there is no other to compare with.
+SINGLE_SOURCE = 1.0
 
 
 class PollResult(Struct, frozen=True, kw_only=True):
@@ -56,36 +59,23 @@ class Pipeline:
     ) -> None:
         self._sport = sport
         self._client = client
+        self._store = store
         self._bus = bus
         self._clock = clock
+        self._scraper_id = scraper_id
         self._dom = DomFallback(sport, bus)
-        self._committer = Committer(store=store, clock=clock, scraper_id=scraper_id)
 
     @property
     def sport(self) -> str:
         return self._sport.name
 
-    async def poll(
-        self,
-        state: MatchState,
-        *,
-        is_full: bool = False,
-        attempt: PollAttempt | None = None,
-        stand_in: ListingEntry | None = None,
-    ) -> PollResult:
-        """Poll once and store what changed; a failure raises and changes nothing.
-
-        With `is_full` the whole event list is read. `attempt` records the progress. `stand_in` replaces the live state
-        when the site no longer shows it.
-        """
-        attempt = attempt or PollAttempt()
-        observation = await self.observe(state, is_full=is_full, attempt=attempt, stand_in=stand_in)
-        return await self.apply(state, observation, attempt)
-
     async def observe(
         self, state: MatchState, *, is_full: bool, attempt: PollAttempt, stand_in: ListingEntry | None = None
     ) -> Observation:
-        """Return what the source shows now; see `poll`."""
+        """Return what the source shows now. With `is_full` the whole event list is read.
+
+        `attempt` records the progress. `stand_in` replaces the live state when the site no longer shows it.
+        """
         ref = state.feed
         client = PollClient(
             self._client,
@@ -107,10 +97,9 @@ class Pipeline:
         except SourceError as error:
             error.name(ref.source, f"poll of {ref.source_id}")
             return await self._dom.read(client, state, error, can_render=self._client.can_render)
-        if state.row.match_id in self._dom.troubled:
-            self._dom.settle(state)
+        self._dom.failures.pop(state.row.match_id, None)
         for resource, failure in observation.absent.items():
-            self._report_failure(state, resource, failure)
+            self._bus.emit(resource_failed(state, resource, failure))
         return msgspec.structs.replace(observation, digests=client.digests, keys=keys)
 
     def _rekey(self, keys: Keys) -> Callable[[Any], Any] | None:
@@ -136,7 +125,7 @@ class Pipeline:
             attempt.reach(AttemptState.DONE)
             return PollResult(state=state, receipt=None)
         try:
-            diff = self._dom.diff if observation.coverage is Coverage.DOM else self._sport.diff
+            diff = self._sport.diff if observation.replaced is None else self._dom.diff
             draft = diff(state, observation)
         except SourceError as error:
             error.name(state.feed.source, f"poll of {state.feed.source_id}")
@@ -146,13 +135,13 @@ class Pipeline:
                 f"sport {self._sport.name} returned a {type(draft.state.board).__name__} as board, not a ListingEntry"
             )
         attempt.reach(AttemptState.VALIDATED)
-        receipt = await self._committer.commit(state, draft, observation)
-        if receipt is not None:
+        receipt: Receipt | None = None
+        update = _update_after(state, draft, observation, self._scraper_id, self._clock.now())
+        if update is not None:
+            receipt = await self._store.save_update(update)
             attempt.reach(AttemptState.PERSISTED)
         attempt.reach(AttemptState.DONE)
-        after = msgspec.structs.replace(
-            draft.state, digests=observation.digests, keys=observation.keys, ids={**state.ids, **draft.ids}
-        )
+        after = msgspec.structs.replace(draft.state, digests=observation.digests, keys=observation.keys)
         return PollResult(state=after.after(receipt) if receipt else after, receipt=receipt)
 
     async def entry(self, state: MatchState, attempt: PollAttempt) -> ListingEntry:
@@ -173,7 +162,7 @@ class Pipeline:
         except ResourcesExhausted:
             raise
         except Exception as error:  # the match is finished, whatever its last bodies do to a parser
-            self._report_failure(state, "final sync", error)
+            self._bus.emit(resource_failed(state, "final sync", error))
             return None
 
     async def finish(self, state: MatchState, last: Observation | None, attempt: PollAttempt) -> MatchState:
@@ -184,30 +173,23 @@ class Pipeline:
         except StorageError:
             raise
         except Exception as error:
-            self._report_failure(state, "final sync", error)
+            self._bus.emit(resource_failed(state, "final sync", error))
         if state.result is None:
             unknown = Finding(kind=FindingKind.GAP, place="result", detail="the page is gone, and showed no result")
             state = msgspec.structs.replace(state, findings=(*state.findings, unknown))
-        return await self._committer.move(state, Phase.COMPLETED, MatchStatus.COMPLETED)
+        return await self._move(state, Phase.COMPLETED, MatchStatus.COMPLETED)
 
     async def pause(self, state: MatchState) -> MatchState:
         """Store that a match is paused."""
-        return await self._committer.move(state, Phase.PAUSED, state.row.status)
+        return await self._move(state, Phase.PAUSED, state.row.status)
 
     async def archive(self, state: MatchState) -> MatchState:
         """Store that a finished match is no longer polled."""
-        return await self._committer.move(state, Phase.ARCHIVED, state.row.status)
+        return await self._move(state, Phase.ARCHIVED, state.row.status)
 
-    def _report_failure(self, state: MatchState, resource: str, error: Exception) -> None:
-        self._bus.emit(
-            ResourceFailed(
-                match_id=state.row.match_id,
-                ref=str(state.row.ref),
-                resource=resource,
-                error_type=type(error).__name__,
-                error_message=str(error),
-            )
-        )
+    async def _move(self, state: MatchState, phase: Phase, status: MatchStatus) -> MatchState:
+        update = _phase_update(state, phase, status, self._scraper_id, self._clock.now())
+        return state.after(await self._store.save_update(update))
 
 
 def _is_settled(state: MatchState) -> bool:
@@ -219,3 +201,85 @@ def _is_settled(state: MatchState) -> bool:
 def _has_other_keys(state: MatchState) -> bool:
     """Return whether another feed may have introduced the stored players and teams, under its own keys."""
     return state.ref is not None or state.stored is not None
+
+
+# --- what a poll changes in the store. Pure --------------------------------------------------------------------------
+
+
+def _update_after(
+    before: MatchState, draft: Draft, observation: Observation, scraper_id: str, now: datetime
+) -> MatchUpdate | None:
+    """Return what is new after a poll; `None` when nothing changed."""
+    row, source = before.row, before.feed.source
+    update = MatchUpdate(
+        match_id=row.match_id,
+        epoch=row.epoch,
+        scraper_id=scraper_id,
+        captured_at=observation.captured_at,
+        phase=move(row.phase, Phase.COMPLETED if draft.status is MatchStatus.COMPLETED else Phase.ACTIVE),
+        status=draft.status,
+        title=draft.title,
+        start_at=draft.start_at,
+        events=as_stored(draft.events, before.stored, source, row.ref.source)
+        if before.stored is not None
+        else draft.events,
+        snapshot=_snapshot(before, draft, observation.captured_at, now),
+        findings=draft.state.findings,
+        players=_new_names(draft.state.players, before.players),
+        teams=_new_names(draft.state.teams, before.teams),
+        source=source,
+        ids=draft.ids,
+        keys=observation.keys,
+    )
+    is_news = (
+        update.events
+        or update.snapshot
+        or set(update.findings) != set(before.findings)
+        or (update.phase, update.status, update.title, update.start_at)
+        != (row.phase, row.status, row.title, row.start_at)
+        or update.players
+        or update.teams
+        or update.ids
+    )
+    return update if is_news else None
+
+
+def _phase_update(state: MatchState, phase: Phase, status: MatchStatus, scraper_id: str, now: datetime) -> MatchUpdate:
+    """Return an update of a match's phase, and nothing else."""
+    row = state.row
+    return MatchUpdate(
+        match_id=row.match_id,
+        epoch=row.epoch,
+        scraper_id=scraper_id,
+        captured_at=now,
+        phase=move(row.phase, phase),
+        status=status,
+        title=row.title,
+        start_at=row.start_at,
+        events=(),
+        snapshot=None,
+        findings=state.findings,
+        players={},
+        teams={},
+    )
+
+
+def _snapshot(before: MatchState, draft: Draft, captured_at: datetime, now: datetime) -> SnapshotDraft | None:
+    """Return the snapshot to store; `None` when the payload did not change."""
+    if draft.payload is None:
+        return None
+    digest = checksum(draft.payload)
+    if before.snapshot is not None and digest == before.snapshot.checksum:
+        return None
+    provenance = Provenance(source=before.feed.source, confidence=SINGLE_SOURCE, at=captured_at)
+    return SnapshotDraft(
+        checksum=digest,
+        payload=draft.payload,
+        provenance={"*": provenance},
+        update_latency_ms=round((now - captured_at).total_seconds() * 1000),
+    )
+
+
+def _new_names(names: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """Return the names that are new, or better than those known."""
+    return {key: name for key, name in names.items() if known.get(key) != name}

@@ -54,8 +54,8 @@ class Event(Struct, frozen=True, kw_only=True):
 
     key: EventKey
     #: 1, 2, 3 … per key.
-    rev: int
-    op: Op
+    rev: int = 1
+    op: Op = Op.INSERT
     #: One of the sport's content types.
     content: Struct
     #: The source's own id of the event.

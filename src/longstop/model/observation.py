@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
 
 from longstop.errors import SourceError
-from longstop.model.match import MatchRef, MatchStatus
+from longstop.model.match import MatchStatus
 
 #: Resources of every sport: the list of matches, a match's live state, its rendered page.
 LIST, LIVE, RENDERED = "list", "live", "drawn"
@@ -61,7 +60,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 
 
 class Keys(Struct, frozen=True, kw_only=True):
-    """The mapping of one source's keys of players and teams to the stored keys."""
+    """By one source's keys of players and teams: the stored keys, or their names."""
 
     players: Mapping[str, str] = {}
     teams: Mapping[str, str] = {}
@@ -70,30 +69,17 @@ class Keys(Struct, frozen=True, kw_only=True):
         return bool(self.players or self.teams)
 
 
-class Coverage(StrEnum):
-    """What an event that is not shown proves."""
-
-    #: The whole event list was read: a missing event was removed.
-    FULL = "full"
-    #: The list was read back to a known event: earlier events are unknown.
-    SINCE = "since"
-    #: The source shows only its newest events.
-    WINDOW = "window"
-    #: Only the rendered page was read: all events are unknown.
-    DOM = "dom"
-
-
 class Observation(Struct, frozen=True, kw_only=True):
     """What one poll of one source showed about a match."""
 
-    feed: MatchRef
     #: When the last byte arrived.
     captured_at: datetime
     #: The sport's record of what was shown; `None` when nothing changed since the last poll.
     view: Any
-    coverage: Coverage
     #: Optional resources that failed: unknown, not empty.
     absent: Mapping[str, SourceError] = {}
+    #: Why the view is of the rendered page, which shows no events; `None` if it is of the data.
+    replaced: SourceError | None = None
     #: Digests of the first bodies of a poll, by resource.
     digests: Mapping[str, bytes] = {}
     #: The mapping of the source's keys to the stored ones.

@@ -5,8 +5,6 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from longstop.errors import IllegalTransition
-
 
 class RecoveryKind(StrEnum):
     """The recovery action."""
@@ -36,14 +34,6 @@ class RecoveryOutcome(StrEnum):
     NOT_RECOVERED = "not_recovered"
 
 
-#: An outcome is set once.
-TRANSITIONS: dict[RecoveryOutcome, frozenset[RecoveryOutcome]] = {
-    RecoveryOutcome.PENDING: frozenset({RecoveryOutcome.RECOVERED, RecoveryOutcome.NOT_RECOVERED}),
-    RecoveryOutcome.RECOVERED: frozenset(),
-    RecoveryOutcome.NOT_RECOVERED: frozenset(),
-}
-
-
 class Recovery(Struct, frozen=True, kw_only=True):
     """One entry of the recovery audit."""
 
@@ -66,9 +56,3 @@ class Recovery(Struct, frozen=True, kw_only=True):
     observed: str | None = None
     #: The number of equal entries it represents: itself, and older ones that were dropped.
     count: int = 1
-
-
-def check_outcome(before: RecoveryOutcome, after: RecoveryOutcome) -> None:
-    """Raise when an outcome is set twice, or set to pending."""
-    if after not in TRANSITIONS[before]:
-        raise IllegalTransition(f"the outcome of a recovery cannot move from {before} to {after}")

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from longstop.errors import ImpossibleObservation
+
 #: How many snapshots of a match are kept.
 SNAPSHOTS_KEPT = 5
 
@@ -35,9 +37,18 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     data_source: str = "scraper"
 
 
-def canonical(payload: Mapping[str, Any]) -> bytes:
-    """Return the canonical encoding of a payload: sorted keys, no whitespace, UTF-8."""
-    return msgspec.json.encode(payload, order="sorted")
+def canonical(payload: Mapping[str, Any] | Struct) -> bytes:
+    """Return the canonical encoding of a payload: sorted keys, no whitespace, UTF-8.
+
+    A record is validated against its own schema: what does not fit is never stored or served.
+    """
+    body = msgspec.json.encode(payload, order="sorted")
+    if isinstance(payload, Struct):
+        try:
+            msgspec.json.decode(body, type=type(payload))
+        except msgspec.ValidationError as error:
+            raise ImpossibleObservation(f"the payload does not fit its schema: {error}") from error
+    return body
 
 
 def checksum(canonical_payload: bytes) -> str:

@@ -1,18 +1,19 @@
-"""Control groups (v1, v2 or none): the memory limit of the container, and one group per child, killed as a whole.
+"""Control groups: the memory limit of the container (v1 or v2), and one v2 group per child, killed as a whole.
 
-`root` is where `/proc` and the mounts are read, so that a test can lay out any machine in a folder.
+Hierarchies are expected where systemd and container runtimes mount them. `root` is where they and `/proc` are read, so
+that a test can lay out any machine in a folder.
 """
 
 import asyncio
 import os
-import signal
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from msgspec import Struct
 
 ROOT = Path("/")
+_MOUNTS = "sys/fs/cgroup"
 #: The name of the single v2 hierarchy, among the v1 controllers.
 UNIFIED = ""
 #: v1 writes "no limit" as the largest number of pages.
@@ -20,13 +21,8 @@ _NO_LIMIT = 1 << 60
 #: Attempts to empty or remove a group while processes still start or exit in it.
 _ATTEMPTS = 20
 _ATTEMPT_SECONDS = 0.01
-
-
-class _Mount(Struct, frozen=True, kw_only=True):
-    folder: Path
-    #: The part of the hierarchy that is mounted there.
-    shown: PurePosixPath
-    controllers: frozenset[str]
+#: Kills all members in one step; kernels before 5.14 do not have it.
+_KILL_FILE = "cgroup.kill"
 
 
 class _MemoryFiles(Struct, frozen=True, kw_only=True):
@@ -68,56 +64,29 @@ def available_bytes(root: Path = ROOT) -> int:
 
 
 class ChildGroup:
-    """The group of one child. Without a folder it is inactive, and the supervisor walks the process tree instead.
+    """The v2 group of one child. Without a folder it is inactive, and the supervisor walks the process tree instead."""
 
-    A v2 group is killed in one step. A v1 group is frozen first, so that its processes cannot fork during the kill.
-    """
-
-    def __init__(self, folder: Path | None = None, *, is_freezer: bool = False) -> None:
-        self._folder = folder
-        self._is_freezer = is_freezer
-
-    @property
-    def is_active(self) -> bool:
-        return self._folder is not None
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
 
     def add(self, pid: int) -> None:
         """Move a process into the group; its later descendants belong to it too."""
-        if self._folder is not None:
+        if self.folder is not None:
             with suppress(OSError):  # the process is gone, or may not be moved: the tree walk finds it
-                _write(self._folder / "cgroup.procs", str(pid))
+                _write(self.folder / "cgroup.procs", str(pid))
 
     def pids(self) -> frozenset[int]:
         """Return the members."""
-        if self._folder is not None:
+        if self.folder is not None:
             with suppress(OSError, ValueError):
-                return frozenset(map(int, (self._folder / "cgroup.procs").read_text(encoding="ascii").split()))
+                return frozenset(map(int, (self.folder / "cgroup.procs").read_text(encoding="ascii").split()))
         return frozenset()
 
     def kill(self) -> None:
         """Send SIGKILL to all members, without waiting for their exit."""
-        if self._folder is None:
-            return
-        if not self._is_freezer:
-            try:
-                _write(self._folder / "cgroup.kill", "1")
-            except OSError:  # kernels before 5.14 have no such file
-                self._kill_members()
-            return
-        state = self._folder / "freezer.state"
-        with suppress(OSError):
-            _write(state, "FROZEN")
-        self._kill_members()
-        with suppress(OSError):
-            _write(state, "THAWED")  # a frozen process receives the signal only now
-
-    def remove(self) -> bool:
-        """Remove the group if it is empty; return whether it is gone."""
-        if self._folder is None:
-            return True
-        with suppress(OSError):  # its last members are still exiting
-            self._folder.rmdir()
-        return not self._folder.exists()
+        if self.folder is not None:
+            with suppress(OSError):  # it is gone
+                _write(self.folder / _KILL_FILE, "1")
 
     async def empty(self) -> None:
         """Kill all members, including those that start meanwhile."""
@@ -130,32 +99,27 @@ class ChildGroup:
     async def discard(self) -> None:
         """Remove the group as soon as its last member has exited."""
         for _ in range(_ATTEMPTS):
-            if self.remove():
+            if self.folder is None or not self.folder.exists():
                 return
+            with suppress(OSError):  # its last members are still exiting
+                self.folder.rmdir()
             await asyncio.sleep(_ATTEMPT_SECONDS)
-
-    def _kill_members(self) -> None:
-        for pid in self.pids():
-            with suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
 
 
 def create_group(name: str, root: Path = ROOT) -> ChildGroup:
     """Create a group below our own; one that an earlier run left is used again, with its members.
 
-    Return an inactive group where the machine has no control groups or does not let us create one.
+    Return an inactive group where the machine has no v2 hierarchy, an older kernel, or does not let us create one.
     """
-    for controller in (UNIFIED, "freezer"):
-        own = own_folder(controller, root)
-        if own is None:
-            continue
-        with suppress(OSError):
-            folder = own / name
-            folder.mkdir(exist_ok=True)
-            group = ChildGroup(folder, is_freezer=controller != UNIFIED)
-            if os.access(folder / "cgroup.procs", os.W_OK):
-                return group
-            group.remove()
+    own = own_folder(UNIFIED, root)
+    if own is None:
+        return ChildGroup()
+    folder = own / name
+    with suppress(OSError):
+        folder.mkdir(exist_ok=True)
+        if os.access(folder / "cgroup.procs", os.W_OK) and os.access(folder / _KILL_FILE, os.W_OK):
+            return ChildGroup(folder)
+        folder.rmdir()
     return ChildGroup()
 
 
@@ -166,43 +130,28 @@ def _memory_folders(root: Path) -> Iterator[tuple[_MemoryFiles, Path]]:
 
 
 def _own_and_ancestors(controller: str, root: Path) -> Iterator[Path]:
-    """Yield our group and those around it, as far as they are mounted."""
-    own = _own_path(controller, root)
-    mount = _mount(controller, root)
-    if own is None or mount is None:
+    """Yield our group and those around it, as far as they are visible."""
+    own = next((path for name, path in _own_paths(root) if name == controller), None)
+    if own is None:
         return
-    # A container may see the path of its group without the mount, or the reverse: then the top of the mount is ours.
-    below = own.relative_to(mount.shown) if own.is_relative_to(mount.shown) else PurePosixPath()
-    folder = mount.folder / below
-    while folder != mount.folder:
-        yield folder
-        folder = folder.parent
-    yield folder
+    mount = root / _MOUNTS / (controller or "unified")
+    if controller == UNIFIED and not mount.is_dir():
+        mount = root / _MOUNTS  # without v1 beside it
+    # A container may see the path of its group, but not the folder, or the reverse: then the top of the mount is ours.
+    folder = mount if ".." in own else mount / own.lstrip("/")
+    for each in (folder, *folder.parents):
+        if each.is_dir():
+            yield each
+        if each == mount:
+            return
 
 
-def _own_path(controller: str, root: Path) -> PurePosixPath | None:
+def _own_paths(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the controllers, and the path of our group in the hierarchy of each."""
     for line in _lines(root / "proc/self/cgroup"):
-        _, names, path = line.split(":", 2)
-        if controller in names.split(","):
-            return PurePosixPath(path)
-    return None
-
-
-def _mount(controller: str, root: Path) -> _Mount | None:
-    mounts = (_parse_mount(line, root) for line in _lines(root / "proc/self/mountinfo"))
-    return next((each for each in mounts if each is not None and controller in each.controllers), None)
-
-
-def _parse_mount(line: str, root: Path) -> _Mount | None:
-    before, _, after = line.partition(" - ")
-    place, kind = before.split(), after.split()
-    if len(place) < 5 or len(kind) < 3 or kind[0] not in ("cgroup", "cgroup2"):
-        return None
-    return _Mount(
-        folder=root / place[4].lstrip("/"),
-        shown=PurePosixPath(place[3]),
-        controllers=frozenset({UNIFIED}) if kind[0] == "cgroup2" else frozenset(kind[2].split(",")),
-    )
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            yield controller, path
 
 
 def _limit(folder: Path, names: _MemoryFiles) -> int | None:

@@ -15,12 +15,12 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from longstop.fetching.browser.events import OrphanKilled
 from longstop.process import processes
+from longstop.process.browser_registry import SCRATCH_PREFIX, Registry, RegistryEntry
 from longstop.process.processes import ZOMBIE, Identity, Process
-from longstop.process.registry import SCRATCH_PREFIX, Registry, RegistryEntry
 from longstop.settings import BEAT_FD_VARIABLE
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.processes import OrphanKilled
 
 SWEEP_SECONDS = 1.0
 #: Name prefixes of profile directories; nothing else is ever removed.

@@ -1,7 +1,7 @@
 """Circuit breakers: stop sending what keeps failing, and probe before resuming.
 
-From the bottom up: rules that count failures, one breaker, the breakers of a source's hosts, and the pause that a site
-requests by Retry-After. Memory does not grow with traffic. Every `now` is monotonic and passed by the caller.
+From the bottom up: rules that count failures, one breaker, and the breakers of a source's hosts. Memory does not grow
+with traffic. Every `now` is monotonic and passed by the caller.
 """
 
 from collections import deque
@@ -16,6 +16,8 @@ from longstop.errors import IllegalTransition
 SLICES = 20
 #: Limit of concurrent probes, even if it takes more successes to close.
 MAX_TARGET_PROBES = 5
+#: The reason why a breaker admits probes early when an operator wants to see whether a site works again.
+ASKED = "an operator asked for it"
 
 
 class FailureCounter(Protocol):
@@ -162,6 +164,8 @@ def source_policy(open_seconds: float = 900.0) -> BreakerPolicy:
 class Transition(Struct, frozen=True, kw_only=True):
     """A change of a breaker's state."""
 
+    #: What the breaker protects: a host, a match or a source.
+    subject: str
     to: BreakerState
     reason: str
     #: For `OPEN`: for how long.
@@ -173,7 +177,6 @@ class Transition(Struct, frozen=True, kw_only=True):
 class Permit(Struct, frozen=True, kw_only=True):
     """Permission for one attempt. The caller reports its outcome, or releases it."""
 
-    generation: int
     number: int
     #: Set if granting it moved the breaker from open to half open.
     transition: Transition | None = None
@@ -182,17 +185,19 @@ class Permit(Struct, frozen=True, kw_only=True):
 class Breaker:
     """One breaker.
 
-    Each transition starts a new generation. A permit of an older generation is ignored, so that a late response can
-    neither close nor open the breaker.
+    A permit from before the latest transition is ignored, so that a late response can neither close nor open the
+    breaker.
     """
 
-    def __init__(self, policy: BreakerPolicy) -> None:
+    def __init__(self, policy: BreakerPolicy, subject: str) -> None:
         self.policy = policy
+        self._subject = subject
         #: Requests ever rejected.
         self.rejected = 0
         self._state = BreakerState.CLOSED
-        self._generation = 0
+        #: Permits ever granted, and those of them before the latest transition.
         self._permits = 0
+        self._old_permits = 0
         self._failures = policy.rule.counter()
         self._open_until = 0.0
         self._rejected_before = 0
@@ -208,7 +213,7 @@ class Breaker:
 
     def permit(self, now: float) -> Permit | None:
         """Return a permit, or `None` if the request is rejected."""
-        transition = self._half_open("the pause is over") if self._is_due(now) else None
+        transition = self.half_open("the pause is over") if self._is_due(now) else None
         is_full = self._state is BreakerState.HALF_OPEN and len(self._probes) >= self.policy.max_probes
         if self._state is BreakerState.OPEN or is_full:
             self.rejected += 1
@@ -216,7 +221,7 @@ class Breaker:
         self._permits += 1
         if self._state is BreakerState.HALF_OPEN:
             self._probes.add(self._permits)
-        return Permit(generation=self._generation, number=self._permits, transition=transition)
+        return Permit(number=self._permits, transition=transition)
 
     def succeed(self, permit: Permit, now: float, seconds: float = 0.0) -> Transition | None:
         """Record a success and its duration."""
@@ -240,55 +245,41 @@ class Breaker:
         reason = self._failures.fail(now)
         return None if reason is None else self._open(now, reason)
 
-    def release(self, permit: Permit, now: float) -> None:
+    def release(self, permit: Permit) -> None:
         """Return a permit without an outcome; does nothing after `succeed` or `fail`."""
         if self._is_current(permit):
             self._probes.discard(permit.number)
 
-    def half_open(self, now: float) -> Transition | None:
-        """Admit probes early, because a canary succeeded."""
-        return self._half_open("a canary succeeded") if self._state is BreakerState.OPEN else None
+    def half_open(self, reason: str) -> Transition | None:
+        """Admit probes early."""
+        return self._change(BreakerState.HALF_OPEN, reason) if self._state is BreakerState.OPEN else None
 
     def _is_due(self, now: float) -> bool:
         return self._state is BreakerState.OPEN and now >= self._open_until
 
     def _is_current(self, permit: Permit) -> bool:
-        is_newest = permit.generation == self._generation
+        is_newest = permit.number > self._old_permits
         return is_newest and (self._state is BreakerState.CLOSED or permit.number in self._probes)
 
     def _open(self, now: float, reason: str) -> Transition:
         if self._state is BreakerState.CLOSED:
             self._rejected_before = self.rejected
-        self._change(BreakerState.OPEN)
         self._open_until = now + self.policy.open_seconds
-        return Transition(to=BreakerState.OPEN, reason=reason, seconds=self.policy.open_seconds)
-
-    def _half_open(self, reason: str) -> Transition:
-        self._change(BreakerState.HALF_OPEN)
-        return Transition(to=BreakerState.HALF_OPEN, reason=reason)
+        return self._change(BreakerState.OPEN, reason, seconds=self.policy.open_seconds)
 
     def _close(self) -> Transition:
-        self._change(BreakerState.CLOSED)
         self._failures = self.policy.rule.counter()
-        rejected = self.rejected - self._rejected_before
-        return Transition(
-            to=BreakerState.CLOSED, reason=f"{self.policy.successes_to_close} successful probes", rejected=rejected
-        )
+        reason = f"{self.policy.successes_to_close} successful probes"
+        return self._change(BreakerState.CLOSED, reason, rejected=self.rejected - self._rejected_before)
 
-    def _change(self, to: BreakerState) -> None:
+    def _change(self, to: BreakerState, reason: str, seconds: float = 0.0, rejected: int = 0) -> Transition:
         if to not in TRANSITIONS[self._state]:
             raise IllegalTransition(f"a breaker cannot go from {self._state} to {to}")
         self._state = to
-        self._generation += 1
+        self._old_permits = self._permits
         self._probes.clear()
         self._successes = 0
-
-
-class HostTransition(Struct, frozen=True, kw_only=True):
-    """A transition of the breaker of one host."""
-
-    host: str
-    transition: Transition
+        return Transition(subject=self._subject, to=to, reason=reason, seconds=seconds, rejected=rejected)
 
 
 class HostPermit(Struct, frozen=True, kw_only=True):
@@ -297,7 +288,7 @@ class HostPermit(Struct, frozen=True, kw_only=True):
     host: str
     #: `None` for the canary, which is sent although the circuit is open.
     permit: Permit | None = None
-    transitions: tuple[HostTransition, ...] = ()
+    transitions: tuple[Transition, ...] = ()
     #: Whether it is a canary or a probe: its failure is expected and proves nothing new.
     is_trial: bool = False
 
@@ -316,11 +307,6 @@ class HostBreakers:
         self._canary_due_at = 0.0
         self._canary: HostPermit | None = None
 
-    @property
-    def rejected(self) -> int:
-        """Requests ever rejected."""
-        return sum(breaker.rejected for breaker in self._breakers.values())
-
     def open_hosts(self, now: float) -> tuple[str, ...]:
         return tuple(host for host, each in self._breakers.items() if each.state(now) is BreakerState.OPEN)
 
@@ -330,7 +316,7 @@ class HostBreakers:
 
     def enter(self, host: str, now: float) -> HostPermit | None:
         """Return a permit, or `None` if the request is rejected."""
-        breaker = self._breakers.get(host) or self._breakers.setdefault(host, Breaker(self._policy))
+        breaker = self._breakers.get(host) or self._breakers.setdefault(host, Breaker(self._policy, host))
         if breaker.state(now) is BreakerState.OPEN and self._canary is None and now >= self._canary_due_at:
             self._canary_due_at = now + self._canary_seconds
             self._canary = HostPermit(host=host, is_trial=True)
@@ -339,65 +325,44 @@ class HostBreakers:
         if permit is None:
             return None
         is_trial = breaker.state(now) is not BreakerState.CLOSED
-        return HostPermit(
-            host=host, permit=permit, transitions=self._changed(host, permit.transition, now), is_trial=is_trial
-        )
+        transitions = self._changed(permit.transition, now)
+        return HostPermit(host=host, permit=permit, transitions=transitions, is_trial=is_trial)
 
-    def succeed(self, permit: HostPermit, now: float, seconds: float) -> tuple[HostTransition, ...]:
+    def succeed(self, permit: HostPermit, now: float, seconds: float) -> tuple[Transition, ...]:
         """Record a response; return the transitions it caused."""
         if permit.permit is not None:
-            return self._changed(permit.host, self._breakers[permit.host].succeed(permit.permit, now, seconds), now)
-        self.release(permit, now)
+            return self._changed(self._breakers[permit.host].succeed(permit.permit, now, seconds), now)
+        self.release(permit)
         return () if self._policy.is_slow(seconds) else self._half_open_all(permit.host, now, seconds)
 
-    def fail(self, permit: HostPermit, now: float) -> tuple[HostTransition, ...]:
+    def fail(self, permit: HostPermit, now: float) -> tuple[Transition, ...]:
         """Record a failure; return the transitions it caused. That of a canary causes none."""
         if permit.permit is not None:
-            return self._changed(permit.host, self._breakers[permit.host].fail(permit.permit, now), now)
-        self.release(permit, now)
+            return self._changed(self._breakers[permit.host].fail(permit.permit, now), now)
+        self.release(permit)
         return ()
 
-    def release(self, permit: HostPermit, now: float) -> None:
+    def release(self, permit: HostPermit) -> None:
         """Return a permit without an outcome; does nothing after `succeed` or `fail`."""
         if permit.permit is not None:
-            self._breakers[permit.host].release(permit.permit, now)
+            self._breakers[permit.host].release(permit.permit)
         elif permit is self._canary:
             self._canary = None
 
-    def _half_open_all(self, canary_host: str, now: float, seconds: float) -> tuple[HostTransition, ...]:
+    def _half_open_all(self, canary_host: str, now: float, seconds: float) -> tuple[Transition, ...]:
         """Admit probes to all hosts; for its own host the canary counts as the first successful one."""
-        transitions: list[HostTransition] = []
+        transitions: list[Transition] = []
         for host, breaker in self._breakers.items():
-            changed = self._changed(host, breaker.half_open(now), now)
+            changed = self._changed(breaker.half_open("a canary succeeded"), now)
             transitions += changed
             permit = breaker.permit(now) if changed and host == canary_host else None
             if permit is not None:
-                transitions += self._changed(host, breaker.succeed(permit, now, seconds), now)
+                transitions += self._changed(breaker.succeed(permit, now, seconds), now)
         return tuple(transitions)
 
-    def _changed(self, host: str, transition: Transition | None, now: float) -> tuple[HostTransition, ...]:
+    def _changed(self, transition: Transition | None, now: float) -> tuple[Transition, ...]:
         if transition is None:
             return ()
         if transition.to is BreakerState.OPEN and now >= self._canary_due_at:
             self._canary_due_at = now + self._canary_seconds
-        return (HostTransition(host=host, transition=transition),)
-
-
-class RateLimit:
-    """The pause that a site requested by Retry-After. The longest request counts, for all of its hosts."""
-
-    def __init__(self) -> None:
-        self._until = 0.0
-        #: Requests ever rejected.
-        self.rejected = 0
-
-    def limit(self, seconds: float, now: float) -> None:
-        self._until = max(self._until, now + seconds)
-
-    def check(self, now: float) -> float:
-        """Return how long a request has to wait, and count it as rejected; 0 if it may be sent."""
-        self.rejected += now < self._until
-        return self.remaining(now)
-
-    def remaining(self, now: float) -> float:
-        return max(0.0, self._until - now)
+        return (transition,)

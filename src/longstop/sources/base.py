@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from longstop.errors import UsageError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.base import LADDER, BrowserKind, Mode
+from longstop.fetching.browser.browser_types import LADDER, BrowserKind, Mode
 from longstop.model.observation import Query
 
 
@@ -55,16 +55,16 @@ class SourceConfig(Struct, frozen=True, kw_only=True):
     """One site as configured in `config/sources.yaml`."""
 
     domain_id: str
-    enabled: bool
-    precedence_weight: int
     adapter_class: str
+    enabled: bool = False
+    precedence_weight: int = 0
     #: The only hosts that may be contacted, as `host` or `host:port`.
-    hosts: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
     #: Whether private and loopback addresses are allowed. For a simulator, never for a real site.
-    allow_private_addresses: bool
+    allow_private_addresses: bool = False
     #: Who gave permission to scrape this site, when and how. A real site cannot be enabled without it.
-    permission: str | None
-    metadata: Mapping[str, str]
+    permission: str | None = None
+    metadata: Mapping[str, str] = {}
     #: The browser that loads the site; `None` for plain HTTP.
     browser: BrowserKind | None = None
     #: The fetch modes that the browser may use.

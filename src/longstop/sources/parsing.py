@@ -2,7 +2,7 @@
 
 import re
 import traceback
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from hashlib import blake2b
 from typing import Annotated, Any, TypeVar
 from unicodedata import normalize
@@ -11,8 +11,8 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec import Meta
 
-from longstop.errors import LayoutChanged, LongstopError, MalformedBody, SourceChallenged, SourceError
-from longstop.model.observation import Query
+from longstop.errors import LayoutChanged, LongstopError, MalformedBody, ParseError, SourceChallenged, SourceError
+from longstop.model.observation import Listing, ListingEntry, Query
 from longstop.sources.base import Source
 
 #: Bounds that no match reaches: a number beyond them belongs to another field or another site.
@@ -75,6 +75,20 @@ def location_of(error: Exception) -> str:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         filename, line = frame.filename, frame.lineno
     return f"{'/'.join(filename.split('/')[-2:])}, line {line}"
+
+
+def read_listing(entries: Iterable[tuple[str, bytes]], read: Callable[[str, bytes], ListingEntry]) -> Listing:
+    """Read the entries of a list one by one; raise if none can be parsed."""
+    boards: list[ListingEntry] = []
+    unreadable: list[str] = []
+    for source_id, entry in entries:
+        try:
+            boards.append(read(source_id, entry))
+        except ParseError:
+            unreadable.append(source_id[:80])
+    if unreadable and not boards:
+        raise LayoutChanged(f"none of the {len(unreadable)} entries of the list could be parsed")
+    return Listing(boards=tuple(boards), unreadable=tuple(unreadable))
 
 
 # --- CAPTCHA pages -----------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ confirmation, commit, finish and pause are the same for all sports and live in `
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -20,6 +20,7 @@ from longstop.model.snapshot import Snapshot
 from longstop.storage.base import Finding, FindingKind, MatchBase, MatchRow, Receipt
 
 View = TypeVar("View")
+Value = TypeVar("Value")
 
 
 class EventKind(Struct, frozen=True, kw_only=True):
@@ -48,15 +49,11 @@ class MatchState(Struct, frozen=True, kw_only=True):
     board: ListingEntry | None = None
     #: Step-back tokens of the last poll; the next poll confirms or drops them.
     suspects: frozenset[str] = frozenset()
-    #: Whether a name was still missing at the last poll with content.
-    has_unnamed: bool = False
     #: Digests of the head bodies of the last stored poll.
     digests: Mapping[str, bytes] = {}
-    # How a feed other than the one that named the match sees it: see `matches/reconcile.py`.
+    # How a feed other than the one that named the match sees it: see `matches/feeds.py`.
     #: This source's reference of the match; `None` if it is the match's own.
     ref: MatchRef | None = None
-    #: This source's ids of events that another source introduced.
-    ids: Mapping[EventKey, str] = {}
     #: From this source's keys of players and teams to those stored.
     keys: Keys = Keys()
     #: The events as stored; `None` if this feed uses the same ids.
@@ -87,6 +84,11 @@ class MatchState(Struct, frozen=True, kw_only=True):
         """Return the reference of the match at the polled source."""
         return self.ref or self.row.ref
 
+    @property
+    def has_unnamed(self) -> bool:
+        """Return whether a name is still missing, which the site may publish late."""
+        return False
+
     def priority(self, now: datetime) -> Priority:
         """Return how urgent a poll is; a match far in the future is as urgent as a completed one."""
         priority = priority_of(self.row.status, self.row.start_at, now)
@@ -110,9 +112,6 @@ class Draft(Struct, frozen=True, kw_only=True):
     #: Canonical JSON; `None` if the observation has nothing to serve.
     payload: bytes | None
     events: tuple[Event, ...] = ()
-    #: New names.
-    players: Mapping[str, str] = {}
-    teams: Mapping[str, str] = {}
     #: New ids of this source for events that another source introduced.
     ids: Mapping[EventKey, str] = {}
 
@@ -156,9 +155,12 @@ class Sport(ABC, Generic[State]):
     place: ClassVar[tuple[str, ...]]
     #: Resources of a source of this sport, in addition to list, live state and rendered page.
     resources: ClassVar[tuple[str, ...]] = ()
-    #: A page of events as the API shows them, for its documentation.
-    example: ClassVar[Mapping[str, Any]] = {}
+    #: An event that the documentation of the API shows.
+    example: ClassVar[Event | None] = None
     state: type[State]
+    #: The fields that hold keys of players and of teams, by record. A field holds a key, or names by key.
+    player_keys: ClassVar[Mapping[type, tuple[str, ...]]] = {}
+    team_keys: ClassVar[Mapping[type, tuple[str, ...]]] = {}
     #: The view of a rendered page; `None` if the sport does not support it.
     dom_board: ClassVar[type[ListingEntry] | None] = None
 
@@ -201,12 +203,33 @@ class Sport(ABC, Generic[State]):
         return Keys()
 
     def rekey(self, view: Any, keys: Keys) -> Any:
-        """Return a view with the source's player and team keys replaced by the stored ones."""
-        return view
+        """Return a view with the source's player and team keys replaced by the stored ones, wherever they are in it."""
+        if isinstance(view, tuple):
+            return tuple(self.rekey(each, keys) for each in view)
+        if not isinstance(view, Struct):
+            return view
+        fields = {name: self.rekey(getattr(view, name), keys) for name in view.__struct_fields__}
+        for table, stored in ((self.player_keys, keys.players), (self.team_keys, keys.teams)):
+            for name in table.get(type(view), ()):
+                fields[name] = _rekeyed(fields[name], stored)
+        return msgspec.structs.replace(view, **fields)
 
     def stand_in(self, state: State) -> ListingEntry | None:
         """Return the entry to use if the site no longer shows one; `None` if there is nothing left to read."""
         return state.board
+
+
+def keys_in(records: Iterable[object], fields: Mapping[type, tuple[str, ...]]) -> set[str]:
+    """Return the keys that these records hold in the fields of a table, such as `Sport.player_keys`."""
+    return {
+        key for record in records for name in fields.get(type(record), ()) if (key := getattr(record, name)) is not None
+    }
+
+
+def _rekeyed(shown: Any, stored: Mapping[str, str]) -> Any:
+    if isinstance(shown, Mapping):
+        return {stored.get(key, key): name for key, name in shown.items()}
+    return stored.get(shown, shown)
 
 
 #: Why a resource could not be read, by its name.
@@ -231,12 +254,11 @@ def with_dom_gap(state: MatchState) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys((*state.findings, DOM_ONLY)))
 
 
-def stored_payload(state: MatchState) -> dict[str, Any]:
+def stored_payload(state: MatchState, kind: type[Value]) -> Value:
     """Return the served payload. A rendered page cannot start a match that has none."""
     if state.snapshot is None:
         raise WrongMatch("nothing is stored to compare the rendered page with")
-    payload: dict[str, Any] = msgspec.json.decode(state.snapshot.payload)
-    return payload
+    return msgspec.json.decode(state.snapshot.payload, type=kind)
 
 
 def is_name_of(name: str, shown: str) -> bool:

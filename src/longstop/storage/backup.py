@@ -5,16 +5,15 @@ copy has a temporary name until its last byte is on disk. The manifest lists eve
 """
 
 import errno
-import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from hashlib import file_digest
 from pathlib import Path
-from uuid import uuid4
+from tempfile import TemporaryDirectory
 
 import apsw
 import msgspec
@@ -40,15 +39,9 @@ _SQL = queries("migrations.sql")
 PAGES_PER_STEP = 256
 PAUSE_SECONDS = 0.005
 
-_PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+_PRIVATE_FILE = 0o600
 
 _WRITING_FAILED = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC)
-
-Pause = Callable[[], None]
-
-
-def _pause() -> None:
-    time.sleep(PAUSE_SECONDS)
 
 
 class BackupFile(Struct, frozen=True, kw_only=True):
@@ -68,18 +61,18 @@ class Manifest(Struct, frozen=True, kw_only=True):
     files: tuple[BackupFile, ...]
 
 
-def back_up(directory: DataDirectory, target: Path, clock: Clock, pause: Pause = _pause) -> Manifest:
+def back_up(directory: DataDirectory, target: Path, clock: Clock) -> Manifest:
     """Copy the files that cannot be rebuilt into a new folder; return its manifest."""
     if not directory.matches_db.exists():
         raise UsageError(f"nothing to back up: {directory.path} has no matches.db. Check --data")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} already exists: choose a new directory for each backup")
     try:
-        with _draft(target) as draft:
-            manifest = _fill(draft, directory, clock, pause)
-            if target.exists():
-                target.rmdir()
-            draft.rename(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # It is private, and removed at the end unless it has become the target.
+        with TemporaryDirectory(prefix=f".{target.name}.partial-", dir=target.parent) as draft:
+            manifest = _fill(Path(draft), directory, clock)
+            Path(draft).rename(target)
             sync(target.parent)
             return manifest
     except OSError as error:
@@ -88,11 +81,11 @@ def back_up(directory: DataDirectory, target: Path, clock: Clock, pause: Pause =
         ) from error
 
 
-def _fill(draft: Path, directory: DataDirectory, clock: Clock, pause: Pause) -> Manifest:
+def _fill(draft: Path, directory: DataDirectory, clock: Clock) -> Manifest:
     created_at = clock.now()
     for name in DATABASES:
         if (directory.path / name).exists():
-            copy_database(directory.path / name, draft / name, pause)
+            copy_database(directory.path / name, draft / name)
     for name in PLAIN:
         with suppress(FileNotFoundError):
             copy_plain(directory.path / name, draft / name)
@@ -110,7 +103,7 @@ def _fill(draft: Path, directory: DataDirectory, clock: Clock, pause: Pause) -> 
     return manifest
 
 
-def copy_database(source: Path, target: Path, pause: Pause = _pause) -> None:
+def copy_database(source: Path, target: Path) -> None:
     """Copy a consistent snapshot of a database while others write to it."""
     with _translated(source), closing(open_readable(source)) as live, closing(apsw.Connection(str(target))) as copy:
         # One transaction for the whole copy: otherwise every commit would restart it.
@@ -119,7 +112,7 @@ def copy_database(source: Path, target: Path, pause: Pause = _pause) -> None:
         with copy.backup("main", live, "main") as backup:
             while not backup.done:
                 backup.step(PAGES_PER_STEP)
-                pause()
+                time.sleep(PAUSE_SECONDS)
         # The copy must be a single file, without a write-ahead log.
         copy.pragma("journal_mode", "DELETE")
     target.chmod(_PRIVATE_FILE)
@@ -158,41 +151,6 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-@contextmanager
-def _draft(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder next to the target. It is removed afterwards unless it was renamed to the target."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(target)
-    draft = target.with_name(f"{_draft_prefix(target)}{uuid4().hex[:8]}")
-    draft.mkdir(mode=_PRIVATE_FOLDER)
-    with _locked(draft):
-        try:
-            yield draft
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-
-
-def _sweep(target: Path) -> None:
-    """Remove folders of killed backups to the same target; a running backup has its folder locked."""
-    for left in target.parent.glob(f"{_draft_prefix(target)}*"):
-        with suppress(OSError), _locked(left):
-            shutil.rmtree(left)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _draft_prefix(target: Path) -> str:
-    return f".{target.name}.partial-"
-
-
 # --- the manifest ---------------------------------------------------------------------------------------------------
 
 
@@ -217,8 +175,7 @@ def verified(folder: Path) -> Manifest:
         if path.stat().st_size != kept.size or digest(path) != kept.sha256:
             raise StorageError(f"{folder / kept.name} has changed since the backup was written. Restore another backup")
         if kept.name in DATABASES:
-            with translated(path):
-                _check(path, DATABASES[kept.name])
+            _check(path, DATABASES[kept.name])
     return manifest
 
 
@@ -243,22 +200,16 @@ def _read(folder: Path) -> Manifest:
 
 
 def _check(path: Path, database: Database) -> None:
-    connection = open_readable(path)
-    try:
+    with translated(path), closing(open_readable(path)) as connection:
         pending(connection, migrations_of(database))
         verdict = connection.pragma("quick_check", 1)
-    finally:
-        connection.close()
     if verdict != "ok":
         raise StorageError(f"{path} is damaged ({verdict}). Restore another backup")
 
 
 def _schema(path: Path) -> tuple[str, ...]:
-    with translated(path):
-        connection = open_readable(path)
+    with translated(path), closing(open_readable(path)) as connection:
         try:
             return tuple(step["name"] for step in rows(connection, _SQL["applied_migrations"]))
         except apsw.SQLError:
             return ()  # the file was created only now
-        finally:
-            connection.close()

@@ -13,9 +13,9 @@ from longstop.model.command import Command, CommandKind, Reply, StandingKind, St
 from longstop.model.episode import Episode, EpisodeChange, StoredError
 from longstop.model.event import Event, EventKey, StoredEvent
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase
-from longstop.model.node_report import BreakerNote, MatchCost, ProcessResources, Rates
 from longstop.model.observation import Keys
 from longstop.model.recovery import Recovery
+from longstop.model.scraper_report import BreakerNote, MatchCost, ProcessResources, Rates
 from longstop.model.snapshot import Provenance, Snapshot
 
 
@@ -185,14 +185,13 @@ class MatchStore(Protocol):
         """Claim the match: set its owner and increment its epoch."""
         ...
 
-    async def feeds(self, match_id: int) -> tuple[MatchRef, ...]:
-        """Return the feeds of a match."""
-        ...
-
     async def load(self, match_id: int) -> MatchBase: ...
 
-    async def unfinished(self) -> list[MatchRow]:
-        """Return the matches that are not archived: a restarted node continues them."""
+    async def unfinished(self) -> Mapping[int, tuple[MatchRef, ...]]:
+        """Return the numbers and feeds of matches that are not archived: a restarted node continues them.
+
+        Nothing else is read: a match with a value that this version does not know stops none of the others.
+        """
         ...
 
     async def save_update(self, update: MatchUpdate) -> Receipt:
@@ -304,6 +303,10 @@ BACK_WITHIN = timedelta(seconds=60)
 RECOVERIES_KEPT = 100
 #: Of these, entries per kind and subject; the last one counts the older ones.
 RECOVERIES_KEPT_OF_THE_SAME = 10
+#: Errors kept at most.
+MAX_ERRORS = 100_000
+#: Rows of the health log kept at most: a month of minutes of a node, and ten times as many changes of matches.
+MAX_HEALTH_ROWS = 500_000
 #: Answered commands that are kept.
 COMMANDS_KEPT = 1_000
 #: Pending commands at most: a client that sends a thousand has a bug, or no scraper.
@@ -340,14 +343,6 @@ class HealthRow(Struct, frozen=True, kw_only=True):
     last_update_age_seconds: float | None = None
 
 
-class CommandRequest(Struct, frozen=True, kw_only=True):
-    """A command before it is stored."""
-
-    kind: CommandKind
-    argument: str = ""
-    asked_by: str
-
-
 class ErrorStore(Protocol):
     """Errors: one row per episode, however often the error occurs."""
 
@@ -367,7 +362,7 @@ class ErrorStore(Protocol):
         """Return errors, most recently seen first."""
         ...
 
-    async def prune(self, now: datetime) -> None:
+    async def prune(self, now: datetime, max_rows: int = MAX_ERRORS) -> None:
         """Remove errors resolved longer ago than `KEEP_FOR`, and those beyond the limit."""
         ...
 
@@ -396,21 +391,13 @@ class AuditStore(AuditReader, Protocol):
         ...
 
 
-class StandingReader(Protocol):
-    """Reads the standing orders."""
-
-    async def standing(self) -> list[StandingOrder]: ...
-
-    async def aclose(self) -> None: ...
-
-
-class CommandStore(StandingReader, Protocol):
+class CommandStore(Protocol):
     """Commands to a running scraper, and standing orders. A call that has returned is durable.
 
     A command expires by its age (`age_of`), on every process and machine; a standing order does not expire.
     """
 
-    async def place(self, request: CommandRequest) -> Command:
+    async def place(self, kind: CommandKind, argument: str, asked_by: str) -> Command:
         """Store a command; raise `UsageError` if too many are pending."""
         ...
 
@@ -438,6 +425,12 @@ class CommandStore(StandingReader, Protocol):
         """Remove an order; return whether it was set."""
         ...
 
+    async def standing(self) -> list[StandingOrder]:
+        """Return the orders in force; creates no file."""
+        ...
+
+    async def aclose(self) -> None: ...
+
 
 class HealthLogReader(Protocol):
     """Reads the health log."""
@@ -458,7 +451,7 @@ class HealthLogStore(HealthLogReader, Protocol):
         """Store all rows in one transaction."""
         ...
 
-    async def prune(self, now: datetime) -> None:
+    async def prune(self, now: datetime, max_rows: int = MAX_HEALTH_ROWS) -> None:
         """Remove rows older than `KEEP_FOR`, and those beyond the limit."""
         ...
 

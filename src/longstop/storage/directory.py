@@ -4,7 +4,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self, TextIO
 from uuid import uuid4
@@ -21,44 +21,31 @@ class DataDirectory:
         self.path = path
         #: Stored in the directory, so that a restarted scraper reclaims its own matches at once.
         self.node_id = node_id
+        #: The store: written by the scraper, read by the API.
+        self.matches_db = path / "matches.db"
+        #: The live view, which can be deleted while nothing runs.
+        self.hot_db = path / "hot.db"
+        #: The operations tables: errors, recoveries, commands, health log.
+        self.ops_db = path / "ops.db"
+        #: The mark that exists during a restore.
+        self.restoring = path / "restoring"
+        #: For error pages, screenshots and match logs.
+        self.storage = path / "storage"
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """Open the directory; create it if missing, readable by its owner only."""
         try:
+            refuse_file(path)
             path.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-            _keep_private(path)
+            if not is_private(path):
+                path.chmod(_PRIVATE)
             (path / "storage").mkdir(mode=_PRIVATE, exist_ok=True)
             return cls(path, _node_id(path / "node-id"))
         except OSError as error:
             raise StorageError(
                 f"cannot use {path} as data directory: {error.strerror}. Fix its permissions, or set LONGSTOP_DATA"
             ) from error
-
-    @property
-    def matches_db(self) -> Path:
-        """Return the store: written by the scraper, read by the API."""
-        return self.path / "matches.db"
-
-    @property
-    def hot_db(self) -> Path:
-        """Return the live view, which can be deleted while nothing runs."""
-        return self.path / "hot.db"
-
-    @property
-    def ops_db(self) -> Path:
-        """Return the operations tables: errors, recoveries, commands, health log."""
-        return self.path / "ops.db"
-
-    @property
-    def restoring(self) -> Path:
-        """Return the mark that exists during a restore."""
-        return self.path / "restoring"
-
-    @property
-    def storage(self) -> Path:
-        """Return the folder for error pages, screenshots and match logs."""
-        return self.path / "storage"
 
     @contextmanager
     def lock(self, role: str = "scraper", *, is_restoring: bool = False) -> Iterator[None]:
@@ -98,26 +85,40 @@ def _in_use(path: Path, role: str) -> str:
     return f"the data directory {path} is in use by {who}: stop it first, or choose another directory"
 
 
-def _keep_private(path: Path) -> None:
-    """Restrict our directory to its owner, but never one that was used for something else."""
+def refuse_file(path: Path) -> None:
+    """Raise if a file is in the place of the directory."""
+    if path.is_file():
+        raise StorageError(f"{path} is a file, not a directory: choose another data directory")
+
+
+def is_private(path: Path) -> bool:
+    """Return whether only its owner can access the directory; raise if we must not restrict it: it has other files."""
     if stat.S_IMODE(path.stat().st_mode) & 0o077 == 0:
-        return
+        return True
     if any(path.iterdir()) and not (path / "node-id").exists():
         raise StorageError(
             f"{path} has other files and is accessible to other users: choose an empty directory, or chmod 700 it"
         )
-    path.chmod(_PRIVATE)
+    return False
 
 
 def _node_id(path: Path) -> str:
-    """Return the id in the file; the first process writes it atomically."""
+    """Return the id in the file; the first process writes it."""
     if not path.exists():
-        draft = path.with_name(f"{path.name}.{uuid4().hex}")
-        draft.write_text(f"node-{uuid4().hex[:12]}", encoding="ascii")
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
+        create_once(path, f"node-{uuid4().hex[:12]}")
     return path.read_text(encoding="ascii")
+
+
+def create_once(path: Path, text: str) -> None:
+    """Create a private file atomically. If another process creates it first, that one stays."""
+    draft = path.with_name(f".{path.name}.{uuid4().hex}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink()

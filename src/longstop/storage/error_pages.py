@@ -6,12 +6,8 @@ pages as text; a browser would run their scripts.
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
-from uuid import uuid4
 
 MAX_PAGES = 100
 MAX_TOTAL_BYTES = 50_000_000
@@ -23,11 +19,6 @@ MAX_BODY_BYTES = 5_000_000
 MAX_HINT_CHARACTERS = 80
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9-]+")
-
-
-class _Kept(NamedTuple):
-    name: str
-    size: int
 
 
 class ErrorPages:
@@ -51,7 +42,7 @@ class ErrorPages:
         self._max_total_bytes = max_total_bytes
 
     def keep(self, name: str, body: bytes, now: datetime) -> str | None:
-        """Save a page atomically; return its path relative to the data directory, or `None`. Never raises."""
+        """Save a page; return its path relative to the data directory, or `None`. Never raises."""
         path = self._folder / file_name(name, now, self._suffix)
         cut = body[:MAX_BODY_BYTES]
         try:
@@ -63,21 +54,14 @@ class ErrorPages:
         return path.relative_to(self._root).as_posix()
 
     def _make_room(self, size: int) -> None:
-        kept = sorted(self._pages())
-        total = size + sum(page.size for page in kept)
+        """Delete the oldest pages. Files that are not ours are kept."""
+        kept = sorted(path for path in self._folder.iterdir() if self._name.fullmatch(path.name))
+        sizes = {path: path.lstat().st_size for path in kept}
+        total = size + sum(sizes.values())
         while kept and (len(kept) >= self._max_pages or total > self._max_total_bytes):
             oldest = kept.pop(0)
-            (self._folder / oldest.name).unlink(missing_ok=True)
-            total -= oldest.size
-
-    def _pages(self) -> Iterator[_Kept]:
-        """Yield the saved pages, and delete partial files of a crash. Files that are not ours are kept."""
-        with os.scandir(self._folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(".part"):
-                    Path(entry.path).unlink(missing_ok=True)
-                elif self._name.fullmatch(entry.name):
-                    yield _Kept(entry.name, entry.stat(follow_symlinks=False).st_size)
+            oldest.unlink(missing_ok=True)
+            total -= sizes[oldest]
 
 
 class NoPages:
@@ -94,7 +78,7 @@ class ErrorScreenshots:
         self._folder = folder
 
     def keep(self, source: str, name: str, screenshot: bytes, now: datetime) -> str | None:
-        """Save a screenshot atomically; return its path relative to the data directory, or `None`. Never raises."""
+        """Save a screenshot; return its path relative to the data directory, or `None`. Never raises."""
         if len(screenshot) > MAX_BODY_BYTES:
             return None
         pages = ErrorPages(
@@ -115,12 +99,7 @@ def file_name(hint: str, now: datetime, suffix: str = "html") -> str:
 
 
 def _write(path: Path, body: bytes) -> None:
-    draft = path.with_name(f"{uuid4().hex}.part")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(body)
-        draft.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
+    # An older file of this name is replaced, and a link is not followed.
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(body)

@@ -1,8 +1,8 @@
 """Restores a backup into a data directory that is not in use. Existing files are moved aside, never deleted."""
 
 import os
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Collection
+from contextlib import ExitStack, closing, suppress
 from itertools import count
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from longstop.clock import Clock
 from longstop.errors import StorageError, UsageError
 from longstop.storage.backup import DATABASES, PLAIN, Manifest, copy_plain, digest, sync, verified
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.connection import Synchronous, open_writable, translated
+from longstop.storage.sqlite.connection import Synchronous, files_of, open_writable, translated
 from longstop.storage.sqlite.schema import Database, queries
 
 #: Epochs and sequence numbers are raised by this much: more than a match can gain between backup and restore. So a
@@ -23,7 +23,6 @@ GENERATION_STEP = 1_000_000
 ROLES = ("supervisor", "scraper")
 
 _SQL = queries("matches/queries.sql")
-_BESIDE = ("", "-wal", "-shm", "-journal")
 _SUFFIX = ".restored"
 
 
@@ -45,7 +44,9 @@ def restore(folder: Path, data: Path, clock: Clock, *, force: bool = False) -> R
     """Restore a backup into a data directory; raise before anything changes if that is not possible."""
     manifest = verified(folder)
     directory = DataDirectory.open(data)
-    with _unused(directory):
+    with ExitStack() as stack:
+        for role in ROLES:
+            stack.enter_context(directory.lock(role, is_restoring=True))
         is_again = directory.restoring.exists()
         if not force and not is_again and (directory.matches_db.exists() or directory.ops_db.exists()):
             raise UsageError(f"{data} is not empty: choose an empty directory, or pass --force to move its files aside")
@@ -55,14 +56,6 @@ def restore(folder: Path, data: Path, clock: Clock, *, force: bool = False) -> R
             raise StorageError(
                 f"cannot restore into {data}: {error.strerror or error}. Then run longstop restore again"
             ) from error
-
-
-@contextmanager
-def _unused(directory: DataDirectory) -> Iterator[None]:
-    with ExitStack() as stack:
-        for role in ROLES:
-            stack.enter_context(directory.lock(role, is_restoring=True))
-        yield
 
 
 def _put(folder: Path, manifest: Manifest, directory: DataDirectory, clock: Clock) -> Restored:
@@ -104,7 +97,7 @@ def _read_mark(path: Path) -> _Mark | None:
 
 def _write_mark(directory: DataDirectory, clock: Clock) -> _Mark:
     """Record the existing files atomically."""
-    found = tuple(path.name for each in (*DATABASES, *PLAIN) for path in _with_logs(directory.path / each))
+    found = tuple(path.name for each in (*DATABASES, *PLAIN) for path in files_of(directory.path / each))
     mark = _Mark(aside=_free_name(directory.path, f"before-restore-{clock.now():%Y%m%dT%H%M%SZ}"), files=found)
     draft = _draft_of(directory.restoring)
     draft.write_bytes(msgspec.json.encode(mark))
@@ -136,14 +129,10 @@ def _draft(folder: Path, data: Path, name: str, sha256: str) -> Path:
 
 
 def _begin_generation(path: Path) -> None:
-    connection = open_writable(path, Database.MATCHES, Synchronous.FULL)
-    try:
-        with translated(path):
-            connection.execute(_SQL["begin_generation"], {"step": GENERATION_STEP})
-            # The file is renamed next: nothing may remain in a log with the old name.
-            connection.pragma("journal_mode", "DELETE")
-    finally:
-        connection.close()
+    with translated(path), closing(open_writable(path, Database.MATCHES, Synchronous.FULL)) as connection:
+        connection.execute(_SQL["begin_generation"], {"step": GENERATION_STEP})
+        # The file is renamed next: nothing may remain in a log with the old name.
+        connection.pragma("journal_mode", "DELETE")
     sync(path)
 
 
@@ -163,11 +152,6 @@ def _move_aside(directory: DataDirectory, mark: _Mark) -> Path | None:
     return aside
 
 
-def _with_logs(path: Path) -> list[Path]:
-    beside = (path.with_name(path.name + suffix) for suffix in _BESIDE)
-    return [each for each in beside if os.path.lexists(each)]
-
-
 def _remove(path: Path) -> None:
-    for each in _with_logs(path):
+    for each in files_of(path):
         each.unlink()

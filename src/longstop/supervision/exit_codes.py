@@ -1,4 +1,4 @@
-"""Exit codes of the long-running processes, and what each means. Pure."""
+"""Exit codes of all commands, and what each means. Pure."""
 
 import errno
 from enum import IntEnum

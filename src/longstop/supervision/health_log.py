@@ -1,17 +1,17 @@
 """The health log: a row for the node each minute, and one for each match whose grade changed."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 
 from longstop.clock import Clock, Moment
 from longstop.model.match import MonitoringRecord
-from longstop.model.node_report import MatchCost
+from longstop.model.scraper_report import MatchCost
 from longstop.storage.base import HealthLogStore, HealthRow, NodeBeat
-from longstop.supervision.health import Grade, match_grade
+from longstop.supervision.scraper_health import Grade, match_grade
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.disk_sinks import PeriodicFlush
+from longstop.telemetry.periodic_flush import PeriodicFlush
 
 NODE_EVERY_SECONDS = 60.0
 PRUNE_EVERY_SECONDS = 3600.0
@@ -39,10 +39,8 @@ class HealthLog:
             self._node_at = self._clock.monotonic() + NODE_EVERY_SECONDS
             self._waiting.append(node_row(beat, now.wall))
 
-    @asynccontextmanager
-    async def writing(self, bus: Bus) -> AsyncIterator[None]:
-        async with self._background.running(bus):
-            yield
+    def writing(self, bus: Bus) -> AbstractAsyncContextManager[None]:
+        return self._background.running(bus)
 
     def _changed(
         self, node: str, records: Iterable[MonitoringRecord], costs: Mapping[int, MatchCost], now: Moment
@@ -55,10 +53,10 @@ class HealthLog:
                 yield match_row(node, record, grade, now, costs.get(record.match_id, MatchCost()))
 
     async def _flush(self) -> bool:
-        rows = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        rows, self._waiting = self._waiting, deque(maxlen=self._waiting.maxlen)
         try:
             if rows:
-                await self._store.write(rows)
+                await self._store.write(list(rows))
         except BaseException:
             self._waiting = deque([*rows, *self._waiting], maxlen=self._waiting.maxlen)
             raise

@@ -1,7 +1,7 @@
 """The health of all scrapers together, for clients and operators. Pure.
 
-Each scraper grades itself (`health.py`). This module adds what a scraper cannot report: that it is silent, and the
-state of single matches at this moment.
+Each scraper grades itself (`scraper_health.py`). This module adds what a scraper cannot report: that it is silent, and
+the state of single matches at this moment.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from longstop.clock import Moment
-from longstop.model.match import IN_PLAY, MonitoringRecord, Phase, SyncState
-from longstop.model.node_report import BreakerNote, MatchCost
+from longstop.model.match import MonitoringRecord, Phase, SyncState
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.model.scraper_report import BreakerNote, MatchCost
 from longstop.storage.base import NodeBeat
-from longstop.supervision.health import OLD_SECONDS, Grade, name_some
+from longstop.supervision.scraper_health import OLD_SECONDS, Grade, is_wanted, name_some
 
 #: A scraper without a heartbeat for this long counts as gone.
 SILENT_SECONDS = 15.0
@@ -68,23 +68,22 @@ class HealthVerdict(Struct, frozen=True, kw_only=True):
     is_unread: bool = False
 
     @property
-    def aside(self) -> str:
-        """What the grade adds to the status, as a suffix; empty when both say the same."""
-        if self.grade is None or self.grade.value == self.status.value:
-            return ""
-        return "; the scraper grades itself healthy" if self.grade is Grade.HEALTHY else f" ({self.grade})"
+    def summary(self) -> str:
+        """One word for a terminal: the status, or the grade where that is more precise."""
+        is_precise = self.status is HealthStatus.DEGRADED and self.grade in (Grade.FAILING, Grade.RECOVERING)
+        return (self.grade if is_precise and self.grade else self.status).value
 
 
 def assess_health(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: Moment) -> HealthVerdict:
     """Return the verdict. Without any match in play it is healthy, as long as a scraper runs."""
     active = live_beats(beats, now)
     if not active:
-        return _down(silence_reason(beats, now))
+        return down(silence_reason(beats, now))
     grade = min((Grade(beat.grade) for beat in active), key=_WORST_FIRST.index)
     notes = (*_paused_by_operator(active, records), *open_circuits(active, now), *_costly(active, records))
     has_errors = all(beat.errors_last_minute > MAX_ERRORS_A_MINUTE for beat in active)
     if has_errors and all(_is_older(record, now, STALE_SECONDS) for record in records):
-        return _down(f"{_TOO_MANY}, and no match was read for {STALE_SECONDS:.0f} s", grade=grade, notes=notes)
+        return down(f"{_TOO_MANY}, and no match was read for {STALE_SECONDS:.0f} s", grade=grade, notes=notes)
     if unread := _unread(records, grade, now):
         reasons = (unread, *_grade_reasons(active), *_unread_listings(active, now))
         # This is the definition of failing, whatever the scraper's own grade is at this moment.
@@ -97,8 +96,9 @@ def assess_health(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord]
     return HealthVerdict(status=status, grade=grade, reasons=reasons, notes=notes)
 
 
-def unreadable(reason: str = "the live view cannot be read") -> HealthVerdict:
-    return _down(reason)
+def down(reason: str, *, grade: Grade | None = None, notes: tuple[str, ...] = ()) -> HealthVerdict:
+    """Return the verdict that no new data can be expected."""
+    return HealthVerdict(status=HealthStatus.DOWN, grade=grade, reasons=(reason,), notes=notes)
 
 
 def with_age(verdict: HealthVerdict, seconds: float) -> HealthVerdict:
@@ -151,10 +151,6 @@ def start_failure(process: str, recoveries: Iterable[Recovery], now: datetime) -
     return f"the {name} keeps failing after its start: {latest[0].trigger} (see its log)"
 
 
-def _down(reason: str, *, grade: Grade | None = None, notes: tuple[str, ...] = ()) -> HealthVerdict:
-    return HealthVerdict(status=HealthStatus.DOWN, grade=grade, reasons=(reason,), notes=notes)
-
-
 def _grade_reasons(beats: Sequence[NodeBeat]) -> Iterator[str]:
     for beat in beats:
         if beat.grade != Grade.HEALTHY:
@@ -164,7 +160,7 @@ def _grade_reasons(beats: Sequence[NodeBeat]) -> Iterator[str]:
 def _match_reasons(
     records: Sequence[MonitoringRecord], failing: Sequence[MonitoringRecord], now: Moment
 ) -> Iterator[str]:
-    in_play = _wanted(records)
+    in_play = [record for record in records if is_wanted(record)]
     stale = [record for record in in_play if _is_older(record, now, STALE_SECONDS)]
     unsynced = [record for record in in_play if record.sync is not SyncState.IN_SYNC]
     paused = [record for record in records if record.phase is Phase.PAUSED and not record.is_on_hold]
@@ -212,18 +208,13 @@ def _unread_listings(beats: Sequence[NodeBeat], now: Moment) -> Iterator[str]:
 
 def _unread(records: Sequence[MonitoringRecord], grade: Grade, now: Moment) -> str:
     """Return a reason if no match in play was read for long, also when breakers pause all of them."""
-    in_play = _wanted(records)
+    in_play = [record for record in records if is_wanted(record)]
     if not in_play or not all(_is_older(record, now, UNREAD_SECONDS) for record in in_play):
         return ""
     if any(record.last_poll_at is not None for record in in_play):
         return f"no match in play was read for {UNREAD_SECONDS:.0f} s"
     # Matches that were never read may be new. The scraper's own grade shows when it has waited too long.
     return "no match in play was ever read" if grade in (Grade.FAILING, Grade.RECOVERING) else ""
-
-
-def _wanted(records: Sequence[MonitoringRecord]) -> list[MonitoringRecord]:
-    """Return the matches in play that no operator has paused."""
-    return [record for record in records if record.status in IN_PLAY and not record.is_on_hold]
 
 
 def _is_older(record: MonitoringRecord, now: Moment, seconds: float) -> bool:

@@ -5,10 +5,9 @@ from collections.abc import Collection, Sequence
 from enum import IntEnum
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from longstop.fetching.browser.base import Usage, held_bytes
 from longstop.model.recovery import RecoveryKind
+from longstop.model.scraper_report import Usage
 from longstop.process import processes
 from longstop.supervision.child_runner import ChildRunner
 from longstop.telemetry.bus import Bus, failure_of
@@ -50,7 +49,7 @@ class MemoryLevel(IntEnum):
     HARD = 3
 
 
-class MemoryWatch(Struct, frozen=True, kw_only=True):
+class MemoryWatch(Struct):
     """The memory level of one child, decided from its size alone."""
 
     limits: MemoryLimits
@@ -58,19 +57,14 @@ class MemoryWatch(Struct, frozen=True, kw_only=True):
     pid: int = 0
     level: MemoryLevel = MemoryLevel.NORMAL
 
-    def observe(self, pid: int, size_bytes: int) -> tuple["MemoryWatch", MemoryLevel | None]:
-        """Return the watch after a measurement, and its level if that has changed."""
-        if pid != self.pid:
-            fresh, changed = replace(self, pid=pid, level=MemoryLevel.NORMAL).observe(pid, size_bytes)
-            # The end of the old process ends its high level too.
-            ended = MemoryLevel.NORMAL if self.level > MemoryLevel.NORMAL else None
-            return fresh, ended if changed is None else changed
-        after = self._level(size_bytes)
-        return replace(self, level=after), after if after is not self.level else None
-
-    def reset(self, pid: int) -> "MemoryWatch":
-        """Return the watch after an action on this process failed: the next measurement decides again."""
-        return replace(self, level=MemoryLevel.NORMAL) if pid == self.pid else self
+    def observe(self, pid: int, size_bytes: int) -> MemoryLevel | None:
+        """Take a measurement; return the level if that has changed, or if another process exceeds it."""
+        before, is_same = self.level, pid == self.pid
+        if not is_same:
+            self.pid, self.level = pid, MemoryLevel.NORMAL
+        self.level = self._level(size_bytes)
+        is_known = self.level is before and (is_same or before is MemoryLevel.NORMAL)
+        return None if is_known else self.level
 
     def _level(self, size_bytes: int) -> MemoryLevel:
         if size_bytes >= self.limits.hard_bytes:
@@ -85,20 +79,11 @@ class MemoryWatch(Struct, frozen=True, kw_only=True):
 class MemoryMonitor:
     """Measures every child with its descendants every two seconds, and restarts those above a limit."""
 
-    def __init__(
-        self,
-        runners: Sequence[ChildRunner],
-        limits: MemoryLimits,
-        *,
-        bus: Bus,
-        stop_within: float,
-        measure_seconds: float = MEASURE_SECONDS,
-    ) -> None:
+    def __init__(self, runners: Sequence[ChildRunner], limits: MemoryLimits, *, bus: Bus, stop_within: float) -> None:
         self._runners = runners
         self._limits = limits
         self._bus = bus
         self._stop_within = stop_within
-        self._measure_seconds = measure_seconds
         self._watches = {runner.name: MemoryWatch(limits=limits) for runner in runners}
         #: A restart takes as long as its child needs to stop. Meanwhile the measuring goes on.
         self._restarts: set[asyncio.Task[None]] = set()
@@ -107,7 +92,7 @@ class MemoryMonitor:
         """Measure until cancelled."""
         while True:
             await self.measure()
-            await asyncio.sleep(self._measure_seconds)
+            await asyncio.sleep(MEASURE_SECONDS)
 
     async def measure(self) -> None:
         """Measure every child once."""
@@ -118,9 +103,8 @@ class MemoryMonitor:
 
     async def _measure_child(self, runner: ChildRunner, pid: int, everything: Collection[processes.Process]) -> None:
         usage = await self._usage(runner.tree(everything))
-        size = held_bytes(usage)
-        self._watches[runner.name], changed_to = self._watches[runner.name].observe(pid, size)
-        match changed_to:
+        size = usage.held_bytes
+        match self._watches[runner.name].observe(pid, size):
             case MemoryLevel.HIGH:
                 self._report_high(runner, usage)
             case MemoryLevel.NORMAL:
@@ -161,7 +145,7 @@ class MemoryMonitor:
                 processes=usage.processes,
             )
         )
-        reason = f"used {held_bytes(usage) // MEGABYTE} MB, above the {limit} limit of {limit_bytes // MEGABYTE} MB"
+        reason = f"used {usage.held_bytes // MEGABYTE} MB, above the {limit} limit of {limit_bytes // MEGABYTE} MB"
         within = self._stop_within if is_soft else 0.0
         task = asyncio.create_task(
             self._restart_child(runner, pid, kind, reason, within), name=f"restart {runner.name}"
@@ -175,5 +159,7 @@ class MemoryMonitor:
         try:
             await runner.restart(pid, kind, reason, within=within)
         except Exception as error:
-            self._watches[runner.name] = self._watches[runner.name].reset(pid)
+            watch = self._watches[runner.name]
+            if watch.pid == pid:  # the next measurement decides again
+                watch.level = MemoryLevel.NORMAL
             self._bus.emit(failure_of(error, f"restart {runner.name}"))

@@ -6,9 +6,8 @@ different parts. One gives up a browser, another starts its successor, a third r
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from threading import Lock
 from uuid import uuid4
 
 from msgspec import Struct
@@ -16,16 +15,22 @@ from msgspec.structs import replace
 
 from longstop.clock import Clock
 from longstop.errors import IllegalTransition, StorageError
-from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted, OrphanKilled
-from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome, check_outcome
+from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
+from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.process import processes
 from longstop.storage.base import RECOVERIES_KEPT, AuditStore
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.disk_sinks import CLOSE_WITHIN, PeriodicFlush
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
-from longstop.telemetry.events.processes import RecordsFailed, RecoveryFailed, RecoveryStarted, RecoverySucceeded
+from longstop.telemetry.events.processes import (
+    OrphanKilled,
+    RecordsFailed,
+    RecoveryFailed,
+    RecoveryStarted,
+    RecoverySucceeded,
+)
 from longstop.telemetry.events.sources import ListingRead
+from longstop.telemetry.periodic_flush import CLOSE_WITHIN, PeriodicFlush
 
 RETRY_EVERY_SECONDS = 5.0
 #: A recovery without a visible effect within this time counts as not recovered.
@@ -40,13 +45,6 @@ _STOPPED = "the process was stopped before the outcome was known"
 _NOT_AUTOMATIC = ("asked", "recycled")
 
 
-class Ticket(Struct, frozen=True):
-    """An open recovery: `begin` returns it, `end` takes it."""
-
-    recovery: Recovery
-    began: float
-
-
 class RecoveryAudit:
     """The recoveries of one process. Callers never wait for a disk: a task writes them while `writing` lasts."""
 
@@ -54,16 +52,15 @@ class RecoveryAudit:
         self._process = process
         self._clock = clock
         self._store = store
-        self._lock = Lock()
         self._unwritten: dict[str, Recovery] = {}
-        #: The ids of the recoveries whose outcome is not known yet.
-        self._open: set[str] = set()
+        #: When each recovery whose outcome is not known yet began, by its id.
+        self._open: dict[str, float] = {}
         self._has_tidied = False
         self._flushing = PeriodicFlush("recoveries", self._flush, every_seconds=RETRY_EVERY_SECONDS)
         self._bus = Bus()
 
-    def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Ticket:
-        """Record that a recovery starts, and why."""
+    def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Recovery:
+        """Record that a recovery starts, and why. `end` takes the returned entry."""
         recovery = Recovery(
             id=uuid4().hex,
             kind=kind,
@@ -73,27 +70,29 @@ class RecoveryAudit:
             began_at=self._clock.now(),
             pids_before=tuple(sorted(pids_before)),
         )
-        self._open.add(recovery.id)
+        self._open[recovery.id] = self._clock.monotonic()
         self._put(recovery)
         self._bus.emit(RecoveryStarted(id=recovery.id, kind=kind.value, trigger=trigger, subject=subject))
-        return Ticket(recovery, self._clock.monotonic())
+        return recovery
+
+    def seconds_since(self, begun: Recovery) -> float:
+        """Return for how long an open recovery has lasted."""
+        return self._clock.monotonic() - self._open[begun.id]
 
     def end(
-        self, ticket: Ticket, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
+        self, begun: Recovery, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
     ) -> Recovery:
         """Record the outcome and what showed it."""
-        begun = ticket.recovery
-        if begun.id not in self._open:
-            raise IllegalTransition(f"recovery {begun.id} has an outcome already")
-        check_outcome(begun.outcome, outcome)
+        if begun.id not in self._open or outcome is RecoveryOutcome.PENDING:
+            raise IllegalTransition(f"the outcome of recovery {begun.id} cannot become {outcome}")
         ended = replace(
             begun,
             outcome=outcome,
             observed=observed,
-            duration_seconds=round(self._clock.monotonic() - ticket.began, 3),
+            duration_seconds=round(self.seconds_since(begun), 3),
             pids_after=None if pids_after is None else tuple(sorted(pids_after)),
         )
-        self._open.remove(begun.id)
+        del self._open[begun.id]
         self._put(ended)
         self._bus.emit(_event(ended))
         return ended
@@ -112,30 +111,26 @@ class RecoveryAudit:
             if self._open:
                 async with asyncio.timeout(CLOSE_WITHIN):
                     await self._store.give_up(self._process, _STOPPED)
-        except TimeoutError:
-            bus.emit(RecordsFailed(records="recoveries", error_message=f"no answer within {CLOSE_WITHIN:.0f} s"))
-        except StorageError as error:
-            bus.emit(RecordsFailed(records="recoveries", error_message=str(error)))
+        except (TimeoutError, StorageError) as error:
+            message = str(error) or f"no answer within {CLOSE_WITHIN:.0f} s"
+            bus.emit(RecordsFailed(records="recoveries", error_message=message))
 
     def _put(self, recovery: Recovery) -> None:
-        with self._lock:
-            self._unwritten[recovery.id] = recovery
-            for oldest in list(self._unwritten)[:-RECOVERIES_KEPT]:
-                del self._unwritten[oldest]
+        self._unwritten[recovery.id] = recovery
+        for oldest in list(self._unwritten)[:-RECOVERIES_KEPT]:
+            del self._unwritten[oldest]
         self._flushing.wake()
 
     async def _flush(self) -> bool:
         if not self._has_tidied:  # before the first write: whatever is open in the store is of an earlier process
             await self._store.give_up(self._process, _KILLED)
             self._has_tidied = True
-        with self._lock:
-            taken = dict(self._unwritten)
+        taken = dict(self._unwritten)
         if not taken:
             return False
         await self._store.write(taken.values())
-        with self._lock:
-            # Keep what has changed during the write.
-            self._unwritten = {key: each for key, each in self._unwritten.items() if each != taken.get(key)}
+        # Keep what has changed during the write.
+        self._unwritten = {key: each for key, each in self._unwritten.items() if each != taken.get(key)}
         return True
 
 
@@ -156,23 +151,16 @@ _SWEEP: _Key = (RecoveryKind.SWEEP, "orphans")
 
 
 class _Open(Struct):
-    """A recovery whose outcome is not known yet."""
+    """A recovery whose outcome is not known yet. The other fields are used for browsers only."""
 
-    ticket: Ticket
-    began: float
+    recovery: Recovery
+    #: Of the replaced browser.
     generation: int = 0
-    #: The successor of a browser; `None` before it has started.
-    pid: int | None = None
+    #: Whether the replaced browser is gone.
     is_closed: bool = False
+    #: Its successor; `None` before it has started.
+    pid: int | None = None
     has_failed: bool = False
-    #: The processes that a sweep has killed.
-    swept: tuple[int, ...] = ()
-
-
-def alive_among(pids: Collection[int]) -> Collection[int]:
-    """Return which of these processes run; zombies do not."""
-    found = (processes.find_process(pid) for pid in pids)
-    return [each.pid for each in found if each is not None and each.state != processes.ZOMBIE]
 
 
 class RecoveryObserver:
@@ -182,17 +170,10 @@ class RecoveryObserver:
     watch that restarts and its next poll; all processes that one sweep has killed.
     """
 
-    def __init__(
-        self,
-        audit: RecoveryAudit,
-        clock: Clock,
-        alive: Callable[[Collection[int]], Collection[int]] = alive_among,
-    ) -> None:
+    def __init__(self, audit: RecoveryAudit) -> None:
         self._audit = audit
-        self._clock = clock
-        self._alive = alive
-        #: The generation and pid of each source's browser.
-        self._browsers: dict[str, tuple[int, int]] = {}
+        #: The current browser of each source.
+        self._browsers: dict[str, BrowserStarted] = {}
         self._open: dict[_Key, _Open] = {}
         #: Killed, and in no entry yet.
         self._swept: list[OrphanKilled] = []
@@ -202,15 +183,15 @@ class RecoveryObserver:
             case BrowserStarted():
                 self._browser_started(event)
             case BrowserRecycled() if not event.reason.startswith("asked"):
-                self._browser_replaced(event.source, event.generation, event.reason, None)
+                self._browser_replaced(event, None)
             case BrowserFailed():
-                self._browser_replaced(event.source, event.generation, event.reason, event.pid)
+                self._browser_replaced(event, event.pid)
             case BrowserClosed():
                 self._browser_closed(event)
             case OrphanKilled():
                 self._swept.append(event)
             case WatchRestarted() if event.reason not in _NOT_AUTOMATIC:
-                self._watch_restarted(event)
+                self._begin((RecoveryKind.WATCH_RESTART, event.ref), event.reason)
             case PollSucceeded():
                 self._watch_read(event.ref)
                 self._source_read(event.ref.partition("_")[0], event.ref)
@@ -234,66 +215,54 @@ class RecoveryObserver:
 
     def check(self) -> None:
         """Record new sweeps, and end what has waited long enough for its outcome."""
-        self._begin_sweep()
-        now = self._clock.monotonic()
-        for key, recovery in list(self._open.items()):
-            seconds = now - recovery.began
-            if key == _SWEEP:
-                if seconds >= SWEEP_SECONDS:
-                    self._end_sweep(recovery)
+        if self._swept and _SWEEP not in self._open:
+            programs = sorted({each.program for each in self._swept})
+            self._begin(_SWEEP, f"orphaned processes: {', '.join(programs)}", [each.pid for each in self._swept])
+            self._swept = []
+        for key, each in list(self._open.items()):
+            seconds = self._audit.seconds_since(each.recovery)
+            if key == _SWEEP and seconds >= SWEEP_SECONDS:
+                self._end_sweep(each.recovery.pids_before)
             elif seconds >= OBSERVED_WITHIN_SECONDS:
-                self._give_up(key, recovery)
+                self._give_up(key, each)
 
     def _browser_started(self, event: BrowserStarted) -> None:
-        self._browsers[event.source] = (event.generation, event.pid)
-        recovery = self._open.get((RecoveryKind.BROWSER_RECYCLE, event.source))
+        self._browsers[event.source] = event
+        recovery = self._open.get(_browser(event.source))
         if recovery is not None:
             recovery.pid = event.pid
 
-    def _browser_replaced(self, source: str, generation: int, reason: str, pid: int | None) -> None:
-        key, known = (RecoveryKind.BROWSER_RECYCLE, source), self._browsers.get(source)
-        if known is not None and known[0] == generation:
-            pid = known[1]
-        recovery = self._open.get(key)
-        if recovery is not None and (pid is None or generation <= recovery.generation):
+    def _browser_replaced(self, event: BrowserRecycled | BrowserFailed, pid: int | None) -> None:
+        current, recovery = self._browsers.get(event.source), self._open.get(_browser(event.source))
+        if current is not None and current.generation != event.generation:
+            current = None
+        if recovery is not None and (current is None or recovery.pid is None):
             # The successor did not start, or the old browser failed while it drained: still the same recovery.
             recovery.has_failed = True
             return
-        if recovery is not None:
-            self._end(key, RecoveryOutcome.NOT_RECOVERED, f"the next browser was replaced too: {reason}")
-        self._begin(key, reason, () if pid is None else (pid,), generation=generation, has_failed=pid is None)
+        if current is not None:
+            pid = current.pid
+        begun = self._begin(_browser(event.source), event.reason, () if pid is None else (pid,))
+        begun.has_failed, begun.generation = pid is None, event.generation
 
     def _browser_closed(self, event: BrowserClosed) -> None:
-        recovery = self._open.get((RecoveryKind.BROWSER_RECYCLE, event.source))
-        if recovery is not None and event.generation == recovery.generation:
+        recovery = self._open.get(_browser(event.source))
+        if recovery is not None and recovery.generation == event.generation:
             recovery.is_closed = not event.left
 
     def _source_read(self, source: str, what: str) -> None:
-        key = (RecoveryKind.BROWSER_RECYCLE, source)
+        key = _browser(source)
         recovery = self._open.get(key)
         if recovery is not None and recovery.pid is not None:
             self._end(key, RecoveryOutcome.RECOVERED, f"{what} was read with the next browser", (recovery.pid,))
-
-    def _watch_restarted(self, event: WatchRestarted) -> None:
-        key = (RecoveryKind.WATCH_RESTART, event.ref)
-        if key in self._open:
-            self._end(key, RecoveryOutcome.NOT_RECOVERED, f"it had to restart again: {event.reason}")
-        self._begin(key, event.reason, ())
 
     def _watch_read(self, ref: str) -> None:
         key = (RecoveryKind.WATCH_RESTART, ref)
         if key in self._open:
             self._end(key, RecoveryOutcome.RECOVERED, f"{ref} was read again")
 
-    def _begin_sweep(self) -> None:
-        """Make one entry of the processes that were killed since the last sweep ended."""
-        if self._swept and _SWEEP not in self._open:
-            swept, self._swept = self._swept, []
-            pids, programs = tuple(each.pid for each in swept), sorted({each.program for each in swept})
-            self._begin(_SWEEP, f"orphaned processes: {', '.join(programs)}", pids, swept=pids)
-
-    def _end_sweep(self, recovery: _Open) -> None:
-        left, count = tuple(sorted(self._alive(recovery.swept))), len(recovery.swept)
+    def _end_sweep(self, pids: Collection[int]) -> None:
+        left, count = [pid for pid in pids if processes.is_running(pid)], len(pids)
         if left:
             self._end(_SWEEP, RecoveryOutcome.NOT_RECOVERED, f"{count} killed, {len(left)} still running", left)
         else:
@@ -312,20 +281,17 @@ class RecoveryObserver:
         else:
             self._end(key, RecoveryOutcome.NOT_RECOVERED, f"no other browser started within {within}", ())
 
-    def _begin(
-        self,
-        key: _Key,
-        trigger: str,
-        pids: tuple[int, ...],
-        *,
-        generation: int = 0,
-        has_failed: bool = False,
-        swept: tuple[int, ...] = (),
-    ) -> None:
+    def _begin(self, key: _Key, trigger: str, pids: Collection[int] = ()) -> _Open:
+        if key in self._open:
+            self._end(key, RecoveryOutcome.NOT_RECOVERED, f"it was needed again: {trigger}")
         kind, subject = key
-        ticket = self._audit.begin(kind, trigger=trigger, subject=subject, pids_before=pids)
-        began = self._clock.monotonic()
-        self._open[key] = _Open(ticket, began, generation=generation, has_failed=has_failed, swept=swept)
+        recovery = self._audit.begin(kind, trigger=trigger, subject=subject, pids_before=pids)
+        begun = self._open[key] = _Open(recovery)
+        return begun
 
-    def _end(self, key: _Key, outcome: RecoveryOutcome, observed: str, pids: tuple[int, ...] | None = None) -> None:
-        self._audit.end(self._open.pop(key).ticket, outcome, observed=observed, pids_after=pids)
+    def _end(self, key: _Key, outcome: RecoveryOutcome, observed: str, pids: Collection[int] | None = None) -> None:
+        self._audit.end(self._open.pop(key).recovery, outcome, observed=observed, pids_after=pids)
+
+
+def _browser(source: str) -> _Key:
+    return RecoveryKind.BROWSER_RECYCLE, source

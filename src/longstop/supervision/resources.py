@@ -2,14 +2,15 @@
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
 from msgspec import Struct
 
-from longstop.fetching.browser.base import BrowserStats
-from longstop.model.node_report import MatchCost, ProcessResources
+from longstop.fetching.browser.browser_types import BrowserStats
+from longstop.model.scraper_report import MatchCost, ProcessResources
 from longstop.process.cgroups import available_bytes
 from longstop.process.processes import Identity, find_process, measure, process_tree
 
@@ -40,7 +41,7 @@ class ResourceMeter:
         def work() -> None:
             while not ending.is_set():
                 with suppress(OSError):  # out of file descriptors: keep the last figures
-                    self.newest = self.measure()
+                    self.newest = self.measure() or self.newest
                 ending.wait(every_seconds)
 
         threading.Thread(target=work, name="meter", daemon=True).start()
@@ -82,63 +83,44 @@ class ResourceMeter:
 # --- the cost of each match -------------------------------------------------------------------------------------------
 
 
-class MatchPage(Struct, frozen=True, kw_only=True):
-    """A watched match and the URL of its page; empty if its source has no page to open."""
-
-    match_id: int
-    source: str
-    page: str = ""
-
-
 def match_costs(
-    matches: Sequence[MatchPage], browsers: Sequence[BrowserStats], used: ProcessResources | None
+    sources: Mapping[int, str], browsers: Sequence[BrowserStats], used: ProcessResources | None
 ) -> dict[int, MatchCost]:
-    """Share the measured resources between the matches; the shares add up to the whole.
+    """Share the measured resources between the matches, given with their sources; the shares add up to the whole.
 
-    All matches share the scraper's own process equally. A browser is shared equally by its open pages: the page of one
-    match counts for that match, any other page for all matches of the source. What was not measured is `None`, not 0.
+    All matches share the scraper's own process equally, and those of a source its browsers: what a single page uses is
+    not measured. What was not measured is `None`, not 0.
     """
-    if used is None or not matches:
+    if used is None:
         return {}
-    shares = [_page_shares(browser, matches) for browser in browsers]
-    memory = [each.usage.pss_bytes if each.usage else None for each in browsers]
-    cpu = _browser_cpu(browsers, used)
+    counts, memory, cpu = Counter(sources.values()), [_pss(each) for each in browsers], _browser_cpu(browsers, used)
 
-    def cost(match: MatchPage, own: float | None, amounts: Sequence[float | None]) -> float | None:
-        parts = [None if own is None else own / len(matches)]
-        for amount, share in zip(amounts, shares, strict=True):
-            if match.match_id in share:
-                parts.append(None if amount is None else amount * share[match.match_id])
-        return None if None in parts else sum(part for part in parts if part is not None)
+    def share(source: str, own: float | None, amounts: Sequence[float | None]) -> float | None:
+        of_source = [amount for each, amount in zip(browsers, amounts, strict=True) if each.source == source]
+        if own is None or None in of_source:
+            return None
+        return own / len(sources) + sum(amount or 0.0 for amount in of_source) / counts[source]
 
     costs = {}
-    for each in matches:
-        held, spent = cost(each, used.own_pss_bytes, memory), cost(each, used.own_cpu_percent, cpu)
-        costs[each.match_id] = MatchCost(
+    for source in counts:
+        held, spent = share(source, used.own_pss_bytes, memory), share(source, used.own_cpu_percent, cpu)
+        costs[source] = MatchCost(
             pss_bytes=None if held is None else round(held), cpu_percent=None if spent is None else round(spent, 2)
         )
-    return costs
+    return {match_id: costs[source] for match_id, source in sources.items()}
+
+
+def _pss(browser: BrowserStats) -> int | None:
+    return browser.usage.pss_bytes if browser.usage else None
 
 
 def _browser_cpu(browsers: Sequence[BrowserStats], used: ProcessResources) -> list[float | None]:
-    """Share the CPU use of all browsers by their open pages; the use of a single page is not measured."""
+    """Share the CPU use of all browsers by their open pages."""
     if used.cpu_percent is None or used.own_cpu_percent is None:
         return [None] * len(browsers)
     spent = max(0.0, used.cpu_percent - used.own_cpu_percent)
     pages = [max(1, each.pages) for each in browsers]
     return [spent * count / sum(pages) for count in pages]
-
-
-def _page_shares(browser: BrowserStats, matches: Sequence[MatchPage]) -> dict[int, float]:
-    """Return the share of one browser for each match of its source; they add up to 1."""
-    users = [each for each in matches if each.source == browser.source]
-    shares = dict.fromkeys((each.match_id for each in users), 0.0)
-    pages = browser.addresses or ("",)
-    for address in pages:
-        owners = [each for each in users if each.page and each.page.partition("?")[0] == address] or users
-        for each in owners:
-            shares[each.match_id] += 1 / len(pages) / len(owners)
-    return shares
 
 
 # --- memory for one more match ----------------------------------------------------------------------------------------

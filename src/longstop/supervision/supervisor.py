@@ -6,10 +6,10 @@ from functools import partial
 
 from longstop.clock import Clock
 from longstop.process.cgroups import ChildGroup
-from longstop.supervision.child_pipes import lifeline
 from longstop.supervision.child_runner import ChildRunner, ChildSpec
-from longstop.supervision.event_loop import run_forever
 from longstop.supervision.exit_codes import Exit
+from longstop.supervision.lifeline_and_heartbeat import lifeline
+from longstop.supervision.loop_watch import run_forever
 from longstop.supervision.recovery_audit import RecoveryAudit
 from longstop.supervision.restart_backoff import RestartBackoff, time_to_stop
 from longstop.telemetry.bus import Bus, failure_of
@@ -65,14 +65,9 @@ class Supervisor:
     async def run(self, loops: Sequence[Loop] = ()) -> Exit:
         """Run children and loops until stopped. No child is left when this returns or raises."""
         with lifeline() as read_end:
+            children: list[Loop] = [(f"run {each.name}", partial(each.run, read_end)) for each in self.runners]
             async with asyncio.TaskGroup() as tasks:
-                work = [
-                    *(
-                        tasks.create_task(self._run_child(each, read_end), name=f"run {each.name}")
-                        for each in self.runners
-                    ),
-                    *(tasks.create_task(self._run_loop(name, loop), name=name) for name, loop in loops),
-                ]
+                work = [tasks.create_task(self._run(*loop), name=loop[0]) for loop in (*children, *loops)]
                 try:
                     await self._stop_requested.wait()
                 finally:
@@ -81,13 +76,7 @@ class Supervisor:
                         task.cancel()
         return Exit.DONE if ended else Exit.FORCED
 
-    async def _run_child(self, runner: ChildRunner, read_end: int) -> None:
-        run = partial(runner.run, read_end)
-        await run_forever(
-            f"run {runner.name}", run, bus=self._bus, clock=self._clock, is_over=lambda: runner.is_stopping
-        )
-
-    async def _run_loop(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+    async def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
         await run_forever(name, loop, bus=self._bus, clock=self._clock, is_over=self._stop_requested.is_set)
 
     async def _stop_all(self) -> bool:

@@ -44,9 +44,10 @@ def failure_of(error: Exception, task: str) -> PollPostponed | TaskFailed:
 
 
 def report_breaker(
-    bus: Bus, scope: str, subject: str, transition: Transition, *, last: str = "", match_id: int | None = None
+    bus: Bus, scope: str, transition: Transition, *, last: str = "", match_id: int | None = None
 ) -> None:
     """Emit the event for a transition; `last` describes the failure that caused it."""
+    subject = transition.subject
     match transition.to:
         case BreakerState.OPEN:
             reason = f"{transition.reason}, the last: {last}" if last else transition.reason

@@ -11,17 +11,9 @@ from hashlib import sha256
 from msgspec import Struct, field
 
 from longstop import errors
-from longstop.model.episode import (
-    Episode,
-    EpisodeChange,
-    ErrorSeen,
-    ErrorType,
-    Resolution,
-    ResolutionMethod,
-    merged,
-)
+from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod, merged
 from longstop.resilience.taxonomy import MEANINGS, FailureKind
-from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events import Telemetry, clean
 from longstop.telemetry.events.matches import (
     MatchPhaseChanged,
     PollFailed,
@@ -85,9 +77,10 @@ def error_seen(event: Failure, now: datetime, scraper_id: str) -> ErrorSeen | No
     error_type = error_type_of(event.error_type)
     if error_type is None:
         return None
-    ref = _subject(event)
-    source, _, source_id = ref.partition("_") if _is_of_source(event) else ("", "", "")
-    message = _text(event.error_message, MAX_MESSAGE_CHARACTERS)
+    ref, operation = _subject_and_operation(event)
+    is_of_source = not isinstance(event, TaskFailed) or ref != operation
+    source, _, source_id = ref.partition("_") if is_of_source else ("", "", "")
+    message = clean(event.error_message, MAX_MESSAGE_CHARACTERS)
     return ErrorSeen(
         episode=Episode(ref, signature_of(source, event.error_type, message, source_id)),
         scraper_id=scraper_id,
@@ -97,8 +90,10 @@ def error_seen(event: Failure, now: datetime, scraper_id: str) -> ErrorSeen | No
         error_class=event.error_type,
         error_message=message,
         source=source,
-        operation=_operation(event),
-        stack_trace=_text(event.stack_trace[-MAX_TRACE_CHARACTERS:]) if isinstance(event, TaskFailed) else None,
+        operation=operation,
+        stack_trace=clean(event.stack_trace[-MAX_TRACE_CHARACTERS:], MAX_TRACE_CHARACTERS)
+        if isinstance(event, TaskFailed)
+        else None,
         url=_url(event, message),
         retry_attempt=event.retries if isinstance(event, PollFailed) else 0,
         snapshot=None if isinstance(event, TaskFailed) else event.page,
@@ -135,12 +130,12 @@ class Episodes:
             case PollFailed() | ListingFailed() | ResourceFailed() | TaskFailed():
                 self._open(event, now)
             case CircuitOpened() | LayoutBroken():
-                self._breakers.add(_breaker(event))
-                self._set_method(ResolutionMethod.CIRCUIT_BREAKER, *_breaker(event))
+                self._breakers.add((event.scope, event.subject))
+                self._set_method(ResolutionMethod.CIRCUIT_BREAKER, event.scope, event.subject)
             case CircuitClosed() | LayoutRecovered():
-                self._breakers.discard(_breaker(event))
+                self._breakers.discard((event.scope, event.subject))
             case MatchPhaseChanged(after="archived"):
-                self._close(event.ref, now)
+                self._resolve(event.ref, now, is_final=True)
             case WatchRestarted():
                 self._set_method(ResolutionMethod.RESTART, "match", event.ref)
             case _:
@@ -188,12 +183,13 @@ class Episodes:
         subject.open[error.episode.signature] = isinstance(event, ResourceFailed)
         self._put(error.episode, EpisodeChange(error=error, count=0 if is_repeated else 1, last_seen=now))
 
-    def _resolve(self, ref: str, now: datetime) -> None:
+    def _resolve(self, ref: str, now: datetime, *, is_final: bool = False) -> None:
+        """Resolve the errors of a subject; finally also those of its current poll, as no later success will."""
         subject = self._subjects.get(ref)
         if subject is None:
             return
         over = Resolution(at=now, method=subject.method)
-        for signature in [name for name, is_current in subject.open.items() if not is_current]:
+        for signature in [name for name, is_current in subject.open.items() if is_final or not is_current]:
             del subject.open[signature]
             self._put(Episode(ref, signature), EpisodeChange(resolution=over))
         # An optional page that failed in this poll is resolved by the next success.
@@ -201,27 +197,10 @@ class Episodes:
         if not subject.open:
             del self._subjects[ref]
 
-    def _close(self, ref: str, now: datetime) -> None:
-        """Resolve all errors of a match that is no longer polled; no later success would."""
-        if (subject := self._subjects.get(ref)) is not None:
-            subject.open = dict.fromkeys(subject.open, False)
-            self._resolve(ref, now)
-
     def _set_method(self, method: ResolutionMethod, scope: str, name: str) -> None:
-        if scope == "match":
-            if (subject := self._subjects.get(name)) is not None:
-                subject.method = method
-            return
         for ref, each in self._subjects.items():
             if _concerns(scope, name, ref, each):
                 each.method = method
-
-
-def _breaker(event: CircuitOpened | CircuitClosed | LayoutBroken | LayoutRecovered) -> tuple[str, str]:
-    """Return scope and subject; a broken layout pauses polling like a breaker."""
-    if isinstance(event, LayoutBroken | LayoutRecovered):
-        return "layout", f"{event.source} {event.resource}"
-    return event.scope, event.subject
 
 
 def _concerns(scope: str, name: str, ref: str, subject: _Subject) -> bool:
@@ -235,31 +214,19 @@ def _concerns(scope: str, name: str, ref: str, subject: _Subject) -> bool:
             return any(name in (host, host.rpartition(":")[0]) for host in subject.hosts)
 
 
-def _subject(event: Failure) -> str:
-    match event:
-        case ListingFailed():
-            return event.source
-        case TaskFailed():
-            return _text(event.task.rpartition(" ")[2] if _is_of_source(event) else event.task, MAX_NAME_CHARACTERS)
-        case _:
-            return event.ref
-
-
-def _is_of_source(event: Failure) -> bool:
-    """Return whether the failure belongs to a match or a source, as do tasks `watch crex_11HD` and `scheduler crex`."""
-    return not isinstance(event, TaskFailed) or event.task.startswith(("watch ", "scheduler "))
-
-
-def _operation(event: Failure) -> str:
+def _subject_and_operation(event: Failure) -> tuple[str, str]:
+    """Return what the failure belongs to, a match, a source or a task, and what was attempted."""
     match event:
         case PollFailed():
-            return f"poll, {event.reached}" if event.reached else "poll"
+            return event.ref, f"poll, {event.reached}" if event.reached else "poll"
         case ListingFailed():
-            return "listing"
+            return event.source, "listing"
         case ResourceFailed():
-            return event.resource
+            return event.ref, event.resource
         case TaskFailed():
-            return _text(event.task, MAX_NAME_CHARACTERS)
+            task = clean(event.task, MAX_NAME_CHARACTERS)
+            # The tasks `watch crex_11HD` and `scheduler crex` belong to a match and a source, others to themselves.
+            return task.removeprefix("watch ").removeprefix("scheduler "), task
 
 
 def _url(event: Failure, message: str) -> str | None:
@@ -267,8 +234,3 @@ def _url(event: Failure, message: str) -> str | None:
     request = event.request if isinstance(event, PollFailed) else ""
     found = _URL.search(request or message)
     return found[0][:MAX_URL_CHARACTERS] if found else None
-
-
-def _text(text: str, limit: int | None = None) -> str:
-    """Replace lone surrogates, which a database cannot store."""
-    return text[:limit].encode(errors="replace").decode()

@@ -8,7 +8,7 @@ from threading import Lock
 from msgspec.structs import replace
 
 from longstop.clock import Clock, Moment
-from longstop.model.node_report import BreakerNote, Rates
+from longstop.model.scraper_report import BreakerNote, Rates
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchPhaseChanged, PollFailed, PollSucceeded, UpdateStored
@@ -33,8 +33,6 @@ MAX_BREAKERS = 1_000
 #: A resource counts as recovered when nothing was postponed for so long. Loops try more often than that.
 RECOVERED_AFTER_SECONDS = 15.0
 CHECK_SECONDS = 5.0
-
-_Key = tuple[str, str]
 
 
 class _Window:
@@ -70,40 +68,34 @@ class RateSink:
 
     def take(self, event: Telemetry) -> None:
         with self._lock:
-            self._take(event)
-
-    def _take(self, event: Telemetry) -> None:
-        now = self._clock.monotonic()
-        match event:
-            case PollFailed() | ListingFailed() | TaskFailed():
-                self._errors.add(now)
-                self._errors_of_hour.add(now)
-            case PollSucceeded() | ListingRead():
-                self._polls.add(now)
-                self._last_success = Moment.of(self._clock)
-            case UpdateStored():
-                self._updates.add(now)
-                if event.latency_ms is not None:
-                    self._latencies.append(event.latency_ms)
-            case _:
-                pass
+            now = Moment.of(self._clock)
+            match event:
+                case PollFailed() | ListingFailed() | TaskFailed():
+                    self._errors.add(now.monotonic)
+                    self._errors_of_hour.add(now.monotonic)
+                case PollSucceeded() | ListingRead():
+                    self._polls.add(now.monotonic)
+                    self._last_success = now
+                case UpdateStored():
+                    self._updates.add(now.monotonic)
+                    if event.latency_ms is not None:
+                        self._latencies.append(event.latency_ms)
+                case _:
+                    pass
 
     def rates(self) -> Rates:
         with self._lock:
-            return self._rates()
-
-    def _rates(self) -> Rates:
-        now, ordered, success = self._clock.monotonic(), sorted(self._latencies), self._last_success
-        return Rates(
-            errors_last_minute=self._errors.count(now),
-            errors_last_hour=self._errors_of_hour.count(now),
-            polls_last_minute=self._polls.count(now),
-            updates_last_minute=self._updates.count(now),
-            average_latency_ms=round(sum(ordered) / len(ordered), 1) if ordered else None,
-            p95_latency_ms=float(ordered[(len(ordered) * 95 - 1) // 100]) if ordered else None,
-            last_success_at=success.wall if success else None,
-            last_success_seconds=round(now - success.monotonic, 3) if success else None,
-        )
+            now, ordered, success = self._clock.monotonic(), sorted(self._latencies), self._last_success
+            return Rates(
+                errors_last_minute=self._errors.count(now),
+                errors_last_hour=self._errors_of_hour.count(now),
+                polls_last_minute=self._polls.count(now),
+                updates_last_minute=self._updates.count(now),
+                average_latency_ms=round(sum(ordered) / len(ordered), 1) if ordered else None,
+                p95_latency_ms=float(ordered[(len(ordered) * 95 - 1) // 100]) if ordered else None,
+                last_success_at=success.wall if success else None,
+                last_success_seconds=round(now - success.monotonic, 3) if success else None,
+            )
 
 
 class OpenBreakers:
@@ -111,9 +103,8 @@ class OpenBreakers:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._notes: dict[_Key, BreakerNote] = {}
-        #: When each is tried again, in monotonic time.
-        self._until: dict[_Key, float] = {}
+        #: By scope and subject, with the monotonic time of the next attempt.
+        self._notes: dict[tuple[str, str], tuple[BreakerNote, float | None]] = {}
 
     def take(self, event: Telemetry) -> None:
         match event:
@@ -123,13 +114,11 @@ class OpenBreakers:
                 self._note(event.scope, event.subject, "half_open", "", None)
             case LayoutBroken():
                 reason = f"{event.failures} pages in a row could not be parsed"
-                self._note("layout", f"{event.source} {event.resource}", "open", reason, None)
+                self._note(event.scope, event.subject, "open", reason, None)
             case SourceRateLimited():
                 self._note("rest", event.source, "open", "the site sent Retry-After", event.seconds)
-            case CircuitClosed():
+            case CircuitClosed() | LayoutRecovered():
                 self._notes.pop((event.scope, event.subject), None)
-            case LayoutRecovered():
-                self._notes.pop(("layout", f"{event.source} {event.resource}"), None)
             case MatchPhaseChanged(after="archived"):
                 self._notes.pop(("match", event.ref), None)
             case _:
@@ -138,26 +127,20 @@ class OpenBreakers:
     def notes(self) -> tuple[BreakerNote, ...]:
         """Return what is paused now. No event ends a Retry-After: it is dropped when its time is over."""
         now = Moment.of(self._clock)
-        self._until = {key: until for key, until in self._until.items() if key in self._notes}
-        for key in [key for key, until in self._until.items() if key[0] == "rest" and until <= now.monotonic]:
-            del self._notes[key]
-        return tuple(_timed(note, self._until.get(key), now) for key, note in self._notes.items())
+        for key, (note, until) in list(self._notes.items()):
+            if note.scope == "rest" and until is not None and until <= now.monotonic:
+                del self._notes[key]
+        return tuple(_timed(note, until, now) for note, until in self._notes.values())
 
     def _note(self, scope: str, subject: str, state: str, reason: str, seconds: float | None) -> None:
-        key = (scope, subject)
-        known = self._notes.get(key)
-        if known is None and len(self._notes) >= MAX_BREAKERS:
+        key, now = (scope, subject), Moment.of(self._clock)
+        if key not in self._notes and len(self._notes) >= MAX_BREAKERS:
             return
-        self._until.pop(key, None)
-        if seconds is not None:
-            self._until[key] = self._clock.monotonic() + seconds
-        self._notes[key] = BreakerNote(
-            scope=scope,
-            subject=subject,
-            state=state,
-            since=known.since if known else self._clock.now(),
-            reason=reason or (known.reason if known else ""),
-        )
+        note = BreakerNote(scope=scope, subject=subject, state=state, since=now.wall, reason=reason)
+        if key in self._notes:
+            known, _ = self._notes[key]
+            note = replace(note, since=known.since, reason=reason or known.reason)
+        self._notes[key] = (note, None if seconds is None else now.monotonic + seconds)
 
 
 def _timed(note: BreakerNote, until: float | None, now: Moment) -> BreakerNote:

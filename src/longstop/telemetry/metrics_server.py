@@ -13,11 +13,9 @@ from longstop.doctor.holders import listener_on
 from longstop.settings import Prometheus
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import MetricsServed, MetricsUnavailable
-from longstop.telemetry.metrics_sink import Metrics, MetricsReading, ScraperState
+from longstop.telemetry.metrics import Metrics, ScraperState
 
 SAMPLE_SECONDS = 1.0
-#: A page is reused for this long, so that many collectors cost no more than one.
-PAGE_KEPT_SECONDS = 1.0
 MAX_HEAD_BYTES = 8192
 #: From the connection to the last byte of the response.
 RESPOND_WITHIN = 10.0
@@ -36,8 +34,12 @@ def metrics_tasks(
     """Return what has to run next to the schedulers; nothing if metrics are disabled."""
     if not settings.enabled:
         return []
-    pages = MetricsPages(metrics, read_state, clock)
-    return [_sample(metrics, read_state, bus, clock), serve_metrics(settings.host, settings.port, pages.newest, bus)]
+
+    async def page() -> bytes:
+        # The state is read on the event loop, which is quick, and formatted in a thread.
+        return await asyncio.to_thread(metrics.page, read_state(), Moment.of(clock))
+
+    return [_sample(metrics, read_state, bus, clock), serve_metrics(settings.host, settings.port, page, bus)]
 
 
 async def _sample(metrics: Metrics, read_state: ReadState, bus: Bus, clock: Clock) -> None:
@@ -47,34 +49,6 @@ async def _sample(metrics: Metrics, read_state: ReadState, bus: Bus, clock: Cloc
         except Exception as error:  # a bug in the metrics must not stop polling
             bus.emit(failure_of(error, "metrics"))
         await asyncio.sleep(SAMPLE_SECONDS)
-
-
-class MetricsPages:
-    """Renders the page of metrics: reads on the event loop, which is quick, and formats in a thread."""
-
-    def __init__(self, metrics: Metrics, read_state: ReadState, clock: Clock) -> None:
-        self._metrics = metrics
-        self._read_state = read_state
-        self._clock = clock
-        self._lock = asyncio.Lock()
-        self._page = b""
-        self._rendered_at: float | None = None
-
-    async def newest(self) -> bytes:
-        """Return a page that is at most a second old."""
-        async with self._lock:
-            now = self._clock.monotonic()
-            if self._rendered_at is None or now - self._rendered_at >= PAGE_KEPT_SECONDS:
-                reading = self._metrics.read(self._read_state(), Moment.of(self._clock))
-                self._page, self._rendered_at = await asyncio.to_thread(_expose, reading), now
-            return self._page
-
-
-def _expose(reading: MetricsReading) -> bytes:
-    # Imported on the first request: a scraper must be back within a second after a crash.
-    from longstop.telemetry.exposition import expose
-
-    return expose(reading)
 
 
 async def serve_metrics(host: str, port: int, page: MakePage, bus: Bus) -> None:

@@ -18,7 +18,6 @@ from longstop.model.command import (
     Refusal,
     Reply,
     StandingKind,
-    StandingOrder,
 )
 from longstop.model.match import MatchRef, Phase
 from longstop.sources.parsing import host_of
@@ -28,7 +27,7 @@ from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed
 from longstop.watching.feed_watch import FeedWatch
-from longstop.watching.scheduler import Scheduler
+from longstop.watching.source_scheduler import Scheduler
 
 #: How often new commands are read.
 POLL_SECONDS = 0.4
@@ -37,8 +36,8 @@ MAX_AT_ONCE = 8
 #: Time limit of the first poll of a match that is to be watched.
 FIRST_POLL_SECONDS = 10.0
 
-#: Restarts connections, browsers and watches, for the given reason.
-Recycle = Callable[[str], Awaitable[None]]
+#: Replaces the browsers of a source: the reason, and the source.
+RecycleBrowsers = Callable[[str, str], None]
 
 
 class CommandLoop:
@@ -49,17 +48,27 @@ class CommandLoop:
         store: CommandStore,
         schedulers: Mapping[str, Scheduler],
         *,
-        recycle: Recycle,
-        memory_check: MemoryCheck | None,
+        recycle_browsers: RecycleBrowsers,
+        memory_check: MemoryCheck,
         bus: Bus,
         clock: Clock,
     ) -> None:
         self._store = store
         self._schedulers = schedulers
-        self._recycle = recycle
+        self._recycle_browsers = recycle_browsers
         self._memory_check = memory_check
         self._bus = bus
         self._clock = clock
+        #: Each returns the answer, or raises `_Refused`.
+        self._actions: dict[CommandKind, Callable[[Command], Awaitable[str]]] = {
+            CommandKind.WATCH: self._watch,
+            CommandKind.UNWATCH: self._unwatch,
+            CommandKind.PAUSE_MATCH: self._pause_match,
+            CommandKind.RESUME_MATCH: self._resume_match,
+            CommandKind.PAUSE_SOURCE: self._pause_source,
+            CommandKind.RESUME_SOURCE: self._resume_source,
+            CommandKind.RECYCLE: self._recycle,
+        }
         self._free = MAX_AT_ONCE
         #: Commands for one source run in the order in which they were issued.
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -78,12 +87,14 @@ class CommandLoop:
         except Exception as error:
             self._report(error)
             return
-        for source, scheduler in self._schedulers.items():
-            scheduler.apply_standing_orders(
-                unwatched=_matches(orders, StandingKind.UNWATCHED),
-                paused=_matches(orders, StandingKind.PAUSED_MATCH),
-                is_paused=any(each.kind is StandingKind.PAUSED_SOURCE and each.subject == source for each in orders),
-            )
+        for order in orders:
+            for source, scheduler in self._schedulers.items():
+                if order.kind is StandingKind.UNWATCHED:
+                    scheduler.unwatch(MatchRef.parse(order.subject))
+                elif order.kind is StandingKind.PAUSED_MATCH:
+                    scheduler.pause(MatchRef.parse(order.subject))
+                elif order.subject == source:
+                    scheduler.pause_source()
         self._is_ready, self._failing = True, None
 
     async def run(self) -> None:
@@ -131,7 +142,8 @@ class CommandLoop:
     async def _reply(self, command: Command) -> Reply:
         try:
             async with asyncio.timeout(DONE_WITHIN_SECONDS), self._locks[self._source_of(command)]:
-                return _done(await self._do(command))
+                answer = await self._actions[command.kind](command)
+                return Reply(state=CommandState.DONE, answer=answer)
         except _Refused as refused:
             return Reply(state=CommandState.REFUSED, answer=refused.sentence, refusal=refused.refusal)
         except TimeoutError:
@@ -144,25 +156,6 @@ class CommandLoop:
             if isinstance(failure, PollPostponed):
                 return _failed(f"Command failed: {ResourcesExhausted(failure.resource)}.")
             return _failed("Internal error; see task.failed in the log.")
-
-    async def _do(self, command: Command) -> str:
-        """Execute a command; return its reply, or raise `_Refused`."""
-        match command.kind:
-            case CommandKind.WATCH:
-                return await self._watch(command)
-            case CommandKind.UNWATCH:
-                return await self._unwatch(command)
-            case CommandKind.PAUSE_MATCH:
-                return await self._pause_match(command)
-            case CommandKind.RESUME_MATCH:
-                return await self._resume_match(command)
-            case CommandKind.PAUSE_SOURCE:
-                return await self._pause_source(command)
-            case CommandKind.RESUME_SOURCE:
-                return await self._resume_source(command)
-            case CommandKind.RECYCLE:
-                await self._recycle(f"asked for by {command.asked_by}")
-                return "Restarted connections and browsers."
 
     def _source_of(self, command: Command) -> str:
         """Return the source that a command concerns; empty for all sources."""
@@ -186,7 +179,7 @@ class CommandLoop:
             return f"{ref} is already watched, as match {watch.state.row.match_id}.{paused}"
         if scheduler.is_paused:
             raise _Refused(Refusal.CONFLICT, f"{ref.source} is paused: resume it first.")
-        if self._memory_check is not None and (low := self._memory_check.shortage()) is not None:
+        if (low := self._memory_check.shortage()) is not None:
             raise _Refused(Refusal.MEMORY, f"{low}.")
         warning = await _first_poll(scheduler, ref)
         await self._store.lift_order(StandingKind.UNWATCHED, str(ref))
@@ -257,7 +250,7 @@ class CommandLoop:
         source = command.argument
         is_new = await self._store.put_order(StandingKind.PAUSED_SOURCE, source, command.asked_by)
         scheduler.pause_source()
-        await scheduler.reconnect()
+        await scheduler.reconnect(True)
         if not is_new:
             return f"{source} was already paused."
         return f"Paused {source} until it is resumed, also across restarts."
@@ -267,6 +260,19 @@ class CommandLoop:
         was_paused = await self._store.lift_order(StandingKind.PAUSED_SOURCE, command.argument)
         scheduler.resume_source()
         return f"Resumed {command.argument}." if was_paused else f"{command.argument} was not paused."
+
+    async def _recycle(self, command: Command) -> str:
+        """Restart what all sources are read with. Open circuits are probed at once: their cause may be gone."""
+        active = {name: each for name, each in self._schedulers.items() if not each.is_paused}
+        if not active:
+            return "All sources are paused: nothing was restarted."
+        was_open = []
+        for source, scheduler in active.items():
+            if await scheduler.retry_now():
+                was_open.append(source)
+            self._recycle_browsers(f"asked for by {command.asked_by}", source)
+        retried = f" A circuit was open for {', '.join(was_open)}: it is tried again now." if was_open else ""
+        return f"Restarted connections, browsers and polling of {', '.join(active)}.{retried}"
 
     def _scheduler(self, source: str) -> Scheduler:
         if source not in self._schedulers:
@@ -304,15 +310,6 @@ async def _first_poll(scheduler: Scheduler, ref: MatchRef) -> str:
     except (SourceError, TimeoutError) as error:
         return f" The first poll failed ({type(error).__name__}); it is retried automatically."
     return ""
-
-
-def _matches(orders: list[StandingOrder], kind: StandingKind) -> list[MatchRef]:
-    """Return the matches that standing orders of this kind concern."""
-    return [MatchRef.parse(each.subject) for each in orders if each.kind is kind]
-
-
-def _done(sentence: str) -> Reply:
-    return Reply(state=CommandState.DONE, answer=sentence)
 
 
 def _failed(sentence: str) -> Reply:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from enum import StrEnum
 from math import inf
 
 from msgspec import Struct
@@ -18,20 +17,20 @@ from longstop.errors import (
     StorageError,
 )
 from longstop.exhaustion import mapped
-from longstop.matches.client import PollAttempt
 from longstop.matches.live_match import Feed, LiveMatch, LiveMatches
 from longstop.matches.pipeline import Pipeline, PollResult
+from longstop.matches.source_client import PollAttempt
 from longstop.model.match import TRANSITIONS, MonitoringRecord, Phase, SyncState
 from longstop.model.observation import ListingEntry
-from longstop.resilience.breaker import Breaker, Permit
+from longstop.resilience.breaker import ASKED, Breaker, Permit
 from longstop.resilience.taxonomy import AttemptState, FailureKind, kind_of
 from longstop.sports.base import MatchState
 from longstop.storage.base import HotRow, HotWriter
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import MatchGone, PollSucceeded, WatchRestarted
 from longstop.telemetry.events.processes import PollPostponed, TaskFailed
-from longstop.watching.cadence import PollInterval, RestartReason, WatchRules
-from longstop.watching.watch_events import WatchEvents
+from longstop.watching.watch_reporter import WatchEvents
+from longstop.watching.watch_rules import RestartReason, WatchRules
 from longstop.watching.watch_state import SOURCE_WIDE, Postponement, WatchState
 
 #: Failures caused by the match itself; they count for its breaker.
@@ -39,13 +38,6 @@ _COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
 #: A feed is alive for this long after a good poll, or for this many of its intervals. Then another feed may lead.
 ALIVE_SECONDS = 10.0
 ALIVE_INTERVALS = 2.0
-
-
-class PauseScope(StrEnum):
-    """What an operator paused: the match, or its whole source."""
-
-    MATCH = "match"
-    SOURCE = "source"
 
 
 class WatchContext(Struct, frozen=True, kw_only=True):
@@ -78,18 +70,17 @@ class FeedWatch:
         # No feed of lower precedence leads before this one had its first poll.
         feed.fresh_until = context.clock.monotonic() + ALIVE_SECONDS
         former = context.former.get(match.row.match_id)
-        self._watch = WatchState.starting(match.row, context.rules, context.now(), former)
-        self._breaker = Breaker(context.rules.breaker)
+        self.polling = WatchState.starting(match.row, context.rules, context.now(), former)
+        self._breaker = Breaker(context.rules.breaker, str(match.row.ref))
         self._events = WatchEvents(context.bus, match.row, context.rules.max_errors)
         self._attempt = PollAttempt()
         self._poll_task: asyncio.Task[object] | None = None
-        self._pauses: set[PauseScope] = set()
-        #: Whether an operator resumed the match, and the watch was not restarted since.
-        self._is_resumed = False
+        #: Whether an operator paused the match or its source.
+        self._is_paused = False
         #: Whether the watch was stopped for good.
         self._is_stopped = False
-        #: Whether to restart because the scraper is failing.
-        self._is_recycled = False
+        #: The reason of a restart that was requested and has not happened yet.
+        self._requested: RestartReason | None = None
 
     @property
     def state(self) -> MatchState:
@@ -104,36 +95,15 @@ class FeedWatch:
 
     @property
     def record(self) -> MonitoringRecord:
-        now = self._context.now()
-        record = self._watch.record(self.state, now, paused_for=self._breaker.remaining(now.monotonic))
-        if not self._pauses:
+        record = self.polling.record(self.state, self._context.now())
+        if not self._is_paused:
             return record
-        is_pausable = Phase.PAUSED in TRANSITIONS[record.phase]
-        return replace(record, phase=Phase.PAUSED if is_pausable else record.phase, is_on_hold=True)
+        return replace(record, phase=Phase.PAUSED if self._is_pausable else record.phase, is_on_hold=True)
 
     @property
-    def age(self) -> float | None:
-        """Return the seconds since the last accepted poll; `None` before the first."""
-        return None if self._watch.last_poll_at is None else self._watch.age_at(self._context.now())
-
-    @property
-    def failures(self) -> int:
-        """Return the number of consecutive failed polls."""
-        return self._watch.failures
-
-    @property
-    def is_important(self) -> bool:
-        return self._context.rules.is_important(self.state.row.title)
-
-    @property
-    def active_at(self) -> float:
-        """Return when the match last changed, in monotonic time."""
-        return self._watch.activity.changed_at
-
-    @property
-    def interval(self) -> PollInterval:
-        """Return the current interval between polls."""
-        return self._watch.interval(self.state, self._context.now())
+    def _is_pausable(self) -> bool:
+        """Return whether the match can be paused; a finished one has no such phase."""
+        return Phase.PAUSED in TRANSITIONS[self.state.row.phase]
 
     @property
     def is_polling(self) -> bool:
@@ -141,9 +111,19 @@ class FeedWatch:
 
     # --- the listing -----------------------------------------------------------------------------------------
 
+    def see_listing(self, entry: ListingEntry | None, asked: Moment) -> bool:
+        """Note the match's entry in a listing, or that it has none; return whether to poll the match now."""
+        if entry is None:  # a missing match is not finished: its own page is polled
+            self.polling = self.polling.after_listing(None)
+            return self.is_due()
+        if self.see_entry(entry):
+            return self.is_due(is_news=True)
+        self.accept_entry(asked)
+        return False
+
     def see_entry(self, entry: ListingEntry) -> bool:
         """Note the listing's entry; return whether the match must be polled."""
-        self._watch = self._watch.after_listing(entry)
+        self.polling = self.polling.after_listing(entry)
         state, now = self.state, self._context.now()
         if not self.match.leads(self.feed, now.monotonic):
             return False
@@ -154,30 +134,26 @@ class FeedWatch:
             or bool(state.suspects)
             or entry.fingerprint != state.board.fingerprint
             or not entry.shows_every_change
-            or self._watch.needs_full_poll(state, now)
-            or self._watch.needs_check(state, now)
+            or self.polling.needs_full_poll(state, now)
+            or self.polling.needs_check(state, now)
         )
-
-    def see_no_entry(self) -> None:
-        """Note that the listing does not show the match."""
-        self._watch = self._watch.after_listing(None)
 
     def see_no_listing(self) -> None:
         """Note that there is no listing."""
-        self._watch = self._watch.without_listing()
+        self.polling = self.polling.without_listing()
 
     def see_refusal(self) -> None:
         """Note that the site refuses the listing, so that the match is not polled either."""
         if not self.is_polling:
-            self._watch = self._watch.after_postponed(SOURCE_WIDE, self._context.now())
+            self.polling = self.polling.after_postponed(SOURCE_WIDE, self._context.now())
             self.publish()
 
     def accept_entry(self, at: Moment) -> None:
         """Count an unchanged entry as a good poll: nothing is stored, only the age is reset."""
-        if self.state.row.phase is not Phase.PAUSED and not self._pauses:
+        if self.state.row.phase is not Phase.PAUSED and not self._is_paused:
             now = self._context.now()
-            self._watch = self._watch.after_entry(self.state.board, at, now)
-            if not self._watch.failures:  # a cached listing must not keep a feed in the lead whose own pages fail
+            self.polling = self.polling.after_entry(self.state.board, at, now)
+            if not self.polling.failures:  # a cached listing must not keep a feed in the lead whose own pages fail
                 self._stay_alive(now)
             self._after_cycle({})
 
@@ -186,41 +162,33 @@ class FeedWatch:
     def is_due(self, *, is_news: bool = False, minimum: float = 0.0) -> bool:
         """Return whether to poll now, at least `minimum` seconds after the last poll."""
         # A pending restart comes first; a poll before it would be cancelled too.
-        if self.is_polling or self._pauses or self.restart_reason() is not None:
+        if self.is_polling or self._is_paused or self.restart_reason() is not None:
             return False
-        now = self._context.now()
-        paused_for = self._breaker.remaining(now.monotonic)
-        return self._watch.is_due(self.state, now, paused_for=paused_for, is_news=is_news, minimum=minimum)
+        return self.polling.is_due(self.state, self._context.now(), is_news=is_news, minimum=minimum)
 
     def signalled_poll_at(self) -> float | None:
         """Return when to poll after the page signalled a change; `None` if not at all."""
         if self.is_polling or self.restart_reason() is not None:
             return None
-        now = self._context.now()
-        return self._watch.signalled_poll_at(self.state, now, paused_for=self._breaker.remaining(now.monotonic))
+        return self.polling.signalled_poll_at(self.state, self._context.now())
 
     def restart_reason(self) -> RestartReason | None:
         """Return why the watch should be restarted; `None` if it should not."""
-        if self._pauses:
-            return None
-        if self._is_resumed:
-            return RestartReason.ASKED
-        if self._is_recycled:
-            return RestartReason.RECYCLED
+        if self._is_paused or self._requested is not None:
+            return None if self._is_paused else self._requested
         now = self._context.now()
         if self.is_polling:
-            self._watch = self._watch.poll_progressed(self._attempt.answers, self.state.row, now)
-        paused_for = self._breaker.remaining(now.monotonic)
-        return self._watch.restart_reason(self.state.row, now, paused_for=paused_for, is_polling=self.is_polling)
+            self.polling = self.polling.poll_progressed(self._attempt.answers, self.state.row, now)
+        return self.polling.restart_reason(self.state.row, now, is_polling=self.is_polling)
 
     def report_staleness(self) -> None:
         """Report that the match is stale, once for as long as it stays stale."""
         now = self._context.now()
-        is_stale = not self._pauses and self._watch.is_stale(self.state.row, now)
-        self._events.staleness(is_stale, self._watch.last_poll_at, self._watch.age_at(now))
+        is_stale = not self._is_paused and self.polling.is_stale(self.state.row, now)
+        self._events.staleness(self.record if is_stale else None, now)
 
     def may_be_archived(self) -> bool:
-        return not self.is_polling and self._watch.may_be_archived(self.state, self._context.now())
+        return not self.is_polling and self.polling.may_be_archived(self.state, self._context.now())
 
     def cancel_poll(self) -> None:
         """Cancel the poll in progress."""
@@ -235,53 +203,58 @@ class FeedWatch:
 
     def recycle(self) -> None:
         """Request a restart, and cancel the poll in progress."""
-        self._is_recycled = True
+        self._requested = RestartReason.RECYCLED
         self.cancel_poll()
 
     # --- commands of an operator -----------------------------------------------------------------------------
 
-    def pause(self, scope: PauseScope) -> None:
-        """Stop polling until `resume`."""
-        self._pauses.add(scope)
-        self.feed.fresh_until = -inf
-        self.cancel_poll()
+    def retry_now(self) -> bool:
+        """Restart the watch although the match's breaker may be open; return whether it was."""
+        transition = self._breaker.half_open(ASKED)
+        self._events.breaker(transition)
+        self.polling = replace(self.polling, not_before=0.0)
+        self.recycle()
+        return transition is not None
+
+    def set_paused(self, is_paused: bool) -> None:
+        """Stop polling, or resume with a restart and a full poll."""
+        if is_paused is self._is_paused:
+            return
+        self._is_paused = is_paused
+        if is_paused:
+            self.feed.fresh_until = -inf
+            self.cancel_poll()
+        else:
+            self._requested = RestartReason.ASKED
         self.publish()
 
-    def resume(self, scope: PauseScope) -> None:
-        """End a pause. After the last one the watch restarts with a full poll."""
-        if scope in self._pauses:
-            self._pauses.remove(scope)
-            self._is_resumed = not self._pauses
-            self.publish()
-
     async def store_pause(self) -> None:
-        """Store that the match is paused. A finished match has no such phase."""
-        if self.state.row.phase is not Phase.PAUSED and Phase.PAUSED in TRANSITIONS[self.state.row.phase]:
+        """Store that the match is paused."""
+        if self._is_pausable:
             await self._store(self.feed.pipeline.pause)
 
     # --- polling ---------------------------------------------------------------------------------------------
 
     async def poll(self) -> None:
         """Poll once, store what changed, and note the outcome."""
-        if self._pauses or self._is_stopped:
+        if self._is_paused or self._is_stopped:
             return
         permit = self._breaker.permit(self._context.clock.monotonic())
         if permit is None:
             return
-        if permit.transition is not None:
-            self._events.breaker(permit.transition)
+        self._events.breaker(permit.transition)
         started, attempt = self._context.now(), PollAttempt()
         self._poll_task, self._attempt = asyncio.current_task(), attempt
-        self._watch = self._watch.poll_started(started)
+        self.polling = self.polling.poll_started(started)
         try:
             await self._poll(started, permit, attempt)
         finally:
-            self._breaker.release(permit, self._context.clock.monotonic())
+            self._breaker.release(permit)
             self._poll_task = None
 
     async def _poll(self, started: Moment, permit: Permit, attempt: PollAttempt) -> None:
         match, feed, before = self.match, self.feed, self.state
-        is_full, polled = self._watch.needs_full_poll(before, started), None
+        is_full, polled = self.polling.needs_full_poll(before, started), None
         try:
             await match.reload()
             leads = match.leads(feed, started.monotonic)
@@ -291,21 +264,12 @@ class FeedWatch:
             else:
                 await match.check_alive(feed, attempt)
         except Exception as error:
-            await self._note_error(mapped(error), attempt, permit)
+            await self._note_failure(mapped(error), attempt, permit)
         else:
             # A feed that does not lead, or was too slow, was not read in full.
             self._note_success(before, polled, attempt, permit, started, is_full=is_full and polled is not None)
             if polled is not None or not leads:  # a slow feed must not keep a faster one from leading
                 self._stay_alive(self._context.now())
-
-    async def _note_error(self, error: Exception, attempt: PollAttempt, permit: Permit) -> None:
-        """Note why a poll failed. No error may stop the polls of other matches."""
-        self.is_lost = self.is_lost or isinstance(error, EpochLost)
-        if isinstance(error, SourceError):
-            attempt.failed(error)  # a refused observation was not counted by the client
-        await self._note_failure(error, attempt, permit)
-        if not isinstance(error, LongstopError):
-            self._context.bus.emit(TaskFailed.by(error, task=f"watch {self.feed.ref}"))
 
     async def restart(self, reason: RestartReason) -> bool:
         """Claim the match again, reload the stored base, and drop what is only in memory.
@@ -314,14 +278,14 @@ class FeedWatch:
         """
         if self._is_stopped:
             return False
-        now, started_at, row = self._context.now(), self._watch.started_at, self.state.row
+        now, started_at, row = self._context.now(), self.polling.started_at, self.state.row
         try:
             await self.match.restart(self.feed)
         except StorageError as error:
             await self._note_failure(error, PollAttempt())
             return False
-        self._is_resumed = self._is_recycled = False
-        self._watch = self._watch.restarted(now)
+        self._requested = None
+        self.polling = self.polling.restarted(now)
         self._context.bus.emit(
             WatchRestarted(
                 match_id=row.match_id,
@@ -345,11 +309,11 @@ class FeedWatch:
         try:
             await self.match.change(self.feed, change)
         except LongstopError as error:
-            self.match.is_base_known, self.is_lost = False, isinstance(error, EpochLost)
+            self.match.is_base_known, self.is_lost = False, self.is_lost or isinstance(error, EpochLost)
             if kind_of(error) is FailureKind.NOT_SENT:
                 self._note_postponed(error, self._context.now())
                 return False
-            self._watch = self._watch.after_failure(error, self._context.now(), errors=0)
+            self.polling = self.polling.after_failure(error, self._context.now(), errors=0)
             self._events.failure(error, AttemptState.VALIDATED)
             return False
         self._events.changes(before, self.state)
@@ -378,13 +342,14 @@ class FeedWatch:
             PollSucceeded(match_id=before.row.match_id, ref=str(before.row.ref), seconds=round(seconds, 3))
         )
         is_news, errors = receipt is not None, attempt.error_count
-        self._watch = self._watch.after_poll(self.state, started, now, errors=errors, is_news=is_news, is_full=is_full)
-        if transition := self._breaker.succeed(permit, now.monotonic):
-            self._events.breaker(transition)
+        self.polling = self.polling.after_poll(
+            self.state, started, now, errors=errors, is_news=is_news, is_full=is_full
+        )
+        self._events.breaker(self._breaker.succeed(permit, now.monotonic))
         self._after_cycle(attempt.errors)
 
     def _stay_alive(self, now: Moment) -> None:
-        alive = max(ALIVE_SECONDS, ALIVE_INTERVALS * self._watch.interval(self.state, now).seconds)
+        alive = max(ALIVE_SECONDS, ALIVE_INTERVALS * self.polling.interval(self.state, now).seconds)
         self.feed.fresh_until = now.monotonic + alive
 
     def _is_alone(self, now: Moment) -> bool:
@@ -392,41 +357,47 @@ class FeedWatch:
         return all(each is self.feed or each.fresh_until <= now.monotonic for each in self.match.feeds)
 
     async def _note_failure(self, error: Exception, attempt: PollAttempt, permit: Permit | None = None) -> None:
+        """Note why a poll or restart failed. No error may stop the polls of other matches."""
         now, kind = self._context.now(), kind_of(error)
         if kind is FailureKind.NOT_SENT:
             self._note_postponed(error, now)
             return
-        self._watch = self._watch.after_failure(error, now, errors=attempt.error_count)
+        self.is_lost = self.is_lost or isinstance(error, EpochLost)
+        if isinstance(error, SourceError):
+            attempt.failed(error)  # a refused observation was not counted by the client
+        self.polling = self.polling.after_failure(error, now, errors=attempt.error_count)
         self._events.failure(error, attempt.state)
+        if not isinstance(error, LongstopError):  # after the failure, whose error names the match
+            self._context.bus.emit(TaskFailed.by(error, task=f"watch {self.feed.ref}"))
         if isinstance(error, PageNotFound):
             await self._finish_if_gone(now)
         if permit is not None and kind in _COUNTED:
             transition = self._breaker.fail(permit, now.monotonic)
+            self._events.breaker(transition)
             if transition is not None:
-                self._events.breaker(transition)
-                await self._pause_by_breaker()
+                await self._pause_by_breaker(now.monotonic + transition.seconds)
         self._after_cycle(attempt.errors if isinstance(error, SourceError) else {type(error).__name__: 1})
 
     def _note_postponed(self, error: Exception, now: Moment) -> None:
         """Note that no request was sent, which proves nothing about the match."""
-        self._watch = self._watch.after_postponed(Postponement.of(error), now)
+        self.polling = self.polling.after_postponed(Postponement.of(error), now)
         if isinstance(error, ResourcesExhausted):
             self._context.bus.emit(PollPostponed(resource=error.resource, subject=str(self.state.row.ref)))
         self.publish()
 
-    async def _pause_by_breaker(self) -> None:
-        """Pause the match while its breaker is open. A finished match has no such phase."""
-        self._watch, self.feed.fresh_until = self._watch.paused(), -inf
-        if self._is_alone(self._context.now()) and Phase.PAUSED in TRANSITIONS[self.state.row.phase]:
-            await self._store(self.feed.pipeline.pause)
+    async def _pause_by_breaker(self, until: float) -> None:
+        """Pause the match while its breaker is open."""
+        self.polling, self.feed.fresh_until = self.polling.paused(until), -inf
+        if self._is_alone(self._context.now()):
+            await self.store_pause()
 
     async def _finish_if_gone(self, now: Moment) -> None:
         """Finish a match whose page was removed, after reading what is left of it."""
-        self._watch = self._watch.after_missing(now)
-        absence, row = self._watch.absence, self.state.row
-        if row.phase is Phase.COMPLETED or not (self._watch.is_gone() and self._is_alone(now)):
+        self.polling = self.polling.after_missing(now)
+        row = self.state.row
+        if row.phase is Phase.COMPLETED or not (self.polling.is_gone() and self._is_alone(now)):
             return
-        self._context.bus.emit(MatchGone(match_id=row.match_id, ref=str(row.ref), confirmations=absence.times))
+        self._context.bus.emit(MatchGone(match_id=row.match_id, ref=str(row.ref), confirmations=self.polling.missing))
         pipeline, attempt = self.feed.pipeline, PollAttempt()
         try:
             last = await pipeline.read_last(self.state, attempt)
@@ -438,8 +409,8 @@ class FeedWatch:
     def _after_cycle(self, errors: dict[str, int]) -> None:
         now = self._context.now()
         self._events.errors(now.monotonic, errors)
-        self._events.frozen(self._watch.frozen(now.monotonic), now.monotonic)
-        self._events.interval(self.interval)
+        self._events.frozen(self.polling.frozen(now.monotonic), now.monotonic)
+        self._events.interval(self.polling.interval(self.state, now))
         self.publish()
 
     def publish(self) -> None:

@@ -186,8 +186,14 @@ def _read_sites(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(site for choice in choices for site in SITES[choice]))
 
 
-def _read_kinds(options: SimulatorOptions) -> list[str]:
-    """Return the kind of every invented match; each must be shown by a site."""
+def choose_kinds(options: SimulatorOptions) -> list[str]:
+    """Return the kind of every invented match, each of which a site must show; raise if any option is wrong."""
+    if options.speed <= 0:
+        raise UsageError("the speed must be greater than 0; 1 is real time")
+    if options.poll_seconds <= 0 or options.drop_seconds <= 0:
+        raise UsageError("the poll interval and the life of push channels must be greater than 0")
+    if not options.matches and not options.files:
+        raise UsageError("there is nothing to simulate: request at least one match or give a file")
     shown_at = _read_sites(options.sites)
     shows_cricket, shows_football = {"crex", ESPNCRICINFO} & set(shown_at), SOFASCORE in shown_at
     kinds = options.kinds or ((DEFAULT_KINDS if shows_cricket else ()) + (("football",) if shows_football else ()))
@@ -200,13 +206,7 @@ def _read_kinds(options: SimulatorOptions) -> list[str]:
 
 
 def _build_worlds(options: SimulatorOptions, clock: Clock, record: Record) -> tuple[World, FootballWorld]:
-    if options.speed <= 0:
-        raise UsageError("the speed must be greater than 0; 1 is real time")
-    if options.poll_seconds <= 0 or options.drop_seconds <= 0:
-        raise UsageError("the poll interval and the life of push channels must be greater than 0")
-    if not options.matches and not options.files:
-        raise UsageError("there is nothing to simulate: request at least one match or give a file")
-    chosen = _read_kinds(options)
+    chosen = choose_kinds(options)
     cricket = tuple(kind for kind in chosen if kind not in FOOTBALL_KINDS)
     plans = plan_world(
         seed=options.seed,

@@ -5,12 +5,11 @@ from math import inf
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from longstop.matches.versions import Versions, confirm
-from longstop.model.event import RESULT, Event, content_hash
-from longstop.model.match import MatchStatus, SyncState
-from longstop.model.observation import LIVE, Coverage, ListingEntry, Observation, Query
+from longstop.matches.event_versions import Versions, advance, settle
+from longstop.model.event import RESULT, Event, EventKey, content_hash
+from longstop.model.match import MatchStatus
+from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
 from longstop.model.snapshot import canonical
 from longstop.sports.base import Client, Draft, EventKind, MatchState, Sport
 from longstop.storage.base import Finding, FindingKind
@@ -69,7 +68,7 @@ class Tennis(Sport[MatchState]):
     }
     place = ("set", "game", "nth")
     resources = (POINTS,)
-    example: ClassVar[Mapping[str, Any]] = {"events": [{"key": "point:1:3:2", "set": 1, "game": 3, "nth": 2}]}
+    example = Event(key=EventKey("point", (1, 3, 2)), content=Won(winner="home", score="30-0"), source_event_id="7")
     state = MatchState
 
     async def read(
@@ -83,27 +82,25 @@ class Tennis(Sport[MatchState]):
         else:
             plays = await client.ask(points, tuple)
             view = (stand_in or await client.ask(live, Board), plays)
-        return Observation(feed=state.feed, captured_at=client.now(), view=view, coverage=Coverage.FULL)
+        return Observation(captured_at=client.now(), view=view)
 
     def diff(self, state: MatchState, observation: Observation) -> Draft:
         board, plays = observation.view
         versions = Versions(state.events, confirmed=state.suspects)
         _align(versions, (*plays, *_result(board)))
-        after = replace(state, board=board, events={**state.events, **{each.key: each for each in versions.events}})
-        findings, doubts = confirm(_mismatches(after, board), state.suspects, state.findings)
-        suspects = doubts | versions.suspects
-        sync = SyncState.RECOVERING if suspects and state.sync is SyncState.RECOVERING else SyncState.IN_SYNC
+        after = advance(state, versions, Keys(), board=board)
+        after = settle(state, after, _mismatches(after, board), versions.suspects, is_compared=True)
         # A result counts once it is stored: until then the match is polled as a live one.
         status = MatchStatus.COMPLETED if after.result else MatchStatus.LIVE if board.winner else board.status
         title = f"{board.home} v {board.away}"
         shown = {"title": title, "sets": board.sets, "result": after.result and after.result.text}
         return Draft(
-            state=replace(after, findings=findings, suspects=suspects, sync=sync),
+            state=after,
             status=status,
             title=title,
             start_at=board.start_at or state.row.start_at,
             # While something awaits a second poll, the stored payload stands.
-            payload=None if suspects else canonical({"matchId": state.row.match_id, "status": status, **shown}),
+            payload=None if after.suspects else canonical({"matchId": state.row.match_id, "status": status, **shown}),
             events=tuple(versions.events),
         )
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
-from longstop.api.server import Stores, build_app
+from longstop.api.server import build_app
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from tests.readers import (
@@ -21,6 +21,7 @@ from tests.readers import (
     a_health_cache,
     a_hot_row,
     a_match,
+    a_node_of,
 )
 
 
@@ -83,8 +84,8 @@ async def stranger(
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client without a token."""
     app = build_app(
-        Stores(matches=reader, hot=hot),
-        verifier=TokenVerifier(secret),
+        a_node_of(reader, hot, clock),
+        secret=secret,
         clock=clock,
         health=health_cache,
         lag=lambda: 0.25,

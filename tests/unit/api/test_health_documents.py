@@ -1,14 +1,17 @@
 import json
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
 
-from longstop.api.health_documents import health_facts, scraper_grade
-from longstop.model.match import Phase
-from longstop.model.node_report import BreakerNote, MatchCost, ProcessResources, Rates
+from longstop.api.health_documents import StatusSnapshot, health_facts, scraper_grade
+from longstop.model.match import MonitoringRecord, Phase
+from longstop.model.scraper_report import BreakerNote, MatchCost, ProcessResources, Rates
 from longstop.storage.base import NodeBeat
-from longstop.supervision.health import Grade
+from longstop.supervision.health_verdict import assess_health
+from longstop.supervision.scraper_health import Grade
 from tests.readers import MOMENT, NOW, a_beat, a_record
 
 MEGABYTE = 1024 * 1024
@@ -21,12 +24,18 @@ def measured(node: str = "node-1", *, rss_mb: int = 100, cpu: float | None = 5.0
     return msgspec.structs.replace(a_beat(node), resources=resources)
 
 
+def facts(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord]) -> dict[str, Any]:
+    verdict = assess_health(beats, records, MOMENT)
+    snapshot = StatusSnapshot(verdict=verdict, beats=beats, records=records, taken_at=MOMENT)
+    return health_facts(snapshot, started=MOMENT)
+
+
 @pytest.mark.req("FR-012", "US3.1")
 def test_the_document_has_the_measured_numbers() -> None:
     beats = [a_beat("a", errors=2), a_beat("b", errors=1), a_beat("gone", ago=100, errors=50)]
     records = [a_record(1, polled=4), a_record(2, polled=9, phase=Phase.PAUSED), a_record(3, phase=Phase.ARCHIVED)]
 
-    document = health_facts(beats, records, started=MOMENT, now=MOMENT)
+    document = facts(beats, records)
 
     assert document["active_scraper_count"] == 2
     assert document["total_matches_scraping"] == 1
@@ -43,7 +52,7 @@ def test_the_document_has_the_measured_numbers() -> None:
 def test_memory_is_that_of_a_scraper_with_all_that_it_has_started() -> None:
     beats = [measured("a"), measured("b", rss_mb=50, cpu=None)]
 
-    document = health_facts(beats, [], started=MOMENT, now=MOMENT)
+    document = facts(beats, [])
 
     assert document["resources"] == {
         "total_memory_mb": 150.0,
@@ -58,7 +67,7 @@ def test_recent_work_is_reported() -> None:
     rates = Rates(errors_last_hour=7, updates_last_minute=24, average_latency_ms=12.5, p95_latency_ms=40.0)
     beat = msgspec.structs.replace(a_beat(), rates=rates, breakers=(note,))
 
-    document = health_facts([beat], [], started=MOMENT, now=MOMENT)
+    document = facts([beat], [])
 
     assert document["errors"]["last_hour"] == 7
     assert document["errors"]["circuit_breakers"] == [{"name": "target crex.example", "state": "OPEN"}]
@@ -69,7 +78,7 @@ def test_recent_work_is_reported() -> None:
 
 @pytest.mark.req("FLD-10")
 def test_what_is_not_measured_is_null_and_never_zero() -> None:
-    document = health_facts([], [a_record(polled=None)], started=MOMENT, now=MOMENT)
+    document = facts([], [a_record(polled=None)])
 
     assert document["total_memory_mb"] is None
     assert set(document["resources"].values()) == {None}
@@ -81,7 +90,7 @@ def test_what_is_not_measured_is_null_and_never_zero() -> None:
 
 @pytest.mark.req("FLD-10")
 def test_before_the_first_measurement_peak_and_cpu_are_unknown() -> None:
-    document = health_facts([a_beat()], [], started=MOMENT, now=MOMENT)
+    document = facts([a_beat()], [])
 
     assert document["resources"]["peak_memory_mb"] is None
     assert document["resources"]["total_cpu_percent"] is None
@@ -107,7 +116,7 @@ def test_a_scraper_is_as_it_says_unless_it_is_silent(beat: NodeBeat, grade: Grad
 def test_since_when_a_scraper_is_as_it_is_stands_beside_it() -> None:
     beat = msgspec.structs.replace(a_beat(), graded_at=NOW - timedelta(minutes=1))
 
-    document = health_facts([beat], [], started=MOMENT, now=MOMENT)
+    document = facts([beat], [])
 
     assert document["scrapers"][0]["health_since"] == "2026-11-15T11:59:00.000Z"
 
@@ -116,7 +125,7 @@ def test_texts_of_a_site_are_not_exposed() -> None:
     record = msgspec.structs.replace(a_record(), last_error="GET https://site/?key=canary failed")
     note = BreakerNote(scope="target", subject="crex.example", state="open", since=NOW, reason="canary")
 
-    document = health_facts([msgspec.structs.replace(a_beat(), breakers=(note,))], [record], started=MOMENT, now=MOMENT)
+    document = facts([msgspec.structs.replace(a_beat(), breakers=(note,))], [record])
 
     assert "canary" not in json.dumps(document)
 
@@ -126,8 +135,8 @@ def test_a_match_shows_its_cost_while_its_scraper_is_alive() -> None:
     costs = {1: MatchCost(pss_bytes=31 * MEGABYTE, cpu_percent=0.6)}
     heard, gone = (msgspec.structs.replace(a_beat(ago=ago), costs=costs) for ago in (1, 100))
 
-    known = health_facts([heard], [a_record(1), a_record(2)], started=MOMENT, now=MOMENT)["per_match_status"]
-    unknown = health_facts([gone], [a_record(1)], started=MOMENT, now=MOMENT)["per_match_status"]
+    known = facts([heard], [a_record(1), a_record(2)])["per_match_status"]
+    unknown = facts([gone], [a_record(1)])["per_match_status"]
 
     assert [(each["memory_mb"], each["cpu_percent"]) for each in known] == [(31.0, 0.6), (None, None)]
     assert (unknown[0]["memory_mb"], unknown[0]["cpu_percent"]) == (None, None)

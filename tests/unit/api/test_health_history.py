@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 import httpx
 import pytest
 
-from longstop.api.auth import Permission, Secret, TokenVerifier, issue_token
+from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
-from longstop.api.server import Stores, build_app
+from longstop.api.server import build_app
 from longstop.errors import StorageError
 from longstop.storage.base import HealthRow
-from tests.readers import NOW, ManualClock, MemoryHot, MemoryReader
+from tests.readers import NOW, ManualClock, MemoryHot, MemoryReader, a_node_of
 
 ROW = HealthRow(
     scraper_id="node-1",
@@ -63,8 +63,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def client(
     reader: MemoryReader, hot: MemoryHot, secret: Secret, clock: ManualClock, health_cache: HealthCache, log: MemoryLog
 ) -> AsyncIterator[httpx.AsyncClient]:
-    stores = Stores(matches=reader, hot=hot, health_log=log)
-    app = build_app(stores, verifier=TokenVerifier(secret), clock=clock, health=health_cache)
+    stores = a_node_of(reader, hot, clock, health_log=log)
+    app = build_app(stores, secret=secret, clock=clock, health=health_cache)
     token = issue_token(secret, subject="tester", permissions=[Permission.READ], ttl=timedelta(hours=24), now=NOW)
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api", headers=headers) as client:

@@ -52,7 +52,7 @@ async def test_a_process_that_is_asked_to_stop_ends_its_work_in_order() -> None:
     assert ended == ["in order"]
 
 
-async def test_a_loop_that_ends_with_somebody_elses_cancellation_is_an_incident_too() -> None:
+async def test_a_loop_that_ends_by_a_foreign_cancellation_is_reported() -> None:
     async def waiting_for_another() -> None:
         other = asyncio.ensure_future(for_ever())
         asyncio.get_running_loop().call_soon(other.cancel)

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from bench.browser import bytes_down, compared, is_good
-from bench.contender import Cost, contending
+from bench.measured_process import Cost, measured_process
 from longstop.errors import UsageError
 from longstop_lab.simulator.forward_proxy import ForwardProxy, Usage
 
 GOOD = {"ratio_crawlee": 3.5, "ratio_crawlee_warm": 80.0, "bytes_saved": 0.8, "contexts_left": 0, "processes_left": 0}
-#: A contender that works for a moment and tells what it was told.
+#: A process that works for a moment and prints its input.
 ECHO = """
 import json, sys
 for line in sys.stdin:
@@ -65,8 +65,8 @@ def test_bytes_are_counted_for_a_user_whatever_the_sessions_are_called() -> None
     assert (bytes_down(proxy, "blocked"), bytes_down(proxy, "all")) == (12, 100)
 
 
-async def test_a_contender_is_told_by_lines_and_pays_for_what_it_does() -> None:
-    async with contending("echo", (sys.executable, "-c", ECHO)) as echo:
+async def test_a_measured_process_reads_commands_and_its_cost_is_measured() -> None:
+    async with measured_process("echo", (sys.executable, "-c", ECHO)) as echo:
         measured = await echo.measured({"captures": 3})
         held = echo.usage()
 
@@ -76,7 +76,7 @@ async def test_a_contender_is_told_by_lines_and_pays_for_what_it_does() -> None:
     assert await echo.processes_left() == 0
 
 
-async def test_a_contender_that_ends_before_it_answers_is_told() -> None:
-    async with contending("mute", (sys.executable, "-c", "input()")) as mute:
+async def test_a_measured_process_that_ends_before_it_answers_is_an_error() -> None:
+    async with measured_process("mute", (sys.executable, "-c", "input()")) as mute:
         with pytest.raises(UsageError, match="mute ended"):
             await mute.do({"captures": 1})

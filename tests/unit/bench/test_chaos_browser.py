@@ -1,4 +1,4 @@
-"""What the attacks come to: how long they went unnoticed, how long they hurt, and whom."""
+"""The figures of browser faults: time to notice, time to recover, and effects on other sources."""
 
 import signal
 from datetime import UTC, datetime, timedelta
@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from bench.chaos.attacks import Attack
 from bench.chaos.browser import Struck, Watch, figures_of, is_in_time
+from bench.chaos.browser_faults import BrowserFault
 from longstop.clock import to_iso
 from longstop_lab.deployment import Deployment
 from tests.process_tree import Role
@@ -29,9 +29,9 @@ def later(seconds: float) -> datetime:
 
 def struck(sent: signal.Signals, *, ended: float | None = None, overcome: float | None = None) -> Struck:
     return Struck(
-        attack=Attack(at=0, role=Role.BROWSER, signal=sent, source="crex"),
+        fault=BrowserFault(at=0, role=Role.BROWSER, signal=sent, source="crex"),
         at=NOW,
-        victims=(),
+        targets=(),
         ended_at=None if ended is None else later(ended),
         recovered_at=None if overcome is None else later(overcome),
     )

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from bench.chaos.process_faults import ROUND
 from bench.chaos.processes import Length, has_recovered_in_time
-from bench.chaos.processes_strikes import ROUND
 
 RECOVERED = {
     "recover_p95_s": 9.9,
@@ -20,16 +20,16 @@ RECOVERED = {
 def test_a_minute_is_over_when_it_is_over_and_everybody_was_struck() -> None:
     minute = Length(seconds=60)
 
-    assert minute.is_reached(strikes=ROUND, kills=ROUND - 1, seconds=61)
-    assert not minute.is_reached(strikes=ROUND, kills=ROUND - 1, seconds=59)
-    assert not minute.is_reached(strikes=ROUND - 1, kills=ROUND - 1, seconds=61)
+    assert minute.is_reached(faults=ROUND, kills=ROUND - 1, seconds=61)
+    assert not minute.is_reached(faults=ROUND, kills=ROUND - 1, seconds=59)
+    assert not minute.is_reached(faults=ROUND - 1, kills=ROUND - 1, seconds=61)
 
 
 def test_a_hundred_kills_are_a_hundred_kills_however_long_they_take() -> None:
     hundred = Length(seconds=800, kills=100)
 
-    assert hundred.is_reached(strikes=125, kills=100, seconds=1)
-    assert not hundred.is_reached(strikes=124, kills=99, seconds=10_000)
+    assert hundred.is_reached(faults=125, kills=100, seconds=1)
+    assert not hundred.is_reached(faults=124, kills=99, seconds=10_000)
 
 
 def test_what_is_overcome_in_time_by_one_writer_has_recovered_in_time() -> None:

@@ -10,7 +10,7 @@ QUESTIONS = 2_400
 
 
 def a_load(*, slow: int = 0, slow_seconds: float = 5.0, other: int = 0, unanswered: int = 0, age: float = 12.0) -> Load:
-    """Return a load of which so many answers were slow, a 500, or none at all."""
+    """Return a load with this many answers that were slow, a 500, or missing."""
     statuses = {200: 1, 503: QUESTIONS - 1 - other - unanswered, 500: other}
     return Load(
         seconds=[0.002] * (QUESTIONS - slow) + [slow_seconds] * slow,

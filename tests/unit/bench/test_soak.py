@@ -42,7 +42,7 @@ def _later(sample: Sample, seconds: float, grows_by: dict[str, float]) -> Sample
     return replace(sample, seconds=seconds, **grown)
 
 
-def test_it_is_ok_when_nothing_grows_nothing_is_lost_and_nobody_died() -> None:
+def test_it_is_ok_when_nothing_grows_nothing_is_lost_and_no_process_died() -> None:
     assert report(samples(), SECONDS, WHOLE, CALM).is_ok
 
 
@@ -105,7 +105,7 @@ def test_all_but_one_percent_of_what_is_served_is_young(every: int, is_ok: bool)
 
 
 @pytest.mark.req("NFR-007")
-def test_a_hang_counts_for_as_long_as_it_lasts_though_it_is_looked_at_once() -> None:
+def test_a_hang_counts_for_its_whole_duration_even_if_sampled_once() -> None:
     hour = samples()
     hung = [each for each in hour if not 600 < each.seconds < 660]
     hung = [replace(each, served=Served(is_up=False)) if each.seconds == 600 else each for each in hung]

@@ -20,7 +20,7 @@ def test_contexts_and_pages_are_added_up_over_sources() -> None:
     assert read_gauges(PAGE) == {"contexts": 3, "pages": 3}
 
 
-def test_what_nobody_tells_is_not_taken_for_zero() -> None:
+def test_a_missing_metric_is_not_taken_for_zero() -> None:
     assert read_gauges("") == {}
 
 
@@ -35,5 +35,5 @@ def test_what_nobody_tells_is_not_taken_for_zero() -> None:
         ((), "browser"),
     ],
 )
-def test_a_command_line_tells_the_part(arguments: tuple[str, ...], part: str) -> None:
+def test_the_part_of_a_process_follows_from_its_command_line(arguments: tuple[str, ...], part: str) -> None:
     assert part_of(arguments) == part

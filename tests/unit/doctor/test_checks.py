@@ -1,3 +1,6 @@
+import errno
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -5,56 +8,37 @@ import pytest
 from longstop.doctor.checks import (
     BROWSER_PACKAGES,
     EARLIEST_SECONDS,
-    PROGRAMS,
-    BrowserStart,
     Check,
     CheckStatus,
-    ClockPair,
-    InstallAdvice,
-    Program,
     browsers_wanted,
     check_browser_packages,
     check_chromium,
     check_clock,
     check_data_directory,
+    check_display,
     check_fetching,
     check_memory,
     check_open_files,
     check_port,
-    check_program,
-    check_python,
     check_settings,
     check_sources,
     check_space,
-    check_sqlite,
     is_ready,
 )
 from longstop.doctor.holders import Holder
-from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.browser_types import BrowserKind
 from longstop.settings import load_settings
 
-ARRAYS = ("\nPROGRAMS", "\nBROWSERS")
-PYTHON = "/venv/bin/python"
-ROOT, USER = (InstallAdvice(is_root=is_root, has_apt=True, python=PYTHON) for is_root in (True, False))
-ELSEWHERE = InstallAdvice(is_root=False, has_apt=False, python=PYTHON)
-NOON = EARLIEST_SECONDS + 43_200
-CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/136.0.0.0 Safari/537.36"
+CHROMIUM = Path("/usr/bin/chromium")
 
 
 @pytest.mark.parametrize(
     ("check", "verdict"),
     [
-        (check_python((3, 11, 0)), CheckStatus.OK),
-        (check_python((3, 10, 14)), CheckStatus.WRONG),
-        (check_sqlite("3.51.3", True), CheckStatus.OK),
-        (check_sqlite("3.40.1", False), CheckStatus.WRONG),
-        (check_sqlite(None, False), CheckStatus.MISSING),
-        (check_fetching(CHROME, ""), CheckStatus.OK),
-        (check_fetching("curl/8.5.0", ""), CheckStatus.WRONG),
-        (check_fetching(None, "curl_cffi fails: no libcurl"), CheckStatus.MISSING),
-        (check_clock(ClockPair(NOON, 7.0), ClockPair(NOON + 0.101, 7.1)), CheckStatus.OK),
-        (check_clock(ClockPair(NOON, 7.0), ClockPair(NOON - 3599.9, 7.1)), CheckStatus.WRONG),
-        (check_clock(ClockPair(0, 7.0), ClockPair(0.1, 7.1)), CheckStatus.WRONG),
+        (check_fetching(""), CheckStatus.OK),
+        (check_fetching("curl_cffi fails: no libcurl"), CheckStatus.WRONG),
+        (check_clock(EARLIEST_SECONDS), CheckStatus.OK),
+        (check_clock(0.0), CheckStatus.WRONG),
         (check_memory(500_000_000), CheckStatus.OK),
         (check_memory(499_000_000), CheckStatus.WRONG),
         (check_open_files(264, concurrency_cap=32), CheckStatus.OK),
@@ -70,91 +54,73 @@ def test_what_was_measured_gets_its_verdict_and_advice_where_it_is_needed(check:
     assert check.is_problem == (verdict is not CheckStatus.OK)
 
 
-@pytest.mark.parametrize(
-    ("remedy", "program", "browser"),
-    [
-        (ROOT, "run apt-get install xvfb", "run apt-get install chromium"),
-        (
-            USER,
-            "run sudo apt-get install xvfb",
-            "run sudo apt-get install chromium; without sudo: /venv/bin/python -m playwright install chromium",
-        ),
-        (
-            ELSEWHERE,
-            "install xvfb with the package manager of this system",
-            "run /venv/bin/python -m playwright install chromium",
-        ),
-    ],
-)
-def test_the_advice_is_a_command_that_works_on_this_machine(remedy: InstallAdvice, program: str, browser: str) -> None:
-    assert (remedy.for_program("xvfb"), remedy.for_browser("chromium")) == (program, browser)
+@pytest.mark.parametrize(("uid", "command"), [(0, "run apt-get install"), (1000, "run sudo apt-get install")])
+def test_the_advice_is_a_command_for_this_user(uid: int, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    browser = check_chromium(BrowserKind.HEADLESS, None, "", is_needed=True)
+
+    assert check_display(None, is_needed=True).advice == f"{command} xvfb"
+    assert browser.advice == f"{command} chromium, or {sys.executable} -m playwright install chromium"
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_a_missing_program_names_its_package_and_is_not_a_problem(program: Program) -> None:
-    missing, there = check_program(program, None, USER), check_program(program, "/usr/bin/it", USER)
+def test_a_missing_display_names_its_package_and_is_in_the_way_if_a_site_needs_it() -> None:
+    optional, needed = (check_display(None, is_needed=is_needed) for is_needed in (False, True))
 
-    assert missing.advice == f"run sudo apt-get install {program.package}"
-    assert is_ready([missing])
-    assert there.verdict is CheckStatus.OK
-
-
-def test_a_program_that_an_enabled_site_needs_is_in_the_way() -> None:
-    assert check_program(PROGRAMS[0], None, USER, is_needed=True).is_problem
+    assert optional.advice.endswith("apt-get install xvfb")
+    assert is_ready([optional])
+    assert needed.is_problem
+    assert check_display("/usr/bin/Xvfb", is_needed=True).verdict is CheckStatus.OK
 
 
-def test_every_program_that_the_test_script_installs_is_checked() -> None:
+def test_the_browsers_that_the_test_script_installs_are_those_of_the_advice() -> None:
     script = (Path(__file__).parents[3] / "scripts" / "test").read_text()
-    programs, browsers = (script.partition(f"{name}=(")[2].partition(")")[0].split() for name in ARRAYS)
+    browsers = script.partition("\nBROWSERS=(")[2].partition(")")[0].split()
 
-    assert programs
-    assert set(programs) <= {f"{program.name}={program.package}" for program in PROGRAMS}
     assert browsers == [f"{kind}={package}" for kind, package in BROWSER_PACKAGES.items()]
 
 
 def test_one_needed_thing_that_is_wrong_is_enough() -> None:
-    assert is_ready([check_memory(10**9), check_program(PROGRAMS[0], None, USER)])
+    assert is_ready([check_memory(10**9), check_display(None, is_needed=False)])
     assert not is_ready([check_memory(10**9), check_memory(1)])
 
 
 @pytest.mark.parametrize(
-    ("start", "verdict"),
+    ("path", "problem", "verdict"),
     [
-        (BrowserStart("/usr/bin/chromium"), CheckStatus.OK),
-        (BrowserStart("/usr/bin/chromium", "No usable sandbox!"), CheckStatus.WRONG),
-        (None, CheckStatus.MISSING),
+        (CHROMIUM, "", CheckStatus.OK),
+        (CHROMIUM, "No usable sandbox!", CheckStatus.WRONG),
+        (None, "no such program", CheckStatus.MISSING),
     ],
 )
 @pytest.mark.parametrize("is_needed", [True, False])
 def test_a_browser_starts_or_not_and_is_in_the_way_if_a_site_needs_it(
-    start: BrowserStart | None, verdict: CheckStatus, is_needed: bool
+    path: Path | None, problem: str, verdict: CheckStatus, is_needed: bool
 ) -> None:
-    check = check_chromium(BrowserKind.HEADLESS, start, USER, is_needed=is_needed, is_root=False)
+    check = check_chromium(BrowserKind.HEADLESS, path, problem, is_needed=is_needed)
 
     assert check.verdict is verdict
     assert check.is_problem == (is_needed and verdict is not CheckStatus.OK)
-    assert ("apt-get install chromium" in check.advice) is (start is None)
+    assert ("apt-get install chromium" in check.advice) is (path is None)
     assert bool(check.advice) == (verdict is not CheckStatus.OK)
 
 
-def test_a_browser_as_root_runs_without_its_sandbox_and_that_is_reported() -> None:
-    start = BrowserStart("/usr/bin/chromium")
-
-    check = check_chromium(BrowserKind.SHELL, start, ROOT, is_needed=False, is_root=True)
+def test_a_browser_as_root_runs_without_its_sandbox_and_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    check = check_chromium(BrowserKind.SHELL, CHROMIUM, "", is_needed=False)
 
     assert check.found == "/usr/bin/chromium starts, as root without its sandbox"
 
 
 @pytest.mark.parametrize("is_needed", [True, False])
 def test_a_missing_extra_is_in_the_way_if_a_site_is_read_by_a_browser(is_needed: bool) -> None:
-    there = check_browser_packages([], USER, is_needed=is_needed)
-    missing = check_browser_packages(["playwright"], USER, is_needed=is_needed)
+    there = check_browser_packages([], is_needed=is_needed)
+    missing = check_browser_packages(["playwright"], is_needed=is_needed)
 
     assert (there.verdict, there.advice) == (CheckStatus.OK, "")
     assert missing.verdict is CheckStatus.MISSING
     assert missing.is_problem is is_needed
     assert missing.found.startswith("playwright missing")
-    assert missing.advice == "run /venv/bin/python -m pip install 'longstop[browser]'"
+    assert missing.advice == f"run {sys.executable} -m pip install 'longstop[browser]'"
 
 
 SITE = """\
@@ -170,6 +136,7 @@ sources:
 DATA = Path("/srv/longstop")
 STRANGER = Holder("nginx", 4711)
 OURS = Holder("longstop", 4712, DATA)
+DEMO = Holder("longstop", 4714, Path("/srv/demo"), is_demo=True)
 ANOTHER = Holder("longstop", 4713, Path("/srv/another"))
 
 
@@ -269,14 +236,74 @@ def test_a_data_directory_may_exist_or_not_and_is_never_created(tmp_path: Path) 
 def test_a_file_in_the_place_of_the_directory_is_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
 
-    assert check_data_directory(tmp_path / "data", None).is_problem
+    for path in (tmp_path / "data", tmp_path / "data" / "below"):
+        check = check_data_directory(path, None)
+
+        assert check.is_problem
+        assert check.found == f"{tmp_path / 'data'} is a file, not a directory"
+
+
+def test_a_directory_of_other_files_that_others_can_read_is_refused_as_by_up(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    tmp_path.chmod(0o755)
+
+    check = check_data_directory(tmp_path, None)
+
+    assert check.is_problem
+    assert "chmod 700" in check.advice
+
+
+@pytest.mark.parametrize("name", ["matches.db", "ops.db"])
+def test_a_file_that_is_no_database_is_in_the_way(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("no database at all, but long enough to be read as one" * 100)
+
+    check = check_data_directory(tmp_path, None)
+
+    assert check.is_problem
+    assert f"{tmp_path / name}: not an SQLite file" in check.advice
+
+
+def test_a_database_of_another_user_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "matches.db").touch(mode=0o000)
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: mode == os.F_OK or path.name != "matches.db"
+    )  # root may read everything
+
+    check = check_data_directory(tmp_path, None)
+
+    assert check.is_problem
+    assert check.found == f"{tmp_path / 'matches.db'} is not readable and writable"
+
+
+def test_a_directory_below_one_of_another_user_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed, access, stat = tmp_path / "closed", os.access, Path.stat
+    closed.mkdir()
+
+    def denied_stat(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if closed in self.parents:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+        return stat(self, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", denied_stat)  # root may read everything
+    may = {closed: os.F_OK, closed / "sub": -1}
+    monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode) and mode == may.get(path, mode))
+
+    check = check_data_directory(closed / "sub", None)
+
+    assert check.is_problem
+    assert check.found == f"{closed} is not readable and writable"
 
 
 @pytest.mark.parametrize(
     ("holder", "verdict", "found"),
     [
         (None, CheckStatus.OK, "8700 is free"),
-        (OURS, CheckStatus.OK, "8700 is in use by longstop, pid 4712, data directory /srv/longstop"),
+        (
+            OURS,
+            CheckStatus.OK,
+            "8700 is in use by longstop, pid 4712, data directory /srv/longstop: this node is running",
+        ),
+        (DEMO, CheckStatus.OK, "8700 is in use by the running demo (pid 4714), which frees it when it ends"),
         (ANOTHER, CheckStatus.WRONG, "8700 is in use by longstop, pid 4713, data directory /srv/another"),
         (STRANGER, CheckStatus.WRONG, "8700 is in use by nginx, pid 4711"),
     ],

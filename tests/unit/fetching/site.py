@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Callable, Iterable
 from random import Random
 
-from longstop.errors import FetchError
+from longstop.errors import CircuitOpen, FetchError
 from longstop.fetching.base import FetchRequest, Page
-from longstop.fetching.guards import FetchPolicy, GuardedFetcher, GuardPolicy
+from longstop.fetching.guarded_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.resilience.breaker import BreakerPolicy, target_policy
 from longstop.resilience.retry import RetryPolicy, policies
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.sources import RequestRetried
 from longstop.testing import ScriptedFetcher, ScriptedReply, VirtualClock
 from tests.memory import MemorySink
 
@@ -39,6 +40,8 @@ class Site:
         random: Random | None = None,
     ) -> None:
         self.sink = MemorySink()
+        #: How many requests were rejected.
+        self.rejected = 0
         self.inner = ScriptedFetcher(script, delay_seconds=delay_seconds)
         self.fetcher = GuardedFetcher(
             self.inner,
@@ -54,20 +57,15 @@ class Site:
         return len(self.inner.requests)
 
     @property
-    def rejected(self) -> int:
-        """How many requests were rejected."""
-        return self.fetcher.targets.rejected + self.fetcher.rate_limit.rejected
-
-    @property
     def retries(self) -> int:
         """How many requests were sent again."""
-        return self.fetcher.budget.spent
+        return sum(isinstance(event, RequestRetried) for event in self.sink.events)
 
     def open_hosts(self) -> tuple[str, ...]:
         return self.fetcher.targets.open_hosts(now())
 
     def rest_seconds(self) -> float:
-        return self.fetcher.rate_limit.remaining(now())
+        return max(0.0, self.fetcher.postponed_until - now())
 
     def takes(self, seconds: float) -> None:
         """Let each answer take so long from here on."""
@@ -77,6 +75,7 @@ class Site:
         try:
             return await self.fetcher.fetch(request)
         except FetchError as error:
+            self.rejected += isinstance(error, CircuitOpen)
             return error
 
     async def fetch_often(self, times: int, request: FetchRequest = REQUEST) -> list[Page | FetchError]:

@@ -1,9 +1,71 @@
 """Parts of the demo that need no processes."""
 
+import asyncio
 import os
 import termios
+from contextlib import nullcontext
+from io import StringIO
+from typing import Any
 
-from longstop_lab.demo import without_echoed_control_keys
+import pytest
+from msgspec.structs import replace
+from rich.console import Console
+
+from longstop.errors import UsageError
+from longstop_lab.demo import DemoOptions, run_demo, without_echoed_control_keys
+
+OPTIONS = DemoOptions(
+    seconds=1,
+    matches=1,
+    kinds=None,
+    speed=10.0,
+    seed=1,
+    sites=("crex",),
+    browser=None,
+    truth=None,
+    keep=None,
+    api_port=None,
+    is_quiet=False,
+)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"kinds": "foo"}, "'foo' is not a kind of match"),
+        ({"kinds": "football"}, "only sofascore shows football"),
+        ({"speed": 0.0}, "the speed must be greater than 0"),
+    ],
+)
+async def test_wrong_options_are_refused_before_anything_is_said_to_start(wrong: dict[str, Any], reason: str) -> None:
+    said = StringIO()
+
+    with pytest.raises(UsageError, match=reason):
+        await run_demo(replace(OPTIONS, **wrong), Console(file=said))
+
+    assert said.getvalue() == ""
+
+
+@pytest.mark.parametrize("interruption", [asyncio.CancelledError, KeyboardInterrupt])
+async def test_an_interrupted_check_is_not_taken_for_a_good_one(
+    monkeypatch: pytest.MonkeyPatch, interruption: type[BaseException]
+) -> None:
+    async def nothing(*_arguments: object, **_options: object) -> None: ...
+
+    async def interrupted(*_arguments: object) -> None:
+        raise interruption
+
+    for name in ("wait_until_synced", "_watch"):
+        monkeypatch.setattr(f"longstop_lab.demo.{name}", nothing)
+    monkeypatch.setattr("longstop_lab.demo._report", interrupted)
+    monkeypatch.setattr("longstop_lab.demo.deployed", nullcontext)
+    monkeypatch.setattr("longstop_lab.demo.greeting", str)
+    said = StringIO()
+
+    with pytest.raises(interruption):
+        await run_demo(OPTIONS, Console(file=said))
+
+    assert said.getvalue().endswith("stopped before the check was done: no event was checked\n")
 
 
 def test_the_terminal_does_not_echo_control_keys_into_the_table_and_is_restored() -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleDimensions, RenderableType
 
 from longstop_lab.report import DemoReport, SportReport
-from longstop_lab.table import summary, table
+from longstop_lab.table import LINES_ABOVE, summary, table
 
 CRICKET = SportReport(
     sport="cricket",
@@ -32,6 +32,8 @@ FOOTBALL = SportReport(
     freshness_p50_s=None,
     freshness_p99_s=None,
 )
+
+TERMINAL = ConsoleDimensions(80, 24)
 
 
 def printed(what: RenderableType) -> list[str]:
@@ -114,20 +116,54 @@ def test_80_columns_show_the_current_innings_completely() -> None:
         {"runs": 588, "wickets": 10, "overs": {"over": 148, "ball": 3}},
         {"runs": 277, "wickets": 7, "overs": {"over": 101, "ball": 5}},
     ]
-    payload = {"innings": innings, "last_event": {"description": "J Somebody to K Somebody, no run, defended"}}
+    payload = {"innings": innings, "last_event": {"description": "J Bowler to K Batter, no run, defended"}}
     match = entry(title="A long name of a side vs another long name of a side, 3rd Test", status="break")
 
-    (row,) = [line for line in printed(table([match], {"sofascore_7": payload})) if "277" in line]
+    (row,) = [line for line in printed(table([match], {"sofascore_7": payload}, TERMINAL)) if "277" in line]
 
     assert "277/7 (101.5)" in row
     assert "break" in row
     assert "1.5 s" in row
 
 
+def test_more_matches_than_the_terminal_has_lines_leave_room_for_the_greeting_and_keep_the_hint() -> None:
+    entries = [entry(matchId=number, status="completed" if number < 9 else "live") for number in range(1, 21)]
+
+    lines = printed(table(entries, {}, TERMINAL))
+
+    assert len(lines) == TERMINAL.height - LINES_ABOVE
+    assert "and 11 more · Ctrl-C stops and checks every event" in lines[-1]
+    assert all("live" in line for line in lines[3:-1])
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("Norbeck Rovers vs Dunmoor Herons - T20", "Norbeck Rovers vs Dunmoor Herons"),
+        ("Harrowgate End Wanderers vs Brackenshaw Rovers - T20", "Harrowgate End… vs Brackenshaw Rov…"),
+        ("Oxmoor vs Harrowgate End Wanderers - T20", "Oxmoor vs Harrowgate End Wanderers"),
+        ("A title without any teams that is much too long", "A title without any teams that is…"),
+    ],
+)
+def test_80_columns_show_both_teams(title: str, shown: str) -> None:
+    innings = [
+        {"runs": 177, "wickets": 6, "overs": {"over": 20, "ball": 0}},
+        {"runs": 7, "wickets": 0, "overs": {"over": 1, "ball": 1}},
+    ]
+
+    (row,) = [
+        line
+        for line in printed(table([entry(title=title)], {"sofascore_7": {"innings": innings}}, TERMINAL))
+        if "7/0" in line
+    ]
+
+    assert row == f"│ 1 {shown} 7/0 (1.1) live 1.5 s │"
+
+
 def test_matches_in_play_include_breaks() -> None:
     entries = [entry(), entry(status="break"), entry(status="completed"), entry(match_id="crex_1", status="upcoming")]
 
-    assert "Longstop · 4 matches on 2 sites, 2 in play" in printed(table(entries, {}))[0]
+    assert "Longstop · 4 matches on 2 sites, 2 in play" in printed(table(entries, {}, TERMINAL))[0]
 
 
 def test_a_football_match_shows_its_goals_and_its_last_event() -> None:
@@ -135,7 +171,7 @@ def test_a_football_match_shows_its_goals_and_its_last_event() -> None:
     score = {"home": 2, "away": 1, "penalties": {"home": 4, "away": 5}}
     payload = {"incidents": [card], "score": score}
 
-    shown = "\n".join(printed(table([entry()], {"sofascore_7": payload})))
+    shown = "\n".join(printed(table([entry()], {"sofascore_7": payload}, TERMINAL)))
 
     assert "2-1 (4-5)" in shown
     assert "card 90'" in shown
@@ -143,6 +179,8 @@ def test_a_football_match_shows_its_goals_and_its_last_event() -> None:
 
 
 def test_an_upcoming_match_shows_neither() -> None:
-    shown = printed(table([entry(status="upcoming", data_age_seconds=None)], {"sofascore_7": {"incidents": []}}))
+    shown = printed(
+        table([entry(status="upcoming", data_age_seconds=None)], {"sofascore_7": {"incidents": []}}, TERMINAL)
+    )
 
     assert "│ 1 A vs B upcoming - │" in shown

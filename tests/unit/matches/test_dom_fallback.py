@@ -1,4 +1,4 @@
-"""Cricket by the drawn page: the score goes on, the events stay, and everybody is told."""
+"""Cricket by the rendered page: the score is updated, the events stay, and the API shows it."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ from longstop.errors import (
     WrongMatch,
 )
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import SourceClient
 from longstop.matches.pipeline import Pipeline
+from longstop.matches.source_client import SourceClient
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.resilience.breaker import source_policy
 from longstop.sources.crex.source import CrexSource
@@ -34,11 +34,11 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import ResourceFailed
 from longstop.telemetry.events.sources import SelectorFallbackUsed
 from longstop.testing import ScriptedFetcher, ScriptedReply
-from longstop.watching.admission import MAX_UNREADABLE, SourceAdmission
+from longstop.watching.source_admission import MAX_UNREADABLE, SourceAdmission
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG
-from tests.drawn_pages import crex_page
 from tests.live import finished
+from tests.rendered_pages import crex_page
 from tests.unit.sports.cricket.polling import Polling
 
 BROKEN = b'{"a": 1}'
@@ -211,13 +211,13 @@ async def test_any_page_of_a_poll_that_cannot_be_read_leads_to_the_rendered_one(
         SourceRefused("403"),
         SourceChallenged("prove it"),
         SourceFailed("500"),
-        CircuitOpen("left alone"),
+        CircuitOpen("the circuit is open"),
         BrowserLost("crashed"),
         FetchTimeout("once"),
     ],
     ids=lambda error: type(error).__name__,
 )
-async def test_whoever_is_refused_or_not_answered_does_not_go_round_by_the_rendered_page(error: FetchError) -> None:
+async def test_a_refusal_or_time_out_does_not_lead_to_the_rendered_page(error: FetchError) -> None:
     polling = await begun()
     polling.site.faults["getSV3"] = error
 
@@ -323,9 +323,9 @@ async def test_a_rendered_page_that_cannot_be_believed_changes_nothing_and_the_p
     with pytest.raises(LayoutChanged) as caught:
         await polling.poll()
 
-    told = [event for event in polling.sink.events if isinstance(event, ResourceFailed)]
+    reported = [event for event in polling.sink.events if isinstance(event, ResourceFailed)]
     assert isinstance(caught.value.__cause__, why)
-    assert [(event.resource, event.error_type) for event in told] == [("drawn", why.__name__)]
+    assert [(event.resource, event.error_type) for event in reported] == [("drawn", why.__name__)]
     assert (polling.payload(), len(polling.store.updates)) == (before, 1)
 
 
@@ -360,7 +360,7 @@ async def test_a_side_whose_name_begins_like_the_other_ones_is_reported_apart_fr
     assert (polling.state.board.batting, polling.state.board.bowling) == ("T1", "T2")
 
 
-# --- telling --------------------------------------------------------------------------------------------------------
+# --- emitting --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.req("FR-019")

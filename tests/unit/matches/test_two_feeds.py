@@ -8,21 +8,22 @@ import pytest
 
 from longstop.errors import SourceUnreachable
 from longstop.fetching.base import FetchRequest, Page
-from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
+from longstop.matches.source_client import SourceClient
 from longstop.model.event import Op
 from longstop.model.match import MatchRef, SyncState
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.model import Delivery
 from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import MatchRow
+from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher, ScriptedReply, VirtualClock, run_virtual
-from longstop.watching.cadence import WatchRules
-from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.feed_watch import WatchContext
-from longstop.watching.scheduler import Scheduler
+from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.source_scheduler import Scheduler
+from longstop.watching.watch_rules import WatchRules
 from tests.builders import CREX_CONFIG, NOW
 from tests.crex_site import Site, SiteMatch
 from tests.memory import MemoryHot, MemorySink, MemoryStore
@@ -133,7 +134,7 @@ class TwoFeeds:
             rules=self.rules,
             precedence=self.weights[name],
         )
-        return Scheduler(name, client=client, context=context, dispatcher=dispatcher)
+        return Scheduler(name, client=client, context=context, dispatcher=dispatcher, memory_check=MemoryCheck(0))
 
     def _answer(self, name: str, request: FetchRequest) -> ScriptedReply:
         return SourceUnreachable("the site is gone") if name in self.dead else self.sites[name](request)

@@ -7,17 +7,17 @@ import msgspec
 
 from longstop.errors import SourceUnreachable
 from longstop.fetching.base import FetchRequest, Page
-from longstop.matches.reconcile import as_seen
+from longstop.matches.feeds import as_seen
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import Phase
 from longstop.sports.cricket.align import align
-from longstop.sports.cricket.model import BallItem, CricketKind
-from longstop.sports.cricket.read import assemble_window
+from longstop.sports.cricket.model import CricketKind, SeenEvent
+from longstop.sports.cricket.poll_source import assemble_window
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock
-from longstop.watching.cadence import Cadence, WatchRules
-from longstop.watching.dispatcher import Dispatcher
-from longstop.watching.scheduler import Scheduler
+from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.source_scheduler import Scheduler
+from longstop.watching.watch_rules import Cadence, WatchRules
 from tests.builders import delivery
 from tests.crex_site import OUT_OF_ORDER
 from tests.unit.matches.test_two_feeds import BOWLED, HangingFetcher, Mirror, TwoFeeds
@@ -187,7 +187,13 @@ def test_a_window_that_takes_over_doubles_no_ball_and_learns_its_ids() -> None:
             position=position,
         )
     items = [
-        BallItem(id=9000 + nth, innings=1, over=key.numbers[1], nth=key.numbers[2], delivery=delivery(label, 1))
+        SeenEvent(
+            innings=1,
+            over=key.numbers[1],
+            source_event_id=str(9000 + nth),
+            content=delivery(label, 1),
+            nth=key.numbers[2],
+        )
         for nth, (key, label) in enumerate(zip(stored, labels, strict=True))
     ]
     seen = as_seen(stored, "espncricinfo", "crex", {})

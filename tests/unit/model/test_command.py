@@ -57,20 +57,20 @@ ASKED = Moment(datetime(2026, 11, 15, 12, tzinfo=UTC), 1_000.0)
 
 
 def moment(*, wall: float, monotonic: float) -> Moment:
-    """Return the moment so many seconds after the asking, by each clock."""
+    """Return the moment this many seconds after the request, by each clock."""
     return Moment(ASKED.wall + timedelta(seconds=wall), ASKED.monotonic + monotonic)
 
 
 @pytest.mark.parametrize("wall", [5.0, 3_605.0, -3_595.0], ids=["right", "an hour ahead", "an hour back"])
-def test_within_one_boot_the_monotonic_clock_tells_the_age(wall: float) -> None:
+def test_within_one_boot_the_age_is_monotonic(wall: float) -> None:
     assert age_of(ASKED, moment(wall=wall, monotonic=5.0), is_one_boot=True) == 5.0
 
 
 @pytest.mark.parametrize(("wall", "age"), [(5.0, 5.0), (3_605.0, 3_605.0), (-3_595.0, 3_595.0), (-2.0, 2.0)])
 @pytest.mark.parametrize("monotonic", [5.0, -900.0, 1e6])
-def test_across_boots_and_machines_the_wall_clock_tells_the_age(wall: float, age: float, monotonic: float) -> None:
+def test_across_boots_and_machines_the_age_is_by_the_wall_clock(wall: float, age: float, monotonic: float) -> None:
     assert age_of(ASKED, moment(wall=wall, monotonic=monotonic), is_one_boot=False) == age
 
 
-def test_a_monotonic_clock_that_began_again_is_of_another_boot_although_nobody_named_it() -> None:
+def test_a_monotonic_clock_that_began_again_is_of_another_boot_even_without_a_boot_id() -> None:
     assert age_of(ASKED, moment(wall=90.0, monotonic=-900.0), is_one_boot=True) == 90.0

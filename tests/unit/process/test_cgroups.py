@@ -7,12 +7,6 @@ import pytest
 from longstop.process.cgroups import UNIFIED, available_bytes, memory_limit, own_folder
 
 NO_LIMIT_V1 = str(2**63 - 4096)
-HYBRID = """\
-31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
-35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory
-37 31 0:34 / /sys/fs/cgroup/freezer rw,relatime - cgroup cgroup rw,freezer
-41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
-"""
 
 
 class Machine:
@@ -27,9 +21,8 @@ class Machine:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def groups(self, own: str, mounts: str) -> None:
+    def groups(self, own: str) -> None:
         self.put("proc/self/cgroup", own)
-        self.put("proc/self/mountinfo", mounts)
 
 
 @pytest.fixture
@@ -44,7 +37,7 @@ def test_a_machine_without_control_groups_has_no_limit(machine: Machine) -> None
 
 
 def test_version_2_says_its_limit_at_our_own_group(machine: Machine) -> None:
-    machine.groups("0::/app\n", "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+    machine.groups("0::/app\n")
     machine.put("sys/fs/cgroup/app/memory.max", "600000\n")
     machine.put("sys/fs/cgroup/app/memory.current", "500000\n")
     machine.put("sys/fs/cgroup/app/memory.stat", "anon 100\ninactive_file 50000\n")
@@ -55,14 +48,14 @@ def test_version_2_says_its_limit_at_our_own_group(machine: Machine) -> None:
 
 
 def test_max_is_no_limit(machine: Machine) -> None:
-    machine.groups("0::/app\n", "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+    machine.groups("0::/app\n")
     machine.put("sys/fs/cgroup/app/memory.max", "max\n")
 
     assert memory_limit(machine.root) is None
 
 
 def test_the_tightest_group_above_us_counts(machine: Machine) -> None:
-    machine.groups("0::/pod/app\n", "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+    machine.groups("0::/pod/app\n")
     machine.put("sys/fs/cgroup/pod/memory.max", "700000\n")
     machine.put("sys/fs/cgroup/pod/memory.current", "690000\n")
     machine.put("sys/fs/cgroup/pod/app/memory.max", "900000\n")
@@ -73,42 +66,41 @@ def test_the_tightest_group_above_us_counts(machine: Machine) -> None:
 
 
 def test_version_1_beside_version_2_is_understood(machine: Machine) -> None:
-    machine.groups("6:freezer:/\n4:memory:/box/a:b\n0::/\n", HYBRID)
+    machine.groups("6:freezer:/\n4:memory:/box/a:b\n0::/\n")
     machine.put("sys/fs/cgroup/memory/box/a:b/memory.limit_in_bytes", "400000\n")
     machine.put("sys/fs/cgroup/memory/box/a:b/memory.usage_in_bytes", "390000\n")
     machine.put("sys/fs/cgroup/memory/box/a:b/memory.stat", "inactive_file 1\ntotal_inactive_file 90000\n")
     machine.put("sys/fs/cgroup/memory/memory.limit_in_bytes", NO_LIMIT_V1)
+    machine.put("sys/fs/cgroup/unified/cgroup.procs", "1\n")
 
     assert memory_limit(machine.root) == 400_000
     assert available_bytes(machine.root) == 100_000
-    assert own_folder("freezer", machine.root) == machine.root / "sys/fs/cgroup/freezer"
+    assert own_folder(UNIFIED, machine.root) == machine.root / "sys/fs/cgroup/unified"
 
 
 def test_the_largest_number_of_version_1_is_no_limit(machine: Machine) -> None:
-    machine.groups("4:memory:/\n", HYBRID)
+    machine.groups("4:memory:/\n")
     machine.put("sys/fs/cgroup/memory/memory.limit_in_bytes", NO_LIMIT_V1)
 
     assert memory_limit(machine.root) is None
 
 
 def test_a_container_that_sees_its_group_at_the_top_of_the_mount_finds_its_limit(machine: Machine) -> None:
-    machine.groups(
-        "4:memory:/docker/abc\n", "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
-    )
+    machine.groups("4:memory:/docker/abc\n")
     machine.put("sys/fs/cgroup/memory/memory.limit_in_bytes", "300000\n")
 
     assert memory_limit(machine.root) == 300_000
 
 
 def test_a_path_outside_of_the_mount_means_the_top_of_the_mount(machine: Machine) -> None:
-    machine.groups("0::/../other\n", "41 31 0:38 /app /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+    machine.groups("0::/../other\n")
     machine.put("sys/fs/cgroup/memory.max", "200000\n")
 
     assert memory_limit(machine.root) == 200_000
 
 
 def test_a_container_that_is_over_its_limit_has_nothing_left(machine: Machine) -> None:
-    machine.groups("0::/\n", "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+    machine.groups("0::/\n")
     machine.put("sys/fs/cgroup/memory.max", "200000\n")
     machine.put("sys/fs/cgroup/memory.current", "300000\n")
 

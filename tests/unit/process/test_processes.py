@@ -2,7 +2,6 @@
 
 import pytest
 
-from longstop.fetching.browser.base import held_bytes
 from longstop.process import processes
 from longstop.process.processes import Identity, Process
 
@@ -30,7 +29,7 @@ def test_a_process_that_shows_no_share_counts_with_all_that_it_holds(
 
     usage = processes.measure([process(1, 50), process(2, 300)])
 
-    assert (usage.pss_bytes, usage.rss_bytes, held_bytes(usage)) == (pss, 350, held)
+    assert (usage.pss_bytes, usage.rss_bytes, usage.held_bytes) == (pss, 350, held)
 
 
 def test_no_process_uses_an_unknown_amount() -> None:

@@ -1,4 +1,4 @@
-"""A field of a drawn page: the first selector that gives a readable value, and never a guess."""
+"""A field of a rendered page: the first selector that gives a readable value, and never a guess."""
 
 import pytest
 
@@ -66,7 +66,7 @@ def test_whatever_a_page_is_it_shows_the_field_or_it_does_not(body: bytes) -> No
     assert RenderedPage(body).find(GOALS) is None
 
 
-def test_a_page_that_wants_proof_of_a_person_is_a_refusal() -> None:
+def test_a_captcha_page_is_a_refusal() -> None:
     with pytest.raises(SourceChallenged):
         RenderedPage(b"<html><title>Just a moment...</title></html>").need(GOALS)
 

@@ -6,14 +6,14 @@ import pytest
 
 from longstop.errors import LayoutChanged, MalformedBody, SettingsError, SourceError, UsageError
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import PollClient, SourceClient
+from longstop.matches.source_client import PollClient, SourceClient
 from longstop.model.match import MatchStatus
 from longstop.model.observation import LIST, LIVE, Listing, ListingEntry, Query
 from longstop.sources.base import Source, SourceConfig, not_offered
 from longstop.sources.crex.source import CrexSource
 from longstop.sources.espncricinfo.source import EspncricinfoSource
+from longstop.sources.load_sources import make_source
 from longstop.sources.parsing import decode, digest_of, host_of, read_body
-from longstop.sources.registry import make_source
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.testing import ScriptedFetcher, run_virtual
 

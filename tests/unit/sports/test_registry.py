@@ -1,4 +1,4 @@
-"""The installed sports: what a plug-in must have, and what its author is told when it has not."""
+"""The installed sports: what a plug-in must have, and the error when it is missing."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -10,21 +10,21 @@ import pytest
 from longstop.api.serialisers import event_entry
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import PollAttempt, SourceClient
 from longstop.matches.live_match import LiveMatch
 from longstop.matches.pipeline import Pipeline
+from longstop.matches.source_client import PollAttempt, SourceClient
 from longstop.model.event import EventKey
 from longstop.model.match import MatchRef, Phase, SyncState
-from longstop.sources.registry import offline_source
+from longstop.sources.load_sources import offline_source
 from longstop.sports.base import MatchState, Sport
 from longstop.sports.registry import sport_named, sports
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher, ScriptedReply
 from tests.builders import NOW
-from tests.courtside import AWAY, HOME, Court, Courtside
 from tests.live import finished, take
 from tests.memory import MemoryStore
 from tests.readers import ManualClock
+from tests.tennis_site import AWAY, HOME, Court, TennisSite
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 REF = MatchRef("courtside", "final")
@@ -35,7 +35,7 @@ class Polling:
 
     def __init__(self) -> None:
         self.court = Court("final")
-        self.site = Courtside(self.court)
+        self.site = TennisSite(self.court)
         self.store = MemoryStore()
         #: The page that the site does not have any more.
         self.gone = ""

@@ -49,7 +49,7 @@ def test_a_file_is_another_one_when_it_was_put_in_the_place_of_the_first(tmp_pat
     assert file_identity(other) is None
 
 
-def test_a_place_that_cannot_be_looked_at_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_an_inaccessible_place_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(StorageError, match="cannot access the file"):

@@ -1,22 +1,28 @@
 from datetime import UTC, datetime, timedelta, timezone
 
+from msgspec import Struct
+
 from longstop.model.event import Event, EventKey, Op, content_hash
 from longstop.sports.cricket.model import Result, ResultKind
-from longstop.storage.sqlite.connection import iso, moment
+from longstop.storage.sqlite.connection import columns_of, iso, to_record
 from longstop.storage.sqlite.matches import event_columns
+
+
+class Kept(Struct, frozen=True):
+    at: datetime | None
 
 
 def test_a_moment_keeps_its_milliseconds_and_its_place_in_time() -> None:
     in_india = datetime(2026, 3, 7, 19, 30, 0, 5_000, tzinfo=timezone(timedelta(hours=5, minutes=30)))
 
-    assert iso(in_india) == "2026-03-07T14:00:00.005Z"
-    assert moment(iso(in_india)) == in_india
-    assert moment(iso(in_india)) == datetime(2026, 3, 7, 14, 0, 0, 5_000, tzinfo=UTC)
+    assert columns_of(Kept(in_india)) == {"at": iso(in_india)} == {"at": "2026-03-07T14:00:00.005Z"}
+    assert to_record(Kept, columns_of(Kept(in_india))) == Kept(in_india)
+    assert to_record(Kept, columns_of(Kept(in_india))).at == datetime(2026, 3, 7, 14, 0, 0, 5_000, tzinfo=UTC)
 
 
 def test_no_moment_stays_no_moment() -> None:
     assert iso(None) is None
-    assert moment(None) is None
+    assert to_record(Kept, columns_of(Kept(None))) == Kept(None)
 
 
 def test_an_event_is_spelt_in_columns() -> None:

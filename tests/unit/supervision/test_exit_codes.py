@@ -92,7 +92,7 @@ def test_weeks_of_dying_overflow_nothing() -> None:
     assert RestartBackoff().delay_after(1_000_000) == 60
 
 
-def test_a_child_whose_settings_are_wrong_waits_for_a_person_from_the_first_time_on() -> None:
+def test_a_child_with_wrong_settings_waits_for_an_operator_from_the_first_time_on() -> None:
     policy = RestartBackoff()
 
     assert [policy.delay_after(deaths, Exit.SETTINGS) for deaths in (1, 2, 9)] == [60, 60, 60]

@@ -8,22 +8,22 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
-from longstop.model.node_report import BreakerNote, MatchCost
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.model.scraper_report import BreakerNote, MatchCost
 from longstop.storage.base import NodeBeat
-from longstop.supervision.health import Grade
 from longstop.supervision.health_verdict import (
     MAX_MATCH_BYTES,
     HealthStatus,
     HealthVerdict,
     assess_health,
+    down,
     live_beats,
     open_circuits,
     silence_reason,
     start_failure,
-    unreadable,
     with_age,
 )
+from longstop.supervision.scraper_health import Grade
 from tests.readers import MOMENT, NOW, a_beat, a_record
 
 RECOVERING = SyncState.RECOVERING
@@ -39,12 +39,12 @@ def unlisted(since: float | None) -> NodeBeat:
     return msgspec.structs.replace(a_beat(ago=1), unlisted_seconds={"crex": seconds - 1})
 
 
-def resting(number: int) -> MonitoringRecord:
+def paused(number: int) -> MonitoringRecord:
     return msgspec.structs.replace(a_record(number, polled=600), phase=Phase.PAUSED)
 
 
 def on_hold(number: int) -> MonitoringRecord:
-    return msgspec.structs.replace(resting(number), is_on_hold=True)
+    return msgspec.structs.replace(paused(number), is_on_hold=True)
 
 
 def graded(grade: Grade, node: str = "node-1", reason: str = "") -> NodeBeat:
@@ -67,8 +67,8 @@ def graded(grade: Grade, node: str = "node-1", reason: str = "") -> NodeBeat:
         # Nothing in play is read any more.
         ([a_beat()], [a_record(1, polled=181), a_record(2, polled=None)], "degraded"),
         ([a_beat()], [a_record(1, polled=181), a_record(2, polled=170)], "degraded"),
-        ([a_beat()], [resting(1)], "degraded"),
-        # Somebody has paused it: that is as it should be.
+        ([a_beat()], [paused(1)], "degraded"),
+        # An operator has paused it: that is intended.
         ([a_beat()], [on_hold(1)], "healthy"),
         ([], [a_record()], "down"),
         ([a_beat(ago=15)], [a_record()], "healthy"),
@@ -82,7 +82,7 @@ def graded(grade: Grade, node: str = "node-1", reason: str = "") -> NodeBeat:
         ([a_beat(errors=24)], [a_record(1, polled=61), failing(2)], "down"),
         # The clock was set back: the heartbeat lies an hour in the future.
         ([a_beat(ago=-3600)], [a_record()], "down"),
-        # Nobody has read the list for minutes: that is no idle night.
+        # The list was not read for minutes: that is not an idle night.
         ([unlisted(since=179)], [], "healthy"),
         ([unlisted(since=181)], [], "degraded"),
         ([unlisted(since=None)], [], "degraded"),
@@ -128,7 +128,7 @@ def test_a_scraper_that_is_gone_has_no_say() -> None:
 
 
 def test_an_unreadable_live_view_has_no_grade() -> None:
-    judged = unreadable()
+    judged = down("the live view cannot be read")
 
     assert (judged.status, judged.grade) == (HealthStatus.DOWN, None)
 
@@ -156,7 +156,7 @@ def test_it_fails_also_when_breakers_pause_every_match() -> None:
 
 @pytest.mark.parametrize("other", [a_record(2), on_hold(2)])
 def test_a_match_paused_by_its_breaker_counts_like_any_other(other: MonitoringRecord) -> None:
-    judged = assess_health([a_beat()], [resting(1), other], MOMENT)
+    judged = assess_health([a_beat()], [paused(1), other], MOMENT)
 
     assert judged.is_unread == other.is_on_hold
 
@@ -218,19 +218,21 @@ def test_a_site_that_is_cut_off_is_noted_whatever_the_status(errors: int, status
 @pytest.mark.parametrize(
     ("status", "grade", "said"),
     [
-        (HealthStatus.HEALTHY, Grade.HEALTHY, ""),
-        (HealthStatus.DEGRADED, Grade.HEALTHY, "; the scraper grades itself healthy"),
-        (HealthStatus.DEGRADED, Grade.DEGRADED, ""),
-        (HealthStatus.DEGRADED, Grade.FAILING, " (failing)"),
-        (HealthStatus.DOWN, None, ""),
+        (HealthStatus.HEALTHY, Grade.HEALTHY, "healthy"),
+        (HealthStatus.DEGRADED, Grade.HEALTHY, "degraded"),
+        (HealthStatus.DEGRADED, Grade.DEGRADED, "degraded"),
+        (HealthStatus.DEGRADED, Grade.RECOVERING, "recovering"),
+        (HealthStatus.DEGRADED, Grade.FAILING, "failing"),
+        (HealthStatus.DOWN, Grade.DEGRADED, "down"),
+        (HealthStatus.DOWN, None, "down"),
     ],
 )
-def test_the_grade_beside_the_status_never_contradicts_it(status: HealthStatus, grade: Grade | None, said: str) -> None:
-    assert HealthVerdict(status=status, grade=grade).aside == said
+def test_people_get_one_word_for_status_and_grade(status: HealthStatus, grade: Grade | None, said: str) -> None:
+    assert HealthVerdict(status=status, grade=grade).summary == said
 
 
 def test_what_is_down_is_no_better_for_being_old() -> None:
-    old = with_age(unreadable(), 7.2)
+    old = with_age(down("the live view cannot be read"), 7.2)
 
     assert old.status is HealthStatus.DOWN
     assert old.reasons == ("the live view cannot be read", "live data is 7 s old")
@@ -313,11 +315,11 @@ def test_open_circuits_are_reported_without_error_texts(note: BreakerNote, said:
 def test_whole_sites_are_named_before_single_matches_and_the_rest_is_counted() -> None:
     matches = tuple(a_note("match", f"crex_M{number}") for number in range(1, 7))
 
-    told = list(open_circuits([replace(a_beat(), breakers=(*matches, a_note("rest")))], MOMENT))
+    reported = list(open_circuits([replace(a_beat(), breakers=(*matches, a_note("rest")))], MOMENT))
 
-    assert told[0] == "crex is rate-limited (Retry-After)"
-    assert told[-1] == "and 2 more open circuits"
-    assert len(told) == 6
+    assert reported[0] == "crex is rate-limited (Retry-After)"
+    assert reported[-1] == "and 2 more open circuits"
+    assert len(reported) == 6
 
 
 RECOVERED, IN_VAIN, PENDING = RecoveryOutcome.RECOVERED, RecoveryOutcome.NOT_RECOVERED, RecoveryOutcome.PENDING

@@ -52,10 +52,10 @@ def test_a_patience_above_the_first_one_counts_from_the_start() -> None:
 def test_the_next_life_begins_without_the_silence_of_the_last() -> None:
     silent = checked("xx----")
 
-    renewed = checked("-" * 10, silent, pid=8, started=6.0)
+    restarted = checked("-" * 10, silent, pid=8, started=6.0)
 
-    assert not renewed.is_unresponsive
-    assert not renewed.has_beaten
+    assert not restarted.is_unresponsive
+    assert not restarted.has_beaten
 
 
 def test_one_that_is_given_up_is_given_up_once_and_again_when_it_is_still_there_much_later() -> None:
@@ -70,10 +70,10 @@ def test_one_that_is_given_up_is_given_up_once_and_again_when_it_is_still_there_
 def test_time_without_checks_does_not_count_as_silence() -> None:
     watch = checked("xx")
 
-    thawed = watch.check(7, 3600.0, has_beaten=False)
+    resumed = watch.check(7, 3600.0, has_beaten=False)
 
-    assert thawed.silent_seconds == COUNTED_SECONDS
-    assert not thawed.is_unresponsive
+    assert resumed.silent_seconds == COUNTED_SECONDS
+    assert not resumed.is_unresponsive
 
 
 class SilentRunner:

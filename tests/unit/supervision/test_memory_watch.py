@@ -35,11 +35,8 @@ REPORT, RECOVERED, RESTART, KILL = (
 
 
 def acts(*sizes: int, pid: int = 1) -> list[MemoryLevel | None]:
-    watch, result = MemoryWatch(limits=LIMITS, pid=pid), []
-    for size in sizes:
-        watch, act = watch.observe(pid, size)
-        result.append(act)
-    return result
+    watch = MemoryWatch(limits=LIMITS, pid=pid)
+    return [watch.observe(pid, size) for size in sizes]
 
 
 @pytest.mark.req("FR-006")
@@ -72,48 +69,30 @@ def test_each_size_means_one_thing(sizes: tuple[int, ...], expected: list[Memory
 
 
 def test_the_next_process_starts_normal_and_the_old_level_is_reported_as_over() -> None:
-    watch, _ = MemoryWatch(limits=LIMITS).observe(1, 1000)
+    watch = MemoryWatch(limits=LIMITS)
+    watch.observe(1, 1000)
 
-    watch, act = watch.observe(2, 100)
-    _, later = watch.observe(2, 1000)
-
-    assert (act, later) == (RECOVERED, RESTART)
+    assert watch.observe(2, 100) is RECOVERED
+    assert watch.observe(2, 1000) is RESTART
 
 
 def test_a_next_process_that_is_too_large_at_once_is_acted_on_at_once() -> None:
-    watch, _ = MemoryWatch(limits=LIMITS).observe(1, 1500)
+    watch = MemoryWatch(limits=LIMITS)
+    watch.observe(1, 1500)
 
-    _, act = watch.observe(2, 1600)
-
-    assert act is KILL
+    assert watch.observe(2, 1600) is KILL
 
 
 @given(st.lists(st.integers(min_value=0, max_value=2000), max_size=60))
 def test_one_process_is_reported_restarted_and_killed_in_turn_and_never_twice(sizes: list[int]) -> None:
-    told = [act for act in acts(*sizes) if act is not None]
+    reported = [act for act in acts(*sizes) if act is not None]
 
-    assert told.count(RESTART) <= 1
-    assert told.count(KILL) <= 1
-    assert KILL not in told or told[-1] is KILL
-    assert (KILL in told) == any(size >= 1500 for size in sizes)
-    for one, other in pairwise(told):
+    assert reported.count(RESTART) <= 1
+    assert reported.count(KILL) <= 1
+    assert KILL not in reported or reported[-1] is KILL
+    assert (KILL in reported) == any(size >= 1500 for size in sizes)
+    for one, other in pairwise(reported):
         assert one is not other
-
-
-@pytest.mark.parametrize(("size", "act"), [(1600, KILL), (1100, RESTART)])
-def test_an_action_that_failed_is_decided_again_at_the_next_measurement(size: int, act: MemoryLevel) -> None:
-    watch, first = MemoryWatch(limits=LIMITS).observe(1, size)
-    _, unchanged = watch.observe(1, size)
-
-    _, again = watch.reset(1).observe(1, size)
-
-    assert (first, unchanged, again) == (act, None, act)
-
-
-def test_what_was_not_done_about_a_former_life_says_nothing_about_this_one() -> None:
-    watch, _ = MemoryWatch(limits=LIMITS).observe(2, 1600)
-
-    assert watch.reset(1) == watch
 
 
 def test_without_a_container_the_operators_limits_count() -> None:

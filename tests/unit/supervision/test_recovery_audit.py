@@ -7,18 +7,19 @@ import pytest
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted, OrphanKilled
+from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.process import processes
 from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.recovery_audit import (
     OBSERVED_WITHIN_SECONDS,
     SWEEP_SECONDS,
     RecoveryAudit,
     RecoveryObserver,
-    Ticket,
 )
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
+from longstop.telemetry.events.processes import OrphanKilled
 from longstop.telemetry.events.sources import ListingRead
 from tests.readers import ManualClock
 
@@ -37,16 +38,16 @@ class RecordedAudit(RecoveryAudit):
         #: Both, in order.
         self.entries: list[Recovery] = []
 
-    def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Ticket:
-        ticket = super().begin(kind, trigger=trigger, subject=subject, pids_before=pids_before)
-        self.begun.append(ticket.recovery)
-        self.entries.append(ticket.recovery)
-        return ticket
+    def begin(self, kind: RecoveryKind, *, trigger: str, subject: str, pids_before: Collection[int] = ()) -> Recovery:
+        begun = super().begin(kind, trigger=trigger, subject=subject, pids_before=pids_before)
+        self.begun.append(begun)
+        self.entries.append(begun)
+        return begun
 
     def end(
-        self, ticket: Ticket, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
+        self, begun: Recovery, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
     ) -> Recovery:
-        self.ended.append(super().end(ticket, outcome, observed=observed, pids_after=pids_after))
+        self.ended.append(super().end(begun, outcome, observed=observed, pids_after=pids_after))
         self.entries.append(self.ended[-1])
         return self.ended[-1]
 
@@ -92,8 +93,8 @@ def failed(generation: int, pid: int | None, reason: str = "it does not answer")
     return BrowserFailed(source="crex", generation=generation, pid=pid, reason=reason)
 
 
-def closed(left: int = 0) -> BrowserClosed:
-    return BrowserClosed(source="crex", generation=1, how="closed", seconds=0.1, left=left)
+def closed(left: int = 0, generation: int = 1) -> BrowserClosed:
+    return BrowserClosed(source="crex", generation=generation, how="closed", seconds=0.1, left=left)
 
 
 def restarted(reason: str = "stale") -> WatchRestarted:
@@ -108,7 +109,7 @@ def observed(*events: Telemetry, after: float = 0.0) -> list[Began | Ended]:
     """Return what these events and the time after them record."""
     clock = ManualClock()
     audit = RecordedAudit(clock)
-    observer = RecoveryObserver(audit, clock, alive=lambda _pids: ())
+    observer = RecoveryObserver(audit)
     for event in events:
         observer.take(event)
     clock.advance(after)
@@ -173,6 +174,13 @@ def test_an_old_browser_that_is_given_up_while_it_drains_is_the_same_action() ->
     assert [type(entry) for entry in entries] == [Began, Ended]
 
 
+def test_the_end_of_an_older_browser_proves_nothing_about_the_failed_one() -> None:
+    _, ended = observed(started(2, 8), failed(2, 8), closed(3, 2), closed(0, 1), after=OBSERVED_WITHIN_SECONDS)
+
+    assert isinstance(ended, Ended)
+    assert ended.outcome is RecoveryOutcome.NOT_RECOVERED
+
+
 @pytest.mark.parametrize(
     ("left", "outcome"), [(0, RecoveryOutcome.RECOVERED), (1, RecoveryOutcome.NOT_RECOVERED)], ids=["gone", "left"]
 )
@@ -212,10 +220,13 @@ def test_a_watch_that_is_not_read_or_restarts_again_has_not_recovered() -> None:
 @pytest.mark.parametrize(
     ("left", "outcome"), [((), RecoveryOutcome.RECOVERED), ((9,), RecoveryOutcome.NOT_RECOVERED)], ids=["gone", "left"]
 )
-def test_a_sweep_is_one_entry_whose_outcome_is_what_still_runs(left: tuple[int, ...], outcome: RecoveryOutcome) -> None:
+def test_a_sweep_is_one_entry_whose_outcome_is_what_still_runs(
+    left: tuple[int, ...], outcome: RecoveryOutcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "is_running", lambda pid: pid in left)
     clock = ManualClock()
     audit = RecordedAudit(clock)
-    observer = RecoveryObserver(audit, clock, alive=lambda _pids: left)
+    observer = RecoveryObserver(audit)
     for pid in (8, 9):
         observer.take(orphan(pid))
     assert audit.entries == []

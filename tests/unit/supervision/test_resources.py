@@ -1,10 +1,12 @@
 """The cost of each match, and the memory for one more."""
 
+import threading
+
 import pytest
 
-from longstop.fetching.browser.base import BrowserStats, Usage
-from longstop.model.node_report import MatchCost, ProcessResources
-from longstop.supervision.resources import MatchPage, MemoryCheck, idle_watches, match_costs
+from longstop.fetching.browser.browser_types import BrowserStats
+from longstop.model.scraper_report import MatchCost, ProcessResources, Usage
+from longstop.supervision.resources import MemoryCheck, ResourceMeter, idle_watches, match_costs
 
 #: Of its own 90 bytes and 3 %; with its browsers 10 %.
 USED = ProcessResources(pids=(1,), cpu_percent=10.0, own_pss_bytes=90, own_cpu_percent=3.0)
@@ -24,33 +26,39 @@ def browser(*addresses: str, pss: int | None = 400, source: str = "crex", genera
     )
 
 
-def match(number: int, page: str = "", source: str = "crex") -> MatchPage:
-    return MatchPage(match_id=number, source=source, page=page)
+def test_the_last_figures_stay_while_the_process_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    measurements = threading.Semaphore(0)
+
+    def out_of_descriptors(_pid: int) -> None:
+        measurements.release()
+
+    monkeypatch.setattr("longstop.supervision.resources.find_process", out_of_descriptors)
+    meter = ResourceMeter(lambda: 0.0)
+    meter.newest = USED
+
+    stop = meter.start(0.001)
+    has_measured_twice = measurements.acquire(timeout=5) and measurements.acquire(timeout=5)
+    stop.set()
+
+    assert has_measured_twice
+    assert meter.newest is USED
 
 
 @pytest.mark.req("US4.1")
 def test_a_match_read_by_http_has_its_part_of_the_scraper() -> None:
-    costs = match_costs([match(1), match(2), match(3)], [], USED)
+    costs = match_costs({1: "crex", 2: "crex", 3: "crex"}, [], USED)
 
     assert costs == {number: MatchCost(pss_bytes=30, cpu_percent=1.0) for number in (1, 2, 3)}
 
 
 @pytest.mark.req("US4.1")
-def test_a_match_with_a_page_of_its_own_has_the_page_too() -> None:
-    matches = [match(1, "http://site/1?key=x"), match(2, "http://site/2"), match(3, source="espn")]
+def test_the_matches_of_a_source_share_its_browser_too() -> None:
+    matches = {1: "crex", 2: "crex", 3: "espn"}
 
     costs = match_costs(matches, [browser("http://site/1", "http://site/2")], USED)
 
     assert [costs[number].pss_bytes for number in (1, 2, 3)] == [230, 230, 30]
     assert [costs[number].cpu_percent for number in (1, 2, 3)] == [4.5, 4.5, 1.0]
-
-
-def test_a_page_of_no_single_match_is_shared_by_all_of_the_source() -> None:
-    matches = [match(1, "http://site/1"), match(2, "http://site/2"), match(3, source="espn")]
-
-    costs = match_costs(matches, [browser("http://site/1", "http://site/list")], USED)
-
-    assert [costs[number].pss_bytes for number in (1, 2, 3)] == [330, 130, 30]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +70,7 @@ def test_a_page_of_no_single_match_is_shared_by_all_of_the_source() -> None:
     ],
 )
 def test_the_parts_add_up_to_the_whole(census: list[BrowserStats]) -> None:
-    matches = [match(1, "http://site/1"), match(2, "http://site/2"), match(3, source="espn")]
+    matches = {1: "crex", 2: "crex", 3: "espn"}
 
     costs = match_costs(matches, census, USED)
 
@@ -73,7 +81,7 @@ def test_the_parts_add_up_to_the_whole(census: list[BrowserStats]) -> None:
 
 @pytest.mark.req("FLD-10")
 def test_what_is_not_known_is_none_and_only_for_those_concerned() -> None:
-    matches = [match(1), match(2, source="espn")]
+    matches = {1: "crex", 2: "espn"}
 
     blind = match_costs(matches, [], ProcessResources(pids=(1,)))
     unmeasured = match_costs(matches, [browser(pss=None)], USED)

@@ -1,9 +1,10 @@
 """Which events are alerts, under which key, in which words."""
 
 import pytest
+from msgspec.structs import replace
 
 from longstop.telemetry import alerts
-from longstop.telemetry.alerts import MAX_TEXT_CHARACTERS, Alert, AlertFilter, Notification, alert_of
+from longstop.telemetry.alerts import MAX_TEXT_CHARACTERS, Alert, AlertFilter, alert_of
 from longstop.telemetry.events import Severity, Telemetry
 from longstop.telemetry.events.matches import (
     ErrorRateHigh,
@@ -187,18 +188,18 @@ def resolved(key: str = "circuit_opened crex") -> Alert:
 def test_a_condition_is_sent_again_after_ten_minutes_with_the_number_suppressed() -> None:
     known = AlertFilter()
 
-    assert known.admit(problem(), 0.0) == Notification(alert=problem())
-    assert known.admit(problem(), 1.0) is None
-    assert known.admit(problem(), 599.9) is None
-    assert known.admit(problem(), 600.0) == Notification(alert=problem(), suppressed=2)
-    assert known.admit(problem(), 600.1) is None
+    assert known.admit(problem(), 0.0) == [problem()]
+    assert known.admit(problem(), 1.0) == []
+    assert known.admit(problem(), 599.9) == []
+    assert known.admit(problem(), 600.0) == [replace(problem(), suppressed=2)]
+    assert known.admit(problem(), 600.1) == []
 
 
 def test_conditions_do_not_silence_each_other() -> None:
     known = AlertFilter()
     known.admit(problem("a"), 0.0)
 
-    assert known.admit(problem("b"), 0.0) == Notification(alert=problem("b"))
+    assert known.admit(problem("b"), 0.0) == [problem("b")]
 
 
 def test_a_crowd_of_conditions_is_sent_as_one() -> None:
@@ -206,15 +207,15 @@ def test_a_crowd_of_conditions_is_sent_as_one() -> None:
 
     sent = [known.admit(problem(f"match.stale crex_{number}"), float(number)) for number in range(50)]
 
-    assert [each.alert.key for each in sent if each] == [
+    assert [each.key for alerts in sent for each in alerts] == [
         *(f"match.stale crex_{number}" for number in range(10)),
         "match.stale (many)",
     ]
-    assert known.admit(problem("circuit_opened crex"), 50.0) == Notification(alert=problem("circuit_opened crex"))
+    assert known.admit(problem("circuit_opened crex"), 50.0) == [problem("circuit_opened crex")]
 
 
 def crowd(known: AlertFilter, size: int = 13) -> None:
-    """Open so many breakers at once: ten are sent, the eleventh stands for all that follow."""
+    """Open this many breakers at once: ten alerts are sent, the eleventh stands for the rest."""
     for number in range(size):
         known.admit(problem(f"circuit_opened {number}", f"{number} paused"), float(number))
 
@@ -225,34 +226,31 @@ def test_an_alert_for_many_ends_with_the_last_of_them() -> None:
 
     sent = [known.admit(resolved(f"circuit_opened {number}"), 100.0) for number in range(13)]
 
-    ends = [(each.alert.key, each.alert.title) for each in sent if each]
+    ends = [(each.key, each.title) for alerts in sent for each in alerts]
     assert ends[:-1] == [(f"circuit_opened {number}", "recovered") for number in range(10)]
     assert ends[-1] == ("circuit_opened (many)", "recovered, and all like it")
-    assert sent[10:12] == [None, None]
-    assert known.next_due() is None
+    assert sent[10:12] == [[], []]
     assert known.overdue(610.0) == []
 
 
-def test_an_alert_for_many_is_sent_again_with_one_that_is_still_active() -> None:
+def test_an_alert_for_many_is_sent_again_while_one_of_them_is_active() -> None:
+    known = AlertFilter()
+    crowd(known)
+    known.admit(resolved("circuit_opened 11"), 100.0)
+
+    [again] = known.overdue(610.0)
+
+    assert (again.title, again.suppressed) == ("12 paused, and more like it", 1)
+
+
+def test_an_alert_for_many_names_one_that_is_still_active() -> None:
     known = AlertFilter()
     crowd(known)
     known.admit(resolved("circuit_opened 12"), 100.0)
 
     [again] = known.overdue(610.0)
 
-    assert again.alert.title == "11 paused, and more like it"
-
-
-def test_an_alert_for_many_is_not_sent_again_for_the_one_it_was_sent_with() -> None:
-    known = AlertFilter()
-    crowd(known)
-    for number in (11, 12):
-        known.admit(resolved(f"circuit_opened {number}"), 100.0)
-
-    assert known.overdue(610.0) == []
-    end = known.admit(resolved("circuit_opened 10"), 700.0)
-    assert end is not None
-    assert end.alert.key == "circuit_opened (many)"
+    assert again.title == "11 paused, and more like it"
 
 
 def test_the_end_of_an_undelivered_crowd_is_not_sent() -> None:
@@ -260,7 +258,7 @@ def test_the_end_of_an_undelivered_crowd_is_not_sent() -> None:
     crowd(known, 11)
     known.forget("circuit_opened (many)")
 
-    assert known.admit(resolved("circuit_opened 10"), 100.0) is None
+    assert known.admit(resolved("circuit_opened 10"), 100.0) == []
 
 
 def test_one_of_many_that_was_later_sent_alone_ends_twice() -> None:
@@ -268,12 +266,10 @@ def test_one_of_many_that_was_later_sent_alone_ends_twice() -> None:
     crowd(known, 11)
     known.admit(problem("circuit_opened 10"), 200.0)
 
-    own = known.admit(resolved("circuit_opened 10"), 300.0)
-    ends = known.overdue(300.0)
+    own, of_all = known.admit(resolved("circuit_opened 10"), 300.0)
 
-    assert own == Notification(alert=resolved("circuit_opened 10"))
-    assert [(each.alert.key, each.alert.is_resolved) for each in ends] == [("circuit_opened (many)", True)]
-    assert known.overdue(300.0) == []
+    assert own == resolved("circuit_opened 10")
+    assert (of_all.key, of_all.is_resolved) == ("circuit_opened (many)", True)
 
 
 def test_conditions_behind_one_alert_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +279,7 @@ def test_conditions_behind_one_alert_are_bounded(monkeypatch: pytest.MonkeyPatch
 
     ends = [known.admit(resolved(f"circuit_opened {number}"), 100.0) for number in range(12, 24)]
 
-    assert [each.alert.key for each in ends if each] == ["circuit_opened (many)"]
+    assert [each.key for alerts in ends for each in alerts] == ["circuit_opened (many)"]
 
 
 def test_conditions_that_come_one_by_one_are_no_crowd() -> None:
@@ -297,10 +293,10 @@ def test_conditions_that_come_one_by_one_are_no_crowd() -> None:
 def test_the_end_is_sent_once_and_only_after_the_beginning() -> None:
     known = AlertFilter()
 
-    assert known.admit(resolved(), 0.0) is None
+    assert known.admit(resolved(), 0.0) == []
     known.admit(problem(), 1.0)
-    assert known.admit(resolved(), 2.0) == Notification(alert=resolved())
-    assert known.admit(resolved(), 3.0) is None
+    assert known.admit(resolved(), 2.0) == [resolved()]
+    assert known.admit(resolved(), 3.0) == []
 
 
 def test_a_flapping_condition_is_sent_once_a_minute() -> None:
@@ -310,7 +306,7 @@ def test_a_flapping_condition_is_sent_once_a_minute() -> None:
 
     sent = [known.admit(alert, now) for now in range(10, 310, 20) for alert in (problem(), resolved())]
 
-    assert [each.alert.is_resolved for each in sent if each] == [False, True] * 4
+    assert [each.is_resolved for alerts in sent for each in alerts] == [False, True] * 4
 
 
 def test_a_problem_that_returns_after_its_end_is_sent_again_soon() -> None:
@@ -318,8 +314,8 @@ def test_a_problem_that_returns_after_its_end_is_sent_again_soon() -> None:
     known.admit(problem(), 0.0)
     known.admit(resolved(), 30.0)
 
-    assert known.admit(problem(), 89.9) is None
-    assert [each.alert for each in known.overdue(90.0)] == [problem()]
+    assert known.admit(problem(), 89.9) == []
+    assert known.overdue(90.0) == [problem()]
 
 
 def test_a_delayed_alert_is_sent_after_the_quiet_time() -> None:
@@ -328,11 +324,10 @@ def test_a_delayed_alert_is_sent_after_the_quiet_time() -> None:
     known.admit(problem(title="second"), 100.0)
     known.admit(problem(title="third"), 200.0)
 
-    assert known.next_due() == 600.0
     assert known.overdue(599.0) == []
-    assert known.overdue(600.0) == [Notification(alert=problem(title="third"), suppressed=1)]
+    assert known.overdue(600.0) == [replace(problem(title="third"), suppressed=1)]
     assert known.overdue(601.0) == []
-    assert known.admit(problem(), 700.0) is None  # sent at 600, so quiet until 1,200
+    assert known.admit(problem(), 700.0) == []  # sent at 600, so quiet until 1,200
 
 
 def test_an_undelivered_problem_is_sent_again_at_once() -> None:
@@ -341,8 +336,8 @@ def test_an_undelivered_problem_is_sent_again_at_once() -> None:
 
     known.forget(problem().key)
 
-    assert known.admit(resolved(), 1.0) is None
-    assert known.admit(problem(), 2.0) == Notification(alert=problem())
+    assert known.admit(resolved(), 1.0) == []
+    assert known.admit(problem(), 2.0) == [problem()]
 
 
 def test_remembered_conditions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,5 +347,5 @@ def test_remembered_conditions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     for name in "abcd":
         known.admit(problem(name), 0.0)
 
-    assert known.admit(problem("d"), 1.0) is None
-    assert known.admit(problem("a"), 1.0) == Notification(alert=problem("a"))
+    assert known.admit(problem("d"), 1.0) == []
+    assert known.admit(problem("a"), 1.0) == [problem("a")]

@@ -1,4 +1,4 @@
-"""The bus: everybody hears everything, and a failing listener stops nobody."""
+"""The bus: every sink receives every event, and a failing sink stops no other."""
 
 import pytest
 

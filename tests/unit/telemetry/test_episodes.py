@@ -109,7 +109,7 @@ def test_errors_that_differ_in_numbers_and_ids_have_one_signature() -> None:
     assert first != signature_of("espn", "LayoutChanged", "GET /match/11HD/live: innings[2].over 17 is missing", "11HD")
 
 
-def test_the_first_error_of_an_episode_tells_everything() -> None:
+def test_the_first_error_of_an_episode_holds_all_details() -> None:
     event = PollFailed(
         match_id=1,
         ref="crex_11HD",
@@ -206,11 +206,11 @@ def test_a_broken_layout_resolves_like_a_breaker() -> None:
     broken = LayoutBroken(
         source="crex", resource="live", failures=11, error_message="", page=None, retry_in_seconds=300.0
     )
-    mended = LayoutRecovered(source="crex", resource="live", failures=12)
+    recovered = LayoutRecovered(source="crex", resource="live", failures=12)
 
     assert method(failed(), broken, good()) is ResolutionMethod.CIRCUIT_BREAKER
-    assert method(broken, failed(), mended, good()) is ResolutionMethod.CIRCUIT_BREAKER
-    assert method(broken, mended, failed(), good()) is ResolutionMethod.AUTO_RETRY
+    assert method(broken, failed(), recovered, good()) is ResolutionMethod.CIRCUIT_BREAKER
+    assert method(broken, recovered, failed(), good()) is ResolutionMethod.AUTO_RETRY
     assert method(failed(ref="espn_1"), broken, good("espn_1")) is ResolutionMethod.AUTO_RETRY
 
 
@@ -248,10 +248,10 @@ def test_an_error_that_comes_back_before_it_was_written_down_as_resolved_goes_on
 
 
 def test_a_bug_reported_twice_counts_once_and_keeps_its_trace() -> None:
-    told = failed(error="KeyError", message="'x'")
+    reported = failed(error="KeyError", message="'x'")
     traced = TaskFailed(task="watch crex_11HD", error_type="KeyError", error_message="'x'", stack_trace="Traceback")
 
-    [change] = changes(told, traced)
+    [change] = changes(reported, traced)
 
     assert change.error is not None
     assert (change.count, change.error.stack_trace) == (1, "Traceback")

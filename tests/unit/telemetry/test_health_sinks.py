@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import timedelta
 from threading import Barrier, BrokenBarrierError
 
-from longstop.model.node_report import Rates
+from longstop.model.scraper_report import Rates
 from longstop.telemetry.alerts import alert_of
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry
@@ -48,7 +48,7 @@ def stored(latency_ms: int | None) -> UpdateStored:
 
 
 class MeetingClock(ManualClock):
-    """Notices when two threads ask for the time at once: whoever counts does so in the middle of it."""
+    """Notices when two threads read the time at once: a sink that counts reads it while it counts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,15 +62,15 @@ class MeetingClock(ManualClock):
         return super().monotonic()
 
 
-def test_threads_that_tell_and_read_at_once_do_so_one_after_the_other() -> None:
-    """Writers of files tell of their failures from threads of their own, and the beat reads on the loop."""
+def test_threads_that_emit_and_read_at_once_do_so_one_after_the_other() -> None:
+    """File writers report failures from their own threads, and the heartbeat reads on the loop."""
     clock = MeetingClock()
     sink = RateSink(clock)
     failure = TaskFailed.by(ValueError("x"), task="t")
 
     with ThreadPoolExecutor(2) as pool:
-        telling, reading = pool.submit(sink.take, failure), pool.submit(sink.rates)
-        telling.result()
+        emitting, reading = pool.submit(sink.take, failure), pool.submit(sink.rates)
+        emitting.result()
         reading.result()
 
     assert not clock.have_met
@@ -248,11 +248,11 @@ def test_a_resource_is_exhausted_until_nothing_was_postponed_for_a_while() -> No
 
 
 def test_exhaustion_is_an_alert_with_an_end_and_one_postponed_poll_is_none() -> None:
-    short, eased = alert_of(OutOfResources(resource="memory")), alert_of(ResourcesRecovered(resource="memory"))
+    short, recovered = alert_of(OutOfResources(resource="memory")), alert_of(ResourcesRecovered(resource="memory"))
 
     assert short is not None
-    assert eased is not None
-    assert (short.key, eased.key, eased.is_resolved) == (
+    assert recovered is not None
+    assert (short.key, recovered.key, recovered.is_resolved) == (
         "resources.exhausted memory",
         "resources.exhausted memory",
         True,

@@ -92,3 +92,9 @@ def test_a_huge_field_is_cut() -> None:
     [line] = lines(PollFailed(match_id=1, ref="crex_1", error_type="X", error_message="x" * 1_000_000))
 
     assert len(line["error_message"]) == MAX_FIELD_CHARACTERS
+
+
+def test_text_that_is_no_unicode_is_logged_with_question_marks() -> None:
+    [line] = lines(PollFailed(match_id=1, ref="crex_1", error_type="X", error_message="\ud800 late"))
+
+    assert line["error_message"] == "? late"

@@ -30,7 +30,7 @@ def stale(ref: str = "crex_1") -> MatchStale:
 class Receiver:
     """Takes what is posted; each answer of the script is used once, the last one for ever."""
 
-    def __init__(self, *script: FetchError | None, seconds: float = 0.0) -> None:
+    def __init__(self, *script: Exception | None, seconds: float = 0.0) -> None:
         self._script = list(script) or [None]
         self._seconds = seconds
         self.moments: list[float] = []
@@ -197,6 +197,17 @@ def test_a_lost_alert_makes_no_alert_and_does_not_keep_the_next() -> None:
 
     assert len(stage.lost) == 1
     assert receiver.titles == ["Circuit open for source crex (900 s)", "Data of crex_1 is 301 s old"]
+
+
+def test_a_bug_with_one_alert_is_reported_and_its_condition_is_sent_when_it_returns() -> None:
+    receiver = Receiver(RuntimeError("a bug"), None)
+
+    stage = play(receiver, emit(OPENED, OPENED, stale(), wait=1))
+
+    assert [(lost.alert, lost.reason) for lost in stage.lost] == [
+        ("circuit_opened source crex", "internal error: RuntimeError")
+    ]
+    assert receiver.titles[-1] == "Data of crex_1 is 301 s old"
 
 
 def test_when_too_many_are_queued_the_oldest_is_dropped_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,10 @@ from random import Random
 from typing import Any
 
 from longstop.fetching.base import FetchRequest, Page
-from longstop.fetching.guards import FetchPolicy, GuardedFetcher
-from longstop.matches.client import SourceClient
+from longstop.fetching.guarded_fetcher import FetchPolicy, GuardedFetcher
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
+from longstop.matches.source_client import SourceClient
 from longstop.resilience.breaker import source_policy
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.sport import Cricket
@@ -18,11 +18,11 @@ from longstop.storage.error_pages import NoPages
 from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
-from longstop.watching.admission import MatchAdmission, SourceAdmission
-from longstop.watching.cadence import WatchRules
-from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.feed_watch import WatchContext
-from longstop.watching.scheduler import Scheduler
+from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.source_admission import SourceAdmission
+from longstop.watching.source_scheduler import Scheduler
+from longstop.watching.watch_rules import WatchRules
 from tests.builders import CREX_CONFIG
 from tests.crex_site import Site, SiteMatch
 from tests.memory import MemoryHot, MemorySink, MemoryStore
@@ -71,7 +71,7 @@ class Running:
         self._slots = slots
         #: Whether the fetcher stands behind its guards, and the source behind its admission.
         self._is_guarded = is_guarded
-        self._memory_check = memory_check
+        self._memory_check = memory_check or MemoryCheck(0)
         self.rules = WatchRules()
         self.scheduler: Scheduler
         self.dispatcher: Dispatcher
@@ -94,13 +94,8 @@ class Running:
             rules=self.rules,
         )
         self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=self._slots)
-        match_admission = (
-            MatchAdmission("crex", memory_check=self._memory_check, clock=clock, bus=bus)
-            if self._memory_check
-            else None
-        )
         self.scheduler = Scheduler(
-            "crex", client=client, context=context, dispatcher=self.dispatcher, match_admission=match_admission
+            "crex", client=client, context=context, dispatcher=self.dispatcher, memory_check=self._memory_check
         )
         async for match in context.matches.take_over({"crex"}, lambda ref, error: None):
             await self.scheduler.adopt(match, match.row.ref)

@@ -16,15 +16,18 @@ from longstop.errors import (
     ResourcesExhausted,
     StorageError,
 )
-from longstop.model.match import MatchStatus, Phase
-from longstop.model.observation import Listing, ListingEntry
-from longstop.sports.cricket.model import CricketKind
-from longstop.storage.base import MatchUpdate, Receipt
+from longstop.fetching.base import FetchRequest
+from longstop.model.match import MatchStatus, Phase, SyncState
+from longstop.model.observation import Listing, ListingEntry, Query
+from longstop.sources.base import not_offered
+from longstop.sources.crex.source import CrexSource
+from longstop.sports.cricket.model import NAMES, SCORECARD, CricketKind
+from longstop.storage.base import MatchBase, MatchUpdate, Receipt
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import PollFailed
 from longstop.telemetry.events.processes import PollPostponed
 from longstop.watching.feed_watch import FeedWatch
-from tests.builders import NOW
+from tests.builders import CREX_CONFIG, NOW
 from tests.crex_site import OUT_OF_ORDER
 from tests.live import watch
 from tests.memory import MemoryHot
@@ -160,7 +163,7 @@ async def test_a_store_that_fails_is_a_failed_poll_and_the_next_one_loses_nothin
     assert watching.stored_balls() == watching.true_balls()
 
 
-async def test_an_exhausted_resource_counts_for_nobody_and_the_next_poll_goes_on_from_what_is_stored() -> None:
+async def test_an_exhausted_resource_is_no_failure_and_the_next_poll_continues_from_the_store() -> None:
     watching = Watching()
     await watching.begin("1")
     watching.store.next_failure = ResourcesExhausted("file descriptors")
@@ -171,8 +174,8 @@ async def test_an_exhausted_resource_counts_for_nobody_and_the_next_poll_goes_on
 
     assert (record.consecutive_failures, record.total_failures, record.is_held) == (0, 0, True)
     assert (record.lacking, watching.watcher.record.lacking) == ("file descriptors", None)
-    lacked = PollPostponed(resource="file descriptors", subject=str(record.ref))
-    assert [event for event in watching.sink.events if isinstance(event, PollPostponed | PollFailed)] == [lacked]
+    postponed = PollPostponed(resource="file descriptors", subject=str(record.ref))
+    assert [event for event in watching.sink.events if isinstance(event, PollPostponed | PollFailed)] == [postponed]
     assert watching.stored_balls() == watching.true_balls()
 
 
@@ -192,10 +195,10 @@ async def test_a_poll_that_gets_no_thread_is_put_off_and_is_no_bug() -> None:
     assert watching.sink.named("task.failed") == []
 
 
-async def test_a_match_whose_site_is_excluded_lacks_nothing() -> None:
+async def test_a_match_whose_site_is_excluded_is_not_out_of_resources() -> None:
     watching = Watching()
     await watching.begin("1")
-    errors = iter([ResourcesExhausted("memory"), CircuitOpen("it rests")])
+    errors = iter([ResourcesExhausted("memory"), CircuitOpen("the circuit is open")])
 
     def refuse(_resource: str) -> None:
         raise next(errors)
@@ -211,7 +214,7 @@ async def test_a_match_whose_site_is_excluded_lacks_nothing() -> None:
 @pytest.mark.parametrize(
     ("error", "is_shut_out"),
     [
-        (CircuitOpen("it rests"), True),
+        (CircuitOpen("the circuit is open"), True),
         (BrowserBusy("3 pages are being loaded already"), False),
         (LayoutPaused("unreadable"), False),
         (BudgetSpent("the month's bytes are spent"), False),
@@ -232,7 +235,7 @@ async def test_only_a_site_that_is_excluded_has_shut_its_matches_out(error: Fetc
     assert (record.is_held, record.is_shut_out) == (True, is_shut_out)
 
 
-async def test_a_canary_that_fails_was_shut_out_and_any_other_failure_was_not() -> None:
+async def test_only_a_failed_canary_counts_as_excluded() -> None:
     watching = Watching()
     await watching.begin("1")
     seen: list[tuple[bool, bool]] = []
@@ -251,7 +254,9 @@ async def test_a_canary_that_fails_was_shut_out_and_any_other_failure_was_not() 
 
 
 @pytest.mark.parametrize("is_read_since", [True, False])
-async def test_a_match_whose_listing_is_refused_is_shut_out_and_an_older_lack_is_over(is_read_since: bool) -> None:
+async def test_a_match_whose_listing_is_refused_is_excluded_and_an_older_exhaustion_is_over(
+    is_read_since: bool,
+) -> None:
     watching = Watching()
     await watching.begin("1")
     watching.store.next_failure = ResourcesExhausted("file descriptors")
@@ -277,6 +282,9 @@ async def test_a_bug_is_shown_with_its_trace_and_does_not_come_out() -> None:
 
     [failure] = watching.sink.named("task.failed")
     assert "KeyError" in msgspec.structs.asdict(failure)["stack_trace"]
+    # The errors table takes the first as the error, with its match, and the second as its trace.
+    names = [event.name for event in watching.sink.events]
+    assert names.index("poll.failed") < names.index("task.failed")
     assert not watching.watcher.is_polling
 
 
@@ -334,6 +342,24 @@ async def test_a_match_that_was_taken_cannot_be_archived_and_is_lost() -> None:
     assert watching.store.rows[1].phase is Phase.COMPLETED
 
 
+async def test_a_lost_match_stays_lost_when_a_later_change_fails_for_another_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fail(match_id: int) -> MatchBase:
+        raise StorageError("the disk does not answer")
+
+    watching = Watching()
+    await watching.begin("1")
+    await watching.watcher.poll()
+    await watching.store.claim(1, "node-b")
+    await watching.watcher.store_pause()
+
+    monkeypatch.setattr(watching.store, "load", fail)
+    await watching.watcher.store_pause()
+
+    assert watching.watcher.is_lost
+
+
 @pytest.mark.req("NFR-009")
 async def test_after_a_commit_of_unknown_outcome_the_next_poll_goes_on_from_what_is_stored() -> None:
     """The commit failed, but the rows are durable: the state in memory is then outdated."""
@@ -355,3 +381,24 @@ async def test_after_a_commit_of_unknown_outcome_the_next_poll_goes_on_from_what
 
     assert watching.watcher.record.consecutive_failures == 0
     assert len(watching.stored(CricketKind.DELIVERY)) == 4
+
+
+class LeanSource(CrexSource):
+    """A site without scorecards and names."""
+
+    def request(self, query: Query) -> FetchRequest:
+        if query.resource in (SCORECARD, NAMES):
+            raise not_offered(self.name, query.resource)
+        return super().request(query)
+
+
+async def test_a_poll_goes_on_without_the_resources_that_a_source_does_not_offer() -> None:
+    watching = Watching()
+    watching.client.use_source(LeanSource(CREX_CONFIG))
+    await watching.begin("1", "4")
+
+    await watching.watcher.poll()
+
+    record = watching.hot.rows[1].record
+    assert (record.total_polls, record.total_failures, record.sync) == (1, 0, SyncState.IN_SYNC)
+    assert not watching.sink.named(PollFailed.name)

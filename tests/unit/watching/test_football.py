@@ -5,17 +5,18 @@ from collections.abc import Callable
 
 import pytest
 
-from longstop.matches.client import SourceClient
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
+from longstop.matches.source_client import SourceClient
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.football.sport import Football
+from longstop.supervision.resources import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
-from longstop.watching.dispatcher import Dispatcher
 from longstop.watching.feed_watch import WatchContext
-from longstop.watching.scheduler import Scheduler
+from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.source_scheduler import Scheduler
 from tests.football_site import SOFASCORE_CONFIG, FootballPages, card, event, goal
 from tests.memory import MemoryHot, MemorySink, MemoryStore
 
@@ -56,7 +57,9 @@ class Running:
             clock=clock,
         )
         dispatcher = Dispatcher(clock=clock, bus=bus, cap=4)
-        scheduler = Scheduler("sofascore", client=client, context=context, dispatcher=dispatcher)
+        scheduler = Scheduler(
+            "sofascore", client=client, context=context, dispatcher=dispatcher, memory_check=MemoryCheck(0)
+        )
         async for match in context.matches.take_over({"sofascore"}, lambda ref, error: None):
             await scheduler.adopt(match, match.row.ref)
         async with asyncio.TaskGroup() as group:

@@ -17,7 +17,7 @@ class HangingFetcher(CountingFetcher):
     """Does not answer when a match's feed is asked for while it hangs."""
 
     is_hanging = False
-    #: What the first question is told while it hangs.
+    #: The response to the first request while it hangs.
     first: FetchError | None = None
 
     async def fetch(self, request: FetchRequest) -> Page:
@@ -51,7 +51,7 @@ def test_a_poll_that_hangs_is_abandoned_and_the_watch_restarted() -> None:
 
 
 @pytest.mark.req("FR-001")
-@pytest.mark.parametrize("held", [BrowserBusy("3 pages are being loaded already"), CircuitOpen("it rests")])
+@pytest.mark.parametrize("held", [BrowserBusy("3 pages are being loaded already"), CircuitOpen("the circuit is open")])
 def test_a_poll_that_hangs_after_one_that_was_postponed_is_abandoned_all_the_same(held: FetchError) -> None:
     one = match("M1", "1")
     running = Running(one)

@@ -1,16 +1,10 @@
 """While memory is low, new matches are refused, and idle ones are dropped."""
 
-import asyncio
-
 import pytest
 
 from longstop.supervision.resources import IDLE_SECONDS, RETRY_SECONDS, MemoryCheck
-from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import WatchStopped
 from longstop.telemetry.events.processes import MemoryInsufficient
-from longstop.testing import VirtualClock, run_virtual
-from longstop.watching.admission import MatchAdmission
-from tests.memory import MemorySink
 from tests.unit.watching.running import Running, match, script
 
 MB = 1 << 20
@@ -20,57 +14,35 @@ class FakeMemoryCheck(MemoryCheck):
     """A check whose free memory a test sets."""
 
     def __init__(self, free_mb: int) -> None:
-        super().__init__(500 * MB, lambda: self.free_mb * MB)
+        super().__init__(500 * MB, self._free)
         self.free_mb = free_mb
+        self.times = 0
 
-
-def admission_for(check: FakeMemoryCheck, sink: MemorySink) -> MatchAdmission:
-    return MatchAdmission("crex", memory_check=check, clock=VirtualClock(), bus=Bus([sink]))
+    def _free(self) -> int:
+        self.times += 1
+        return self.free_mb * MB
 
 
 @pytest.mark.req("EC6")
-def test_while_memory_is_short_nobody_is_let_in_and_the_room_is_asked_once_a_minute() -> None:
-    check, sink = FakeMemoryCheck(free_mb=499), MemorySink()
+def test_while_memory_is_short_no_match_is_let_in_and_memory_is_measured_once_a_minute() -> None:
+    check = FakeMemoryCheck(free_mb=499)
+    running = Running(match("M1", "1"), match("M2", "1"), match("M3", "1"), memory_check=check)
 
-    async def play() -> list[bool]:
-        admission, said = admission_for(check, sink), []
-        said.append(admission.admits(3))
-        check.free_mb = 600
-        await asyncio.sleep(RETRY_SECONDS - 1)
-        said.append(admission.admits(3))
-        await asyncio.sleep(2)
-        said.append(admission.admits(3))
-        return said
+    script(running, until=RETRY_SECONDS + 30.0)
 
-    assert run_virtual(play()) == [False, False, True]
-    (refused,) = sink.named("memory.insufficient")
+    assert check.times == 2
+    assert running.hot.rows == {}
+    refused, _ = running.sink.named("memory.insufficient")
     assert isinstance(refused, MemoryInsufficient)
     assert (refused.wanted, refused.available_bytes, refused.seconds) == (3, 499 * MB, 60.0)
 
 
-def test_who_wants_nothing_asks_for_no_room() -> None:
-    sink = MemorySink()
+def test_without_a_new_match_memory_is_not_measured() -> None:
+    check = FakeMemoryCheck(free_mb=600)
 
-    async def play() -> bool:
-        return admission_for(FakeMemoryCheck(free_mb=1), sink).admits(0)
+    script(Running(match("M1", "1"), memory_check=check), until=60.0)
 
-    assert run_virtual(play())
-    assert not sink.events
-
-
-@pytest.mark.req("EC6")
-def test_idle_ones_are_shown_out_only_while_memory_is_short_and_the_longest_idle_first() -> None:
-    check = FakeMemoryCheck(free_mb=100)
-
-    async def play() -> tuple[list[str], list[str]]:
-        admission = admission_for(check, MemorySink())
-        now = VirtualClock().monotonic()
-        active = {"new": now, "old": now - IDLE_SECONDS - 5, "older": now - IDLE_SECONDS - 50}
-        before = admission.idle(active)
-        admission.admits(1)
-        return before, admission.idle(active)
-
-    assert run_virtual(play()) == ([], ["older", "old"])
+    assert check.times == 1
 
 
 @pytest.mark.req("EC6")

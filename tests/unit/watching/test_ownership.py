@@ -53,7 +53,7 @@ def _never(ref: MatchRef, error: Exception) -> None:
     raise AssertionError(f"{ref} could not be taken: {error}")
 
 
-async def test_matches_of_a_source_that_is_switched_off_are_left_alone() -> None:
+async def test_matches_of_a_disabled_source_are_not_taken_over() -> None:
     store = MemoryStore()
     await store.register(MatchRef("crex", "M1"), "M1", None, NOW, sport="cricket")
 
@@ -74,10 +74,10 @@ async def test_a_match_that_cannot_be_read_is_reported_and_the_others_are_taken(
     store = Damaged()
     for key in ("M1", "M2"):
         await store.register(MatchRef("crex", key), key, None, NOW, sport="cricket")
-    told: list[str] = []
+    reported: list[str] = []
 
-    taken = LiveMatches(store, "node-b").take_over({"crex"}, lambda ref, error: told.append(f"{ref}: {error}"))
+    taken = LiveMatches(store, "node-b").take_over({"crex"}, lambda ref, error: reported.append(f"{ref}: {error}"))
     states = [state.row.ref.source_id async for state in taken]
 
     assert states == ["M2"]
-    assert told == ["crex_M1: event delivery:1:0:1 of match 1 cannot be read"]
+    assert reported == ["crex_M1: event delivery:1:0:1 of match 1 cannot be read"]

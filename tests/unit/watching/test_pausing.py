@@ -38,7 +38,7 @@ def test_a_paused_match_is_not_asked_for_and_its_age_grows_while_the_others_go_o
     assert running.row("M2").record.phase is Phase.ACTIVE
 
 
-def test_what_somebody_paused_is_neither_stale_nor_restarted() -> None:
+def test_a_paused_match_is_neither_stale_nor_restarted() -> None:
     running = Running(match("M1", "1"))
 
     script(running, (4.0, lambda: running.scheduler.pause(MatchRef("crex", "M1"))), until=1_000.0)
@@ -156,9 +156,8 @@ def test_standing_orders_hold_from_the_first_moment() -> None:
     async def play() -> None:
         task = asyncio.create_task(running.start())
         await asyncio.sleep(0)
-        running.scheduler.apply_standing_orders(
-            unwatched=[MatchRef("crex", "M1")], paused=[MatchRef("crex", "M2")], is_paused=False
-        )
+        running.scheduler.unwatch(MatchRef("crex", "M1"))
+        running.scheduler.pause(MatchRef("crex", "M2"))
         await asyncio.sleep(30)
         await running.stop(task)
 

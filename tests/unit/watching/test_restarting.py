@@ -9,9 +9,9 @@ from longstop.errors import PageNotFound, SourceFailed, SourceRefused, SourceUnr
 from longstop.model.match import Phase, SyncState
 from longstop.sports.cricket.model import CricketKind
 from longstop.telemetry.events.matches import ErrorRateHigh, MatchStale, WatchRestarted
-from longstop.telemetry.events.sources import CircuitOpened
+from longstop.telemetry.events.sources import CircuitOpened, LayoutBroken, LayoutRecovered
 from longstop.testing import START
-from longstop.watching.cadence import WatchRestartPolicy, WatchRules
+from longstop.watching.watch_rules import WatchRules
 from tests.unit.watching.running import LIST, Running, match, script
 
 STATE, FEED = "getSV3", "getBallFeeds"
@@ -32,7 +32,7 @@ def direct(running: Running) -> list[str]:
 
 
 @pytest.mark.req("US2.2", "MON-1")
-def test_a_match_that_is_refused_five_times_rests_for_five_minutes_and_restarts() -> None:
+def test_a_match_that_is_refused_five_times_is_paused_for_five_minutes_and_restarts() -> None:
     one = match("M1", "1")
     running = Running(one)
     phases: list[Phase] = []
@@ -61,7 +61,7 @@ def test_a_match_that_is_refused_five_times_rests_for_five_minutes_and_restarts(
 
 
 @pytest.mark.req("US2.2")
-def test_a_match_that_is_refused_after_its_rest_rests_again_at_once() -> None:
+def test_a_match_that_is_refused_after_its_pause_is_paused_again_at_once() -> None:
     one = match("M1", "1")
     running = Running(one)
 
@@ -104,18 +104,18 @@ def test_a_match_in_play_whose_answers_hang_restarts_after_five_minutes() -> Non
         running.site.faults[FEED] = SourceUnreachable("no way")
         one.bowl("4")
 
-    def mend() -> None:
+    def recover() -> None:
         running.fetcher.slow.clear()
         running.site.faults.clear()
 
-    script(running, (4.0, hang), (330.0, mend), until=450.0)
+    script(running, (4.0, hang), (330.0, recover), until=450.0)
 
     assert restarts(running)[0] == ("crex_M1", "stale")
     assert len(running.store.history[1]) == 2
 
 
 @pytest.mark.req("FR-001")
-def test_more_than_ten_failures_in_a_row_begin_a_watch_anew() -> None:
+def test_more_than_ten_failures_in_a_row_restart_a_watch() -> None:
     one, two = match("M1", "1"), match("M2", "1")
     running = Running(one, two)
 
@@ -134,7 +134,7 @@ def test_more_than_ten_failures_in_a_row_begin_a_watch_anew() -> None:
 def test_an_old_watch_waits_for_a_quiet_moment_and_goes_on_at_the_exact_ball() -> None:
     one = match("M1", "1")
     running = Running(one)
-    running.rules = WatchRules(restarts=WatchRestartPolicy(lifetime_seconds=100.0))
+    running.rules = WatchRules(lifetime_seconds=100.0)
     moments: list[int] = []
 
     def bowl() -> None:
@@ -154,7 +154,7 @@ def test_an_old_watch_waits_for_a_quiet_moment_and_goes_on_at_the_exact_ball() -
 def test_a_watch_without_a_quiet_moment_restarts_at_most_a_tenth_late() -> None:
     one = match("M1", "1")
     running = Running(one)
-    running.rules = WatchRules(restarts=WatchRestartPolicy(lifetime_seconds=100.0))
+    running.rules = WatchRules(lifetime_seconds=100.0)
 
     script(running, *[(float(at), lambda: one.bowl("1")) for at in range(5, 125, 10)], until=126.0)
 
@@ -171,7 +171,7 @@ def test_after_a_silence_the_polls_begin_spread_over_two_seconds() -> None:
     def fail() -> None:
         running.site.faults[LIST] = SourceUnreachable("no way")
 
-    def mend() -> None:
+    def recover() -> None:
         running.site.faults.clear()
         for each in matches:
             each.bowl("4")
@@ -183,7 +183,7 @@ def test_after_a_silence_the_polls_begin_spread_over_two_seconds() -> None:
 
     # With five failures or fewer the listing is asked every 2.5 s; the first good one is at 12.5 s.
     quarters = [(12.51 + 0.25 * number, count) for number in range(1, 9)]
-    script(running, (6.0, fail), (11.0, mend), *quarters, until=16.0)
+    script(running, (6.0, fail), (11.0, recover), *quarters, until=16.0)
 
     assert sum(asked) == 20
     assert max(asked) <= 3
@@ -200,8 +200,8 @@ def test_more_than_ten_errors_a_minute_are_reported_once_with_their_types() -> N
 
     script(running, (4.0, fail), until=40.0)
 
-    told = [each for each in running.sink.events if isinstance(each, ErrorRateHigh)]
-    assert [(each.ref, each.errors, each.types) for each in told] == [("crex_M1", 4, {"SourceFailed": 4})]
+    reported = [each for each in running.sink.events if isinstance(each, ErrorRateHigh)]
+    assert [(each.ref, each.errors, each.types) for each in reported] == [("crex_M1", 4, {"SourceFailed": 4})]
 
 
 # --- what was found by attacking it ---------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_what_is_left_of_a_match_is_read_even_if_its_scoreboard_was_never_seen()
     assert running.row("M1").sequence == 1
 
 
-def test_a_listing_that_hangs_silences_nobody() -> None:
+def test_a_hanging_listing_delays_no_match() -> None:
     matches = [match(f"M{number}", "1") for number in range(3)]
     running = Running(*matches, is_guarded=True)
 
@@ -325,8 +325,8 @@ def test_an_age_counts_from_the_question_of_a_listing_that_was_long_in_coming() 
         running.fetcher.slow = {LIST: 25.0}
 
     def note() -> None:
-        assert running.scheduler.listed_at is not None
-        listed.append((running.scheduler.listed_at - START).total_seconds())
+        assert running.scheduler.listings.read_at is not None
+        listed.append((running.scheduler.listings.read_at - START).total_seconds())
 
     # Asked at 5 s and answered at 30 s, three turns later.
     script(running, (4.0, slow_down), (29.0, note), (36.0, note), until=37.0)
@@ -354,7 +354,7 @@ def test_after_an_outage_everybody_is_fresh_soon_and_nothing_is_read_whole(secon
     def fail() -> None:
         running.site.faults = dict.fromkeys((LIST, STATE, FEED), SourceUnreachable("no way"))
 
-    def mend() -> None:
+    def recover() -> None:
         running.site.faults.clear()
         for each in matches:
             each.bowl("4")
@@ -364,7 +364,7 @@ def test_after_an_outage_everybody_is_fresh_soon_and_nothing_is_read_whole(secon
     script(
         running,
         (10.0, fail),
-        (end, mend),
+        (end, recover),
         (end + 10.0, lambda: requests.append(len(running.site.asked))),
         until=end + 60,
     )
@@ -387,11 +387,11 @@ def test_a_store_that_fails_counts_among_the_errors_of_a_match() -> None:
 
     script(running, (4.0, break_store), until=60.0)
 
-    told = [each for each in running.sink.events if isinstance(each, ErrorRateHigh)]
-    assert [each.types for each in told] == [{"StorageError": 11}]
+    reported = [each for each in running.sink.events if isinstance(each, ErrorRateHigh)]
+    assert [each.types for each in reported] == [{"StorageError": 11}]
 
 
-def test_a_recycle_ends_a_poll_that_hangs_and_begins_its_watch_anew() -> None:
+def test_a_recycle_ends_a_hanging_poll_and_restarts_its_watch() -> None:
     one, two = match("M1", "1"), match("M2", "1")
     running = Running(one, two, slots=4)
     tasks: list[asyncio.Task[bool]] = []
@@ -414,7 +414,7 @@ def test_a_recycle_ends_a_poll_that_hangs_and_begins_its_watch_anew() -> None:
     assert running.age("M2", 70.0) > 60
 
 
-def test_a_recycle_of_nothing_that_is_watched_renews_nothing() -> None:
+def test_a_recycle_without_watches_restarts_nothing() -> None:
     running = Running(match("M1", "1"))
     tasks: list[asyncio.Task[bool]] = []
 
@@ -422,3 +422,45 @@ def test_a_recycle_of_nothing_that_is_watched_renews_nothing() -> None:
 
     assert tasks[0].result() is False
     assert restarts(running) == []
+
+
+# --- an operator recycles -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("EC1")
+@pytest.mark.parametrize("page", [STATE, LIST])
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_recycle_tries_a_site_whose_layout_was_broken_at_once(page: str, is_asked: bool) -> None:
+    running = Running(*(match(f"M{number}", "1") for number in range(3)), is_guarded=True)
+    answers: list[asyncio.Task[bool]] = []
+
+    def recycle() -> None:
+        running.site.faults.clear()
+        running.site.asked.clear()
+        if is_asked:
+            answers.append(asyncio.create_task(running.scheduler.retry_now()))
+
+    script(
+        running,
+        (4.0, lambda: running.site.faults.update({page: b"<p>"})),
+        (5.0, lambda: [each.bowl("1") for each in running.site.matches.values()]),
+        (200.0, recycle),
+        until=204.0,
+    )
+
+    assert running.sink.named(LayoutBroken.name)
+    assert [answer.result() for answer in answers] == [True] * is_asked
+    assert (running.site.count(page) > 0) is is_asked
+    assert bool(running.sink.named(LayoutRecovered.name)) is is_asked
+    if is_asked:
+        assert all(running.age(f"M{number}", 204.0) < 4.0 for number in range(3))
+
+
+def test_a_recycle_of_a_site_that_works_reports_no_open_circuit() -> None:
+    running = Running(match("M1", "1"), is_guarded=True)
+    answers: list[asyncio.Task[bool]] = []
+
+    script(running, (4.0, lambda: answers.append(asyncio.create_task(running.scheduler.retry_now()))), until=8.0)
+
+    assert [answer.result() for answer in answers] == [False]
+    assert restarts(running) == [("crex_M1", "recycled")]

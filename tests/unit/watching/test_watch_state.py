@@ -11,11 +11,10 @@ from msgspec.structs import replace
 from longstop.clock import Moment
 from longstop.errors import FetchTimeout, PageNotFound
 from longstop.model.match import MatchStatus, MonitoringRecord, Phase, SyncState
-from longstop.resilience.breaker import Breaker
 from longstop.sports.cricket.model import Board, CricketState
 from longstop.storage.base import Finding, FindingKind
-from longstop.watching.cadence import Behind, IntervalReason, RestartReason, WatchRules
-from longstop.watching.watch_state import CHECK_AFTER, CONFIRMATIONS, SOURCE_WIDE, Absence, WatchState
+from longstop.watching.watch_rules import Behind, IntervalReason, RestartReason, WatchRules
+from longstop.watching.watch_state import CHECK_AFTER, CONFIRMATIONS, SOURCE_WIDE, WatchState
 from tests.builders import NOW, board, match_row, match_state, score
 
 OLDER, NEWER = board(first=score("12/1 2.3")), board(first=score("13/1 2.4"))
@@ -34,13 +33,12 @@ def _match(title: str = "T1 vs T2 - T20", **row: Any) -> CricketState:
 
 
 class Watch:
-    """A match with its polling state and its breaker."""
+    """A match with its polling state."""
 
     def __init__(self, match: CricketState | None = None, rules: WatchRules | None = None) -> None:
         self.match = match or _match()
         starting = WatchState.starting(self.match.row, rules or WatchRules(), _at(0))
         self.state = replace(starting, listed=NEWER)
-        self.breaker = Breaker(self.state.rules.breaker)
 
     def poll(self, at: float, *, is_news: bool = False, took: float = 0.0, match: CricketState | None = None) -> None:
         began, now = _at(at), _at(at + took)
@@ -52,22 +50,17 @@ class Watch:
         self.state = self.state.poll_started(_at(at)).after_failure(error or FetchTimeout("30 s"), _at(at), errors=1)
 
     def is_due(self, at: float, *, is_news: bool = False, minimum: float = 0.0) -> bool:
-        paused_for = self.breaker.remaining(START + at)
-        return self.state.is_due(self.match, _at(at), paused_for=paused_for, is_news=is_news, minimum=minimum)
+        return self.state.is_due(self.match, _at(at), is_news=is_news, minimum=minimum)
 
     def restart_reason(self, now: Moment, *, is_polling: bool) -> RestartReason | None:
-        paused_for = self.breaker.remaining(now.monotonic)
-        return self.state.restart_reason(self.match.row, now, paused_for=paused_for, is_polling=is_polling)
+        return self.state.restart_reason(self.match.row, now, is_polling=is_polling)
 
     def record(self, now: Moment) -> MonitoringRecord:
-        return self.state.record(self.match, now, paused_for=self.breaker.remaining(now.monotonic))
+        return self.state.record(self.match, now)
 
     def pause(self, at: float) -> None:
-        for _ in range(5):
-            permit = self.breaker.permit(START + at)
-            assert permit is not None
-            self.breaker.fail(permit, START + at)
-        self.state = self.state.paused()
+        """Pause the match as its breaker does."""
+        self.state = self.state.paused(START + at + self.state.rules.breaker.open_seconds)
 
 
 # --- when to look ---------------------------------------------------------------------------------------------------
@@ -93,7 +86,7 @@ def test_a_match_is_not_due_sooner_than_the_caller_wants() -> None:
 
 
 @pytest.mark.req("EC3")
-def test_a_page_that_was_not_found_rests_for_a_minute_whatever_the_list_shows() -> None:
+def test_a_missing_page_is_not_polled_for_a_minute_whatever_the_list_shows() -> None:
     watch = Watch()
     watch.fail(10, PageNotFound("404"))
 
@@ -111,7 +104,7 @@ def test_a_good_poll_ends_the_rest_of_a_page_that_was_not_found() -> None:
     watch.poll(12)
 
     assert watch.is_due(15)
-    assert watch.state.absence.times == 0
+    assert watch.state.missing == 0
 
 
 @pytest.mark.req("US2.2")
@@ -128,11 +121,11 @@ def test_a_signal_of_change_is_followed_at_once_but_not_while_the_match_is_pause
     watch = Watch()
     watch.poll(10)
 
-    at_once = watch.state.signalled_poll_at(watch.match, _at(20), paused_for=0.0)
+    at_once = watch.state.signalled_poll_at(watch.match, _at(20))
 
     assert at_once == START + 20
-    assert watch.state.signalled_poll_at(watch.match, _at(20), paused_for=1.0) is None
-    assert watch.state.after_missing(_at(20)).signalled_poll_at(watch.match, _at(79), paused_for=0.0) is None
+    assert watch.state.paused(START + 21).signalled_poll_at(watch.match, _at(20)) is None
+    assert watch.state.after_missing(_at(20)).signalled_poll_at(watch.match, _at(79)) is None
 
 
 def test_a_poll_that_was_postponed_is_a_try_and_nothing_else() -> None:
@@ -166,6 +159,16 @@ def test_only_a_listing_read_since_the_page_was_first_missing_confirms_that_a_ma
     assert not state.after_listing(NEWER).is_gone()
 
 
+@pytest.mark.req("EC3")
+def test_404s_that_an_operator_provokes_within_seconds_count_as_one() -> None:
+    state = _start()
+    for now in (0.0, 1.0, 2.0):
+        state = replace(state.after_missing(_moment(now)), not_before=0.0).after_listing(None)
+
+    assert state.missing == 1
+    assert not state.is_gone()
+
+
 # --- whole polls and second witnesses -------------------------------------------------------------------------------
 
 
@@ -173,7 +176,7 @@ def test_only_a_listing_read_since_the_page_was_first_missing_confirms_that_a_ma
     ("changes", "is_revisited"),
     [
         ({"findings": (Finding(kind=FindingKind.MISMATCH, place="1", detail="2 runs"),)}, True),
-        ({"has_unnamed": True}, True),  # names that were late
+        ({"teams": {"T1": "Reds"}}, True),  # a name that is late
         ({}, False),
     ],
 )
@@ -232,10 +235,10 @@ def test_a_match_that_has_been_over_for_a_day_and_was_read_once_more_may_be_arch
 
 def test_only_a_match_in_play_needs_a_second_witness_of_its_standing_still() -> None:
     live = Watch()
-    resting = Watch(match_state(board=board(status=MatchStatus.BREAK)))
+    paused = Watch(match_state(board=board(status=MatchStatus.BREAK)))
     unseen = Watch(match_state())
 
-    wanted = [watch.state.needs_check(watch.match, _at(61)) for watch in (live, resting, unseen)]
+    wanted = [watch.state.needs_check(watch.match, _at(61)) for watch in (live, paused, unseen)]
 
     assert wanted == [True, False, False]
 
@@ -254,7 +257,7 @@ def test_a_poll_makes_a_match_as_young_as_its_question() -> None:
 
     watch.poll(10, took=7)
 
-    assert watch.state.last_poll_at == NOW + timedelta(seconds=10)
+    assert watch.record(_at(10)).last_poll_at == NOW + timedelta(seconds=10)
 
 
 def test_a_match_whose_pages_are_frozen_gets_no_younger_neither_by_polls_nor_by_lines() -> None:
@@ -277,8 +280,8 @@ def test_a_entry_makes_a_match_as_young_as_the_listing() -> None:
 
     watch.state = watch.state.after_entry(NEWER, _at(5), _at(6))
 
-    assert watch.state.last_poll_at == NOW + timedelta(seconds=5)
-    assert watch.state.activity.unchanged == 1
+    assert watch.record(_at(10)).last_poll_at == NOW + timedelta(seconds=5)
+    assert watch.state.activity.news == (False,)
 
 
 # --- restarts -------------------------------------------------------------------------------------------------------
@@ -356,11 +359,11 @@ def test_a_paused_match_is_restarted_once_when_it_has_cooled_down_and_not_for_be
     watch = Watch(_match(phase=Phase.PAUSED))
     watch.pause(0)
 
-    resting = watch.restart_reason(_at(299), is_polling=False)
+    paused = watch.restart_reason(_at(299), is_polling=False)
     rested = watch.restart_reason(_at(301), is_polling=False)
     watch.state = watch.state.restarted(_at(301))
 
-    assert (resting, rested) == (None, RestartReason.COOL_DOWN)
+    assert (paused, rested) == (None, RestartReason.COOL_DOWN)
     assert watch.restart_reason(_at(302), is_polling=False) is None
 
 
@@ -420,7 +423,7 @@ def test_a_match_is_as_old_as_it_is_whatever_the_wall_clock_did_since(leap: time
 
     record = watch.record(later)
 
-    assert (record.age_at(later), watch.state.age_at(later)) == (5.0, 5.0)
+    assert record.age_at(later) == 5.0
 
 
 # --- what a former life has left ------------------------------------------------------------------------------------
@@ -433,8 +436,9 @@ def test_until_the_first_poll_the_age_counts_from_the_last_one_of_an_earlier_run
     state = WatchState.starting(row, WatchRules(), _at(0), former)
 
     leapt = Moment(NOW + timedelta(hours=1), START + 2)
-    assert state.last_poll_at == former.wall
-    assert state.age_at(leapt) == 7
+    record = state.record(_match(), leapt)
+    assert record.last_poll_at == former.wall
+    assert record.age_at(leapt) == 7
 
 
 def test_a_change_that_was_stored_after_the_last_poll_that_was_shown_is_the_younger_moment() -> None:
@@ -442,9 +446,9 @@ def test_a_change_that_was_stored_after_the_last_poll_that_was_shown_is_the_youn
 
     state = WatchState.starting(row, WatchRules(), _at(0), Moment(NOW - timedelta(seconds=5), START - 5))
 
-    assert state.last_poll_at == row.updated_at
-    assert state.age_at(_at(0)) == 1
-    assert state.age_at(Moment(NOW + timedelta(hours=1), START + 2)) == 3
+    record = state.record(_match(), _at(0))
+    assert record.last_poll_at == row.updated_at
+    assert record.age_at(_at(0)) == 1
 
 
 # --- cycle by cycle ---------------------------------------------------------------------------------------------------
@@ -479,6 +483,11 @@ def _lined(state: WatchState, now: float) -> WatchState:
     return replace(state, listed=NEWER).after_entry(NEWER, _moment(now), _moment(now))
 
 
+def _moved(state: WatchState) -> WatchState:
+    """Return the state after the list has changed and the match's own page has not."""
+    return replace(state, lag=state.lag.after_change(Behind.MATCH))
+
+
 def _failed(state: WatchState, *moments: float, errors: int = 1) -> WatchState:
     for now in moments:
         state = state.after_failure(FetchTimeout("30 s"), _moment(now), errors=errors)
@@ -490,7 +499,7 @@ def test_a_good_poll_resets_the_age_of_a_match_and_forgets_its_failures() -> Non
 
     state = _polled(troubled, 10.0)
 
-    assert (state.accepted_at, state.tried_at, state.polled_at, state.failures, state.absence.times) == (
+    assert (state.accepted_at, state.tried_at, state.polled_at, state.failures, state.missing) == (
         10,
         10,
         10,
@@ -529,7 +538,7 @@ def test_a_poll_without_a_request_says_nothing_about_the_match() -> None:
 def test_an_unchanged_entry_is_a_good_cycle_without_a_poll() -> None:
     state = _lined(_start(), 5.0)
 
-    assert (state.accepted_at, state.tried_at, state.polled_at, state.activity.unchanged) == (5.0, 5.0, None, 1)
+    assert (state.accepted_at, state.tried_at, state.polled_at, state.activity.news) == (5.0, 5.0, 0.0, (False,))
 
 
 def test_errors_on_the_way_of_a_good_poll_slow_it_like_any_others() -> None:
@@ -539,11 +548,11 @@ def test_errors_on_the_way_of_a_good_poll_slow_it_like_any_others() -> None:
     assert state.failures == 0
 
 
-def test_a_match_whose_own_page_stands_still_while_the_list_moves_on_gets_no_younger() -> None:
+def test_a_match_whose_own_page_is_frozen_while_the_list_changes_gets_no_younger() -> None:
     state = _polled(_start(), 10.0, OLDER, NEWER)  # a cache, perhaps
     assert (state.is_outdated(10.0), state.accepted_at) == (False, 10.0)
 
-    frozen = _polled(state.after_move(Behind.MATCH).after_move(Behind.MATCH), 10.0 + FROZEN_AFTER, OLDER, NEWER)
+    frozen = _polled(_moved(_moved(state)), 10.0 + FROZEN_AFTER, OLDER, NEWER)
 
     assert frozen.is_outdated(10.0 + FROZEN_AFTER)
     assert frozen.accepted_at == 10.0
@@ -563,20 +572,19 @@ def test_a_page_that_moves_though_it_is_behind_is_no_frozen_page() -> None:
     state = _start()
 
     for now in range(10, 400, 10):
-        state = state.after_move(Behind.MATCH)
-        state = _polled(state, float(now), OLDER, NEWER, is_news=True)
+        state = _polled(_moved(state), float(now), OLDER, NEWER, is_news=True)
 
     assert state.frozen(400.0) is None
 
 
 def test_news_of_a_page_restarts_the_count_of_how_often_the_other_has_moved() -> None:
-    ahead = _polled(_start(), 10.0, OLDER, NEWER).after_move(Behind.MATCH).after_move(Behind.MATCH)
+    ahead = _moved(_moved(_polled(_start(), 10.0, OLDER, NEWER)))
     assert ahead.is_outdated(50.0)
 
-    once = _polled(ahead, 20.0, OLDER, NEWER, is_news=True).after_move(Behind.MATCH)
+    once = _moved(_polled(ahead, 20.0, OLDER, NEWER, is_news=True))
 
     assert not once.is_outdated(50.0)
-    assert once.after_move(Behind.MATCH).is_outdated(50.0)
+    assert _moved(once).is_outdated(50.0)
 
 
 @pytest.mark.req("FR-001")
@@ -584,9 +592,9 @@ def test_a_frozen_page_makes_the_match_stale_and_its_watch_is_restarted() -> Non
     state = _start()
 
     for now in range(10, 400, 10):
-        state = _polled(state.after_move(Behind.MATCH), float(now), OLDER, NEWER)
+        state = _polled(_moved(state), float(now), OLDER, NEWER)
 
-    reason = state.restart_reason(LIVE, _moment(400.0), paused_for=0.0, is_polling=False)
+    reason = state.restart_reason(LIVE, _moment(400.0), is_polling=False)
     assert reason is RestartReason.STALE
 
 
@@ -602,27 +610,20 @@ def test_a_list_that_is_behind_does_not_make_a_match_blind() -> None:
 def test_a_recovered_page_is_believed_at_once() -> None:
     frozen = _polled(_polled(_start(), 10.0, OLDER), 50.0, OLDER)
 
-    thawed = _polled(frozen, 60.0, NEWER, is_news=True)
+    resumed = _polled(frozen, 60.0, NEWER, is_news=True)
 
-    assert not thawed.is_outdated(60.0)
-    assert thawed.accepted_at == 60.0
+    assert not resumed.is_outdated(60.0)
+    assert resumed.accepted_at == 60.0
 
 
-def test_a_entry_that_stands_still_for_a_minute_needs_a_second_witness() -> None:
-    state = _polled(_start(), 100.0, is_news=True)
+def test_an_entry_that_is_frozen_for_a_minute_needs_a_second_sign() -> None:
+    state, match = _polled(_start(), 100.0, is_news=True), match_state(row=LIVE, board=NEWER)
     for now in range(110, 160, 10):
         state = _lined(state, float(now))
 
-    assert not state.is_unchecked(100.0 + CHECK_AFTER - 0.1, CHECK_AFTER)
-    assert state.is_unchecked(100.0 + CHECK_AFTER, CHECK_AFTER)
-    assert not _polled(state, 100.0 + CHECK_AFTER).is_unchecked(100.0 + CHECK_AFTER + 1.0, CHECK_AFTER)
-
-
-def test_a_list_that_is_behind_needs_the_match_itself_every_ten_seconds() -> None:
-    state = _polled(_start(), 10.0, NEWER, OLDER)
-
-    assert not state.is_unchecked(19.9, CHECK_AFTER)
-    assert state.is_unchecked(20.0, CHECK_AFTER)
+    assert not state.needs_check(match, _moment(100.0 + CHECK_AFTER - 0.1))
+    assert state.needs_check(match, _moment(100.0 + CHECK_AFTER))
+    assert not _polled(state, 100.0 + CHECK_AFTER).needs_check(match, _moment(100.0 + CHECK_AFTER + 1.0))
 
 
 def test_a_list_that_differs_for_good_is_no_frozen_one() -> None:
@@ -634,7 +635,7 @@ def test_a_list_that_differs_for_good_is_no_frozen_one() -> None:
     assert state.frozen(400.0) is None
 
 
-def test_a_list_that_stands_still_while_the_match_moves_is_frozen() -> None:
+def test_a_list_that_does_not_change_while_the_match_does_is_frozen() -> None:
     state = _start()
 
     for now in range(10, 60, 10):
@@ -663,19 +664,20 @@ def test_a_watch_restarted_keeps_what_is_known_of_the_game_and_of_the_errors() -
         100.0,
         10.0,
         None,
-        None,
+        100.0,
         0,
     )
     assert (after.activity, after.backoff, after.lag) == (before.activity, before.backoff, before.lag)
-    assert after.absence == before.absence
+    assert after.missing == before.missing
     assert after.backoff.factor > 1.0
 
 
 @pytest.mark.parametrize(("progress_at", "counts"), [(5.0, 10.0), (20.0, 20.0)])
 def test_the_last_sign_of_progress_is_a_good_poll_or_an_answer_within_one(progress_at: float, counts: float) -> None:
-    life = _polled(_start(), 10.0).poll_started(_moment(progress_at))._restart_input(LIVE, is_polling=True)
+    polling = _polled(_start(), 10.0).poll_started(_moment(progress_at))
 
-    assert life.accepted_at == counts
+    assert not polling.is_stale(LIVE, _moment(counts + 300.0), is_polling=True)
+    assert polling.is_stale(LIVE, _moment(counts + 300.1), is_polling=True)
 
 
 # --- when "not found" means that a match is over ----------------------------------------------------------------------
@@ -684,35 +686,35 @@ def test_the_last_sign_of_progress_is_a_good_poll_or_an_answer_within_one(progre
 APART = 60.0
 
 
-def _missing_at(*moments: float) -> Absence:
-    absence = Absence()
+def _missing_at(*moments: float) -> WatchState:
+    """Return the state after 404s at these moments."""
+    state = _start()
     for now in moments:
-        absence = absence.after_missing(now, apart=APART)
-    return absence
+        state = state.after_missing(_moment(now))
+    return state
 
 
 @pytest.mark.req("EC3")
 def test_a_match_is_gone_when_its_page_was_missing_three_times_a_minute_apart() -> None:
-    assert not _missing_at(0, 60).is_gone(is_listed=False)
-    assert _missing_at(0, 60, 120).is_gone(is_listed=False)
+    assert not _missing_at(0, 60).after_listing(None).is_gone()
+    assert _missing_at(0, 60, 120).after_listing(None).is_gone()
 
 
 @pytest.mark.req("EC3")
 def test_a_match_that_a_list_still_shows_is_not_gone_however_often_its_page_is_missing() -> None:
-    assert not _missing_at(*range(0, 6000, 60)).is_gone(is_listed=True)
+    assert not _missing_at(*range(0, 6000, 60)).after_listing(NEWER).is_gone()
 
 
 @given(st.lists(st.floats(0, 59.9), max_size=50))
 def test_a_burst_of_answers_within_a_minute_says_it_once(moments: list[float]) -> None:
-    absence = _missing_at(0.0, *sorted(moments))
-
-    assert absence == Absence(times=1, counted_at=0.0)
+    assert _missing_at(0.0, *sorted(moments)).missing == 1
 
 
 @given(st.lists(st.floats(0.1, 200), max_size=50))
 def test_a_match_is_never_gone_within_two_minutes(gaps: list[float]) -> None:
-    absence, now = Absence(), 1000.0
+    state, now = _start(), 1000.0
 
     for gap in gaps:
-        absence, now = absence.after_missing(now, apart=APART), now + gap
-        assert now - gap - 1000.0 >= (CONFIRMATIONS - 1) * APART or not absence.is_gone(is_listed=False)
+        state, now = state.after_missing(_moment(now)), now + gap
+        is_gone = state.after_listing(None).is_gone()
+        assert now - gap - 1000.0 >= (CONFIRMATIONS - 1) * APART or not is_gone

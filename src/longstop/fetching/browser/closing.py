@@ -11,7 +11,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.process.processes import Identity, kill, list_processes, process_tree
 
-#: Together they stay within the ten seconds after which everything is gone.
+#: Time limits of the steps. A browser that hangs at every step is gone after about ten seconds.
 PAGE_SECONDS = 2.0
 CONTEXT_SECONDS = 2.0
 BROWSER_SECONDS = 3.0
@@ -55,23 +55,13 @@ async def closes_within(closing: Awaitable[object], seconds: float) -> bool:
 
 async def kill_trees(roots: Iterable[Identity], seconds: float = KILL_SECONDS) -> int:
     """Kill processes with all descendants; return how many are left after the time limit."""
-    roots = tuple(roots)
-    deadline = asyncio.get_running_loop().time() + seconds
+    roots, loop = tuple(roots), asyncio.get_running_loop()
+    deadline = loop.time() + seconds
     while True:
         left = await asyncio.to_thread(_kill_once, roots)
-        if not left or asyncio.get_running_loop().time() > deadline:
+        if not left or loop.time() > deadline:
             return left
         await asyncio.sleep(_POLL_SECONDS)
-
-
-async def exits_within(root: Identity, seconds: float) -> bool:
-    """Wait for a process tree to exit by itself; return whether it did."""
-    deadline = asyncio.get_running_loop().time() + seconds
-    while await asyncio.to_thread(process_tree, root):
-        if asyncio.get_running_loop().time() > deadline:
-            return False
-        await asyncio.sleep(_POLL_SECONDS)
-    return True
 
 
 def _kill_once(roots: Iterable[Identity]) -> int:

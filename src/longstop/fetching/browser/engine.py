@@ -17,20 +17,21 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.errors import BrowserLost
 from longstop.exhaustion import exhausted_at_launch
-from longstop.fetching.browser.base import ANYWHERE, BrowserKind, Egress, Usage
-from longstop.fetching.browser.chromium import launch_arguments
+from longstop.fetching.browser.browser_types import ANYWHERE, BrowserKind, Egress
+from longstop.fetching.browser.chromium_finder import launch_arguments
 from longstop.fetching.browser.closing import (
     BROWSER_SECONDS,
     DRIVER_SECONDS,
     EXHAUSTION_ERRORS,
     CloseSteps,
     closes_within,
-    exits_within,
     kill_trees,
 )
 from longstop.fetching.browser.display import Display
 from longstop.fetching.browser.error_mapping import map_playwright_error
-from longstop.fetching.browser.recycling import EngineStats, Latencies
+from longstop.fetching.browser.recycling import Latencies
+from longstop.model.scraper_report import Usage
+from longstop.process.browser_registry import Registry
 from longstop.process.orphans import profile_of, remove_profile
 from longstop.process.processes import (
     MARK_VARIABLE,
@@ -38,14 +39,12 @@ from longstop.process.processes import (
     Process,
     browser_mark,
     command_line,
-    find_process,
     list_processes,
     measure,
     process_tree,
     reap_session,
     with_mark,
 )
-from longstop.process.registry import Registry
 
 START_SECONDS = 30.0
 _DRIVER_ARGUMENT = "run-driver"
@@ -58,14 +57,11 @@ class EnginePlan(Struct, frozen=True, kw_only=True):
 
     program: Path
     kind: BrowserKind
-    is_root: bool
     is_process_per_site: bool = False
     #: Whether we start Chromium ourselves and connect to its debugging port.
     is_cdp: bool = False
     egress: Egress = ANYWHERE
-    #: The display to use; if empty, one is started where it is needed.
-    display: str = ""
-    #: The environment of the browser.
+    #: The environment of the browser; where it needs a display and has none, one is started.
     environment: Mapping[str, str] = {}
 
 
@@ -86,9 +82,8 @@ class Engine:
         self.users = 0
         #: Consecutive time-outs of pages.
         self.timeouts = 0
-        #: Pages opened since the start, and open contexts.
+        #: Pages opened since the start.
         self.pages = 0
-        self.contexts = 0
         self._registry = registry
         self._mark = registry.new_mark()
         self._started_at = monotonic()
@@ -142,22 +137,15 @@ class Engine:
         return monotonic() - self._started_at
 
     @property
-    def stats(self) -> EngineStats:
-        latencies = self.latencies
-        return EngineStats(
-            pages=self.pages,
-            age_seconds=self.age_seconds,
-            usage=self.usage,
-            first_latency=latencies.first,
-            last_latency=latencies.last,
-            timeouts=self.timeouts,
-        )
-
-    @property
     def addresses(self) -> tuple[str, ...]:
         """The URLs of all open pages, pop-ups included, without the query, which may contain a secret."""
         contexts = self._browser.contexts if self._browser is not None else ()
         return tuple(page.url.partition("?")[0] for context in contexts for page in context.pages)
+
+    @property
+    def contexts(self) -> int:
+        """The number of open contexts, without the default context of a CDP browser."""
+        return max(0, len(self._browser.contexts) - self.plan.is_cdp) if self._browser is not None else 0
 
     @property
     def is_connected(self) -> bool:
@@ -172,10 +160,7 @@ class Engine:
     async def new_context(self, **options: Any) -> BrowserContext:
         if self._browser is None:
             raise BrowserLost("the browser is closed")
-        context = await self._browser.new_context(**options)
-        self.contexts += 1
-        context.on("close", self._context_closed)
-        return context
+        return await self._browser.new_context(**options)
 
     async def probe(self, seconds: float) -> bool:
         """Return whether driver and browser respond in time."""
@@ -195,7 +180,7 @@ class Engine:
         """Return the processes of browser, driver and display."""
         roots = [root for root in (self.root, self.driver, self._display and self._display.identity) if root]
         processes = list_processes()
-        found = [each for root in roots for each in _tree_of(root, self.driver, processes)]
+        found = [each for root in roots for each in process_tree(root, processes)]
         # The crash reporter has its own session and is found by its mark.
         return list({each.pid: each for each in (*found, *with_mark(self._mark, processes))}.values())
 
@@ -284,19 +269,16 @@ class Engine:
         raise BrowserLost("the browser exited while it was starting")
 
     def _arguments(self) -> list[str]:
-        plan, hosts = self.plan, self.plan.egress.reachable
-        return launch_arguments(is_root=plan.is_root, is_process_per_site=plan.is_process_per_site, reachable=hosts)
+        plan, hosts = self.plan, self.plan.egress.hosts
+        return launch_arguments(is_process_per_site=plan.is_process_per_site, reachable=hosts)
 
     async def _environment(self) -> dict[str, str]:
         environment = {**self.plan.environment, MARK_VARIABLE: self._mark}
-        if self.plan.kind is BrowserKind.HEADED:
-            environment["DISPLAY"] = self.plan.display or await self._start_display()
+        if self.plan.kind is BrowserKind.HEADED and not environment.get("DISPLAY"):
+            self._display = await Display.start(self._mark)
+            self._registry.add(self._mark, self._display.identity, "Xvfb")
+            environment["DISPLAY"] = self._display.name
         return environment
-
-    async def _start_display(self) -> str:
-        self._display = await Display.start(self._mark)
-        self._registry.add(self._mark, self._display.identity, "Xvfb")
-        return self._display.name
 
     def _find_driver(self, before: Set[Identity]) -> None:
         """Find the driver that did not run before, and register it."""
@@ -320,18 +302,12 @@ class Engine:
                 return True
         return False
 
-    def _context_closed(self, _: BrowserContext) -> None:
-        self.contexts -= 1
-
     async def _close(self) -> tuple[str, int]:
         steps, how = CloseSteps(), "closed"
         await steps.run(self._find_late_processes(), None)
         if self._browser is not None and not await closes_within(self._browser.close(), BROWSER_SECONDS):
             how = "killed"
-        if self.root is not None and (
-            self.plan.is_cdp or how == "killed" or not await steps.run(exits_within(self.root, 0.5), otherwise=False)
-        ):
-            how = "closed" if self.plan.is_cdp and how == "closed" else "killed"
+        if self.root is not None:  # a Chromium that we started ourselves goes on when it is closed
             await steps.run(kill_trees((self.root,)), 1)
         if self._playwright is not None and not await closes_within(self._playwright.stop(), DRIVER_SECONDS):
             how = "killed"
@@ -387,11 +363,3 @@ def _drivers() -> list[Process]:
     """Return the drivers among our child processes."""
     children = (each for each in list_processes() if each.parent == os.getpid())
     return [each for each in children if _DRIVER_ARGUMENT in command_line(each.pid)]
-
-
-def _tree_of(root: Identity, driver: Identity | None, processes: list[Process]) -> list[Process]:
-    """Return a process tree; of the driver only the driver itself, since the browser it started is its own tree."""
-    if root == driver:
-        found = find_process(root.pid)
-        return [found] if found is not None and found.identity == root and found.state != "Z" else []
-    return process_tree(root, processes)

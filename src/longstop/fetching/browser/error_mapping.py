@@ -21,7 +21,8 @@ from longstop.errors import (
     SourceFailed,
     SourceUnreachable,
 )
-from longstop.fetching.responses import status_error
+from longstop.exhaustion import first_line
+from longstop.fetching.http_error_mapping import status_error
 from longstop.sources.parsing import is_challenge
 
 _NETWORK_CODE = re.compile(r"net::(ERR_[A-Z0-9_]+)")
@@ -60,7 +61,7 @@ def map_playwright_error(error: PlaywrightError) -> FetchError:
         return SourceUnreachable("a request from inside the page failed")
     if _CLOSED.search(text):
         return BrowserLost("the browser or the page was closed during the request")
-    return BrowserLost(f"the browser reported: {_first_line(text)}")
+    return BrowserLost(f"the browser reported: {first_line(text)}")
 
 
 def map_network_error(text: str) -> FetchError:
@@ -82,9 +83,3 @@ def _by_code(code: str) -> FetchError:
     is_proxy = "PROXY" in code or "TUNNEL" in code
     error = _BY_CODE.get(code, ProxyFailed if is_proxy else SourceUnreachable)
     return error(f"the browser reported {code}")
-
-
-def _first_line(text: str) -> str:
-    """Return the first line of a foreign message, without any URL in it."""
-    line = text.splitlines()[0] if text else ""
-    return re.sub(r"\w+://\S+", "(URL)", line)[:120]

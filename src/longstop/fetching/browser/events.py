@@ -38,7 +38,7 @@ class BrowserRecycled(Telemetry, frozen=True, kw_only=True):
     name = "browser.recycled"
     source: str
     generation: int
-    #: One of `pages`, `age`, `memory`, `processes`, `timeouts`, `latency`, `asked`.
+    #: One of `pages`, `age`, `memory`, `processes`, `timeouts`, `latency`, `hosts`, `kind`, `asked`.
     reason: str
     pages: int
     age_seconds: float
@@ -143,13 +143,3 @@ class BudgetReached(Telemetry, frozen=True, kw_only=True):
     budget_bytes: int
     #: Priorities that may not use the proxy any more this month.
     stopped: tuple[str, ...]
-
-
-class OrphanKilled(Telemetry, frozen=True, kw_only=True):
-    """An orphaned process of ours was killed."""
-
-    name = "orphan.killed"
-    severity = Severity.WARN
-    pid: int
-    program: str
-    rss_bytes: int | None

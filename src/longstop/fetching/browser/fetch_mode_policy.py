@@ -23,7 +23,8 @@ from longstop.errors import (
     ProxyFailed,
     SourceRefused,
 )
-from longstop.fetching.browser.base import LADDER, Mode
+from longstop.fetching.base import FetchRequest
+from longstop.fetching.browser.browser_types import LADDER, Mode
 from longstop.fetching.browser.events import ModeChanged, ProxyQuarantined, ProxyRotated
 from longstop.fetching.browser.proxies import ProxyRing
 from longstop.telemetry.bus import Bus
@@ -160,43 +161,38 @@ class ModePolicy:
     def mode(self) -> Mode:
         return self._state.mode
 
-    def succeeded(self, session: str, now: float) -> None:
-        """Learn from a good response in the current mode."""
-        self._change(after_success(self._state, now), "success")
-        self.session_succeeded(session)
+    def succeeded(self, request: FetchRequest, session: str, size: int, now: float) -> bool:
+        """Learn from a good response; return whether its size is so odd that the session is given up.
 
-    def session_succeeded(self, session: str) -> None:
-        """Learn from a good response that says nothing about the mode."""
-        if self._proxies is not None:
-            self._proxies.succeeded(session)
-
-    def is_suspicious(self, session: str, url: str, size: int, now: float) -> bool:
-        """Return whether a session is given up because the size of its good response is odd."""
-        if self._proxies is None or not self._sizes.is_odd(url, size) or not self._proxies.refused(session, now):
+        A rendered page is read in any mode, and has no usual size.
+        """
+        if not request.is_rendered:
+            self._change(after_success(self._state, now), "success")
+        if self._proxies is None:
+            return False
+        self._proxies.succeeded(session)
+        is_odd = not request.is_rendered and self._sizes.is_odd(request.url, size)
+        if not is_odd or not self._proxies.refused(session, now):
             return False
         self._bus.emit(ProxyRotated(source=self._source, session=session, reason=f"unusual size of {size} bytes"))
         return True
 
     def failed(self, error: FetchError, session: str, now: float) -> None:
         """Learn from an error. A refusal counts against mode and session; a lost browser counts against neither."""
-        if isinstance(error, SourceRefused):
-            self._change(after_refusal(self._state, now), type(error).__name__)
-        elif not isinstance(error, PageNotFound | ForbiddenTarget | BrowserLost | CircuitOpen):
-            self._change(after_failure(self._state, now), type(error).__name__)
-        if self._proxies is not None:
-            self._count_for_session(self._proxies, error, session, now)
-
-    def _count_for_session(self, proxies: ProxyRing, error: FetchError, session: str, now: float) -> None:
         reason = type(error).__name__
-        is_rotated = False
+        if isinstance(error, SourceRefused):
+            self._change(after_refusal(self._state, now), reason)
+        elif not isinstance(error, PageNotFound | ForbiddenTarget | BrowserLost | CircuitOpen):
+            self._change(after_failure(self._state, now), reason)
+        proxies, is_rotated = self._proxies, False
+        if proxies is None:
+            return
         if isinstance(error, SourceRefused):
             is_rotated = proxies.refused(session, now)
         elif isinstance(error, FetchTimeout):
             is_rotated = proxies.timed_out(session, now)
-        elif isinstance(error, ProxyFailed):
-            seconds = proxies.failed(session, now)
-            if seconds is not None:
-                self._bus.emit(ProxyQuarantined(source=self._source, session=session, reason=reason, seconds=seconds))
+        elif isinstance(error, ProxyFailed) and (seconds := proxies.failed(session, now)):
+            self._bus.emit(ProxyQuarantined(source=self._source, session=session, reason=reason, seconds=seconds))
         if is_rotated:
             self._bus.emit(ProxyRotated(source=self._source, session=session, reason=reason))
 

@@ -1,7 +1,7 @@
 """The four modes of fetching with a browser, and reading a rendered page. The mode policy decides which one to use."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
@@ -18,8 +18,8 @@ from longstop.errors import (
     ProxyRefused,
     SourceRefused,
 )
-from longstop.fetching.base import Fetcher, FetchRequest, RawResponse
-from longstop.fetching.browser.base import BrowserPolicy, Mode
+from longstop.fetching.base import FetchRequest, RawResponse
+from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
 from longstop.fetching.browser.error_mapping import map_network_error, map_playwright_error
 from longstop.fetching.browser.events import PageMeasured, PageRotated, PageRotationFailed
 from longstop.fetching.browser.intercept import Capture, ResponsePattern, pattern_of
@@ -31,31 +31,30 @@ from longstop.telemetry.bus import Bus
 
 
 class ModeReader:
-    """Reads responses of one source in a session, in a given mode."""
+    """Reads responses of one source in a session, in a given mode, and replaces pages that have received much."""
 
     def __init__(
         self,
         source: str,
-        *,
         browsing: BrowserPolicy,
-        http_for: Callable[[Session], Fetcher],
-        on_refusal: Callable[[FetchError, Session], None],
-        on_signal: Callable[[str], None],
         bus: Bus,
+        *,
+        on_refusal: Callable[[FetchError, Session], None],
     ) -> None:
         self._source = source
         self._browsing = browsing
-        #: Returns the fetcher for requests by HTTP with a session's proxy.
-        self._http_for = http_for
-        #: Called with the URL of an open page when its site signals a change.
-        self._on_signal = on_signal
         self._bus = bus
+        #: Called if the site refuses a page that is loaded to replace another one; in a request the error is raised.
+        self._on_refusal = on_refusal
+        #: Called with the URL of an open page when its site signals a change.
+        self.on_signal: Callable[[str], None] = lambda _: None
         self._loading = asyncio.Semaphore(browsing.max_loads)
-        self._rotation = PageRotation(source, browsing=browsing, load=self._load, on_refusal=on_refusal, bus=bus)
+        self._next_rotation_at = float("-inf")
+        self._rotations = TaskSet()
 
     async def read(self, mode: Mode, request: FetchRequest, session: Session) -> RawResponse:
         """Return a response in this mode, or in a more expensive one where this one is not possible."""
-        self._rotation.consider(session)
+        self._rotate_if_due(session)
         if request.is_rendered:
             return await self._read_rendered(request, session)
         match mode:
@@ -69,7 +68,7 @@ class ModeReader:
                 return await self._by_navigation(request, session)
 
     async def aclose(self) -> None:
-        await self._rotation.aclose()
+        await self._rotations.aclose()
 
     async def _by_navigation(self, request: FetchRequest, session: Session) -> RawResponse:
         """Load the page, unless it was loaded just now, and capture what it receives."""
@@ -160,7 +159,7 @@ class ModeReader:
         headers = {**page_headers, "Accept-Language": session.profile.accept_language, **request.headers}
         if cookies:
             headers["Cookie"] = cookies
-        page = await self._http_for(session).fetch(msgspec.structs.replace(request, headers=headers))
+        page = await session.http.fetch(msgspec.structs.replace(request, headers=headers))
         if session.plan.meter is not None:
             session.plan.meter(page.wire_bytes + request_bytes(request.method, request.url, headers))
         self._report(request, Mode.HTTP, NetworkCount(requests_total=1, bytes_in_est=page.wire_bytes, captured=1))
@@ -190,7 +189,7 @@ class ModeReader:
         if tab is None:
             async with self._turn():
                 tab = await session.tab(url)
-        tab.interception.on_signal = lambda: self._on_signal(url)
+        tab.interception.on_signal = lambda: self.on_signal(url)
         async with tab.in_use():
             yield tab
 
@@ -206,6 +205,54 @@ class ModeReader:
         counts = msgspec.structs.asdict(count)
         self._bus.emit(PageMeasured(source=self._source, request=str(request), mode=mode, **counts))
 
+    # --- rotation --------------------------------------------------------------------------------------------
+
+    def _rotate_if_due(self, session: Session) -> None:
+        """Start to replace the page of a session that has received most, one at a time and with pauses.
+
+        While a page shows the same document, Chromium keeps all of its responses in memory for the debugging protocol.
+        Only another document frees them. Requests in the old page are not interrupted.
+        """
+        now = asyncio.get_running_loop().time()
+        if now < self._next_rotation_at:
+            return
+        due = {url: tab for url, tab in session.open_tabs.items() if self._is_due(tab)}
+        if due:
+            self._next_rotation_at = now + self._browsing.page_seconds
+            url = max(due, key=lambda each: due[each].interception.traffic.decoded_bytes)
+            self._rotations.start(self._rotate(session, url, due[url]))
+
+    def _is_due(self, tab: Tab) -> bool:
+        traffic, policy = tab.interception.traffic, self._browsing
+        return traffic.responses >= policy.max_responses or traffic.decoded_bytes >= policy.max_response_bytes
+
+    async def _rotate(self, session: Session, url: str, old: Tab) -> None:
+        """Replace a page; if it cannot be loaded now the old one stays in use, unless the site refused."""
+        traffic, seconds = old.interception.traffic, self._browsing.page_seconds
+        event = PageRotated(source=self._source, answers=traffic.responses, decoded_bytes=traffic.decoded_bytes)
+        try:
+            async with asyncio.timeout(seconds):
+                is_rotated = await session.rotate(url, old, self._load_and_check)
+        except TimeoutError:
+            self._rotation_failed(session, FetchTimeout(f"the new page did not load within {seconds:g} s"))
+        except PlaywrightError as error:
+            self._rotation_failed(session, map_playwright_error(error))
+        except FetchError as error:
+            self._rotation_failed(session, error)
+        else:
+            self._next_rotation_at = asyncio.get_running_loop().time() + self._browsing.rotation_seconds
+            if is_rotated:
+                self._bus.emit(event)
+
+    def _rotation_failed(self, session: Session, error: FetchError) -> None:
+        self._bus.emit(PageRotationFailed(source=self._source, reason=f"{type(error).__name__}: {error.reason}"))
+        if isinstance(error, SourceRefused | ProxyRefused):
+            self._on_refusal(error, session)
+
+    async def _load_and_check(self, tab: Tab, url: str) -> None:
+        await self._load(tab, url)
+        await tab.check_loaded()
+
 
 def _response_of(capture: Capture, session: Session) -> RawResponse:
     session.remember_headers(capture.url, capture.request_headers)
@@ -214,76 +261,3 @@ def _response_of(capture: Capture, session: Session) -> RawResponse:
     if capture.body is None:
         raise BodyTooLarge(f"more than {session.plan.policy.max_body_bytes} bytes after decompression")
     return RawResponse(status=capture.status, headers=capture.headers, body=capture.body, wire_bytes=capture.wire_bytes)
-
-
-class PageRotation:
-    """Replaces pages of one source that have received much, one at a time and with pauses.
-
-    While a page shows the same document, Chromium keeps all of its responses in memory for the debugging protocol.
-    Only another document frees them. Requests in the old page are not interrupted.
-    """
-
-    def __init__(
-        self,
-        source: str,
-        *,
-        browsing: BrowserPolicy,
-        load: Callable[[Tab, str], Awaitable[None]],
-        on_refusal: Callable[[FetchError, Session], None],
-        bus: Bus,
-    ) -> None:
-        self._source = source
-        self._browsing = browsing
-        self._load = load
-        #: A refusal counts here as well as in a request.
-        self._on_refusal = on_refusal
-        self._bus = bus
-        self._next_at = float("-inf")
-        self._tasks = TaskSet()
-
-    def consider(self, session: Session) -> None:
-        """Start to replace the page of a session that has received most, unless another one was replaced just now."""
-        now = asyncio.get_running_loop().time()
-        if now < self._next_at:
-            return
-        due = {url: tab for url, tab in session.open_tabs.items() if self._is_due(tab)}
-        if due:
-            self._next_at = now + self._browsing.page_seconds
-            url = max(due, key=lambda each: due[each].interception.traffic.decoded_bytes)
-            self._tasks.start(self._rotate(session, url, due[url]))
-
-    async def aclose(self) -> None:
-        await self._tasks.aclose()
-
-    def _is_due(self, tab: Tab) -> bool:
-        traffic, policy = tab.interception.traffic, self._browsing
-        return traffic.responses >= policy.max_responses or traffic.decoded_bytes >= policy.max_response_bytes
-
-    async def _rotate(self, session: Session, url: str, old: Tab) -> None:
-        """Replace a page; if it cannot be loaded now the old one stays in use, unless the site refused."""
-        traffic = old.interception.traffic
-        event = PageRotated(source=self._source, answers=traffic.responses, decoded_bytes=traffic.decoded_bytes)
-        try:
-            is_rotated = await self._rotate_in_time(session, url, old)
-        except FetchError as error:
-            self._bus.emit(PageRotationFailed(source=self._source, reason=f"{type(error).__name__}: {error.reason}"))
-            if isinstance(error, SourceRefused | ProxyRefused):
-                self._on_refusal(error, session)
-            return
-        self._next_at = asyncio.get_running_loop().time() + self._browsing.rotation_seconds
-        if is_rotated:
-            self._bus.emit(event)
-
-    async def _rotate_in_time(self, session: Session, url: str, old: Tab) -> bool:
-        seconds = self._browsing.page_seconds
-        try:
-            async with asyncio.timeout(seconds):
-                return await session.rotate(url, old, self._load_and_check)
-        except TimeoutError:
-            raise FetchTimeout(f"the new page did not load within {seconds:g} s") from None
-        except PlaywrightError as error:
-            raise map_playwright_error(error) from None
-
-    async def _load_and_check(self, tab: Tab, url: str) -> None:
-        await self._load(tab, url)
-        await tab.check_loaded()

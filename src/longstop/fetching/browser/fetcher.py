@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from secrets import token_hex
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -14,18 +13,19 @@ from longstop.errors import (
     FetchTimeout,
     ProxyRefused,
     SourceRefused,
-    belonging_to,
 )
 from longstop.fetching.addresses import allowed_url
-from longstop.fetching.base import FetchRequest, Page, RawResponse
-from longstop.fetching.browser.base import BrowserPolicy, Mode
+from longstop.fetching.base import Fetcher, FetchRequest, HttpProxy, Page, RawResponse
+from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
 from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
 from longstop.fetching.browser.fetch_mode_policy import ModePolicy
 from longstop.fetching.browser.fetch_modes import ModeReader
-from longstop.fetching.browser.session import Session
-from longstop.fetching.browser.sessions import MakeHttp, Sessions, SourceProxy
+from longstop.fetching.browser.proxies import ProxyRing
+from longstop.fetching.browser.proxy_budget import ProxyMeter
+from longstop.fetching.browser.session import Session, SessionPlan
+from longstop.fetching.browser.sessions import Sessions
 from longstop.fetching.browser.source_browser import SourceBrowser
-from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.guarded_fetcher import FetchPolicy
 from longstop.model.match import Priority
 from longstop.telemetry.bus import Bus
 
@@ -42,73 +42,68 @@ class BrowserFetcher:
         *,
         policy: FetchPolicy,
         browsing: BrowserPolicy,
-        make_http: MakeHttp,
+        make_http: Callable[[HttpProxy | None], Fetcher],
         clock: Clock,
         bus: Bus,
-        proxy: SourceProxy | None = None,
+        proxies: ProxyRing | None = None,
+        meter: ProxyMeter | None = None,
     ) -> None:
         self._policy = policy
         self._browsing = browsing
         self._clock = clock
-        self._meter = proxy.meter if proxy else None
-        self._sessions = Sessions(
-            browser=browser,
+        #: Counts the bytes through the proxy; `None` if they are not counted.
+        self._meter = meter
+        plan = SessionPlan(
             policy=policy,
             browsing=browsing,
             make_http=make_http,
-            clock=clock,
-            bus=bus,
-            proxy=proxy,
+            country=proxies.account.country if proxies else "",
+            meter=meter.count if meter else None,
         )
-        source = browser.source
-        self._reader = ModeReader(
-            source,
-            browsing=browsing,
-            http_for=self._sessions.http_for,
-            on_refusal=self._failed,
-            on_signal=self._signalled,
-            bus=bus,
-        )
-        self._mode_policy = ModePolicy(source, browsing.modes, proxy.ring if proxy else None, bus)
+        self._sessions = Sessions(browser, plan, clock=clock, bus=bus, proxies=proxies)
+        self._reader = ModeReader(browser.source, browsing, bus, on_refusal=self._failed)
+        self._mode_policy = ModePolicy(browser.source, browsing.modes, proxies, bus)
         self._is_closed = False
-        #: Called with the URL of an open page when its site signals a change.
-        self.on_signal: Callable[[str], None] | None = None
 
     @property
     def mode(self) -> Mode:
         """The mode of the next request."""
         return self._mode_policy.mode
 
+    def on_signal(self, report: Callable[[str], None]) -> None:
+        """Call this with the URL of an open page whenever its site signals a change."""
+        self._reader.on_signal = report
+
     @property
     def sessions(self) -> tuple[Session, ...]:
         return self._sessions.all
 
     async def fetch(self, request: FetchRequest) -> Page:
-        with belonging_to(request.source, str(request)):
-            if self._is_closed:
-                raise BrowserLost("the fetcher was closed")
-            self._check_budget(request)
-            for url in (request.url, request.page or request.url):
-                allowed_url(url, self._policy.hosts, self._policy.allow_private_addresses)
-            started = self._clock.monotonic()
-            deadline = asyncio.get_running_loop().time() + self._browsing.page_seconds
-            async with self._sessions.lease(deadline) as session:
-                response = await self._read(request, session, deadline)
-                seconds = self._clock.monotonic() - started
-            return Page(
-                request=request,
-                status=response.status,
-                headers=response.headers,
-                body=response.body,
-                elapsed_seconds=seconds,
-                wire_bytes=response.wire_bytes,
-            )
+        if self._is_closed:
+            raise BrowserLost("the fetcher was closed")
+        self._check_budget(request)
+        for url in (request.url, request.page or request.url):
+            allowed_url(url, self._policy.hosts, self._policy.allow_private_addresses)
+        started = self._clock.monotonic()
+        deadline = asyncio.get_running_loop().time() + self._browsing.page_seconds
+        async with self._sessions.lease(deadline) as session:
+            response = await self._read(request, session, deadline)
+            seconds = self._clock.monotonic() - started
+        return Page(
+            request=request,
+            status=response.status,
+            headers=response.headers,
+            body=response.body,
+            elapsed_seconds=seconds,
+            wire_bytes=response.wire_bytes,
+        )
 
     async def screenshot(self, address: str) -> bytes | None:
         """Return a screenshot of an open page as PNG; `None` if it is not open, or does not respond."""
-        open_tabs = (session.open_tab(address) for session in self.sessions)
-        tab = next((tab for tab in open_tabs if tab is not None), None)
-        return await tab.screenshot(self._browsing.screenshot_seconds) if tab is not None else None
+        for session in self.sessions:
+            if tab := session.open_tab(address):
+                return await tab.screenshot(self._browsing.screenshot_seconds)
+        return None
 
     async def aclose(self) -> None:
         """Close the sessions; the browser belongs to the pool."""
@@ -175,19 +170,9 @@ class BrowserFetcher:
             f"{request.priority.name.lower()} matches"
         )
 
-    def _signalled(self, url: str) -> None:
-        if self.on_signal is not None:
-            self.on_signal(url)
-
     def _succeeded(self, request: FetchRequest, session: Session, size: int) -> None:
-        name, now = session.plan.name, self._clock.monotonic()
         session.engine.timeouts = 0
-        if request.is_rendered:
-            self._mode_policy.session_succeeded(name)
-            self._sessions.close_idle_pages(session)
-            return
-        self._mode_policy.succeeded(name, now)
-        if self._mode_policy.is_suspicious(name, request.url, size, now):
+        if self._mode_policy.succeeded(request, session.plan.name, size, self._clock.monotonic()):
             self._sessions.discard(session)
         else:
             self._sessions.close_idle_pages(session)
@@ -201,8 +186,3 @@ class BrowserFetcher:
         # A context does not send a refused credential again, although the proxy may accept it later.
         if isinstance(error, SourceRefused | ProxyRefused):
             self._sessions.discard(session)
-
-
-def new_session_name() -> str:
-    """Return a name for a session with the proxy."""
-    return token_hex(4)

@@ -13,10 +13,11 @@ from playwright.async_api import CDPSession
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.blocking import is_allowed, without_speculation
+from longstop.fetching.browser.blocking import blocked_patterns, is_allowed, paused_patterns, without_speculation
+from longstop.fetching.browser.browser_types import BrowserPolicy
 from longstop.fetching.browser.task_lifetimes import TaskSet
 from longstop.fetching.browser.traffic import Traffic, request_bytes
-from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.guarded_fetcher import FetchPolicy
 
 #: Captures kept for one page, the latest of each URL.
 MAX_KEPT = 64
@@ -45,41 +46,30 @@ class ResponsePattern(Struct, frozen=True, kw_only=True):
         ) and self.query <= set(_parameters(parts))
 
 
-class CaptureList(Struct, frozen=True, kw_only=True):
-    """What is captured without a request for it: JSON from listed paths of the source's hosts."""
-
-    hosts: tuple[str, ...]
-    #: Patterns such as `/api/v1/event/*`; if empty, only what was requested is captured.
-    paths: tuple[str, ...] = ()
-
-    def admits(self, url: str, content_type: str) -> bool:
-        parts = urlsplit(url)
-        return (
-            is_json(content_type)
-            and parts.netloc in self.hosts
-            and any(fnmatchcase(parts.path, pattern) for pattern in self.paths)
-        )
-
-
-class Capture(Struct, frozen=True, kw_only=True):
-    """A captured response."""
+class Capture(Struct, kw_only=True, eq=False):
+    """A response of a page: while it is being received, and once it is captured."""
 
     method: str
     url: str
-    status: int
-    #: Names in lower case.
-    headers: Mapping[str, str]
+    #: Chromium's type of the request.
+    kind: str
     #: The headers that the page's script sent, with names as it wrote them.
     request_headers: Mapping[str, str]
+    status: int = 0
+    #: Names in lower case.
+    headers: Mapping[str, str] = {}
+    is_wanted: bool = False
+    #: Decoded bytes received so far.
+    size: int = 0
+    wire_bytes: int = 0
     #: `None` if it was larger than the limit, so that the browser did not keep it.
-    body: bytes | None
-    wire_bytes: int
-    #: When it arrived, by the event loop's clock.
-    at: float
-    #: Its number among the responses of this page, from 1.
-    number: int
+    body: bytes | None = None
     #: Chromium's network error if it is incomplete; empty if it is complete.
     failure: str = ""
+    #: Its number among the captured responses of this page, from 1.
+    number: int = 0
+    #: When it was captured, by the event loop's clock.
+    at: float = 0.0
 
 
 def pattern_of(request: FetchRequest) -> ResponsePattern:
@@ -93,41 +83,36 @@ def pattern_of(request: FetchRequest) -> ResponsePattern:
     )
 
 
+def is_listed(url: str, content_type: str, hosts: tuple[str, ...], paths: tuple[str, ...]) -> bool:
+    """Return whether a response is captured without a request for it: JSON from listed paths of the source's hosts."""
+    parts = urlsplit(url)
+    is_path_listed = any(fnmatchcase(parts.path, pattern) for pattern in paths)
+    return is_json(content_type) and parts.netloc in hosts and is_path_listed
+
+
 def is_json(content_type: str) -> bool:
     kind = content_type.partition(";")[0].strip().lower()
     return kind in ("application/json", "text/json") or kind.endswith("+json")
 
 
-class _Pending(Struct, kw_only=True):
-    """A request without a complete response."""
-
-    method: str
-    url: str
-    kind: str
-    request_headers: Mapping[str, str]
-    status: int = 0
-    headers: Mapping[str, str] = {}
-    is_captured: bool = False
-    #: Decoded bytes received so far.
-    size: int = 0
-
-
 class Interception:
     """Observes the network of one page. It is set up before the first navigation, so that it misses nothing."""
 
-    def __init__(self, cdp: CDPSession, policy: FetchPolicy, capture_list: CaptureList) -> None:
+    def __init__(self, cdp: CDPSession, policy: FetchPolicy, browsing: BrowserPolicy) -> None:
         self._cdp = cdp
         self._policy = policy
-        self._capture_list = capture_list
+        self._browsing = browsing
         self._expected: set[ResponsePattern] = set()
-        self._pending: dict[str, _Pending] = {}
+        #: Responses that are being received, by Chromium's id of the request.
+        self._pending: dict[str, Capture] = {}
         self.traffic = Traffic(policy.max_body_bytes)
         #: Requests of the page's own script without a response yet.
         self._script_requests: set[str] = set()
         self._kept: OrderedDict[tuple[str, str], Capture] = OrderedDict()
         self._changed = asyncio.Event()
         self._tasks = TaskSet()
-        self._number = 0
+        #: The number of the latest response.
+        self.number = 0
         self._main_frame = ""
         #: The load that the page shows, and the one before it, whose late responses are ignored.
         self._load = ""
@@ -144,7 +129,7 @@ class Interception:
         #: Called when a response exceeds the limit; the browser itself goes on receiving it.
         self.on_oversize: Callable[[], None] | None = None
 
-    async def start(self, *, blocked: list[dict[str, Any]], paused: list[dict[str, Any]]) -> None:
+    async def start(self) -> None:
         """Start to observe and to block."""
         listeners: dict[str, Callable[[dict[str, Any]], None]] = {
             "Network.requestWillBeSent": self._on_sent,
@@ -161,8 +146,10 @@ class Interception:
         await self._cdp.send("Network.enable", {"maxTotalBufferSize": 4 * size, "maxResourceBufferSize": size})
         tree = await self._cdp.send("Page.getFrameTree")
         self._main_frame = tree["frameTree"]["frame"]["id"]
+        style, private = self._browsing.is_style_blocked, self._policy.allow_private_addresses
+        blocked = blocked_patterns(self._policy.hosts, allow_private_addresses=private, is_style_blocked=style)
         await self._cdp.send("Network.setBlockedURLs", {"urlPatterns": blocked})
-        await self._cdp.send("Fetch.enable", {"patterns": paused})
+        await self._cdp.send("Fetch.enable", {"patterns": paused_patterns(is_style_blocked=style)})
 
     def expect(self, pattern: ResponsePattern) -> None:
         """Capture this response, now and whenever it comes again."""
@@ -193,11 +180,6 @@ class Interception:
         """Whether the page's script waits for no response."""
         return not self._script_requests
 
-    @property
-    def number(self) -> int:
-        """The number of the latest response."""
-        return self._number
-
     async def changed(self) -> None:
         """Wait until something happens on this page."""
         self._changed.clear()
@@ -219,7 +201,7 @@ class Interception:
         kind = event.get("type", "")
         if kind in _SCRIPT_REQUESTS:
             self._script_requests.add(event["requestId"])
-        self._pending[event["requestId"]] = _Pending(
+        self._pending[event["requestId"]] = Capture(
             method=request["method"], url=request["url"], kind=kind, request_headers=request["headers"]
         )
 
@@ -234,8 +216,10 @@ class Interception:
         pending.url = response["url"]
         content_type = pending.headers.get("content-type", response.get("mimeType", ""))
         is_document = pending.kind == "Document" and event.get("frameId") == self._main_frame
-        pending.is_captured = (
-            is_document or self._is_expected(pending) or self._capture_list.admits(pending.url, content_type)
+        pending.is_wanted = (
+            is_document
+            or self._is_expected(pending)
+            or is_listed(pending.url, content_type, self._policy.hosts, self._browsing.calls)
         )
 
     def _on_data(self, event: dict[str, Any]) -> None:
@@ -243,13 +227,14 @@ class Interception:
         request_id, size = event["requestId"], int(event.get("dataLength", 0))
         self.traffic.received(request_id, size, int(event.get("encodedDataLength", 0)))
         pending = self._pending.get(request_id)
-        if pending is None or not pending.is_captured:
+        if pending is None or not pending.is_wanted:
             return
         pending.size += size
         if pending.size > self._policy.max_body_bytes:
             del self._pending[request_id]
             self._script_request_ended(request_id)
-            self._keep(pending, None, pending.size, self._next_number())
+            pending.number, pending.wire_bytes = self._next_number(), pending.size
+            self._keep(pending)
             if self.on_oversize is not None:
                 self.on_oversize()
 
@@ -258,9 +243,10 @@ class Interception:
         pending = self._pending.pop(request_id, None)
         self._script_request_ended(request_id)
         self.traffic.finished(request_id, wire_bytes)
-        if pending is not None and pending.is_captured:
+        if pending is not None and pending.is_wanted:
+            pending.number, pending.wire_bytes = self._next_number(), wire_bytes
             # The body is requested at once: the browser may drop it soon.
-            self._tasks.start(self._capture(request_id, pending, wire_bytes, self._next_number()))
+            self._tasks.start(self._capture(request_id, pending))
 
     def _on_failed(self, event: dict[str, Any]) -> None:
         request_id = event["requestId"]
@@ -269,8 +255,9 @@ class Interception:
         self.traffic.failed(request_id)
         if event.get("blockedReason"):
             self.traffic.count.requests_blocked += 1
-        elif pending is not None and not event.get("canceled") and (pending.is_captured or self._is_expected(pending)):
-            self._keep(pending, None, 0, self._next_number(), failure=str(event.get("errorText", "")))
+        elif pending is not None and not event.get("canceled") and (pending.is_wanted or self._is_expected(pending)):
+            pending.number, pending.failure = self._next_number(), str(event.get("errorText", ""))
+            self._keep(pending)
 
     def _script_request_ended(self, request_id: str) -> None:
         if request_id in self._script_requests:
@@ -314,28 +301,17 @@ class Interception:
             self.traffic.count.requests_blocked += 1
         self._tasks.start(self._send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason}))
 
-    async def _capture(self, request_id: str, pending: _Pending, wire_bytes: int, number: int) -> None:
+    async def _capture(self, request_id: str, capture: Capture) -> None:
         try:
-            body = await self._body(request_id)
+            capture.body = await self._body(request_id)
         except (PlaywrightError, TimeoutError):
             return  # the page was closed or shows another document
         self.traffic.count.captured += 1
-        self._keep(pending, body, wire_bytes, number)
+        self._keep(capture)
 
-    def _keep(self, pending: _Pending, body: bytes | None, wire_bytes: int, number: int, failure: str = "") -> None:
-        capture = Capture(
-            method=pending.method,
-            url=pending.url,
-            status=pending.status,
-            headers=pending.headers,
-            request_headers=pending.request_headers,
-            body=body,
-            wire_bytes=wire_bytes,
-            at=asyncio.get_running_loop().time(),
-            number=number,
-            failure=failure,
-        )
-        if pending.kind == "Document":
+    def _keep(self, capture: Capture) -> None:
+        capture.at = asyncio.get_running_loop().time()
+        if capture.kind == "Document":
             self.document = capture
         key = (capture.method, capture.url)
         self._kept.pop(key, None)
@@ -345,10 +321,10 @@ class Interception:
         self.notify()
 
     def _next_number(self) -> int:
-        self._number += 1
-        return self._number
+        self.number += 1
+        return self.number
 
-    def _is_expected(self, pending: _Pending) -> bool:
+    def _is_expected(self, pending: Capture) -> bool:
         return any(pattern.matches(pending.method, pending.url) for pattern in self._expected)
 
     async def _body(self, request_id: str) -> bytes | None:

@@ -4,19 +4,19 @@ A sticky session is a name in the credential, for which the provider keeps one I
 browser and curl as values, never on a command line, and appear in no log or error.
 """
 
-import re
 from collections.abc import Callable
 from enum import StrEnum
 
 from msgspec import Struct
 from pydantic import SecretStr
 
+from longstop.fetching.base import HttpProxy
+
 #: Consecutive failures after which a session is put in quarantine.
 QUARANTINE_AFTER = 3
 QUARANTINE_SECONDS = 300.0
 #: After more consecutive time-outs than this a session is replaced.
 MAX_TIMEOUTS = 2
-_HEX = re.compile(r"[0-9a-z]{4,32}")
 
 
 class ProxyMode(StrEnum):
@@ -38,28 +38,16 @@ class ProxyAccount(Struct, frozen=True, kw_only=True):
     mode: ProxyMode = ProxyMode.STICKY
     sticky_seconds: float = 600.0
 
-    @property
-    def server(self) -> str:
-        return f"http://{self.host}:{self.port}"
 
-
-class Credential(Struct, frozen=True):
-    """User name and password of one session."""
-
-    username: str
-    password: SecretStr
-
-
-def credential(account: ProxyAccount, session: str) -> Credential:
-    """Return the credential of a session: the provider expects country and session after the password."""
-    if not _HEX.fullmatch(session):
-        raise ValueError("a session name must be 4 to 32 lower-case letters and digits")
+def session_proxy(account: ProxyAccount, session: str) -> HttpProxy:
+    """Return the proxy with the credential of a session: country and session follow the password."""
     parts = [account.password.get_secret_value()]
     if account.country:
         parts.append(f"country-{account.country.lower()}")
     if account.mode is ProxyMode.STICKY:
         parts += [f"session-{session}", f"lifetime-{max(1, round(account.sticky_seconds / 60))}m"]
-    return Credential(account.username, SecretStr("_".join(parts)))
+    password = SecretStr("_".join(parts))
+    return HttpProxy(server=f"http://{account.host}:{account.port}", username=account.username, password=password)
 
 
 class ProxySession:

@@ -54,11 +54,6 @@ def step_reached(before: Spending, after: Spending, budget_bytes: int) -> float 
     return max(reached, default=None)
 
 
-def stopped_at(share: float) -> tuple[Priority, ...]:
-    """Return the priorities that stop at this share of the budget."""
-    return tuple(priority for priority, bound in SHARES.items() if share >= bound)
-
-
 class ProxyMeter:
     """Counts the bytes of a whole node; only one process writes the file."""
 
@@ -102,7 +97,7 @@ class ProxyMeter:
                 percent=round(100 * share),
                 used_bytes=self._spending.used_bytes,
                 budget_bytes=self._budget_bytes,
-                stopped=tuple(priority.name.lower() for priority in stopped_at(share)),
+                stopped=tuple(priority.name.lower() for priority, bound in SHARES.items() if share >= bound),
             )
         )
 

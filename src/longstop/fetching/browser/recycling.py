@@ -1,18 +1,21 @@
 """When a browser is replaced: it does not respond any more, or it has served long enough. Pure."""
 
+from collections import deque
+from collections.abc import Collection
+
 from msgspec import Struct
 
-from longstop.fetching.browser.base import Usage, held_bytes
+from longstop.fetching.browser.browser_types import BrowserStats
 
 #: How long a browser may take to return its version, on a machine that is not overloaded.
 PROBE_SECONDS = 5.0
 #: Latency is compared only after this many probes; the first ones set the baseline.
 #: Page loads are no measure: the site may be slow, and an open page receives data whenever it likes.
 LATENCY_SAMPLE = 12
-#: Reasons that may apply to the next browser as well.
-_RECURRING = frozenset({"memory", "processes", "latency", "timeouts"})
-FIRST_PATIENCE_SECONDS = 30.0
-LAST_PATIENCE_SECONDS = 120.0
+#: Reasons that may apply to the next browser as well: if its pages need more than the limits allow, a restart every few
+#: seconds does not help. It is not replaced for the same reason as its predecessor before this age.
+RECURRING = frozenset({"memory", "processes", "latency", "timeouts"})
+PATIENCE_SECONDS = 60.0
 
 
 class HangPolicy(Struct, frozen=True, kw_only=True):
@@ -48,30 +51,16 @@ class RecyclePolicy(Struct, frozen=True, kw_only=True):
     slow_seconds: float = 0.5
 
 
-class EngineStats(Struct, frozen=True, kw_only=True):
-    """What a browser has served, and what it uses."""
-
-    pages: int
-    age_seconds: float
-    #: `None` if it was not measured yet.
-    usage: Usage | None
-    #: Mean latency of the first and of the latest probes; `None` until there are enough.
-    first_latency: float | None = None
-    last_latency: float | None = None
-    #: Consecutive time-outs of pages.
-    timeouts: int = 0
-
-
-def reason_to_recycle(policy: RecyclePolicy, stats: EngineStats) -> str | None:
+def reason_to_recycle(policy: RecyclePolicy, stats: BrowserStats) -> str | None:
     """Return why a browser should be replaced; `None` if it may go on."""
     usage = stats.usage
-    if usage is not None and held_bytes(usage) > policy.max_memory_bytes:
+    if usage is not None and usage.held_bytes > policy.max_memory_bytes:
         return "memory"
     if usage is not None and usage.processes > policy.max_processes:
         return "processes"
     if stats.timeouts >= policy.max_timeouts:
         return "timeouts"
-    if stats.pages >= policy.max_pages:
+    if stats.pages_served >= policy.max_pages:
         return "pages"
     if stats.age_seconds >= policy.max_age_seconds:
         return "age"
@@ -81,38 +70,24 @@ def reason_to_recycle(policy: RecyclePolicy, stats: EngineStats) -> str | None:
     return None
 
 
-def patience_seconds(reason: str, repeats: int) -> float:
-    """Return the least age of a browser that is replaced for the same reason as its predecessors.
-
-    If its pages need more than the limits allow, a restart every few seconds does not help.
-    """
-    if reason not in _RECURRING or not repeats:
-        return 0.0
-    return min(FIRST_PATIENCE_SECONDS * 2.0 ** (repeats - 1), LAST_PATIENCE_SECONDS)
-
-
 class Latencies:
     """The mean latency of a browser's first probes, and of its latest."""
 
-    def __init__(self, sample: int = LATENCY_SAMPLE) -> None:
-        self._sample = sample
+    def __init__(self) -> None:
         self._first: list[float] = []
-        self._last: list[float] = []
+        self._last = deque[float](maxlen=LATENCY_SAMPLE)
 
     def add(self, seconds: float) -> None:
-        if len(self._first) < self._sample:
-            self._first.append(seconds)
-        else:
-            self._last = [*self._last[-self._sample + 1 :], seconds]
+        (self._first if len(self._first) < LATENCY_SAMPLE else self._last).append(seconds)
 
     @property
     def first(self) -> float | None:
-        return _mean(self._first, self._sample)
+        return _mean(self._first)
 
     @property
     def last(self) -> float | None:
-        return _mean(self._last, self._sample)
+        return _mean(self._last)
 
 
-def _mean(values: list[float], needed: int) -> float | None:
-    return sum(values) / len(values) if len(values) >= needed else None
+def _mean(values: Collection[float]) -> float | None:
+    return sum(values) / len(values) if len(values) >= LATENCY_SAMPLE else None

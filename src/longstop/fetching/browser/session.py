@@ -11,15 +11,15 @@ from playwright.async_api import BrowserContext, Cookie, ProxySettings
 
 from longstop.clock import Clock
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.base import BrowserPolicy
+from longstop.fetching.base import Fetcher, HttpProxy
 from longstop.fetching.browser.blocking import security_policy, security_script
+from longstop.fetching.browser.browser_types import BrowserPolicy
 from longstop.fetching.browser.closing import CONTEXT_SECONDS, PAGE_SECONDS, closes_within
 from longstop.fetching.browser.engine import Engine
-from longstop.fetching.browser.proxies import Credential, ProxyAccount
 from longstop.fetching.browser.stealth import Profile, choose_profile, stealth_script
 from longstop.fetching.browser.tab import Tab
 from longstop.fetching.browser.task_lifetimes import Draining, cancel_safe
-from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.guarded_fetcher import FetchPolicy
 
 #: Request headers that belong to one request and are not repeated.
 _NOT_REPEATED = frozenset({"content-length", "content-type", "cookie", "host", "if-none-match", "if-modified-since"})
@@ -30,11 +30,16 @@ _MAX_REMEMBERED = 64
 class SessionPlan(Struct, frozen=True, kw_only=True):
     """What a session is made of."""
 
-    name: str
     policy: FetchPolicy
     browsing: BrowserPolicy
-    account: ProxyAccount | None = None
-    credential: Credential | None = None
+    #: Makes the fetcher for requests by HTTP, through the proxy if there is one.
+    make_http: Callable[[HttpProxy | None], Fetcher]
+    #: The proxy's name of the session.
+    name: str = "direct"
+    #: `None` to connect directly.
+    proxy: HttpProxy | None = None
+    #: Of the proxy; empty if unknown.
+    country: str = ""
     #: Called with all bytes that go through the proxy; `None` without a budget.
     meter: Callable[[int], None] | None = None
 
@@ -58,6 +63,7 @@ class Session:
         self._opening = asyncio.Lock()
         #: The headers that the page's script sends to each URL; they are repeated in requests by HTTP.
         self._request_headers: dict[tuple[str, str], Mapping[str, str]] = {}
+        self._http: Fetcher | None = None
         self.is_closed = False
         self.users = 0
 
@@ -66,22 +72,18 @@ class Session:
         cls, plan: SessionPlan, engine: Engine, clock: Clock, cookies: list[Cookie] | None = None
     ) -> "Session":
         """Create a context that shows its profile and connects only through its proxy."""
-        return await cancel_safe(cls._open(plan, engine, clock, cookies), cls.aclose)
-
-    @classmethod
-    async def _open(cls, plan: SessionPlan, engine: Engine, clock: Clock, cookies: list[Cookie] | None) -> "Session":
-        country = plan.account.country if plan.account else ""
-        profile = choose_profile(engine.version, country, plan.browsing.profile_seed)
+        profile = choose_profile(engine.version, plan.country, plan.browsing.profile_seed)
+        country, screen = profile.country, {"width": profile.width, "height": profile.height}
         context = await engine.new_context(
             user_agent=profile.user_agent,
-            locale=profile.locale,
-            timezone_id=profile.time_zone,
-            geolocation={"latitude": profile.latitude, "longitude": profile.longitude},
-            viewport={"width": profile.width, "height": profile.height},
-            screen={"width": profile.width, "height": profile.height},
+            locale=country.locale,
+            timezone_id=country.time_zone,
+            geolocation={"latitude": country.latitude, "longitude": country.longitude},
+            viewport=screen,
+            screen=screen,
             accept_downloads=False,
             service_workers="block",
-            proxy=_proxy_of(plan),
+            proxy=_settings_of(plan.proxy),
         )
         session = cls(plan, engine, context, profile, clock)
         try:
@@ -96,9 +98,11 @@ class Session:
         return session
 
     @property
-    def pages(self) -> int:
-        """The number of open pages in the context, pop-ups included."""
-        return len(self._context.pages)
+    def http(self) -> Fetcher:
+        """The fetcher for requests by HTTP with the session's proxy."""
+        if self._http is None:
+            self._http = self.plan.make_http(self.plan.proxy)
+        return self._http
 
     @property
     def tabs(self) -> tuple[Tab, ...]:
@@ -200,6 +204,8 @@ class Session:
         self._tabs.clear()
         is_closed = await closes_within(self._context.close(), CONTEXT_SECONDS)
         await self._draining.aclose()
+        if self._http is not None:
+            await self._http.aclose()
         return is_closed
 
     async def _new_tab(self) -> Tab:
@@ -224,16 +230,12 @@ class Session:
             await self.discard(min(idle, key=lambda tab: tab.used_at))
 
 
-def _proxy_of(plan: SessionPlan) -> ProxySettings | None:
-    if plan.account is None or plan.credential is None:
+def _settings_of(proxy: HttpProxy | None) -> ProxySettings | None:
+    if proxy is None:
         return None
     # By default Chromium bypasses the proxy for addresses of this machine.
-    return ProxySettings(
-        server=plan.account.server,
-        bypass="<-loopback>",
-        username=plan.credential.username,
-        password=plan.credential.password.get_secret_value(),
-    )
+    password = proxy.password.get_secret_value()
+    return ProxySettings(server=proxy.server, bypass="<-loopback>", username=proxy.username, password=password)
 
 
 def _to_add(cookie: Cookie) -> Any:

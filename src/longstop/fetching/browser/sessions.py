@@ -1,67 +1,44 @@
 """The sessions of one source: which one is used next, how they are opened and leased, and how they are closed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from msgspec import Struct
+import msgspec
 from playwright.async_api import Cookie
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.clock import Clock
 from longstop.errors import BrowserLost
-from longstop.fetching.base import Fetcher
-from longstop.fetching.browser.base import BrowserPolicy
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.error_mapping import map_playwright_error
 from longstop.fetching.browser.events import PageDiscarded
-from longstop.fetching.browser.proxies import ProxyRing, credential
-from longstop.fetching.browser.proxy_budget import ProxyMeter
+from longstop.fetching.browser.proxies import ProxyRing, session_proxy
 from longstop.fetching.browser.session import Session, SessionPlan
 from longstop.fetching.browser.source_browser import SourceBrowser
 from longstop.fetching.browser.task_lifetimes import Draining, TaskSet, cancel_safe
-from longstop.fetching.guards import FetchPolicy
 from longstop.telemetry.bus import Bus
 
-MakeHttp = Callable[[SessionPlan], Fetcher]
-_DIRECT = "direct"
 #: How long a browser may take to open a session.
 SESSION_SECONDS = 10.0
-
-
-class SourceProxy(Struct, frozen=True, kw_only=True):
-    """A source's sessions with the proxy, and the meter of its bytes."""
-
-    ring: ProxyRing
-    #: `None` if bytes are not counted.
-    meter: ProxyMeter | None = None
 
 
 class Sessions:
     """Opens, leases and closes the sessions of one source."""
 
     def __init__(
-        self,
-        *,
-        browser: SourceBrowser,
-        policy: FetchPolicy,
-        browsing: BrowserPolicy,
-        make_http: MakeHttp,
-        clock: Clock,
-        bus: Bus,
-        proxy: SourceProxy | None,
+        self, browser: SourceBrowser, plan: SessionPlan, *, clock: Clock, bus: Bus, proxies: ProxyRing | None
     ) -> None:
         self._browser = browser
-        self._policy = policy
-        self._browsing = browsing
-        self._make_http = make_http
+        #: What all sessions have in common.
+        self._plan = plan
+        self._browsing = plan.browsing
         self._clock = clock
         self._bus = bus
-        self._proxy = proxy
+        self._proxies = proxies
         self._open: dict[str, Session] = {}
         #: Sessions without new requests; the last ones have the time of one request to finish.
-        self._draining = Draining(self._close, browsing.page_seconds)
-        self._http: dict[Session, Fetcher] = {}
+        self._draining = Draining(self._close, plan.browsing.page_seconds)
         #: Cookies of sessions whose browser is being replaced; in memory only.
         self._saved_cookies: dict[str, list[Cookie]] = {}
         self._opening_lock = asyncio.Lock()
@@ -95,16 +72,10 @@ class Sessions:
         finally:
             await self._release(session)
 
-    def http_for(self, session: Session) -> Fetcher:
-        """Return the fetcher for requests by HTTP with the session's proxy."""
-        if session not in self._http:
-            self._http[session] = self._make_http(session.plan)
-        return self._http[session]
-
     def discard(self, session: Session) -> None:
         """Drop a session with its cookies and pages, after the requests that use it."""
-        if self._remove(session):
-            self._draining.add(session)
+        self._saved_cookies.pop(session.plan.name, None)
+        self._drain(session)
 
     def diagnose(self, session: Session) -> None:
         """Find out in the background why a request timed out; once for all concurrent requests."""
@@ -156,63 +127,42 @@ class Sessions:
             session = self._open.get(name)
             if session is None or session.is_closed or session.engine is not engine:
                 if session is not None:
-                    await self._replace(session)
-                async with self._bounded("open a session", engine):
-                    cookies = self._saved_cookies.pop(name, None)
-                    session = await Session.open(self._plan(name), engine, self._clock, cookies)
-                self._open[name] = session
+                    if session.engine is not engine:
+                        await self._save_cookies(session.engine)
+                    self._drain(session)
+                session = self._open[name] = await self._new_session(name, engine)
         return session
 
-    async def _replace(self, session: Session) -> None:
-        """Drain a session whose browser was replaced or lost; its successor gets its cookies."""
-        if not session.is_closed:
-            await self._save_cookies(session.engine)
+    async def _new_session(self, name: str, engine: Engine) -> Session:
+        plan, cookies = self._plan, self._saved_cookies.pop(name, None)
+        if self._proxies is not None:
+            plan = msgspec.structs.replace(plan, name=name, proxy=session_proxy(self._proxies.account, name))
+        try:
+            async with asyncio.timeout(SESSION_SECONDS):
+                return await cancel_safe(Session.open(plan, engine, self._clock, cookies), Session.aclose)
+        except TimeoutError:
+            reason = f"the browser did not open a session within {SESSION_SECONDS:g} s"
+        except PlaywrightError as error:
+            reason = map_playwright_error(error).reason
+        self._tasks.start(self._browser.verify(engine))
+        raise BrowserLost(reason)
+
+    def _drain(self, session: Session) -> None:
+        """Send no new requests to a session, and close it after those that use it."""
         if self._open.get(session.plan.name) is session:
             del self._open[session.plan.name]
             self._draining.add(session)
 
-    def _remove(self, session: Session) -> bool:
-        """Send no new requests to a session, and forget its cookies; return whether it was open."""
-        name = session.plan.name
-        self._saved_cookies.pop(name, None)
-        is_open = self._open.get(name) is session
-        if is_open:
-            del self._open[name]
-        return is_open
-
     def _choose(self) -> str:
         """Return the name of the session to use next, and drain those that have expired."""
-        if self._proxy is None:
-            return _DIRECT
-        ring, now = self._proxy.ring, self._clock.monotonic()
+        if self._proxies is None:
+            return self._plan.name
+        ring, now = self._proxies, self._clock.monotonic()
         chosen = ring.pick(now).name
-        for name in [name for name in self._open if not ring.has(name, now) and name != chosen]:
-            self._draining.add(self._open.pop(name))
+        for session in self.all:
+            if session.plan.name != chosen and not ring.has(session.plan.name, now):
+                self._drain(session)
         return chosen
-
-    def _plan(self, name: str) -> SessionPlan:
-        account = self._proxy.ring.account if self._proxy else None
-        meter = self._proxy.meter if self._proxy else None
-        return SessionPlan(
-            name=name,
-            policy=self._policy,
-            browsing=self._browsing,
-            account=account,
-            credential=credential(account, name) if account else None,
-            meter=meter.count if meter else None,
-        )
-
-    @asynccontextmanager
-    async def _bounded(self, what: str, engine: Engine) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(SESSION_SECONDS):
-                yield
-        except TimeoutError:
-            self._tasks.start(self._browser.verify(engine))
-            raise BrowserLost(f"the browser did not {what} within {SESSION_SECONDS:g} s") from None
-        except PlaywrightError as error:
-            self._tasks.start(self._browser.verify(engine))
-            raise BrowserLost(map_playwright_error(error).reason) from None
 
     async def _diagnose(self, session: Session) -> None:
         """Give up the browser if it does not respond, or else the pages that do not."""
@@ -230,16 +180,13 @@ class Sessions:
                 self._bus.emit(PageDiscarded(source=self._browser.source, reason=reason))
                 if not await session.discard(tab):
                     # A page that does not close may block the others, so its session closes at once.
-                    self._remove(session)
+                    self.discard(session)
                     self._draining.close_now(session)
                     return
 
     async def _close(self, session: Session) -> None:
-        http = self._http.pop(session, None)
         if not await session.aclose():
             self._browser.abandon(session.engine, "a session could not be closed")
-        if http is not None:
-            await http.aclose()
 
     async def _save_cookies(self, engine: Engine) -> None:
         """Save the cookies of all sessions in an engine that is being replaced, for their successors."""

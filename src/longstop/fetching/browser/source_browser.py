@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,9 +12,15 @@ from msgspec import Struct
 
 from longstop.errors import BrowserLost, ResourcesExhausted
 from longstop.exhaustion import mapping_exhaustion
-from longstop.fetching.browser.base import BrowserStats
+from longstop.fetching.browser.browser_types import BrowserKind, BrowserStats, Egress
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
-from longstop.fetching.browser.recycling import HangPolicy, RecyclePolicy, patience_seconds, reason_to_recycle
+from longstop.fetching.browser.recycling import (
+    PATIENCE_SECONDS,
+    RECURRING,
+    HangPolicy,
+    RecyclePolicy,
+    reason_to_recycle,
+)
 from longstop.fetching.browser.task_lifetimes import TaskSet
 from longstop.process.processes import Process, kill
 from longstop.telemetry.bus import Bus, failure_of
@@ -22,7 +28,7 @@ from longstop.telemetry.bus import Bus, failure_of
 if TYPE_CHECKING:  # Playwright takes half a second to import; start-up does not wait for it
     from longstop.fetching.browser.engine import Engine
 
-StartEngine: TypeAlias = "Callable[[int], Awaitable[Engine]]"
+StartEngine: TypeAlias = "Callable[[SourceBrowser], Awaitable[Engine]]"
 MAX_BACKOFF_SECONDS = 60.0
 BEFORE_CLOSE_SECONDS = 1.0
 
@@ -37,8 +43,20 @@ class SourceBrowserPolicy(Struct, frozen=True, kw_only=True):
 class SourceBrowser:
     """Lends the current engine of one source, and replaces it without interrupting requests."""
 
-    def __init__(self, source: str, *, start: StartEngine, policy: SourceBrowserPolicy, bus: Bus) -> None:
+    def __init__(
+        self,
+        source: str,
+        kind: BrowserKind,
+        egress: Egress,
+        *,
+        start: StartEngine,
+        policy: SourceBrowserPolicy,
+        bus: Bus,
+    ) -> None:
         self.source = source
+        #: Kind and reachable hosts of the next engine.
+        self.kind = kind
+        self.egress = egress
         self._start = start
         self._policy = policy
         self._bus = bus
@@ -47,10 +65,10 @@ class SourceBrowser:
         self._old: set[Engine] = set()
         #: Those of them that are dead or hung.
         self._abandoned: set[Engine] = set()
-        self._generation = 0
-        #: Why the last engine was recycled, and how many before it for the same reason.
+        #: The number of the latest start.
+        self.generation = 0
+        #: The limit that the last engine to be recycled had reached.
         self._last_reason = ""
-        self._repeats = 0
         self._starting = asyncio.Lock()
         self._tasks = TaskSet()
         #: Consecutive failed starts, and when the next one may be tried.
@@ -84,29 +102,19 @@ class SourceBrowser:
         if engine in self._old and not engine.users:
             self._close_soon(engine)
 
-    @asynccontextmanager
-    async def engine(self) -> AsyncIterator[Engine]:
-        """Use the current engine."""
-        engine = await self.acquire()
-        try:
-            yield engine
-        finally:
-            self.release(engine)
-
     def recycle(self, reason: str = "asked") -> None:
         """Let the next request start another browser; the old one closes after its last request."""
         engine, self._current = self._current, None
         if engine is None:
             return
-        stats = engine.stats
-        usage = stats.usage
+        usage = engine.usage
         self._bus.emit(
             BrowserRecycled(
                 source=self.source,
                 generation=engine.generation,
                 reason=reason,
-                pages=stats.pages,
-                age_seconds=round(stats.age_seconds, 1),
+                pages=engine.pages,
+                age_seconds=round(engine.age_seconds, 1),
                 processes=usage.processes if usage else 0,
                 rss_bytes=usage.rss_bytes if usage else None,
                 pss_bytes=usage.pss_bytes if usage else None,
@@ -136,27 +144,35 @@ class SourceBrowser:
         self._old.add(engine)
 
     async def verify(self, engine: Engine) -> bool:
-        """Probe an engine after a time-out; return whether it responds."""
+        """Measure and probe an engine, and give it up if it is dead or hung; return whether it responds."""
         if engine not in self.engines:
             return False
-        self._kill_stopped(engine, await asyncio.to_thread(engine.processes))
+        processes = await asyncio.to_thread(engine.measure)
+        if {engine.root, engine.driver} - {each.identity for each in processes}:
+            self.abandon(engine, "its process has exited")
+            return False
+        self._kill_stopped(engine, processes)
         if await engine.probe(self._policy.hanging.probe_seconds):
             return True
         silent = monotonic() - engine.responded_at
-        if not engine.is_connected or self._policy.hanging.is_hung(silent):
+        if self._policy.hanging.is_hung(silent):
             self.abandon(engine, f"it has not responded for {silent:.0f} s")
+        elif not engine.is_connected:
+            self.abandon(engine, "its connection was closed")
         return False
 
     async def check(self) -> bool:
-        """Measure and probe the engines once, and recycle the current one if it is due; return whether all respond."""
+        """Verify the engines once, and recycle the current one if it is due; return whether all respond."""
         finished = {engine for engine in self._old if not engine.users or engine in self._abandoned}
         for engine in finished:
             self._close_soon(engine)  # again, if it could not be closed before
         # Concurrently: one that does not respond must not delay the others' probes.
-        responses = await asyncio.gather(*(self._is_well(engine) for engine in self.engines if engine not in finished))
+        responses = await asyncio.gather(*(self.verify(engine) for engine in self.engines if engine not in finished))
         if self._current is not None:
-            reason = reason_to_recycle(self._policy.recycle, self._current.stats)
-            if reason is not None and self._is_time_to_recycle(reason, self._current.age_seconds):
+            reason = reason_to_recycle(self._policy.recycle, self._stats(self._current))
+            is_repeated = reason in RECURRING and reason == self._last_reason
+            if reason is not None and not (is_repeated and self._current.age_seconds < PATIENCE_SECONDS):
+                self._last_reason = reason
                 self.recycle(reason)
         return all(responses)
 
@@ -180,17 +196,15 @@ class SourceBrowser:
             if self._exhausted is not None:
                 raise ResourcesExhausted(self._exhausted)
             raise BrowserLost(f"the browser did not start; the next attempt is in {self._retry_at - now:.0f} s")
-        self._generation += 1
+        self.generation += 1
         try:
             with mapping_exhaustion():
-                engine = await self._start(self._generation)
+                engine = await self._start(self)
         except (BrowserLost, ResourcesExhausted) as error:
             self._failures += 1
             self._exhausted = error.resource if isinstance(error, ResourcesExhausted) else None
             self._retry_at = monotonic() + min(2.0 ** (self._failures - 1), MAX_BACKOFF_SECONDS)
-            self._bus.emit(
-                BrowserFailed(source=self.source, generation=self._generation, pid=None, reason=error.reason)
-            )
+            self._bus.emit(BrowserFailed(source=self.source, generation=self.generation, pid=None, reason=error.reason))
             raise
         self._failures = 0
         self._bus.emit(
@@ -205,29 +219,6 @@ class SourceBrowser:
         )
         return engine
 
-    async def _is_well(self, engine: Engine) -> bool:
-        """Measure and probe an engine; return whether no early check is needed: it responds, or was abandoned."""
-        processes = await asyncio.to_thread(engine.measure)
-        if {engine.root, engine.driver} - {each.identity for each in processes}:
-            self.abandon(engine, "its process has exited")
-            return True
-        self._kill_stopped(engine, processes)
-        has_responded = await engine.probe(self._policy.hanging.probe_seconds)
-        silent = monotonic() - engine.responded_at
-        if not has_responded and self._policy.hanging.is_hung(silent):
-            self.abandon(engine, f"it has not responded for {silent:.0f} s")
-        elif not has_responded and not engine.is_connected:
-            self.abandon(engine, "its connection was closed")
-        return has_responded
-
-    def _is_time_to_recycle(self, reason: str, age_seconds: float) -> bool:
-        """Return whether to recycle now; a recurring reason waits, or browsers would be replaced all the time."""
-        repeats = self._repeats if reason == self._last_reason else 0
-        if age_seconds < patience_seconds(reason, repeats):
-            return False
-        self._last_reason, self._repeats = reason, repeats + 1
-        return True
-
     def _stats(self, engine: Engine) -> BrowserStats:
         return BrowserStats(
             source=self.source,
@@ -239,6 +230,9 @@ class SourceBrowser:
             addresses=engine.addresses,
             contexts=engine.contexts,
             usage=engine.usage,
+            first_latency=engine.latencies.first,
+            last_latency=engine.latencies.last,
+            timeouts=engine.timeouts,
         )
 
     def _kill_stopped(self, engine: Engine, processes: list[Process]) -> None:

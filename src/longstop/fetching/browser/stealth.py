@@ -12,7 +12,17 @@ from typing import Any
 from msgspec import Struct
 from playwright_stealth import ALL_EVASIONS_DISABLED_KWARGS, Stealth
 
-from longstop.fetching.browser.base import BrowserKind
+from longstop.fetching.browser.browser_types import BrowserKind
+
+
+class Country(Struct, frozen=True):
+    """What a browser shows of the country that it is in."""
+
+    locale: str
+    languages: tuple[str, ...]
+    time_zone: str
+    latitude: float
+    longitude: float
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -21,11 +31,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     user_agent: str
     #: As in `navigator.platform`.
     platform: str
-    locale: str
-    languages: tuple[str, ...]
-    time_zone: str
-    latitude: float
-    longitude: float
+    country: Country
     width: int
     height: int
     #: The full version of the browser.
@@ -39,7 +45,7 @@ class Profile(Struct, frozen=True, kw_only=True):
         system, system_version = _CLIENT_HINTS[self.platform]
         return {
             "userAgent": self.user_agent,
-            "acceptLanguage": ",".join(self.languages),
+            "acceptLanguage": ",".join(self.country.languages),
             "platform": self.platform,
             "userAgentMetadata": {
                 "brands": [{"brand": name, "version": short} for name, short, _ in brands],
@@ -69,29 +75,21 @@ class Profile(Struct, frozen=True, kw_only=True):
     def accept_language(self) -> str:
         return ",".join(
             language if place == 0 else f"{language};q={1 - place / 10:.1f}"
-            for place, language in enumerate(self.languages)
+            for place, language in enumerate(self.country.languages)
         )
 
 
-class _Country(Struct, frozen=True):
-    locale: str
-    languages: tuple[str, ...]
-    time_zone: str
-    latitude: float
-    longitude: float
-
-
-COUNTRIES: Mapping[str, _Country] = {
-    "us": _Country("en-US", ("en-US", "en"), "America/New_York", 40.71, -74.01),
-    "gb": _Country("en-GB", ("en-GB", "en"), "Europe/London", 51.51, -0.13),
-    "in": _Country("en-IN", ("en-IN", "en"), "Asia/Kolkata", 19.08, 72.88),
-    "au": _Country("en-AU", ("en-AU", "en"), "Australia/Sydney", -33.87, 151.21),
-    "de": _Country("de-DE", ("de-DE", "de", "en"), "Europe/Berlin", 52.52, 13.41),
-    "fr": _Country("fr-FR", ("fr-FR", "fr", "en"), "Europe/Paris", 48.86, 2.35),
-    "es": _Country("es-ES", ("es-ES", "es", "en"), "Europe/Madrid", 40.42, -3.7),
-    "it": _Country("it-IT", ("it-IT", "it", "en"), "Europe/Rome", 41.9, 12.5),
-    "nl": _Country("nl-NL", ("nl-NL", "nl", "en"), "Europe/Amsterdam", 52.37, 4.9),
-    "br": _Country("pt-BR", ("pt-BR", "pt", "en"), "America/Sao_Paulo", -23.55, -46.63),
+COUNTRIES: Mapping[str, Country] = {
+    "us": Country("en-US", ("en-US", "en"), "America/New_York", 40.71, -74.01),
+    "gb": Country("en-GB", ("en-GB", "en"), "Europe/London", 51.51, -0.13),
+    "in": Country("en-IN", ("en-IN", "en"), "Asia/Kolkata", 19.08, 72.88),
+    "au": Country("en-AU", ("en-AU", "en"), "Australia/Sydney", -33.87, 151.21),
+    "de": Country("de-DE", ("de-DE", "de", "en"), "Europe/Berlin", 52.52, 13.41),
+    "fr": Country("fr-FR", ("fr-FR", "fr", "en"), "Europe/Paris", 48.86, 2.35),
+    "es": Country("es-ES", ("es-ES", "es", "en"), "Europe/Madrid", 40.42, -3.7),
+    "it": Country("it-IT", ("it-IT", "it", "en"), "Europe/Rome", 41.9, 12.5),
+    "nl": Country("nl-NL", ("nl-NL", "nl", "en"), "Europe/Amsterdam", 52.37, 4.9),
+    "br": Country("pt-BR", ("pt-BR", "pt", "en"), "America/Sao_Paulo", -23.55, -46.63),
 }
 #: Used without a proxy, or with one in a country that is not in the table.
 _DEFAULT_COUNTRY = "us"
@@ -114,7 +112,6 @@ def choose_profile(version: str, country: str = "", seed: int = 0) -> Profile:
 
     The version is that of the running Chromium: sites detect a wrong version by the features that it has.
     """
-    home = COUNTRIES.get(country.lower(), COUNTRIES[_DEFAULT_COUNTRY])
     system, platform = _SYSTEMS[seed % len(_SYSTEMS)]
     width, height = _VIEWPORTS[seed // len(_SYSTEMS) % len(_VIEWPORTS)]
     return Profile(
@@ -123,11 +120,7 @@ def choose_profile(version: str, country: str = "", seed: int = 0) -> Profile:
             f"Chrome/{version.partition('.')[0]}.0.0.0 Safari/537.36"
         ),
         platform=platform,
-        locale=home.locale,
-        languages=home.languages,
-        time_zone=home.time_zone,
-        latitude=home.latitude,
-        longitude=home.longitude,
+        country=COUNTRIES.get(country.lower(), COUNTRIES[_DEFAULT_COUNTRY]),
         width=width,
         height=height,
         version=version,

@@ -13,14 +13,13 @@ from playwright.async_api import Error as PlaywrightError
 from longstop.clock import Clock
 from longstop.errors import BodyTooLarge, BrowserLost, FetchError, ForbiddenTarget
 from longstop.fetching.base import FetchRequest, RawResponse
-from longstop.fetching.browser.base import BrowserPolicy
-from longstop.fetching.browser.blocking import blocked_patterns, paused_patterns
+from longstop.fetching.browser.browser_types import BrowserPolicy
 from longstop.fetching.browser.closing import PAGE_SECONDS, closes_within
 from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
-from longstop.fetching.browser.intercept import Capture, CaptureList, Interception, ResponsePattern, pattern_of
+from longstop.fetching.browser.intercept import Capture, Interception, ResponsePattern
 from longstop.fetching.browser.stealth import Profile
 from longstop.fetching.browser.task_lifetimes import TaskSet
-from longstop.fetching.guards import FetchPolicy
+from longstop.fetching.guarded_fetcher import FetchPolicy
 
 #: Reads no more than the limit, whatever the site sends.
 _FETCH = """async ([url, method, body, headers, limit, stop]) => {
@@ -103,14 +102,9 @@ class Tab:
         """Set up a page: it captures and blocks before its first navigation."""
         cdp = await page.context.new_cdp_session(page)
         await cdp.send("Emulation.setUserAgentOverride", profile.user_agent_override)
-        interception = Interception(cdp, policy, CaptureList(hosts=policy.hosts, paths=browsing.calls))
-        tab = cls(page, cdp, interception, profile, policy, clock)
+        tab = cls(page, cdp, Interception(cdp, policy, browsing), profile, policy, clock)
         await tab._set_scale(_MINIMAL_SCALE)
-        without_style, private = browsing.is_style_blocked, policy.allow_private_addresses
-        await interception.start(
-            blocked=blocked_patterns(policy.hosts, allow_private_addresses=private, is_style_blocked=without_style),
-            paused=paused_patterns(is_style_blocked=without_style),
-        )
+        await tab.interception.start()
         return tab
 
     @property
@@ -203,14 +197,11 @@ class Tab:
         headers = dict(request.headers)
         if body is not None and "content-type" not in map(str.lower, headers):
             headers["Content-Type"] = "application/json"
-        limit, after = self._policy.max_body_bytes, self.interception.number
+        limit = self._policy.max_body_bytes
         try:
             received = await self._run_fetch([request.url, request.method, body, headers, limit])
         except PlaywrightError as error:
-            capture = self.interception.latest(pattern_of(request), after)
-            if capture is None or capture.body is not None or capture.failure:
-                raise self._map_error(error) from None
-            received = {"tooLarge": True}
+            raise self._map_error(error) from None
         if received.get("tooLarge"):
             raise BodyTooLarge(f"more than {limit} bytes after decompression")
         text = str(received["text"]).encode("utf-8", "surrogatepass")
@@ -223,15 +214,6 @@ class Tab:
 
     async def rendered(self, seconds: float) -> RawResponse:
         """Return the rendered HTML once the page's script has its responses, or after this time."""
-        try:
-            return await self._rendered(seconds)
-        except BrowserLost:
-            if self._is_oversized:
-                limit = self._policy.max_body_bytes
-                raise BodyTooLarge(f"the page received a response of more than {limit} bytes") from None
-            raise
-
-    async def _rendered(self, seconds: float) -> RawResponse:
         limit, document = self._policy.max_body_bytes, await self.document()
         self._check_document()
         try:
@@ -279,7 +261,7 @@ class Tab:
     def _close_oversized(self) -> None:
         """Close the page at once: nothing else stops a response without an end."""
         self._is_oversized = True
-        self.lose("a response was larger than the limit")
+        self.lose(f"the page received a response of more than {self._policy.max_body_bytes} bytes")
         self._tasks.start(closes_within(self._page.close(), PAGE_SECONDS))
 
     async def _run_fetch(self, arguments: list[Any]) -> dict[str, Any]:
@@ -307,14 +289,18 @@ class Tab:
 
     def _map_error(self, error: PlaywrightError) -> FetchError:
         if self.lost:
-            return BrowserLost(self.lost)
+            return self._loss()
         if self.interception.forbidden:
             return ForbiddenTarget(f"{self.interception.forbidden} is not in the source's host list")
         return map_playwright_error(error)
 
     def _check_usable(self) -> None:
         if self.lost:
-            raise BrowserLost(self.lost)
+            raise self._loss()
+
+    def _loss(self) -> FetchError:
+        """Return why the page can no longer be used as an error: a response that is too large is the site's doing."""
+        return (BodyTooLarge if self._is_oversized else BrowserLost)(self.lost)
 
     def _check_document(self) -> None:
         """Raise if the document is an error: what its script would request will not come."""

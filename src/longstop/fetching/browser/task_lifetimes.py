@@ -91,11 +91,11 @@ class Draining(Generic[S]):
             self.close_now(resource)
 
     def close_now(self, resource: S) -> None:
-        """Close a resource even if it is in use."""
+        """Close a resource even if it is in use, unless it is closing already."""
         timer = self._timers.pop(resource, None)
         if timer is not None:
             timer.cancel()
-        self._tasks.start(self._close(resource))
+            self._tasks.start(self._close(resource))
 
     async def aclose(self) -> None:
         """Close all resources and wait until they are closed."""

@@ -5,10 +5,9 @@
 
 import re
 
-from longstop.sources.crex.board import is_code, read_phase
-from longstop.sources.cricket_results import result_in
+from longstop.sources.crex.scores import is_code, read_phase
 from longstop.sources.dom import ITSELF, Field, RenderedPage, Selector, at_any
-from longstop.sports.cricket.model import DomBoard, InningsScore, Overs
+from longstop.sports.cricket.model import DomBoard, InningsScore, Overs, result_in
 
 #: The batting side comes first.
 _SIDES = (".team-content", "[data-team]", "main > div:has(> img)")

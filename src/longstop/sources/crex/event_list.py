@@ -1,28 +1,25 @@
 """Parses crex's event list (balls, wickets, over ends) and its table of names."""
 
 import re
-from collections.abc import Callable
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from longstop.errors import LayoutChanged, WrongMatch
-from longstop.sources.crex.board import numbers
+from longstop.sources.crex.scores import numbers
 from longstop.sources.parsing import Id, Small, clean_name, decode
 from longstop.sports.cricket.model import (
-    BallItem,
     Delivery,
     Dismissal,
     EventListPage,
-    ListItem,
     Names,
-    OverItem,
     Overs,
     OverSummary,
     Runs,
     Score,
+    SeenEvent,
+    SeenWicket,
     Wicket,
-    WicketItem,
 )
 
 _SCORE_AFTER = re.compile(r"(\d{1,4})/(\d{1,2})", re.ASCII)
@@ -42,7 +39,7 @@ _DISMISSALS = {
 }
 
 
-class _Head(Struct, frozen=True):
+class Item(Struct, frozen=True, kw_only=True):
     """The fields of every item. Of commentary between balls nothing else is read."""
 
     type: str
@@ -50,79 +47,85 @@ class _Head(Struct, frozen=True):
     mfkey: str | UnsetType = UNSET
 
 
-class Item(_Head, frozen=True):
-    """A ball, a wicket or the end of an over. Which fields are required depends on `type`."""
+class _EventItem(Item, frozen=True, kw_only=True):
+    """An item that is an event; the site counts innings from 0."""
 
-    inning: Small | UnsetType = UNSET
-    on: Small | UnsetType = UNSET
-    o: str | Small | UnsetType = UNSET
-    b: str | UnsetType = UNSET
-    fv: int | UnsetType = UNSET
-    s: str | UnsetType = UNSET
-    bf: str | UnsetType | None = UNSET
-    pf: str | UnsetType | None = UNSET
-    player: str | UnsetType = UNSET
-    pf_out: str | UnsetType | None = UNSET
-    dismissal: Small | UnsetType = UNSET
-    runs: Small | UnsetType = UNSET
+    inning: Small
     team: str | None = None
     tfkey: str | None = None
 
 
-def read_event_list(source_id: str, body: bytes) -> EventListPage:
-    raw = decode(body, list[msgspec.Raw])
-    heads = [decode(bytes(item), _Head) for item in raw]
-    for head in heads:
-        if source_id and head.mfkey is not UNSET and head.mfkey != source_id:
-            raise WrongMatch(f"the event list is of match {head.mfkey[:20]!r}")
-    items = [decode(bytes(item), Item) for head, item in zip(heads, raw, strict=True) if head.type in _READERS]
-    return EventListPage(
-        items=tuple(_READERS[item.type](item) for item in items),
-        next_before=str(heads[-1].id) if heads else None,
-        teams={item.tfkey: clean_name(item.team) for item in items if item.tfkey and item.team},
-    )
+class _Ball(_EventItem, frozen=True, kw_only=True):
+    on: Small
+    o: str
+    b: str
+    fv: int
+    bf: str | None
+    pf: str | None
+
+    def read(self) -> SeenEvent:
+        label = _label(self.o)
+        if label.over != self.on:
+            raise LayoutChanged(f"ball {self.id} of over {self.on} has the label {label}")
+        delivery = Delivery(
+            label=label,
+            runs=read_ball_value(self.b),
+            boundary=_BOUNDARIES.get(self.fv),
+            batter=self.pf or None,
+            bowler=self.bf or None,
+        )
+        return SeenEvent(innings=self.inning + 1, over=self.on, source_event_id=str(self.id), content=delivery)
 
 
-def _ball(item: Item) -> BallItem:
-    over = _whole(item, "on", item.on)
-    label = Overs(*numbers(_LABEL, _text(item, "o", item.o), "o"))
-    if label.over != over:
-        raise LayoutChanged(f"ball {item.id} of over {over} has the label {label}")
-    delivery = Delivery(
-        label=label,
-        runs=read_ball_value(_text(item, "b", item.b)),
-        boundary=_BOUNDARIES.get(_whole(item, "fv", item.fv)),
-        batter=_key(item, "pf", item.pf),
-        bowler=_key(item, "bf", item.bf),
-    )
-    return BallItem(id=item.id, innings=_innings(item), over=over, delivery=delivery)
+class _Wicket(_EventItem, frozen=True, kw_only=True):
+    o: str
+    dismissal: Small
+    player: str
+    pf_out: str | None
+
+    def read(self) -> SeenWicket:
+        kind = _DISMISSALS.get(self.dismissal, Dismissal.OTHER)
+        wicket = Wicket(kind=kind, player_out=clean_name(self.player), player_key=self.pf_out or None)
+        return SeenWicket(innings=self.inning + 1, label=_label(self.o), source_event_id=str(self.id), wicket=wicket)
 
 
-def _wicket(item: Item) -> WicketItem:
-    kind = _DISMISSALS.get(_whole(item, "dismissal", item.dismissal), Dismissal.OTHER)
-    name = clean_name(_text(item, "player", item.player))
-    wicket = Wicket(kind=kind, player_out=name, player_key=_key(item, "pf_out", item.pf_out))
-    label = Overs(*numbers(_LABEL, _text(item, "o", item.o), "o"))
-    return WicketItem(id=item.id, innings=_innings(item), label=label, wicket=wicket)
+class _Over(_EventItem, frozen=True, kw_only=True):
+    on: Small
+    s: str
+    runs: Small
+    bf: str | None
+
+    def read(self) -> SeenEvent:
+        runs, wickets = numbers(_SCORE_AFTER, self.s, "s")
+        summary = OverSummary(runs=self.runs, score=Score(runs=runs, wickets=wickets), bowler=self.bf or None)
+        return SeenEvent(innings=self.inning + 1, over=self.on, source_event_id=str(self.id), content=summary)
 
 
-def _over(item: Item) -> OverItem:
-    runs, wickets = numbers(_SCORE_AFTER, _text(item, "s", item.s), "s")
-    summary = OverSummary(
-        runs=_whole(item, "runs", item.runs),
-        score=Score(runs=runs, wickets=wickets),
-        bowler=_key(item, "bf", item.bf),
-    )
-    return OverItem(id=item.id, innings=_innings(item), over=_whole(item, "on", item.on), summary=summary)
-
-
+_Event = _Ball | _Wicket | _Over
 #: Items of other types are commentary, not events.
-_READERS: dict[str, Callable[[Item], ListItem]] = {"b": _ball, "w": _wicket, "o": _over}
+_SHAPES: dict[str, type[Item]] = {"b": _Ball, "w": _Wicket, "o": _Over}
 
 
-def _innings(item: Item) -> int:
-    """Return the innings from 1; the site counts from 0."""
-    return _whole(item, "inning", item.inning) + 1
+def read_items(body: bytes) -> list[Item]:
+    raw = [bytes(item) for item in decode(body, list[msgspec.Raw])]
+    return [decode(item, _SHAPES.get(decode(item, Item).type, Item)) for item in raw]
+
+
+def read_event_list(source_id: str, body: bytes) -> EventListPage:
+    items = read_items(body)
+    for item in items:
+        if source_id and item.mfkey is not UNSET and item.mfkey != source_id:
+            raise WrongMatch(f"the event list is of match {item.mfkey[:20]!r}")
+    events = [item for item in items if isinstance(item, _Event)]
+    return EventListPage(
+        items=tuple(item.read() for item in events),
+        next_before=str(items[-1].id) if items else None,
+        teams={item.tfkey: clean_name(item.team) for item in events if item.tfkey and item.team},
+    )
+
+
+def _label(text: str) -> Overs:
+    return Overs(*numbers(_LABEL, text, "o"))
 
 
 def read_ball_value(text: str) -> Runs:
@@ -142,25 +145,6 @@ def read_ball_value(text: str) -> Runs:
             case _:
                 counts[_EXTRAS[kind]] += int(number or 1)
     return Runs(**counts)
-
-
-def _text(item: Item, field: str, value: str | int | UnsetType) -> str:
-    if not isinstance(value, str):
-        raise LayoutChanged(f"item {item.id} of type {item.type!r} has no text {field!r}")
-    return value
-
-
-def _key(item: Item, field: str, value: str | UnsetType | None) -> str | None:
-    """Return a key; `None` if it is empty. A missing field means that the layout has changed."""
-    if value is UNSET:
-        raise LayoutChanged(f"item {item.id} of type {item.type!r} has no key {field!r}")
-    return value or None
-
-
-def _whole(item: Item, field: str, value: int | UnsetType) -> int:
-    if not isinstance(value, int):
-        raise LayoutChanged(f"item {item.id} of type {item.type!r} has no count {field!r}")
-    return value
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

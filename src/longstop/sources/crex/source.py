@@ -16,9 +16,9 @@ import msgspec
 from longstop.fetching.base import FetchRequest
 from longstop.model.observation import LIST, LIVE, RENDERED, Query
 from longstop.sources.base import SourceConfig, not_offered
-from longstop.sources.crex.board import State, masked, read_listing, read_scorecard, to_board
 from longstop.sources.crex.dom import read_rendered
-from longstop.sources.crex.event_list import Item, read_event_list, read_names
+from longstop.sources.crex.event_list import read_event_list, read_items, read_names
+from longstop.sources.crex.scores import State, masked, read_live_list, read_scorecard, to_board
 from longstop.sources.parsing import decode, digest_of, split_site_url
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 
@@ -30,15 +30,19 @@ _MATCH_PAGE = re.compile(
 
 
 _READERS: dict[str, Callable[[str, bytes], Any]] = {
-    LIST: lambda _, body: read_listing(body),
+    LIST: lambda _, body: read_live_list(body),
     LIVE: lambda source_id, body: to_board(source_id, decode(body, State)),
     SCORECARD: lambda _, body: read_scorecard(body),
     BALLS: read_event_list,
     NAMES: lambda _, body: read_names(body),
     RENDERED: read_rendered,
 }
-#: The part of a body that counts for its digest.
-_SHAPES: dict[str, Any] = {LIST: dict[str, State], LIVE: State, BALLS: list[Item]}
+#: The part of a body that counts for its digest: odds, forecasts and decoration change constantly.
+_CONTENT: dict[str, Callable[[bytes], Any]] = {
+    LIST: lambda body: {key: masked(state) for key, state in decode(body, dict[str, State]).items()},
+    LIVE: lambda body: masked(decode(body, State)),
+    BALLS: read_items,
+}
 
 
 class CrexSource:
@@ -86,14 +90,8 @@ class CrexSource:
         return _READERS[query.resource](query.source_id, body)
 
     def digest(self, query: Query, body: bytes) -> bytes:
-        # Odds, forecasts and decoration change constantly: only fields that are read count.
-        shape = _SHAPES.get(query.resource)
-        content = decode(body, shape) if shape else body
-        if isinstance(content, State):
-            content = masked(content)
-        elif isinstance(content, dict):
-            content = {key: masked(state) for key, state in content.items()}
-        return digest_of(content)
+        content = _CONTENT.get(query.resource, bytes)
+        return digest_of(content(body))
 
     def match_of(self, url: str) -> str | None:
         parts = split_site_url(url, self._sites)

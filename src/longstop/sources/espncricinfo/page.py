@@ -17,18 +17,15 @@ OverBall = Annotated[float, Meta(ge=0, le=999)]
 PageData = TypeVar("PageData")
 
 
-class EspnTeam(Struct, frozen=True):
-    id: Id
-    longName: str
+class EspnNamed(Struct, frozen=True):
+    """A team or a player."""
 
-
-class EspnPlayer(Struct, frozen=True):
     id: Id
     longName: str
 
 
 class EspnTeamEntry(Struct, frozen=True):
-    team: EspnTeam
+    team: EspnNamed
     score: str | None = None
     scoreInfo: str | None = None
 
@@ -78,14 +75,14 @@ class EspnOver(Struct, frozen=True):
     totalBalls: Small
     totalRuns: Small
     totalWickets: Small
-    bowlers: list[EspnPlayer] = []
+    bowlers: list[EspnNamed] = []
     balls: list[EspnBall] = []
 
 
 class EspnInnings(Struct, frozen=True):
     inningNumber: Annotated[int, Meta(ge=1, le=99)]
     isCurrent: bool
-    team: EspnTeam
+    team: EspnNamed
     runs: Small
     wickets: Small
     overs: OverBall
@@ -104,7 +101,7 @@ class EspnSquad(Struct, frozen=True):
 
 
 class EspnSquadPlayer(Struct, frozen=True):
-    player: EspnPlayer
+    player: EspnNamed
 
 
 class EspnSquads(Struct, frozen=True):

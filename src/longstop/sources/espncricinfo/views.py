@@ -3,24 +3,20 @@
 The event list has the last twenty balls, the first over of each innings, and a summary of every over.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC
 
 from longstop.errors import LayoutChanged
 from longstop.model.match import MatchStatus
-from longstop.sources.cricket_results import result_in
 from longstop.sources.espncricinfo.page import EspnBall, EspnContent, EspnData, EspnInnings, EspnMatch, EspnOver
 from longstop.sources.parsing import clean_name
 from longstop.sports.cricket.model import (
-    BallItem,
     Board,
     Delivery,
     Dismissal,
     EventListPage,
     InningsScore,
     Names,
-    OverItem,
     Overs,
     OverSummary,
     Runs,
@@ -28,10 +24,11 @@ from longstop.sports.cricket.model import (
     Score,
     Scorecard,
     ScorecardInnings,
+    SeenEvent,
     Wicket,
+    ends_innings,
+    result_in,
 )
-
-_INNINGS_OVER = re.compile(r"^(innings break|super over)\b", re.IGNORECASE)
 
 
 def to_board(match: EspnMatch, innings: tuple[EspnInnings, ...]) -> Board:
@@ -52,7 +49,7 @@ def to_board(match: EspnMatch, innings: tuple[EspnInnings, ...]) -> Board:
         first=_score(pair[0]) if pair else None,
         second=_score(pair[1]) if len(pair) > 1 else None,
         result=result,
-        is_innings_over=result is not None or _INNINGS_OVER.search(headline) is not None,
+        is_innings_over=ends_innings(headline, result),
         target=_target(current),
         match_format=match.format,
         start_at=match.startTime.astimezone(UTC) if match.startTime and match.startTime.tzinfo else None,
@@ -146,7 +143,7 @@ def to_event_list(content: EspnContent) -> EventListPage:
     )
 
 
-def _to_ball(ball: EspnBall, names: dict[str, str]) -> BallItem:
+def _to_ball(ball: EspnBall, names: dict[str, str]) -> SeenEvent:
     over = ball.overNumber - 1
     label = over_ball(ball.oversActual)
     if label.over != over:
@@ -166,7 +163,9 @@ def _to_ball(ball: EspnBall, names: dict[str, str]) -> BallItem:
         bowler=_key(ball.bowlerPlayerId),
         wickets=tuple(_wickets(ball, names)),
     )
-    return BallItem(id=ball.id, innings=ball.inningNumber, over=over, nth=ball.ballNumber, delivery=delivery)
+    return SeenEvent(
+        innings=ball.inningNumber, over=over, source_event_id=str(ball.id), content=delivery, nth=ball.ballNumber
+    )
 
 
 def _wickets(ball: EspnBall, names: dict[str, str]) -> Iterator[Wicket]:
@@ -181,13 +180,13 @@ def _wickets(ball: EspnBall, names: dict[str, str]) -> Iterator[Wicket]:
         )
 
 
-def _first_overs(content: EspnContent, names: dict[str, str]) -> Iterator[BallItem]:
+def _first_overs(content: EspnContent, names: dict[str, str]) -> Iterator[SeenEvent]:
     for innings in content.all_innings:
         for over in innings.inningOvers:
             yield from (_to_ball(ball, names) for ball in over.balls)
 
 
-def _overs(all_innings: Iterable[EspnInnings]) -> Iterator[OverItem]:
+def _overs(all_innings: Iterable[EspnInnings]) -> Iterator[SeenEvent]:
     for innings in all_innings:
         balls_before = 0
         for over in innings.inningOvers:
@@ -196,7 +195,7 @@ def _overs(all_innings: Iterable[EspnInnings]) -> Iterator[OverItem]:
             balls_before = over.totalBalls
 
 
-def _to_over(innings: int, over: EspnOver, balls: int) -> OverItem:
+def _to_over(innings: int, over: EspnOver, balls: int) -> SeenEvent:
     summary = OverSummary(
         runs=over.overRuns,
         score=Score(runs=over.totalRuns, wickets=over.totalWickets),
@@ -204,7 +203,7 @@ def _to_over(innings: int, over: EspnOver, balls: int) -> OverItem:
         balls=max(0, balls),
     )
     index = over.overNumber - 1
-    return OverItem(id=0, innings=innings, over=index, summary=summary, source_event_id=f"over-{innings}-{index}")
+    return SeenEvent(innings=innings, over=index, source_event_id=f"over-{innings}-{index}", content=summary)
 
 
 def to_names(data: EspnData) -> Names:

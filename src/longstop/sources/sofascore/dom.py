@@ -41,11 +41,6 @@ class _ShownScore(Struct, frozen=True):
     goals: Goals | None
 
 
-class _ShownStatus(Struct, frozen=True):
-    status: MatchStatus
-    headline: str
-
-
 def _score(text: str) -> _ShownScore | None:
     if _NO_SCORE.fullmatch(text):
         return _ShownScore(None)
@@ -53,9 +48,10 @@ def _score(text: str) -> _ShownScore | None:
     return _ShownScore(Goals(home=int(found[1]), away=int(found[2]))) if found else None
 
 
-def _status(text: str) -> _ShownStatus | None:
+def _status(text: str) -> tuple[MatchStatus, str] | None:
+    """Return the status and the text, which is the headline."""
     status = MatchStatus.LIVE if _MINUTE.fullmatch(text) else _STATUS_BY_TEXT.get(text.casefold())
-    return _ShownStatus(status, text) if status else None
+    return (status, text) if status else None
 
 
 def _name(text: str) -> str | None:
@@ -79,17 +75,17 @@ _HOME, _AWAY = (_team(side) for side in Side)
 def read_rendered(source_id: str, body: bytes) -> FootballDomBoard:
     """Return the board of a rendered match page; raise if sides, score or status are missing."""
     page = RenderedPage(body)
-    score, status = page.need(_SCORE_FIELD), page.need(_STATUS_FIELD)
-    if score.goals is None and status.status in (MatchStatus.LIVE, MatchStatus.BREAK):
+    score, (status, headline) = page.need(_SCORE_FIELD), page.need(_STATUS_FIELD)
+    if score.goals is None and status in (MatchStatus.LIVE, MatchStatus.BREAK):
         raise LayoutChanged("the rendered page shows a match in play but no score")
     home, away = page.need(_HOME), page.need(_AWAY)
     return FootballDomBoard(
         source_id=source_id,
-        status=status.status,
-        headline=status.headline,
-        fingerprint=f"drawn|{home}|{away}|{status.headline}|{score.goals}",
+        status=status,
+        headline=headline,
+        fingerprint=f"drawn|{home}|{away}|{headline}|{score.goals}",
         # The page does not show cards.
-        shows_every_change=status.status is not MatchStatus.LIVE,
+        shows_every_change=status is not MatchStatus.LIVE,
         home=FootballTeam(key="", name=home),
         away=FootballTeam(key="", name=away),
         score=score.goals,

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from longstop.errors import LayoutChanged, ParseError, WrongMatch
 from longstop.model.match import MatchStatus
 from longstop.model.observation import Listing
-from longstop.sources.parsing import Id, Small, clean_name, decode
+from longstop.sources.parsing import Id, Small, clean_name, decode, read_listing
 from longstop.sports.football.model import FootballBoard, FootballResult, FootballTeam, Goals, Outcome, PeriodScore
 
 _Seconds = Annotated[int, Meta(ge=0, le=4_102_444_800)]
@@ -92,17 +92,11 @@ class _Head(Struct, frozen=True):
     id: Id
 
 
-def read_listing(body: bytes) -> Listing:
-    boards: list[FootballBoard] = []
-    unreadable: list[str] = []
-    for raw in decode(body, _ListBody).events:
-        try:
-            boards.append(_to_board(decode(bytes(raw), _Event)))
-        except ParseError:
-            unreadable.append(_id_of(bytes(raw)))
-    if unreadable and not boards:
-        raise LayoutChanged(f"none of the {len(unreadable)} entries of the list could be parsed")
-    return Listing(boards=tuple(boards), unreadable=tuple(unreadable))
+def read_live_list(body: bytes) -> Listing:
+    entries = [bytes(raw) for raw in decode(body, _ListBody).events]
+    return read_listing(
+        ((_id_of(entry), entry) for entry in entries), lambda _, entry: _to_board(decode(entry, _Event))
+    )
 
 
 def _id_of(entry: bytes) -> str:

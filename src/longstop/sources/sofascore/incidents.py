@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from longstop.errors import ImpossibleObservation, LayoutChanged
 from longstop.sources.parsing import Id, Small, clean_name, decode
-from longstop.sources.sofascore.lineups import SofascorePlayer
+from longstop.sources.sofascore.lineups_and_statistics import SofascorePlayer
 from longstop.sports.football.model import (
     Card,
     CardKind,

@@ -13,9 +13,9 @@ from longstop.model.observation import LIST, LIVE, RENDERED, Query
 from longstop.sources.base import SourceConfig, not_offered
 from longstop.sources.parsing import decode, digest_of, split_site_url
 from longstop.sources.sofascore.dom import read_rendered
-from longstop.sources.sofascore.event import EventBody, ListedEvents, read_event, read_listing
+from longstop.sources.sofascore.event import EventBody, ListedEvents, read_event, read_live_list
 from longstop.sources.sofascore.incidents import IncidentsBody, read_incidents
-from longstop.sources.sofascore.lineups import read_lineups, read_statistics
+from longstop.sources.sofascore.lineups_and_statistics import read_lineups, read_statistics
 from longstop.sports.football.model import INCIDENTS, LINEUPS, STATISTICS
 
 #: Where the URL of a match page has the id: in the fragment, or in a short path.
@@ -31,7 +31,7 @@ _PATHS = {
 
 
 _READERS: dict[str, Callable[[str, bytes], Any]] = {
-    LIST: lambda _, body: read_listing(body),
+    LIST: lambda _, body: read_live_list(body),
     LIVE: read_event,
     INCIDENTS: lambda _, body: read_incidents(body),
     LINEUPS: lambda _, body: read_lineups(body),

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from longstop.errors import LayoutSuspected
-from longstop.matches.versions import Versions
+from longstop.matches.event_versions import Versions
 from longstop.model.event import RESULT, Event, EventKey, content_hash
 from longstop.sports.cricket.model import (
     CricketKind,
@@ -81,13 +81,18 @@ def lay_out(known: Mapping[EventKey, Event], listed: SeenEvents, innings: int) -
         key: event for key, event in known.items() if key.kind == CricketKind.DELIVERY and innings_of(key) == innings
     }
     seen = [event for event in listed.events if event.kind == CricketKind.DELIVERY and event.innings == innings]
+    apart: list[SeenEvent] = []
     if listed.window_from is not None:
-        return lay_out_window(mine, seen, listed.window_from, innings)
+        mine = _named_by_place(mine, seen)
+        apart = [event for event in seen if (innings, event.over, event.nth or 0) < listed.window_from]
+    recent = [event for event in seen if event not in apart]
+    # The source renumbers the balls of an over when one is added or removed; our keys keep the first number. So the
+    # order is that of the positions, never that of the keys.
     live = sorted((event for event in mine.values() if event.is_live), key=lambda event: event.position or 0)
     # Including void ones: an event that comes back keeps its key.
     by_id = {event.source_event_id: event for event in mine.values()}
-    first = _first_covered(live, seen, listed, innings)
-    return (*(Unreached(event) for event in live[:first]), *interleave(live[first:], seen, by_id))
+    first = _first_covered(live, recent, listed, innings)
+    return (*_behind(live[:first], apart, by_id), *interleave(live[first:], recent, by_id))
 
 
 def proposed(slots: Iterable[Slot]) -> list[Delivery]:
@@ -100,32 +105,25 @@ def proposed(slots: Iterable[Slot]) -> list[Delivery]:
     return [content for content in contents if isinstance(content, Delivery)]
 
 
-def _first_covered(live: Sequence[Event], seen: Sequence[SeenEvent], listed: SeenEvents, innings: int) -> int:
-    """Return the index from which the list is complete; deliveries before it cannot have vanished."""
-    if listed.is_whole or (listed.events and listed.events[0].innings < innings):
+def _first_covered(live: Sequence[Event], recent: Sequence[SeenEvent], listed: SeenEvents, innings: int) -> int:
+    """Return the index from which list or window is complete; deliveries before it cannot have vanished."""
+    window = listed.window_from
+    if listed.is_whole or (window is None and listed.events and listed.events[0].innings < innings):
         return 0
-    shown = {event.source_event_id for event in seen}
-    return next((index for index, event in enumerate(live) if event.source_event_id in shown), len(live))
+    shown = {event.source_event_id for event in recent}
+    # A window that starts inside an over does not show the first balls of that over.
+    first_whole = window if window is None or window[2] <= 1 else (window[0], window[1] + 1, 1)
+    return next(
+        (
+            index
+            for index, event in enumerate(live)
+            if event.source_event_id in shown or (first_whole and (innings, over_of(event.key), 1) >= first_whole)
+        ),
+        len(live),
+    )
 
 
-def lay_out_window(
-    mine: Mapping[EventKey, Event], seen: Sequence[SeenEvent], window_from: tuple[int, int, int], innings: int
-) -> tuple[Slot, ...]:
-    """Return the slots of an innings: those before the window, then those in it. Gaps stay gaps.
-
-    The source renumbers the balls of an over when one is added or removed; our keys keep the first number. So the order
-    is that of the positions, never that of the keys.
-    """
-    mine = _named_by_place(mine, seen)
-    by_id = {event.source_event_id: event for event in mine.values()}
-    live = sorted((event for event in mine.values() if event.is_live), key=lambda event: event.position or 0)
-    apart = [event for event in seen if (innings, event.over, event.nth or 0) < window_from]
-    recent = [event for event in seen if (innings, event.over, event.nth or 0) >= window_from]
-    first = _first_inside(live, recent, window_from, innings)
-    return (*_behind(live[:first], apart, by_id), *interleave(live[first:], recent, by_id))
-
-
-def _named_by_place(mine: Mapping[EventKey, Event], seen: Sequence[SeenEvent]) -> Mapping[EventKey, Event]:
+def _named_by_place(mine: Mapping[EventKey, Event], seen: Sequence[SeenEvent]) -> dict[EventKey, Event]:
     """Give balls of another feed the ids that this feed uses at the same place."""
     ids = {(event.over, event.nth): event.source_event_id for event in seen}
     known = {event.source_event_id for event in mine.values()}
@@ -137,25 +135,10 @@ def _named_by_place(mine: Mapping[EventKey, Event], seen: Sequence[SeenEvent]) -
     }
 
 
-def _first_inside(
-    live: Sequence[Event], recent: Sequence[SeenEvent], window_from: tuple[int, int, int], innings: int
-) -> int:
-    """Return the index from which the window is complete; deliveries before it cannot have vanished."""
-    shown = {event.source_event_id for event in recent}
-    # A window that starts inside an over does not show the first balls of that over.
-    first_whole = window_from if window_from[2] <= 1 else (window_from[0], window_from[1] + 1, 1)
-    return next(
-        (
-            index
-            for index, event in enumerate(live)
-            if event.source_event_id in shown or (innings, over_of(event.key), 1) >= first_whole
-        ),
-        len(live),
-    )
-
-
 def _behind(live: Sequence[Event], apart: Sequence[SeenEvent], by_id: Mapping[str, Event]) -> list[Slot]:
-    """Return the slots before the window, where only single balls are shown."""
+    """Return the slots before the list or window, where only single balls are shown."""
+    if not apart:
+        return [Unreached(event) for event in live]
     shown = {event.source_event_id for event in apart}
     line: list[tuple[int, int, Slot]] = [
         (over_of(event.key), event.position or 0, Unreached(event))

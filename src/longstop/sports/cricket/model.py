@@ -1,8 +1,9 @@
 """Cricket's records: stored contents, views that a source parses, and the state of a match."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -15,6 +16,7 @@ from longstop.storage.base import MatchBase
 
 Count = Annotated[int, Meta(ge=0)]
 BALLS_PER_OVER = 6
+MAX_WICKETS = 10
 
 #: Resources of a cricket source, in addition to list, live state and rendered page.
 BALLS, SCORECARD, NAMES = "balls", "scorecard", "names"
@@ -168,11 +170,61 @@ class Result(Struct, frozen=True, kw_only=True, tag="result", tag_field="kind"):
     text: str
 
 
+#: The words of sites for the end of a match; breaks such as "Tea" are not results.
+#: The order matters: a tie decided by a super over also contains "won".
+_RESULTS: tuple[tuple[re.Pattern[str], ResultKind], ...] = (
+    (re.compile(r"^match tied\b", re.IGNORECASE), ResultKind.TIE),
+    (re.compile(r"^(match )?drawn?\b", re.IGNORECASE), ResultKind.DRAW),
+    (re.compile(r"^no result\b", re.IGNORECASE), ResultKind.NO_RESULT),
+    (re.compile(r"^(match )?abandoned\b", re.IGNORECASE), ResultKind.ABANDONED),
+    (re.compile(r"^(match )?cancell?ed\b", re.IGNORECASE), ResultKind.CANCELLED),
+    (re.compile(r"\b(walkover|conceded)\b", re.IGNORECASE), ResultKind.WALKOVER),
+    (re.compile(r"(?<!toss )\bwon by\b", re.IGNORECASE), ResultKind.WON),
+)
+_INNINGS_OVER = re.compile(r"^(innings break|super over)\b", re.IGNORECASE)
+
+
+def result_in(text: str) -> Result | None:
+    """Return the result that a text states; `None` for any other text."""
+    for pattern, outcome in _RESULTS:
+        if pattern.search(text):
+            return Result(outcome=outcome, text=text)
+    return None
+
+
+def ends_innings(headline: str, result: Result | None) -> bool:
+    """Return whether the current innings is over, by the site's text about a break, or by a result."""
+    return result is not None or _INNINGS_OVER.search(headline) is not None
+
+
+CricketContent = Delivery | InferredBalls | OverSummary | InningsSummary | Result
+_KINDS: Mapping[type, CricketKind] = {
+    Delivery: CricketKind.DELIVERY,
+    InferredBalls: CricketKind.INFERRED,
+    OverSummary: CricketKind.OVER,
+    InningsSummary: CricketKind.INNINGS,
+    Result: CricketKind.RESULT,
+}
+Content = TypeVar("Content", bound=CricketContent)
+
+
+def live(
+    events: Mapping[EventKey, Event], kind: type[Content], innings: int | None = None
+) -> list[tuple[Event, Content]]:
+    """Return the live events with this kind of content in the order of play; of all innings, or of one."""
+    found = [
+        (event, event.content)
+        for event in events.values()
+        if isinstance(event.content, kind) and event.is_live and innings in (None, innings_of(event.key))
+    ]
+    return sorted(found, key=lambda pair: (innings_of(pair[0].key), pair[0].position or over_of(pair[0].key)))
+
+
 class InningsScore(Struct, frozen=True, kw_only=True):
     """What a scoreboard shows of one innings."""
 
     runs: Count
-    wickets: Count
+    wickets: Annotated[int, Meta(ge=0, le=MAX_WICKETS)]
     overs: Overs
 
     @property
@@ -193,16 +245,16 @@ class RunTarget(Struct, frozen=True, kw_only=True):
 
 class Batter(Struct, frozen=True, kw_only=True):
     key: str
-    runs: int
-    balls: int
+    runs: Count
+    balls: Count
     on_strike: bool
 
 
 class Bowler(Struct, frozen=True, kw_only=True):
     key: str
-    runs: int
-    balls: int
-    wickets: int
+    runs: Count
+    balls: Count
+    wickets: Count
 
 
 class Board(ListingEntry, frozen=True, kw_only=True):
@@ -223,6 +275,10 @@ class Board(ListingEntry, frozen=True, kw_only=True):
     #: Empty in a listing entry, and at breaks.
     batters: tuple[Batter, ...] = ()
     bowler: Bowler | None = None
+
+    @property
+    def team_keys(self) -> set[str]:
+        return {key for key in (self.batting, self.bowling) if key}
 
     def shows_less_than(self, other: ListingEntry) -> bool:
         if super().shows_less_than(other) or not isinstance(other, Board):
@@ -250,38 +306,32 @@ class DomBoard(Board, frozen=True, kw_only=True):
     selectors: Mapping[str, int] = {}
 
 
-class BallItem(Struct, frozen=True, kw_only=True):
-    """A delivery in the event list, without its wickets."""
+class SeenEvent(Struct, frozen=True, kw_only=True):
+    """An event as a source shows it, before it is matched with stored ones."""
 
-    id: int
     innings: int
     over: int
-    #: Its number among the deliveries of the over, from 1; `None` if the source does not number them.
+    #: In an event list with pages: a number that increases with time.
+    source_event_id: str
+    content: CricketContent
+    #: Its number in the over, from 1; `None` if the source does not number deliveries.
     nth: int | None = None
-    delivery: Delivery
+
+    @property
+    def kind(self) -> CricketKind:
+        return _KINDS[type(self.content)]
 
 
-class WicketItem(Struct, frozen=True, kw_only=True):
+class SeenWicket(Struct, frozen=True, kw_only=True):
     """A wicket in the event list; it belongs to the ball with the same innings and label."""
 
-    id: int
     innings: int
     label: Overs
+    source_event_id: str
     wicket: Wicket
 
 
-class OverItem(Struct, frozen=True, kw_only=True):
-    """The end of an over in the event list."""
-
-    id: int
-    innings: int
-    over: int
-    summary: OverSummary
-    #: The source's id; `None` if it is `id`.
-    source_event_id: str | None = None
-
-
-ListItem = BallItem | WicketItem | OverItem
+ListItem = SeenEvent | SeenWicket
 
 
 class EventListPage(Struct, frozen=True, kw_only=True):
@@ -293,7 +343,7 @@ class EventListPage(Struct, frozen=True, kw_only=True):
     #: Whether the list shows only its newest items, so its end is not the beginning of the match.
     is_window: bool = False
     #: Items shown outside the list; items between them and the list are unknown.
-    detached: tuple[ListItem, ...] = ()
+    detached: tuple[SeenEvent, ...] = ()
     #: Names of teams by key, if the page has them.
     teams: Mapping[str, str] = {}
 
@@ -308,23 +358,8 @@ class Scorecard(Struct, frozen=True, kw_only=True):
     innings: tuple[ScorecardInnings, ...]
 
 
-class Names(Struct, frozen=True, kw_only=True):
+class Names(Keys, frozen=True, kw_only=True):
     """Names by key. A key that the site did not resolve is absent, not empty."""
-
-    players: Mapping[str, str]
-    teams: Mapping[str, str]
-
-
-class SeenEvent(Struct, frozen=True, kw_only=True):
-    """An event as a source shows it, before it is matched with stored ones."""
-
-    kind: CricketKind
-    innings: int
-    over: int
-    source_event_id: str
-    content: Struct
-    #: Its number in the over; `None` if the source does not number deliveries.
-    nth: int | None = None
 
 
 class SeenEvents(Struct, frozen=True, kw_only=True):
@@ -358,7 +393,7 @@ class CricketView(Struct, frozen=True, kw_only=True):
     #: As read in this poll, or the previous one.
     scorecard: Scorecard | None = None
     #: New names.
-    names: Names = Names(players={}, teams={})
+    names: Names = Names()
 
 
 # --- state ---------------------------------------------------------------------------------------------------
@@ -399,54 +434,27 @@ class CricketState(MatchState, frozen=True, kw_only=True):
         """Return the latest innings with a delivery; 0 if there is none."""
         return max((innings_of(key) for key in self.events if key.kind == CricketKind.DELIVERY), default=0)
 
-    def live(self, kind: CricketKind) -> list[Event]:
-        """Return the live events of a kind in the order of play."""
-        events = [event for key, event in self.events.items() if key.kind == kind and event.is_live]
-        return sorted(events, key=lambda event: (innings_of(event.key), event.position or over_of(event.key)))
+    @property
+    def has_unnamed(self) -> bool:
+        keys = {key for _, ball in live(self.events, Delivery) for key in (ball.batter, ball.bowler)}
+        teams = self.board.team_keys if self.board else set()
+        return bool((keys - {None}) - self.players.keys() or teams - self.teams.keys())
 
 
-# --- keys of other sources -------------------------------------------------------------------------------------
+# --- keys of players and teams ---------------------------------------------------------------------------------
 
-
-def rekey(view: object, keys: Keys) -> object:
-    """Return a view with the source's player and team keys replaced by the stored ones."""
-    player, team = keys.players.get, keys.teams.get
-    match view:
-        case Board():
-            return replace(
-                view,
-                batting=team(view.batting, view.batting),
-                bowling=team(view.bowling, view.bowling),
-                batters=tuple(replace(each, key=player(each.key, each.key)) for each in view.batters),
-                bowler=view.bowler and replace(view.bowler, key=player(view.bowler.key, view.bowler.key)),
-            )
-        case EventListPage():
-            return replace(
-                view,
-                items=tuple(_rekeyed(item, keys) for item in view.items),
-                detached=tuple(_rekeyed(item, keys) for item in view.detached),
-                teams={team(key, key): name for key, name in view.teams.items()},
-            )
-        case Scorecard():
-            return Scorecard(innings=tuple(replace(each, team=team(each.team, each.team)) for each in view.innings))
-        case Names():
-            return Names(
-                players={player(key, key): name for key, name in view.players.items()},
-                teams={team(key, key): name for key, name in view.teams.items()},
-            )
-    return view
-
-
-def _rekeyed(item: ListItem, keys: Keys) -> ListItem:
-    def player(key: str | None) -> str | None:
-        return keys.players.get(key, key) if key else key
-
-    match item:
-        case BallItem(delivery=ball):
-            wickets = tuple(replace(each, player_key=player(each.player_key)) for each in ball.wickets)
-            delivery = replace(ball, batter=player(ball.batter), bowler=player(ball.bowler), wickets=wickets)
-            return replace(item, delivery=delivery)
-        case WicketItem(wicket=wicket):
-            return replace(item, wicket=replace(wicket, player_key=player(wicket.player_key)))
-        case OverItem(summary=summary):
-            return replace(item, summary=replace(summary, bowler=player(summary.bowler)))
+#: The fields that hold them, by record.
+PLAYER_KEYS: Mapping[type, tuple[str, ...]] = {
+    Batter: ("key",),
+    Bowler: ("key",),
+    Delivery: ("batter", "bowler"),
+    Wicket: ("player_key",),
+    OverSummary: ("bowler",),
+    Names: ("players",),
+}
+TEAM_KEYS: Mapping[type, tuple[str, ...]] = {
+    Board: ("batting", "bowling"),
+    EventListPage: ("teams",),
+    ScorecardInnings: ("team",),
+    Names: ("teams",),
+}

@@ -1,22 +1,24 @@
 """The cricket plug-in: turns what a poll showed into what is stored."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import msgspec
+from msgspec.structs import replace
 
 from longstop.errors import ImpossibleObservation, WrongMatch
-from longstop.matches.versions import confirm, confirm_board, learnt
-from longstop.model.event import Event
+from longstop.matches.event_versions import advance, confirm_board, settle
+from longstop.model.event import Event, EventKey
 from longstop.model.match import MatchStatus, SyncState
-from longstop.model.observation import Keys, ListingEntry, Observation
+from longstop.model.observation import Keys, Observation
 from longstop.model.snapshot import canonical
-from longstop.sports.base import Client, Draft, EventKind, Sport, is_dom_only, is_name_of, stored_payload, with_dom_gap
+from longstop.sports.base import Draft, EventKind, Sport, is_dom_only, is_name_of, stored_payload, with_dom_gap
 from longstop.sports.cricket.align import Milestones, align, order_of_play
 from longstop.sports.cricket.model import (
     BALLS,
     NAMES,
+    PLAYER_KEYS,
     SCORECARD,
+    TEAM_KEYS,
     Board,
     CricketKind,
     CricketState,
@@ -24,7 +26,6 @@ from longstop.sports.cricket.model import (
     Delivery,
     DomBoard,
     InferredBalls,
-    InningsScore,
     InningsSummary,
     Overs,
     OverSummary,
@@ -34,10 +35,9 @@ from longstop.sports.cricket.model import (
     innings_of,
     is_less,
     over_of,
-    rekey,
 )
-from longstop.sports.cricket.payload import newest_shown, normalise, status_of, title_of
-from longstop.sports.cricket.read import introduce, read
+from longstop.sports.cricket.payload import CricketMatchV1, newest_shown, normalise, status_of, title_of
+from longstop.sports.cricket.poll_source import introduce, read
 from longstop.sports.cricket.totals import find, inferred, milestones, pair_of, score_of, sides
 from longstop.sports.cricket.validate import validate_board
 
@@ -53,62 +53,84 @@ class Cricket(Sport[CricketState]):
     }
     place = ("innings", "over", "nth", "position")
     resources = (BALLS, SCORECARD, NAMES)
-    example: ClassVar[Mapping[str, Any]] = {
-        "matchId": 1,
-        "match_id": "crex_11HD",
-        "events": [
-            {
-                "seq": 41,
-                "key": "delivery:1:5:2",
-                "kind": "delivery",
-                "rev": 1,
-                "op": "insert",
-                "innings": 1,
-                "over": 5,
-                "nth": 2,
-                "position": 32,
-                "critical": True,
-                "source": "crex",
-                "source_event_id": "1730",
-                "captured_at": "2026-11-12T10:30:45.120Z",
-                "data": {
-                    "label": {"over": 5, "ball": 2},
-                    "runs": {"batter": 4, "wides": 0, "noballs": 0, "byes": 0, "legbyes": 0, "penalty": 0},
-                    "boundary": 4,
-                    "batter": "P1",
-                    "bowler": "P2",
-                    "wickets": [],
-                },
-            }
-        ],
-        "next_after": 41,
-        "has_more": False,
-    }
+    example = Event(
+        key=EventKey(CricketKind.DELIVERY, (1, 5, 2)),
+        content=Delivery(label=Overs(5, 2), runs=Runs(batter=4), boundary=4, batter="P1", bowler="P2"),
+        source_event_id="1730",
+        source="crex",
+        position=32,
+    )
     state = CricketState
     dom_board = DomBoard
-
-    async def read(
-        self, client: Client, state: CricketState, *, is_full: bool = False, stand_in: ListingEntry | None = None
-    ) -> Observation:
-        return await read(client, state, is_full=is_full, stand_in=stand_in if isinstance(stand_in, Board) else None)
+    player_keys = PLAYER_KEYS
+    team_keys = TEAM_KEYS
+    read = staticmethod(read)
+    introduce = staticmethod(introduce)
+    order = staticmethod(order_of_play)
 
     def diff(self, state: CricketState, observation: Observation) -> Draft:
-        return diff(state, observation.view)
+        """Compare a view with the stored state: return new versions, findings, and the next state."""
+        seen: CricketView = observation.view
+        settled = {innings for innings, difference in seen.differences.items() if not difference}
+        # A new innings starts a new pair on the board, with lower numbers: that is not a step back.
+        before = None if seen.newest_innings > state.newest_innings else state.board
+        board, doubted_board = confirm_board(seen.board, before, state.suspects)
+        batting, doubted_sides = sides(state, newest_shown(seen.newest_innings, board), board, seen.scorecard)
+        reached = milestones(state.events, seen.newest_innings, seen.board, seen.scorecard, seen.listed.events, batting)
+        versions = align(
+            state.events,
+            seen.listed,
+            _with_inferred(reached, state, seen),
+            confirmed=state.suspects,
+            settled=settled | _off_the_board(seen),
+        )
+        after = advance(
+            state,
+            versions,
+            seen.names,
+            board=board,
+            scorecard=seen.scorecard,
+            differences={innings: difference for innings, difference in seen.differences.items() if difference},
+            sides=batting,
+        )
+        after = settle(
+            state,
+            after,
+            find(after, seen.differences),
+            {*versions.suspects, *doubted_board, *doubted_sides},
+            is_compared=seen.is_exhausted,
+        )
+        return _draft(after, board, events=tuple(versions.events), ids=versions.ids)
 
-    def diff_dom(self, state: CricketState, board: DomBoard) -> Draft:
-        return diff_dom(state, board)
+    def diff_dom(self, state: CricketState, rendered: DomBoard) -> Draft:
+        """Return the match with score, status and headline of the rendered page, and unchanged events.
 
-    async def introduce(self, client: Client, state: CricketState) -> Keys:
-        return await introduce(client, state)
+        The page has no key of the match, so it is accepted only if it names both sides.
+        """
+        served = stored_payload(state, CricketMatchV1)
+        batting, bowling = _keys(state.teams, rendered.names)
+        board = Board(
+            source_id=state.feed.source_id,
+            status=rendered.status,
+            headline=rendered.headline,
+            fingerprint=rendered.fingerprint,
+            start_at=state.row.start_at,
+            batting=batting,
+            bowling=bowling,
+            first=rendered.first,
+            second=rendered.second,
+            result=rendered.result,
+            is_innings_over=rendered.is_innings_over,
+            match_format=served.metadata.match_type,
+        )
+        validate_board(state, board)
+        _check_progress(served, board)
+        at_bat, _ = sides(state, newest_shown(state.newest_innings, board), board, state.scorecard)
+        after = replace(state, board=board, sides=at_bat, findings=with_dom_gap(state), sync=SyncState.RECOVERING)
+        return _draft(after, board)
 
     def names(self, view: CricketView) -> Keys:
-        return Keys(players=view.names.players, teams=view.names.teams)
-
-    def rekey(self, view: object, keys: Keys) -> object:
-        return rekey(view, keys)
-
-    def order(self, event: Event) -> tuple[float, ...]:
-        return order_of_play(event)
+        return view.names
 
     def describe(self, event: Event) -> str:
         match event.content:
@@ -145,57 +167,6 @@ def _runs_text(runs: Runs) -> str:
     return " + ".join(parts) or "0"
 
 
-def diff(state: CricketState, seen: CricketView) -> Draft:
-    """Compare a view with the stored state: return new versions, findings, and the next state."""
-    settled = {innings for innings, difference in seen.differences.items() if not difference}
-    # A new innings starts a new pair on the board, with lower numbers: that is not a step back.
-    before = None if seen.newest_innings > state.newest_innings else state.board
-    board, doubted_board = confirm_board(seen.board, before, state.suspects)
-    batting, doubted_sides = sides(state, newest_shown(seen.newest_innings, board), board, seen.scorecard)
-    reached = milestones(state.events, seen.newest_innings, seen.board, seen.scorecard, seen.listed.events, batting)
-    found = align(
-        state.events,
-        seen.listed,
-        _with_inferred(reached, state, seen),
-        confirmed=state.suspects,
-        settled=settled | _off_the_board(seen),
-    )
-    after = msgspec.structs.replace(
-        state,
-        events={**state.events, **{event.key: event for event in found.events}},
-        board=board,
-        scorecard=seen.scorecard,
-        players={**state.players, **seen.names.players},
-        teams={**state.teams, **seen.names.teams},
-        differences={innings: difference for innings, difference in seen.differences.items() if difference},
-        sides=batting,
-    )
-    findings, doubts = confirm(find(after, seen.differences), state.suspects, state.findings)
-    suspects = frozenset(found.suspects) | doubts | doubted_board | doubted_sides
-    after = msgspec.structs.replace(
-        after,
-        suspects=suspects,
-        findings=findings,
-        has_unnamed=_has_unnamed(after),
-        sync=_sync(state.sync, seen, is_in_doubt=bool(suspects)),
-    )
-    return _draft(
-        after,
-        board,
-        events=tuple(found.events),
-        ids=found.ids,
-        players=learnt(seen.names.players, state.players),
-        teams=learnt(seen.names.teams, state.teams),
-    )
-
-
-def _has_unnamed(state: CricketState) -> bool:
-    contents = (event.content for event in state.events.values() if event.is_live)
-    keys = {key for each in contents if isinstance(each, Delivery) for key in (each.batter, each.bowler)}
-    teams = {state.board.batting, state.board.bowling} if state.board else set()
-    return bool((keys - {None}) - state.players.keys() or (teams - {""}) - state.teams.keys())
-
-
 def _draft(state: CricketState, board: Board, **changes: Any) -> Draft:
     # A blank scoreboard must not overwrite the served payload.
     is_blank = board.first is None and not (board.headline or board.fingerprint)
@@ -204,7 +175,7 @@ def _draft(state: CricketState, board: Board, **changes: Any) -> Draft:
         status=status_of(state, board),
         title=title_of(state, board),
         start_at=board.start_at or state.row.start_at,
-        payload=None if is_blank else canonical(normalise(state, board).model_dump(mode="json", exclude_unset=True)),
+        payload=None if is_blank else canonical(normalise(state, board)),
         **changes,
     )
 
@@ -230,7 +201,7 @@ def _with_inferred(reached: Milestones, state: CricketState, seen: CricketView) 
 
 def _sum_of(innings: int, over: int, content: InferredBalls) -> SeenEvent:
     name = f"inferred-{innings}-{over}"
-    return SeenEvent(kind=CricketKind.INFERRED, innings=innings, over=over, source_event_id=name, content=content)
+    return SeenEvent(innings=innings, over=over, source_event_id=name, content=content)
 
 
 def _off_the_board(seen: CricketView) -> set[int]:
@@ -239,44 +210,7 @@ def _off_the_board(seen: CricketView) -> set[int]:
     return shown - set(seen.differences) - {max(shown, default=0)}
 
 
-def _sync(before: SyncState, seen: CricketView, *, is_in_doubt: bool) -> SyncState:
-    """Return IN_SYNC after the whole list was compared and nothing awaits a second poll."""
-    if before is SyncState.IN_SYNC:
-        return before
-    return SyncState.IN_SYNC if seen.is_exhausted and not is_in_doubt else SyncState.RECOVERING
-
-
 # --- the rendered page ---------------------------------------------------------------------------------------------
-
-
-def diff_dom(state: CricketState, rendered: DomBoard) -> Draft:
-    """Return the match with score, status and headline of the rendered page, and unchanged events.
-
-    The page has no key of the match, so it is accepted only if it names both sides.
-    """
-    payload = stored_payload(state)
-    batting, bowling = _keys(state.teams, rendered.names)
-    board = Board(
-        source_id=state.feed.source_id,
-        status=rendered.status,
-        headline=rendered.headline,
-        fingerprint=rendered.fingerprint,
-        start_at=state.row.start_at,
-        batting=batting,
-        bowling=bowling,
-        first=rendered.first,
-        second=rendered.second,
-        result=rendered.result,
-        is_innings_over=rendered.is_innings_over,
-        match_format=payload["metadata"].get("match_type"),
-    )
-    validate_board(state, board)
-    _check_progress(payload["innings"], board)
-    at_bat, _ = sides(state, newest_shown(state.newest_innings, board), board, state.scorecard)
-    after = msgspec.structs.replace(
-        state, board=board, sides=at_bat, findings=with_dom_gap(state), sync=SyncState.RECOVERING
-    )
-    return _draft(after, board)
 
 
 def _keys(teams: Mapping[str, str], names: tuple[str, str]) -> tuple[str, str]:
@@ -293,15 +227,10 @@ def _called(teams: Mapping[str, str], shown: str) -> list[str]:
     return exactly or [key for key, name in teams.items() if is_name_of(name, shown)]
 
 
-def _check_progress(served: Iterable[Mapping[str, Any]], board: Board) -> None:
+def _check_progress(served: CricketMatchV1, board: Board) -> None:
     """Raise if the page shows less than is served: a correction or another pair of innings, which is unknown."""
-    known = {innings["number"]: _score(innings) for innings in served}
+    known = {innings.number: innings for innings in served.innings}
     first, second = pair_of(max(known, default=0))
     is_upcoming = board.status is MatchStatus.UPCOMING and bool(known)
     if is_upcoming or is_less(board.first, known.get(first)) or is_less(board.second, known.get(second)):
         raise ImpossibleObservation("the rendered page shows less than is already stored")
-
-
-def _score(innings: Mapping[str, Any]) -> InningsScore:
-    overs = innings["overs"]
-    return InningsScore(runs=innings["runs"], wickets=innings["wickets"], overs=Overs(overs["over"], overs["ball"]))

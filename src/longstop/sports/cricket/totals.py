@@ -29,6 +29,7 @@ from longstop.sports.cricket.model import (
     SeenEvent,
     SeenEvents,
     innings_of,
+    live,
     over_of,
 )
 from longstop.storage.base import Finding, FindingKind
@@ -175,9 +176,7 @@ def milestones(
         if key.kind == CricketKind.INNINGS and event.is_live and innings_of(key) > last_closed
     ]
     if board.result is not None:
-        reached.append(
-            SeenEvent(kind=CricketKind.RESULT, innings=0, over=0, source_event_id="result", content=board.result)
-        )
+        reached.append(SeenEvent(innings=0, over=0, source_event_id="result", content=board.result))
     else:
         withdrawn.append(RESULT)
     return Milestones(reached=tuple(reached), withdrawn=tuple(withdrawn))
@@ -199,23 +198,18 @@ def _last_closed(known: Mapping[EventKey, Event], newest: int, board: Board, sco
 
 def _bowled(known: Mapping[EventKey, Event], seen: Iterable[SeenEvent]) -> dict[int, Overs]:
     """Return the label of the last legal ball of every innings, stored or shown."""
-    held = [
-        (innings_of(key), event.content)
-        for key, event in known.items()
-        if key.kind == CricketKind.DELIVERY and event.is_live
-    ]
+    held = ((innings_of(event.key), ball) for event, ball in live(known, Delivery))
+    shown = ((event.innings, event.content) for event in seen if isinstance(event.content, Delivery))
     last: dict[int, Overs] = {}
-    for innings, content in (*held, *((event.innings, event.content) for event in seen)):
-        if isinstance(content, Delivery) and content.runs.is_legal:
-            last[innings] = max(last.get(innings, _NO_BALL), content.label)
+    for innings, ball in (*held, *shown):
+        if ball.runs.is_legal:
+            last[innings] = max(last.get(innings, _NO_BALL), ball.label)
     return last
 
 
 def _closed(innings: int, score: InningsScore, team: str | None) -> SeenEvent:
     content = InningsSummary(team=team, runs=score.runs, wickets=score.wickets, overs=score.overs)
-    return SeenEvent(
-        kind=CricketKind.INNINGS, innings=innings, over=0, source_event_id=f"innings-{innings}", content=content
-    )
+    return SeenEvent(innings=innings, over=0, source_event_id=f"innings-{innings}", content=content)
 
 
 # --- balls that a window did not show -----------------------------------------------------------------------------
@@ -241,17 +235,9 @@ def inferred(
 
 
 def _summaries(known: Mapping[EventKey, Event], listed: SeenEvents, innings: int) -> dict[int, OverSummary]:
-    held = {
-        over_of(key): event.content
-        for key, event in known.items()
-        if key.kind == CricketKind.OVER and innings_of(key) == innings and event.is_live
-    }
-    seen = {
-        event.over: event.content
-        for event in listed.events
-        if event.kind == CricketKind.OVER and event.innings == innings
-    }
-    return {over: content for over, content in (held | seen).items() if isinstance(content, OverSummary)}
+    held = {over_of(event.key): summary for event, summary in live(known, OverSummary, innings)}
+    shown = (event for event in listed.events if event.innings == innings)
+    return held | {event.over: event.content for event in shown if isinstance(event.content, OverSummary)}
 
 
 def _last_part(summaries: Mapping[int, OverSummary], score: InningsScore) -> dict[int, OverSummary]:
@@ -296,15 +282,13 @@ def _mismatches(differences: Mapping[int, Difference]) -> Iterable[Finding]:
 
 def _gaps(state: CricketState) -> Iterable[Finding]:
     unseen = {
-        f"{innings_of(event.key)}:{over_of(event.key)}": event.content for event in state.live(CricketKind.INFERRED)
+        f"{innings_of(event.key)}:{over_of(event.key)}": balls for event, balls in live(state.events, InferredBalls)
     }
-    for place, content in unseen.items():
-        if isinstance(content, InferredBalls):
-            detail = f"not shown: {content.balls} balls, {content.runs} runs, {content.wickets} wickets"
-            yield Finding(kind=FindingKind.GAP, place=place, detail=detail)
-    deliveries = [event for event in state.live(CricketKind.DELIVERY) if isinstance(event.content, Delivery)]
-    for innings, events in groupby(deliveries, key=lambda event: innings_of(event.key)):
-        found = gaps(innings, [event.content for event in events if isinstance(event.content, Delivery)])
+    for place, balls in unseen.items():
+        detail = f"not shown: {balls.balls} balls, {balls.runs} runs, {balls.wickets} wickets"
+        yield Finding(kind=FindingKind.GAP, place=place, detail=detail)
+    for innings, events in groupby(live(state.events, Delivery), key=lambda pair: innings_of(pair[0].key)):
+        found = gaps(innings, [ball for _, ball in events])
         yield from (finding for finding in found if finding.place not in unseen)
 
 

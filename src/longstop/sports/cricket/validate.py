@@ -1,24 +1,29 @@
 """Validates pages: they must be of the requested match, and their values possible."""
 
-from collections.abc import Iterable
-
 from longstop.errors import ImpossibleObservation, WrongMatch
-from longstop.sports.cricket.model import Board, CricketState, EventListPage, InningsScore, Scorecard, SeenEvents
+from longstop.sports.cricket.model import (
+    MAX_WICKETS,
+    Board,
+    CricketState,
+    EventListPage,
+    InningsScore,
+    Scorecard,
+    SeenEvents,
+)
 
-MAX_WICKETS = 10
 #: Overs per side, by format; other formats are not checked.
 MAX_OVERS = {"T10": 10, "T20": 20, "T20I": 20, "ODI": 50}
 
 
 def validate_board(state: CricketState, board: Board) -> None:
     """Raise if the scoreboard cannot be of this match."""
-    shown = {key for key in (board.batting, board.bowling) if key}
-    known = _known_teams(state)
+    shown, known = board.team_keys, _known_teams(state)
     if len(known) == len(shown) == 2 and shown != known:
         raise WrongMatch(f"the page has teams {sorted(shown)}, this match has {sorted(known)}")
-    for score in _scores(board):
-        _check_wickets(score)
-        _check_overs(score.overs.over, board.match_format)
+    for score in (board.first, board.second):
+        if score is not None:
+            _check_wickets(score)
+            _check_overs(score.overs.over, board.match_format)
 
 
 def validate_page(state: CricketState, page: EventListPage) -> None:
@@ -38,7 +43,7 @@ def validate_listed(listed: SeenEvents, board: Board) -> None:
 
 def validate_scorecard(scorecard: Scorecard, board: Board) -> None:
     """Raise if the scorecard cannot be of this match."""
-    sides = {key for key in (board.batting, board.bowling) if key}
+    sides = board.team_keys
     for innings in scorecard.innings:
         if len(sides) == 2 and innings.team not in sides:
             raise WrongMatch(f"the scorecard has team {innings.team!r}, this match has {sorted(sides)}")
@@ -49,13 +54,8 @@ def _known_teams(state: CricketState) -> set[str]:
     """Return the teams; empty before the first ball, because finals are announced as "to be confirmed"."""
     if not state.newest_innings:
         return set()
-    if state.board and state.board.batting and state.board.bowling:
-        return {state.board.batting, state.board.bowling}
-    return set(state.teams)
-
-
-def _scores(board: Board) -> Iterable[InningsScore]:
-    return (score for score in (board.first, board.second) if score is not None)
+    shown = state.board.team_keys if state.board else set()
+    return shown if len(shown) == 2 else set(state.teams)
 
 
 def _check_wickets(score: InningsScore) -> None:

@@ -4,18 +4,17 @@ The side of an event is in its key. Players are the source's keys; their names a
 `None` if the source has none, such as for a card shown on the bench.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from math import inf
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import replace
 
 from longstop.model.event import Event
 from longstop.model.observation import Keys, ListingEntry
-from longstop.sports.base import MatchState
+from longstop.sports.base import MatchState, keys_in
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -44,10 +43,6 @@ class Side(StrEnum):
     HOME = "home"
     AWAY = "away"
 
-    @property
-    def other(self) -> "Side":
-        return Side.AWAY if self is Side.HOME else Side.HOME
-
 
 class Goals(Struct, frozen=True, kw_only=True):
     """A score."""
@@ -70,12 +65,17 @@ class GoalKind(StrEnum):
     OTHER = "other"
 
 
-class Goal(Struct, frozen=True, kw_only=True, tag="goal", tag_field="kind"):
-    """A goal, under the side that it counts for, even if it is an own goal of the other side."""
+class Timed(Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """An event of one minute of play."""
 
     minute: Count | None
     #: Minutes after the 45th, 90th, 105th or 120th; `None` if unknown.
     added: Count | None = None
+
+
+class Goal(Timed, frozen=True, kw_only=True, tag="goal"):
+    """A goal, under the side that it counts for, even if it is an own goal of the other side."""
+
     scorer: str | None = None
     assist: str | None = None
     how: GoalKind
@@ -91,37 +91,29 @@ class CardKind(StrEnum):
     OTHER = "other"
 
 
-class Card(Struct, frozen=True, kw_only=True, tag="card", tag_field="kind"):
-    minute: Count | None
-    added: Count | None = None
+class Card(Timed, frozen=True, kw_only=True, tag="card"):
     #: `None` for a coach or another person who does not play.
     player: str | None = None
     card: CardKind
 
 
-class Substitution(Struct, frozen=True, kw_only=True, tag="substitution", tag_field="kind"):
-    minute: Count | None
-    added: Count | None = None
+class Substitution(Timed, frozen=True, kw_only=True, tag="substitution"):
     player_in: str | None = None
     player_out: str | None = None
     is_injury: bool = False
 
 
-class VarDecision(Struct, frozen=True, kw_only=True, tag="var", tag_field="kind"):
+class VarDecision(Timed, frozen=True, kw_only=True, tag="var"):
     """A decision of the video referee."""
 
-    minute: Count | None
-    added: Count | None = None
     #: The source's text, such as `goal not awarded`.
     decision: str
     player: str | None = None
 
 
-class MissedPenalty(Struct, frozen=True, kw_only=True, tag="missed_penalty", tag_field="kind"):
+class MissedPenalty(Timed, frozen=True, kw_only=True, tag="missed_penalty"):
     """A missed penalty during play."""
 
-    minute: Count | None
-    added: Count | None = None
     player: str | None = None
 
 
@@ -188,10 +180,7 @@ class FootballResult(Struct, frozen=True, kw_only=True, tag="football_result", t
                 return f"{self.outcome}{score}"
 
 
-#: Events with a minute.
-Timed = Goal | Card | Substitution | VarDecision | MissedPenalty
-Incident = Timed | PeriodEnd | Kick
-FootballContent = Incident | FootballResult
+Incident = Goal | Card | Substitution | VarDecision | MissedPenalty | PeriodEnd | Kick
 
 _SEVERITY = {CardKind.OTHER: 0, CardKind.YELLOW: 1, CardKind.SECOND_YELLOW: 2, CardKind.RED: 3}
 
@@ -213,13 +202,13 @@ class FootballTeam(Struct, frozen=True, kw_only=True):
     name: str
 
 
-class PeriodScore(Struct, frozen=True, kw_only=True):
+class PeriodScore(Struct, frozen=True, kw_only=True, rename={"name": "period"}):
     """The goals of one period."""
 
-    #: The site's name: `period1`, `extra1`, `penalties` …
+    #: `period1`, `period2`, `extra1` or `extra2`.
     name: str
-    home: int
-    away: int
+    home: Count
+    away: Count
 
 
 class FootballBoard(ListingEntry, frozen=True, kw_only=True):
@@ -275,21 +264,27 @@ class Incidents(Struct, frozen=True, kw_only=True):
     #: Names of the players in the list, by key.
     players: Mapping[str, str] = {}
 
+    @property
+    def keys(self) -> set[str]:
+        """Return the keys of all players in the events."""
+        return keys_in((item.content for item in self.items), PLAYER_KEYS)
 
-class LineupPlayer(Struct, frozen=True, kw_only=True):
+
+class LineupPlayer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A player of a squad. A missing value is `UNSET`; a value that the source sets to null is `None`."""
 
     key: str
     name: str
-    is_starter: bool
     is_captain: bool = False
     position: str | UnsetType | None = UNSET
-    shirt: int | UnsetType | None = UNSET
+    shirt: Count | UnsetType | None = UNSET
+    #: Missing if the player was not rated, for example after a short appearance.
     rating: float | UnsetType | None = UNSET
-    minutes: int | UnsetType | None = UNSET
+    #: Minutes on the pitch; missing if the player has not played.
+    minutes: Count | UnsetType | None = UNSET
 
 
-class MissingPlayer(Struct, frozen=True, kw_only=True):
+class MissingPlayer(Struct, frozen=True, kw_only=True, rename={"kind": "type"}):
     key: str
     name: str
     #: `missing` or `doubtful`.
@@ -300,25 +295,39 @@ class MissingPlayer(Struct, frozen=True, kw_only=True):
 
 
 class Squad(Struct, frozen=True, kw_only=True):
+    #: As in 4-3-3; the goalkeeper is not counted.
     formation: str | UnsetType | None = UNSET
-    #: Starters first, in formation order from the goalkeeper.
-    players: tuple[LineupPlayer, ...]
+    #: In formation order from the goalkeeper.
+    starters: tuple[LineupPlayer, ...]
+    bench: tuple[LineupPlayer, ...]
     missing: tuple[MissingPlayer, ...] | UnsetType = UNSET
 
+    @property
+    def players(self) -> tuple[LineupPlayer, ...]:
+        return (*self.starters, *self.bench)
 
-class Lineups(Struct, frozen=True, kw_only=True):
+
+class Lineups(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"is_confirmed": "confirmed"}):
     """The squads of both sides; a prediction until confirmed."""
 
     is_confirmed: bool
     #: `None` if the source shows no squad of this side.
-    home: Squad | None
-    away: Squad | None
+    home: Squad | None = None
+    away: Squad | None = None
+
+    @property
+    def squads(self) -> tuple[Squad, ...]:
+        return tuple(squad for squad in (self.home, self.away) if squad)
+
+    @property
+    def keys(self) -> set[str]:
+        """Return the keys of all players."""
+        return {player.key for squad in self.squads for player in squad.players}
 
 
 class Statistic(Struct, frozen=True, kw_only=True):
     """One figure of both sides; with a total, a ratio such as 12 of 20."""
 
-    key: str
     home: float
     away: float
     home_total: float | UnsetType = UNSET
@@ -326,8 +335,8 @@ class Statistic(Struct, frozen=True, kw_only=True):
 
 
 class Statistics(Struct, frozen=True, kw_only=True):
-    #: By the source's name of the period; `ALL` for the whole match.
-    periods: Mapping[str, tuple[Statistic, ...]]
+    #: By the source's name of the period (`ALL` for the whole match), then by its name of the figure.
+    periods: Mapping[str, Mapping[str, Statistic]]
 
 
 class FootballView(Struct, frozen=True, kw_only=True):
@@ -345,8 +354,6 @@ class FootballView(Struct, frozen=True, kw_only=True):
 
 # --- state ---------------------------------------------------------------------------------------------------
 
-#: The lists of players in a stored squad.
-_PARTS = ("starters", "bench")
 #: A side, its goals by the events, its goals on the board.
 Difference = tuple[Side, int, int]
 
@@ -360,33 +367,11 @@ def order_of_play(event: Event) -> tuple[float, float, int, int]:
             return (inf if minute is None else minute, inf, 0, event.key.numbers[-1])
         case FootballResult():
             return (inf, inf, 1, 0)
-        case Goal() | Card() | Substitution() | VarDecision() | MissedPenalty() as timed:
+        case Timed() as timed:
             clock = inf if timed.minute is None else timed.minute
             return (clock, timed.added or 0, 0, event.key.numbers[-1])
         case other:
             raise TypeError(f"{type(other).__name__} is not a football event")
-
-
-def squads(lineups: Lineups | None) -> tuple[Squad, ...]:
-    return tuple(squad for squad in (lineups.home, lineups.away) if squad) if lineups else ()
-
-
-def squad_keys(lineups: Lineups) -> set[str]:
-    return {player.key for squad in squads(lineups) for player in squad.players}
-
-
-def players_in(contents: Iterable[object]) -> set[str]:
-    """Return the keys of all players in these events."""
-    named: set[str | None] = set()
-    for content in contents:
-        match content:
-            case Goal():
-                named |= {content.scorer, content.assist}
-            case Card() | VarDecision() | MissedPenalty() | Kick():
-                named.add(content.player)
-            case Substitution():
-                named |= {content.player_in, content.player_out}
-    return {key for key in named if key is not None}
 
 
 class Doubt(Struct, frozen=True, kw_only=True):
@@ -425,68 +410,53 @@ class FootballState(MatchState, frozen=True, kw_only=True):
     @property
     def event_players(self) -> set[str]:
         """Return the players in stored events."""
-        return players_in(event.content for event in self.incidents)
+        return keys_in((event.content for event in self.incidents), PLAYER_KEYS)
+
+    @property
+    def latest(self) -> "StoredParts":
+        """Return the latest line-ups and statistics: of this run, else those in the snapshot."""
+        stored = msgspec.json.decode(self.snapshot.payload, type=StoredParts) if self.snapshot else StoredParts()
+        return StoredParts(
+            lineups=self.lineups or stored.lineups,
+            statistics=self.statistics.periods if self.statistics else stored.statistics,
+        )
 
     @property
     def squad_keys(self) -> set[str]:
-        """Return the players in the latest line-ups, of this run or the snapshot."""
-        if self.lineups is not None:
-            return squad_keys(self.lineups)
-        stored = msgspec.json.decode(self.snapshot.payload).get("lineups", {}) if self.snapshot else {}
-        squads_stored = [stored[side] for side in Side if side in stored]
-        return {player["key"] for squad in squads_stored for part in _PARTS for player in squad[part]}
+        """Return the players in the latest line-ups."""
+        lineups = self.latest.lineups
+        return lineups.keys if lineups else set()
 
 
-# --- keys of other sources -------------------------------------------------------------------------------------
+class StoredParts(Struct, frozen=True, kw_only=True):
+    """The parts of a payload that are read once a minute; absent until the source has shown them."""
+
+    lineups: Lineups | None = None
+    statistics: Mapping[str, Mapping[str, Statistic]] | None = None
 
 
-def rekey(view: object, keys: Keys) -> object:
-    """Return a view with the source's player and team keys replaced by the stored ones."""
+# --- keys of players and teams ---------------------------------------------------------------------------------
 
-    def player(key: str | None) -> str | None:
-        return keys.players.get(key, key) if key else key
-
-    def squad(shown: Squad | None) -> Squad | None:
-        if shown is None:
-            return None
-        missing = shown.missing
-        return replace(
-            shown,
-            players=tuple(replace(each, key=player(each.key)) for each in shown.players),
-            missing=missing if missing is UNSET else tuple(replace(each, key=player(each.key)) for each in missing),
-        )
-
-    match view:
-        case FootballBoard(home=home, away=away):
-            teams = keys.teams
-            return replace(
-                view,
-                home=replace(home, key=teams.get(home.key, home.key)),
-                away=replace(away, key=teams.get(away.key, away.key)),
-            )
-        case Incidents():
-            return Incidents(
-                items=tuple(replace(each, content=_rekeyed(each.content, keys.players)) for each in view.items),
-                players={keys.players.get(key, key): name for key, name in view.players.items()},
-            )
-        case Lineups():
-            return replace(view, home=squad(view.home), away=squad(view.away))
-    return view
+#: The fields that hold them, by record.
+PLAYER_KEYS: Mapping[type, tuple[str, ...]] = {
+    Goal: ("scorer", "assist"),
+    Card: ("player",),
+    Substitution: ("player_in", "player_out"),
+    VarDecision: ("player",),
+    MissedPenalty: ("player",),
+    Kick: ("player",),
+    Incidents: ("players",),
+    LineupPlayer: ("key",),
+    MissingPlayer: ("key",),
+}
+TEAM_KEYS: Mapping[type, tuple[str, ...]] = {FootballTeam: ("key",)}
 
 
-#: Fields of an event that hold player keys.
-_PLAYERS = ("scorer", "assist", "player", "player_in", "player_out")
-
-
-def _rekeyed(content: Incident, players: Mapping[str, str]) -> Incident:
-    named = {name: key for name in _PLAYERS if (key := getattr(content, name, None)) is not None}
-    return replace(content, **{name: players.get(key, key) for name, key in named.items()})
-
-
-def names_in(view: FootballView) -> Keys:
-    """Return the names in a view, by the source's keys."""
-    squads_shown = squads(view.lineups)
-    listed = {each.key: each.name for squad in squads_shown for each in squad.players if each.name}
-    mentioned = view.incidents.players if view.incidents else {}
-    teams = {team.key: team.name for team in (view.board.home, view.board.away) if team.name}
-    return Keys(players={**mentioned, **listed}, teams=teams)
+def names_in(board: FootballBoard, incidents: Incidents | None, lineups: Lineups | None) -> Keys:
+    """Return the names that these show, by key."""
+    shown = lineups.squads if lineups else ()
+    listed = {player.key: player.name for squad in shown for player in squad.players if player.name}
+    absent = {player.key: player.name for squad in shown for player in squad.missing or () if player.name}
+    mentioned = incidents.players if incidents else {}
+    teams = {team.key: team.name for team in (board.home, board.away) if team.name}
+    return Keys(players={**absent, **mentioned, **listed}, teams=teams)

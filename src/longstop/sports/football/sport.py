@@ -3,20 +3,22 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import msgspec
+from msgspec.structs import replace
 
 from longstop.errors import WrongMatch
-from longstop.matches.versions import confirm, confirm_board, learnt
-from longstop.model.event import Event
-from longstop.model.match import MatchStatus, SyncState
-from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
+from longstop.matches.event_versions import advance, confirm_board, settle
+from longstop.model.event import Event, EventKey
+from longstop.model.match import SyncState
+from longstop.model.observation import LIVE, Keys, Observation, Query
 from longstop.model.snapshot import canonical
 from longstop.sports.base import Client, Draft, EventKind, Sport, is_name_of, stored_payload, with_dom_gap
 from longstop.sports.football.align import align
 from longstop.sports.football.model import (
     INCIDENTS,
     LINEUPS,
+    PLAYER_KEYS,
     STATISTICS,
+    TEAM_KEYS,
     Card,
     Doubt,
     FootballBoard,
@@ -24,26 +26,23 @@ from longstop.sports.football.model import (
     FootballKind,
     FootballResult,
     FootballState,
-    FootballTeam,
     FootballView,
     Goal,
+    GoalKind,
     Goals,
     Incidents,
     Kick,
     MissedPenalty,
     PeriodEnd,
-    PeriodScore,
     Side,
     Substitution,
+    Timed,
     VarDecision,
     names_in,
     order_of_play,
-    players_in,
-    rekey,
-    squads,
 )
-from longstop.sports.football.payload import normalise, status_of, title_of
-from longstop.sports.football.read import read
+from longstop.sports.football.payload import FootballEventV1, normalise, status_of, title_of
+from longstop.sports.football.poll_source import read
 from longstop.sports.football.totals import differences, disagreement, mismatches
 from longstop.sports.football.validate import are_strangers, polls_needed, validate_board
 
@@ -65,63 +64,76 @@ class Football(Sport[FootballState]):
     }
     place = ("side", "nth")
     resources = (INCIDENTS, LINEUPS, STATISTICS)
-    example: ClassVar[Mapping[str, Any]] = {
-        "matchId": 2,
-        "match_id": "sofascore_11400000",
-        "events": [
-            {
-                "seq": 7,
-                "key": "goal:home:1",
-                "kind": "goal",
-                "rev": 1,
-                "op": "insert",
-                "side": "home",
-                "nth": 1,
-                "critical": True,
-                "source": "sofascore",
-                "source_event_id": "118000070",
-                "captured_at": "2026-11-12T10:30:45.120Z",
-                "data": {
-                    "minute": 45,
-                    "added": 2,
-                    "scorer": "800012",
-                    "assist": None,
-                    "how": "regular",
-                    "home": 1,
-                    "away": 0,
-                },
-            }
-        ],
-        "next_after": 7,
-        "has_more": False,
-    }
+    example = Event(
+        key=EventKey(FootballKind.GOAL, (1,), Side.HOME),
+        content=Goal(minute=45, added=2, scorer="800012", how=GoalKind.REGULAR, home=1, away=0),
+        source_event_id="118000070",
+        source="sofascore",
+    )
     state = FootballState
     dom_board = FootballDomBoard
-
-    async def read(
-        self, client: Client, state: FootballState, *, is_full: bool = False, stand_in: ListingEntry | None = None
-    ) -> Observation:
-        board = stand_in if isinstance(stand_in, FootballBoard) else None
-        return await read(client, state, is_full=is_full, stand_in=board)
+    player_keys = PLAYER_KEYS
+    team_keys = TEAM_KEYS
+    read = staticmethod(read)
+    order = staticmethod(order_of_play)
 
     def diff(self, state: FootballState, observation: Observation) -> Draft:
-        return diff(state, observation.view)
+        """Compare a view with the stored state: return new versions, findings, and the next state."""
+        seen: FootballView = observation.view
+        state = _with_parts(state, seen)
+        board, doubted_board = confirm_board(seen.board, state.board, state.suspects)
+        off = disagreement(state, seen)
+        incidents, doubt = _believed_list(state, seen)
+        versions = align(
+            state.events,
+            incidents.items if incidents else None,
+            seen.board.result,
+            confirmed=state.suspects,
+            settled=set() if seen.board.score is None else set(Side) - {side for side, _, _ in off},
+        )
+        state = _without_strangers(state, incidents)
+        names = names_in(seen.board, incidents, state.lineups)
+        after = advance(state, versions, names, board=board, differences=off, doubt=doubt)
+        after = settle(
+            state,
+            after,
+            mismatches(differences(after.goals, board.score)),
+            {*versions.suspects, *doubted_board, *([DOUBTED_LIST] if doubt else ())},
+            # Where neither site nor store has a list, there is nothing to compare.
+            is_compared=seen.incidents is not None or not state.incidents,
+        )
+        return _draft(after, board, events=tuple(versions.events), ids=versions.ids)
 
-    def diff_dom(self, state: FootballState, board: FootballDomBoard) -> Draft:
-        return diff_dom(state, board)
+    def diff_dom(self, state: FootballState, rendered: FootballDomBoard) -> Draft:
+        """Return the match with score, status and headline of the rendered page, and unchanged events.
+
+        A lower score may be a disallowed goal: it counts when a second poll shows it again. The page has no list of
+        incidents, so a doubted list is no longer "in a row".
+        """
+        served = _served(state)
+        board = _board(served, rendered)
+        validate_board(state, board)
+        # The page shows nothing of a shoot-out.
+        comparable = replace(served, penalties=board.penalties)
+        _, doubted_board = confirm_board(board, comparable, state.suspects)
+        believed = (state.board or served) if doubted_board else board
+        suspects = frozenset(each for each in state.suspects - {DOUBTED_LIST} if not each.startswith("board "))
+        after = replace(
+            state,
+            board=believed,
+            findings=with_dom_gap(state),
+            suspects=suspects | doubted_board,
+            doubt=None,
+            sync=SyncState.RECOVERING,
+        )
+        return _draft(after, believed)
 
     async def introduce(self, client: Client, state: FootballState) -> Keys:
         board = await client.ask(Query(resource=LIVE, source_id=state.feed.source_id), FootballBoard)
-        return names_in(FootballView(board=board, incidents=None))
+        return names_in(board, None, None)
 
     def names(self, view: FootballView) -> Keys:
-        return names_in(view)
-
-    def rekey(self, view: object, keys: Keys) -> object:
-        return rekey(view, keys)
-
-    def order(self, event: Event) -> tuple[float, ...]:
-        return order_of_play(event)
+        return names_in(view.board, view.incidents, view.lineups)
 
     def describe(self, event: Event) -> str:
         match event.content:
@@ -131,14 +143,14 @@ class Football(Sport[FootballState]):
                 return f"kick {sequence}: {'scored' if is_scored else 'missed'}, {home}-{away}"
             case PeriodEnd(period=period, home=home, away=away):
                 return f"{period}: {home}-{away}"
-            case Goal() | Card() | Substitution() | VarDecision() | MissedPenalty() as timed:
+            case Timed() as timed:
                 minute = "-" if timed.minute is None else f"{timed.minute}'"
                 return f"{minute}{f'+{timed.added}' if timed.added else ''}: {_what(timed)}"
             case other:
                 raise TypeError(f"{type(other).__name__} is not a football event")
 
 
-def _what(content: Goal | Card | Substitution | VarDecision | MissedPenalty) -> str:
+def _what(content: Timed) -> str:
     match content:
         case Goal(how=how, home=home, away=away):
             return f"{how} goal, {home}-{away}"
@@ -148,52 +160,8 @@ def _what(content: Goal | Card | Substitution | VarDecision | MissedPenalty) -> 
             return decision
         case Substitution():
             return "substitution"
-        case MissedPenalty():
+        case _:
             return "penalty missed"
-
-
-def diff(state: FootballState, seen: FootballView) -> Draft:
-    """Compare a view with the stored state: return new versions, findings, and the next state."""
-    state = _with_parts(state, seen)
-    board, doubted_board = confirm_board(seen.board, state.board, state.suspects)
-    off = disagreement(state, seen)
-    incidents, doubt = _believed_list(state, seen)
-    found = align(
-        state.events,
-        incidents.items if incidents else None,
-        seen.board.result,
-        confirmed=state.suspects,
-        settled=set() if seen.board.score is None else set(Side) - {side for side, _, _ in off},
-    )
-    state = _without_strangers(state, incidents)
-    players, teams = _names(state, incidents, seen.board)
-    after = msgspec.structs.replace(
-        state,
-        events={**state.events, **{event.key: event for event in found.events}},
-        board=board,
-        players={**state.players, **players},
-        teams={**state.teams, **teams},
-        differences=off,
-        doubt=doubt,
-    )
-    wrong = mismatches(differences(after.goals, board.score))
-    findings, doubts = confirm(wrong, state.suspects, state.findings)
-    doubted_list = frozenset({DOUBTED_LIST} if doubt else ())
-    suspects = frozenset(found.suspects) | doubts | doubted_board | doubted_list
-    after = msgspec.structs.replace(
-        after,
-        suspects=suspects,
-        findings=findings,
-        sync=_sync(state, seen, is_in_doubt=bool(suspects)),
-    )
-    return _draft(
-        after,
-        board,
-        events=tuple(found.events),
-        ids=found.ids,
-        players=learnt(players, state.players),
-        teams=learnt(teams, state.teams),
-    )
 
 
 def _draft(state: FootballState, board: FootballBoard, **changes: Any) -> Draft:
@@ -202,13 +170,13 @@ def _draft(state: FootballState, board: FootballBoard, **changes: Any) -> Draft:
         status=status_of(state, board),
         title=title_of(board),
         start_at=board.start_at or state.row.start_at,
-        payload=canonical(normalise(state, board).model_dump(mode="json", exclude_unset=True)),
+        payload=canonical(normalise(state, board)),
         **changes,
     )
 
 
 def _with_parts(state: FootballState, seen: FootballView) -> FootballState:
-    return msgspec.structs.replace(
+    return replace(
         state,
         lineups=seen.lineups or state.lineups,
         statistics=seen.statistics or state.statistics,
@@ -234,57 +202,13 @@ def _believed_list(state: FootballState, seen: FootballView) -> tuple[Incidents 
 
 def _without_strangers(state: FootballState, incidents: Incidents | None) -> FootballState:
     """Return the state without line-ups that an accepted list contradicts; they are read again at once."""
-    named = players_in(item.content for item in incidents.items) if incidents else set()
+    named = incidents.keys if incidents else set()
     if state.lineups is None or not are_strangers(named, state.squad_keys):
         return state
-    return msgspec.structs.replace(state, lineups=None, parts_asked_at=None)
-
-
-def _sync(state: FootballState, seen: FootballView, *, is_in_doubt: bool) -> SyncState:
-    """Return IN_SYNC after the whole list was compared, or if neither site nor store has one, and no doubt is open."""
-    is_compared = seen.incidents is not None or not state.incidents
-    if state.sync is SyncState.IN_SYNC or (is_compared and not is_in_doubt):
-        return SyncState.IN_SYNC
-    return SyncState.RECOVERING
-
-
-def _names(
-    state: FootballState, incidents: Incidents | None, board: FootballBoard
-) -> tuple[dict[str, str], dict[str, str]]:
-    shown = squads(state.lineups)
-    listed = {player.key: player.name for squad in shown for player in squad.players if player.name}
-    absent = {player.key: player.name for squad in shown for player in squad.missing or () if player.name}
-    mentioned = incidents.players if incidents else {}
-    teams = {team.key: team.name for team in (board.home, board.away) if team.name}
-    return {**absent, **mentioned, **listed}, teams
+    return replace(state, lineups=None, parts_asked_at=None)
 
 
 # --- the rendered page ---------------------------------------------------------------------------------------------
-
-
-def diff_dom(state: FootballState, rendered: FootballDomBoard) -> Draft:
-    """Return the match with score, status and headline of the rendered page, and unchanged events.
-
-    A lower score may be a disallowed goal: it counts when a second poll shows it again. The page has no list of
-    incidents, so a doubted list is no longer "in a row".
-    """
-    served = _served(state, stored_payload(state))
-    board = _board(served, rendered)
-    validate_board(state, board)
-    # The page shows nothing of a shoot-out.
-    comparable = msgspec.structs.replace(served, penalties=board.penalties)
-    _, doubted_board = confirm_board(board, comparable, state.suspects)
-    believed = (state.board or served) if doubted_board else board
-    suspects = frozenset(each for each in state.suspects - {DOUBTED_LIST} if not each.startswith("board "))
-    after = msgspec.structs.replace(
-        state,
-        board=believed,
-        findings=with_dom_gap(state),
-        suspects=suspects | doubted_board,
-        doubt=None,
-        sync=SyncState.RECOVERING,
-    )
-    return _draft(after, believed)
 
 
 def _board(served: FootballBoard, rendered: FootballDomBoard) -> FootballBoard:
@@ -293,7 +217,7 @@ def _board(served: FootballBoard, rendered: FootballDomBoard) -> FootballBoard:
         if not is_name_of(known.name, shown.name):
             raise WrongMatch(f"the rendered page shows {shown.name!r} where this match has {known.name!r}")
     is_same = (rendered.score, rendered.headline) == (served.score, served.headline)
-    return msgspec.structs.replace(
+    return replace(
         served,
         status=rendered.status,
         headline=rendered.headline,
@@ -305,26 +229,21 @@ def _board(served: FootballBoard, rendered: FootballDomBoard) -> FootballBoard:
     )
 
 
-def _served(state: FootballState, payload: Mapping[str, Any]) -> FootballBoard:
+def _served(state: FootballState) -> FootballBoard:
     """Return the board that is served now, rebuilt from its payload."""
-    teams, score, about = payload["teams"], payload.get("score", {}), payload["metadata"]
+    served = stored_payload(state, FootballEventV1)
+    score, about = served.score, served.metadata
     return FootballBoard(
         source_id=state.feed.source_id,
-        status=MatchStatus(payload["status"]),
-        headline=payload.get("headline", ""),
+        status=served.status,
+        headline=served.headline or "",
         start_at=state.row.start_at,
-        home=FootballTeam(**teams["home"]),
-        away=FootballTeam(**teams["away"]),
-        score=_goals(score),
-        periods=tuple(
-            PeriodScore(name=part["period"], home=part["home"], away=part["away"]) for part in score.get("periods", ())
-        ),
-        penalties=_goals(score.get("penalties", {})),
-        tournament=about.get("tournament"),
-        season=about.get("season"),
-        round=about.get("round"),
+        home=served.teams.home,
+        away=served.teams.away,
+        score=Goals(home=score.home, away=score.away) if score else None,
+        periods=score.periods if score else (),
+        penalties=score.penalties if score else None,
+        tournament=about.tournament,
+        season=about.season,
+        round=about.round,
     )
-
-
-def _goals(score: Mapping[str, Any]) -> Goals | None:
-    return Goals(home=score["home"], away=score["away"]) if score else None

@@ -15,9 +15,6 @@ from longstop.sports.football.model import (
     Side,
     Statistic,
     Statistics,
-    players_in,
-    squad_keys,
-    squads,
 )
 from longstop.sports.football.totals import goals_in
 
@@ -46,7 +43,7 @@ def validate_board(state: FootballState, board: FootballBoard) -> None:
     if board.home.key == board.away.key:
         raise ImpossibleObservation(f"team {board.home.key} plays against itself")
     for side in Side:
-        if board.score is not None and board.score.of(side) > MAX_GOALS:
+        if board.score is not None and not 0 <= board.score.of(side) <= MAX_GOALS:
             raise ImpossibleObservation(f"{board.score.of(side)} goals by one side")
 
 
@@ -55,14 +52,9 @@ def validate_incidents(state: FootballState, incidents: Incidents) -> None:
 
     That is certain only if the line-ups agree with stored events. Otherwise `polls_needed` decides.
     """
-    playing, named = state.squad_keys, players_in(item.content for item in incidents.items)
+    playing, named = state.squad_keys, incidents.keys
     if state.event_players & playing and len(named) >= ENOUGH_PLAYERS and are_strangers(named, playing):
         raise WrongMatch(f"the incidents are of another match: {len(named - playing)} players are not in the line-ups")
-
-
-def is_supported(state: FootballState, incidents: Incidents) -> bool:
-    """Return whether a list shares an event or players with what is known."""
-    return has_stored_event(state, incidents) or has_known_players(state, incidents)
 
 
 def has_stored_event(state: FootballState, incidents: Incidents) -> bool:
@@ -76,7 +68,7 @@ def has_stored_event(state: FootballState, incidents: Incidents) -> bool:
 
 def has_known_players(state: FootballState, incidents: Incidents) -> bool:
     """Return whether a list names a player of a stored event, or mostly players of the line-ups."""
-    named = players_in(item.content for item in incidents.items)
+    named = incidents.keys
     return bool(named & state.event_players) or (bool(named) and not are_strangers(named, state.squad_keys))
 
 
@@ -90,7 +82,7 @@ def polls_needed(state: FootballState, board: FootballBoard, incidents: Incident
         return 1
     if has_known_players(state, incidents):
         return 1 if board.score is not None and fits(board, incidents) else POLLS_UNKNOWN
-    known, named = state.squad_keys | state.event_players, players_in(item.content for item in incidents.items)
+    known, named = state.squad_keys | state.event_players, incidents.keys
     is_spoken_against = (bool(known) and are_strangers(named, known)) or not fits(board, incidents)
     return POLLS_AGAINST if is_spoken_against else POLLS_UNKNOWN
 
@@ -114,9 +106,9 @@ def _score_after(board: FootballBoard, end: str) -> Goals | None:
 
 def needs_lineups(state: FootballState, incidents: Incidents | None) -> bool:
     """Return whether line-ups are needed to decide if a list is of this match."""
-    if incidents is None or is_supported(state, incidents):
+    if incidents is None or has_stored_event(state, incidents) or has_known_players(state, incidents):
         return False
-    return bool(players_in(item.content for item in incidents.items))
+    return bool(incidents.keys)
 
 
 def are_strangers(named: set[str], playing: set[str]) -> bool:
@@ -126,51 +118,49 @@ def are_strangers(named: set[str], playing: set[str]) -> bool:
 
 def validate_lineups(state: FootballState, lineups: Lineups) -> None:
     """Raise if these line-ups cannot be of this match."""
-    shown = squads(lineups)
-    keys = [player.key for squad in shown for player in squad.players]
+    keys = [player.key for squad in lineups.squads for player in squad.players]
     if len(keys) != len(set(keys)):
         raise ImpossibleObservation("the line-ups contain a player twice")
-    for squad in shown:
-        starters = sum(player.is_starter for player in squad.players)
+    for squad in lineups.squads:
+        starters = len(squad.starters)
         if starters > STARTERS or (lineups.is_confirmed and starters != STARTERS):
             raise ImpossibleObservation(f"{starters} starters on one side")
     named = state.event_players
-    if shown and are_strangers(named, set(keys)):
+    if lineups.squads and are_strangers(named, set(keys)):
         raise WrongMatch(f"the line-ups are of another match: {len(named - set(keys))} players of this one are missing")
 
 
 def is_known_squad(state: FootballState, lineups: Lineups) -> bool:
     """Return whether stored events or earlier line-ups confirm these line-ups."""
-    shown = squad_keys(lineups)
-    return not shown or bool(state.event_players) or not are_strangers(shown, state.squad_keys)
+    return not lineups.keys or bool(state.event_players) or not are_strangers(lineups.keys, state.squad_keys)
 
 
 def validate_again(first: Lineups, second: Lineups) -> None:
     """Raise unless a second response names most players of the first; an empty one names none."""
-    if are_strangers(squad_keys(first), squad_keys(second)):
+    if are_strangers(first.keys, second.keys):
         raise WrongMatch("two responses have different line-ups: one of them is of another match")
 
 
 def validate_statistics(incidents: Incidents | None, statistics: Statistics) -> None:
     """Raise if the figures are impossible, or contradict the list of incidents."""
     for period, figures in statistics.periods.items():
-        for figure in figures:
+        for key, figure in figures.items():
             if figure.home < 0 or figure.away < 0:
-                raise ImpossibleObservation(f"{figure.key} of {period} is negative")
-            if figure.key == POSSESSION and abs(figure.home + figure.away - 100) > 1:
+                raise ImpossibleObservation(f"{key} of {period} is negative")
+            if key == POSSESSION and abs(figure.home + figure.away - 100) > 1:
                 raise ImpossibleObservation(f"ball possession of {figure.home} and {figure.away} per cent")
             if period == WHOLE_MATCH and incidents is not None:
-                _check_against(incidents, figure)
+                _check_against(incidents, key, figure)
 
 
-def _check_against(incidents: Incidents, figure: Statistic) -> None:
+def _check_against(incidents: Incidents, key: str, figure: Statistic) -> None:
     """Raise if a figure contradicts the list: statistics do not name their match."""
     for side, counted in ((Side.HOME, figure.home), (Side.AWAY, figure.away)):
         shown = [item.content for item in incidents.items if item.side is side]
         # Cards of coaches have no player and are not counted.
         cards = sum(isinstance(it, Card) and it.player is not None and it.card is not CardKind.RED for it in shown)
         goals = sum(isinstance(it, Goal) and it.how is not GoalKind.OWN_GOAL for it in shown)
-        if figure.key == YELLOW_CARDS and abs(counted - cards) > STATISTICS_TOLERANCE:
+        if key == YELLOW_CARDS and abs(counted - cards) > STATISTICS_TOLERANCE:
             raise WrongMatch(f"the statistics are of another match: {counted:g} cards, but {cards} in the list")
-        if figure.key == ON_TARGET and counted < goals - STATISTICS_TOLERANCE:
+        if key == ON_TARGET and counted < goals - STATISTICS_TOLERANCE:
             raise WrongMatch(f"the statistics are of another match: {counted:g} shots on target, but {goals} goals")

@@ -1,5 +1,5 @@
 -- name: create_migrations
--- Make room for the record of what has been applied.
+-- Create the table of applied migrations.
 CREATE TABLE IF NOT EXISTS migrations (
     number INTEGER PRIMARY KEY,
     name TEXT NOT NULL,
@@ -7,13 +7,13 @@ CREATE TABLE IF NOT EXISTS migrations (
 ) STRICT;
 
 -- name: has_migrations
--- Tell a file that has been migrated from one that has only just been made.
+-- Whether the file has that table.
 SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'migrations';
 
 -- name: applied_migrations
--- Everything applied so far, oldest first.
+-- Applied migrations, oldest first.
 SELECT number, name, checksum FROM migrations ORDER BY number;
 
 -- name: record_migration
--- Remember one as applied, in the transaction that applied it.
+-- Record a migration, in the transaction that applies it.
 INSERT INTO migrations (number, name, checksum) VALUES (:number, :name, :checksum);

@@ -1,8 +1,10 @@
 """SQLite connections: safe settings, translated errors, and files that several processes use."""
 
 import asyncio
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -10,12 +12,15 @@ from threading import Lock
 from typing import Any, TypeVar
 
 import apsw
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
-from longstop.clock import from_iso, to_iso
+from longstop.clock import to_iso
 from longstop.daemon_thread import DaemonThread
 from longstop.errors import ResourcesExhausted, StorageError, StoreDamaged, UnsafeSQLite
 from longstop.exhaustion import MachineResource, exhausted
-from longstop.storage.sqlite.schema import Database, migrate, migrations_of, pending
+from longstop.storage.sqlite.schema import Database, migrate, migrations_of, pending, transaction
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -31,23 +36,16 @@ BUSY_TIMEOUT_MS = 5_000
 #: The write-ahead log may grow in a burst; afterwards it is truncated to this size.
 WAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 
-_MEANINGS: Mapping[type[apsw.Error], str] = {
-    apsw.FullError: "the disk is full",
-    apsw.IOError: "the disk failed",
-    apsw.CorruptError: "the file is damaged",
-    apsw.NotADBError: "not an SQLite file",
-    apsw.BusyError: "another process has locked the file",
-    apsw.CantOpenError: "the file cannot be opened",
-    apsw.ReadOnlyError: "the file cannot be written",
-}
-
 _RESTORE = "restore a backup with `longstop restore`, or move the file away to start without it"
-_ADVICE: Mapping[type[apsw.Error], str] = {
-    apsw.CorruptError: _RESTORE,
-    apsw.NotADBError: _RESTORE,
-    apsw.CantOpenError: "check that it is a file that this user may read and write",
-    apsw.IOError: "check the disk, and that it is a file that this user may read and write",
-    apsw.ReadOnlyError: "check the permissions of the file and its directory",
+#: What an error means, and what to do about it.
+_MEANINGS: Mapping[type[apsw.Error], tuple[str, str]] = {
+    apsw.FullError: ("the disk is full", ""),
+    apsw.IOError: ("the disk failed", "check the disk, and that it is a file that this user may read and write"),
+    apsw.CorruptError: ("the file is damaged", _RESTORE),
+    apsw.NotADBError: ("not an SQLite file", _RESTORE),
+    apsw.BusyError: ("another process has locked the file", ""),
+    apsw.CantOpenError: ("the file cannot be opened", "check that it is a file that this user may read and write"),
+    apsw.ReadOnlyError: ("the file cannot be written", "check the permissions of the file and its directory"),
 }
 
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
@@ -74,10 +72,9 @@ def as_storage_error(error: apsw.Error, path: Path) -> StorageError:
     exhaustion = exhausted(error) if isinstance(error, _MAY_BE_EXHAUSTION) else None
     if exhaustion is not None:
         return exhaustion
-    meaning = _MEANINGS.get(type(error), "SQLite refused")
+    meaning, advice = _MEANINGS.get(type(error), ("SQLite refused", ""))
     kind = StoreDamaged if isinstance(error, _DAMAGE) else StorageError
-    advice = f"; {_ADVICE[type(error)]}" if type(error) in _ADVICE else ""
-    return kind(f"{path}: {meaning} ({type(error).__name__}: {error}){advice}")
+    return kind(f"{path}: {meaning} ({type(error).__name__}: {error}){'; ' if advice else ''}{advice}")
 
 
 @contextmanager
@@ -100,6 +97,12 @@ def file_identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def files_of(path: Path) -> list[Path]:
+    """Return the existing files of a database: itself, and the logs that SQLite writes next to it."""
+    candidates = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm", "-journal"))
+    return [each for each in candidates if os.path.lexists(each)]
+
+
 def open_writable(path: Path, database: Database, synchronous: Synchronous) -> apsw.Connection:
     """Open a file for its only writer: create, check and migrate it as needed."""
     with translated(path):
@@ -117,6 +120,13 @@ def open_readable(path: Path, patience_ms: int | None = None) -> apsw.Connection
     """Open an existing file for reading only."""
     with translated(path):
         return _connect(path, apsw.SQLITE_OPEN_READONLY, patience_ms)
+
+
+def check_readable(path: Path, database: Database) -> None:
+    """Raise if the file cannot be read or is not of this version; a file that does not exist is fine."""
+    if file_identity(path) is not None:
+        with translated(path), closing(open_readable(path)) as connection:
+            pending(connection, migrations_of(database))
 
 
 def _connect(path: Path, flags: int, patience_ms: int | None = None) -> apsw.Connection:
@@ -141,7 +151,7 @@ def _prepare(connection: apsw.Connection, path: Path, synchronous: Synchronous) 
         raise StoreDamaged(f"{path.name}: the file is damaged ({verdict})")
 
 
-# --- statements -----------------------------------------------------------------------------------------------------
+# --- statements and records -----------------------------------------------------------------------------------------
 
 
 def rows(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any] | None = None) -> list[Row]:
@@ -154,106 +164,137 @@ def rows(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any
 
 def row(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any] | None = None) -> Row | None:
     """Return the only row of a statement, or `None`."""
-    found = rows(connection, statement, bindings)
+    return first_or_none(rows(connection, statement, bindings))
+
+
+def first_or_none(found: Sequence[T]) -> T | None:
     return found[0] if found else None
-
-
-def iso(moment: datetime | None) -> str | None:
-    return None if moment is None else to_iso(moment)
-
-
-def moment(text: str | None) -> datetime | None:
-    return None if text is None else from_iso(text)
 
 
 def _by_name(cursor: apsw.Cursor, values: tuple[Any, ...]) -> Row:
     return {column[0]: value for column, value in zip(cursor.get_description(), values, strict=True)}
 
 
+def columns_of(record: Struct) -> Row:
+    """Return the fields of a record as columns; `to_record` reads them back."""
+    return {name: to_iso(value) if isinstance(value, datetime) else value for name, value in asdict(record).items()}
+
+
+def to_record(kind: type[T], row: Row) -> T:
+    """Return a row as a record; raise if it has a value that this version does not know."""
+    try:
+        return msgspec.convert(row, kind)
+    except msgspec.ValidationError as error:
+        what = f"{kind.__name__} of match {row['match_id']}" if row.get("match_id") else kind.__name__
+        raise StorageError(
+            f"cannot read a stored {what}: {error}. A newer version or a plug-in may have stored it: install that"
+        ) from error
+
+
+def iso(moment: datetime | None) -> str | None:
+    return None if moment is None else to_iso(moment)
+
+
 # --- files that several processes use --------------------------------------------------------------------------------
 
 
-class ReadOnlyDatabase:
-    """Reads a file that may not exist yet, or may be replaced at any time.
+class _ReopenedFile(ABC):
+    """A file that is opened on use, and again after every failure and after a restore has replaced it.
 
-    Each query is one statement and sees one committed state. It runs in a daemon thread, because a disk may hang. With
-    `inline_ms` it runs in the caller's loop, because a point read is faster than a thread switch, and waits at most
-    that long for another process that has locked the file.
+    Jobs run one after the other in a daemon thread, because a disk may hang.
     """
 
-    def __init__(self, path: Path, database: Database, inline_ms: int | None = None) -> None:
+    role: str
+
+    def __init__(self, path: Path, database: Database) -> None:
         self._path = path
         self._database = database
-        self._inline_ms = inline_ms
-        self._thread = DaemonThread(f"reader of {path.name}")
+        self._thread = DaemonThread(f"{self.role} of {path.name}")
         self._lock = Lock()
         self._connection: apsw.Connection | None = None
         #: Of the file that is open.
         self._identity: tuple[int, int] | None = None
 
-    async def rows(self, statement: str, bindings: Mapping[str, Any] | None, decode: Callable[[Row], T]) -> list[T]:
-        """Return the decoded rows; empty while the file does not exist."""
-        if self._inline_ms is not None:
-            return self._read(statement, bindings, decode)
-        return await self._thread.run(lambda: self._read(statement, bindings, decode))
-
     async def aclose(self) -> None:
-        await close_in(self._thread, self._close)
+        """Close the file; if that hangs, the end of the process closes it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_WITHIN_SECONDS):
+                await self._thread.run(self._close)
 
-    def _read(self, statement: str, bindings: Mapping[str, Any] | None, decode: Callable[[Row], T]) -> list[T]:
+    @abstractmethod
+    def _open(self) -> apsw.Connection | None: ...
+
+    def _attempt(self, job: Callable[[Any], T]) -> T:
         with self._lock, translated(self._path):
             try:
-                connection = self._current()
-                return [decode(each) for each in rows(connection, statement, bindings)] if connection else []
-            except apsw.Error:
+                return job(self._current())
+            except BaseException:
                 self._drop()
                 raise
-
-    def _close(self) -> None:
-        with self._lock:
-            self._drop()
 
     def _current(self) -> apsw.Connection | None:
         identity = file_identity(self._path)
         if identity != self._identity:
             self._drop()
-        if self._connection is None and identity is not None:
-            self._open(identity)
+        if self._connection is None:
+            self._connection = self._open()
+            # Read before opening: a file that replaces it meanwhile is detected next time. A new file had no identity.
+            self._identity = identity or file_identity(self._path)
         return self._connection
 
-    def _open(self, identity: tuple[int, int]) -> None:
+    def _close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(apsw.Error):
+                connection.close()
+
+
+class ReadOnlyDatabase(_ReopenedFile):
+    """Reads a file that may not exist yet.
+
+    Each query is one statement and sees one committed state. With `inline_ms` it runs in the caller's loop, because a
+    point read is faster than a thread switch, and waits at most that long for another process that has locked the file.
+    """
+
+    role = "reader"
+
+    def __init__(self, path: Path, database: Database, inline_ms: int | None = None) -> None:
+        super().__init__(path, database)
+        self._inline_ms = inline_ms
+
+    async def rows(self, statement: str, bindings: Mapping[str, Any] | None, decode: Callable[[Row], T]) -> list[T]:
+        """Return the decoded rows; empty while the file does not exist."""
+
+        def read(connection: apsw.Connection | None) -> list[T]:
+            return [decode(each) for each in rows(connection, statement, bindings)] if connection else []
+
+        if self._inline_ms is not None:
+            return self._attempt(read)
+        return await self._thread.run(lambda: self._attempt(read))
+
+    def _open(self) -> apsw.Connection | None:
+        if file_identity(self._path) is None:
+            return None
         connection = open_readable(self._path, self._inline_ms)
         try:
-            ready = not pending(connection, migrations_of(self._database))
+            if not pending(connection, migrations_of(self._database)):
+                return connection
         except BaseException:
             connection.close()
             raise
-        if ready:
-            self._connection, self._identity = connection, identity
-        else:
-            # The writer is still creating it, or is an older version: there is nothing to read yet.
-            connection.close()
-
-    def _drop(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = self._identity = None
+        # The writer is still creating it, or is an older version: there is nothing to read yet.
+        connection.close()
+        return None
 
 
-class ReopenedDatabase:
-    """A file that several processes write to occasionally. It is opened on use, and again after every failure.
+class ReopenedDatabase(_ReopenedFile):
+    """A file that several processes write to occasionally."""
 
-    It is also reopened after a restore, so that nothing is written to a file that was moved aside. Jobs run one after
-    the other in a daemon thread.
-    """
-
-    def __init__(self, path: Path, database: Database) -> None:
-        self._path = path
-        self._database = database
-        self._thread = DaemonThread(f"writer of {path.name}")
-        self._connection: apsw.Connection | None = None
-        #: Of the file that is open.
-        self._identity: tuple[int, int] | None = None
+    role = "writer"
 
     async def run(self, job: Job[T]) -> T:
         """Run a job on the connection; after a failure of any kind the next one gets a new connection."""
@@ -268,55 +309,5 @@ class ReopenedDatabase:
 
         return await self.run(transacted)
 
-    async def aclose(self) -> None:
-        await close_in(self._thread, self._close)
-
-    def _attempt(self, job: Job[T]) -> T:
-        try:
-            connection = self._current()
-            with translated(self._path):
-                return job(connection)
-        except BaseException:
-            self._close()
-            raise
-
-    def _current(self) -> apsw.Connection:
-        identity = file_identity(self._path)
-        if identity != self._identity:
-            self._close()
-        if self._connection is None:
-            self._connection = open_writable(self._path, self._database, Synchronous.FULL)
-            # Read before opening: a file that replaces it meanwhile is detected next time. A new file had no identity.
-            self._identity = identity or file_identity(self._path)
-        return self._connection
-
-    def _close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(apsw.Error):
-                connection.close()
-
-
-@contextmanager
-def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Commit on success, roll back on any error."""
-    # IMMEDIATE: upgrading a lock later may fail without waiting.
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(apsw.Error):
-            connection.execute("ROLLBACK")
-        raise
-
-
-async def close_in(thread: DaemonThread, close: Callable[[], None]) -> None:
-    """Close a file; if that hangs, the end of the process closes it."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(CLOSE_WITHIN_SECONDS):
-            await thread.run(close)
-
-
-def first_or_none(found: Sequence[T]) -> T | None:
-    return found[0] if found else None
+    def _open(self) -> apsw.Connection:
+        return open_writable(self._path, self._database, Synchronous.FULL)

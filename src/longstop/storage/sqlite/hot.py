@@ -6,14 +6,14 @@ from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any
+from typing import NamedTuple
 
 import apsw
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
-from longstop.boot import this_boot
-from longstop.clock import Moment
+from longstop.clock import Moment, this_boot
 from longstop.errors import StorageError, StoreDamaged, StoreTooNew, UnsafeSQLite
 from longstop.model.match import MonitoringRecord
 from longstop.storage.base import MAX_MATCH_ID, HotReader, HotRow, NodeBeat
@@ -21,10 +21,11 @@ from longstop.storage.sqlite.connection import (
     ReadOnlyDatabase,
     Row,
     Synchronous,
+    columns_of,
+    files_of,
     first_or_none,
-    iso,
-    moment,
     open_writable,
+    to_record,
     translated,
 )
 from longstop.storage.sqlite.schema import Database, queries
@@ -34,8 +35,26 @@ _SQL = queries("hot/queries.sql")
 #: How long a row may wait to be written with others.
 FLUSH_EVERY_SECONDS = 0.25
 
-#: A statement and its bindings.
-_Order = tuple[str, dict[str, Any]]
+
+class _Deletion(NamedTuple):
+    """A statement, and which matches it deletes."""
+
+    statement: str
+    bindings: Row
+    covers: Callable[[int], bool]
+
+
+class _Pending(Struct):
+    """What is to be written: deletions first, then the newest rows and heartbeats."""
+
+    deletions: list[_Deletion] = []
+    rows: dict[int, HotRow] = {}
+    beats: dict[str, NodeBeat] = {}
+
+    def followed_by(self, newer: "_Pending") -> "_Pending":
+        """Return both as one; newer deletions apply to older rows."""
+        rows = {key: row for key, row in self.rows.items() if not any(each.covers(key) for each in newer.deletions)}
+        return _Pending(self.deletions + newer.deletions, rows | newer.rows, self.beats | newer.beats)
 
 
 class SqliteHotWriter:
@@ -55,10 +74,7 @@ class SqliteHotWriter:
         self._on_failure = on_failure
         self._every = flush_every_seconds
         self._lock = Lock()
-        self._rows: dict[int, HotRow] = {}
-        self._beats: dict[str, NodeBeat] = {}
-        #: Rows to delete before anything is written, in order.
-        self._orders: list[_Order] = []
+        self._pending = _Pending()
         #: The rows in the file, with checksums instead of payloads.
         self._written: dict[int, HotRow] = {}
         self._connection: apsw.Connection | None = None
@@ -73,26 +89,27 @@ class SqliteHotWriter:
 
     def put(self, row: HotRow) -> None:
         with self._lock:
-            self._rows[row.record.match_id] = row
+            self._pending.rows[row.record.match_id] = row
 
     def forget(self, match_id: int) -> None:
-        with self._lock:
-            self._rows.pop(match_id, None)
-            self._orders.append(("forget", {"match_id": match_id}))
+        self._delete(_Deletion("forget", {"match_id": match_id}, lambda each: each == match_id))
 
     def keep_only(self, match_ids: Collection[int]) -> None:
-        with self._lock:
-            self._rows = {match_id: row for match_id, row in self._rows.items() if match_id in match_ids}
-            self._orders.append(("keep_only", {"match_ids": msgspec.json.encode(sorted(match_ids)).decode()}))
+        kept = msgspec.json.encode(sorted(match_ids)).decode()
+        self._delete(_Deletion("keep_only", {"match_ids": kept}, lambda each: each not in match_ids))
 
     def beat(self, beat: NodeBeat) -> None:
         with self._lock:
-            self._beats[beat.node] = beat
+            self._pending.beats[beat.node] = beat
 
     async def aclose(self) -> None:
         """Write pending rows and close the file."""
         self._stopping.set()
         await asyncio.wrap_future(self._ended)
+
+    def _delete(self, deletion: _Deletion) -> None:
+        with self._lock:
+            self._pending = self._pending.followed_by(_Pending([deletion]))
 
     def _work(self) -> None:
         try:
@@ -104,49 +121,37 @@ class SqliteHotWriter:
             self._ended.set_result(None)
 
     def _flush(self) -> None:
-        taken, beats, orders = self._take()
-        if orders:
+        with self._lock:
+            taken, self._pending = self._pending, _Pending()
+        if taken.deletions:
             # They may delete rows that count as written.
             self._written.clear()
-        changed = {match_id: row for match_id, row in taken.items() if self._written.get(match_id) != _bare(row)}
-        if not changed and not beats and not orders:
+        changed = {match_id: row for match_id, row in taken.rows.items() if self._written.get(match_id) != _bare(row)}
+        if not changed and not taken.beats and not taken.deletions:
             return
         try:
             with translated(self._path):
-                self._write(changed, beats, orders)
+                self._write(changed, taken)
         except StorageError as error:
-            self._give_back(taken, beats, orders)
+            with self._lock:
+                self._pending = taken.followed_by(self._pending)
             self._complain(error)
         else:
             self._written.update((match_id, _bare(row)) for match_id, row in changed.items())
             self._is_failing = False
 
-    def _take(self) -> tuple[dict[int, HotRow], dict[str, NodeBeat], list[_Order]]:
-        with self._lock:
-            taken, self._rows = self._rows, {}
-            beats, self._beats = self._beats, {}
-            orders, self._orders = self._orders, []
-        return taken, beats, orders
-
-    def _give_back(self, taken: dict[int, HotRow], beats: dict[str, NodeBeat], orders: list[_Order]) -> None:
-        """Keep rows that were not written, unless a newer one has arrived."""
-        with self._lock:
-            self._orders = orders + self._orders
-            self._rows = taken | self._rows
-            self._beats = beats | self._beats
-
-    def _write(self, changed: Mapping[int, HotRow], beats: Mapping[str, NodeBeat], orders: Sequence[_Order]) -> None:
+    def _write(self, changed: Mapping[int, HotRow], taken: _Pending) -> None:
         if self._connection is None:
             self._connection = _open(self._path)
         with self._connection as connection:
-            for name, bindings in orders:
-                connection.execute(_SQL[name], bindings)
+            for deletion in taken.deletions:
+                connection.execute(_SQL[deletion.statement], deletion.bindings)
             for match_id, row in changed.items():
                 connection.execute(_SQL["put_view"], _view_columns(row))
                 before = self._written.get(match_id)
                 if before is None or before.checksum != row.checksum:
                     connection.execute(_SQL["put_payload"], {"match_id": match_id, "payload": row.payload})
-            for beat in beats.values():
+            for beat in taken.beats.values():
                 connection.execute(_SQL["put_beat"], {"node": beat.node, "beat": _text(beat), "boot": this_boot()})
 
     def _open_if_possible(self) -> None:
@@ -216,8 +221,8 @@ def _open(path: Path) -> apsw.Connection:
 
 def _remove(path: Path) -> None:
     try:
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        for each in files_of(path):
+            each.unlink()
     except OSError as error:
         raise StorageError(f"{path.name}: the damaged file cannot be removed ({error.strerror})") from error
 
@@ -245,24 +250,9 @@ def _is_of_this_boot(row: Row) -> bool:
     return row["boot"] is not None and row["boot"] == this_boot()
 
 
-def _view_columns(row: HotRow) -> dict[str, Any]:
-    return {
-        "match_id": row.record.match_id,
-        "record": _text(row.record),
-        "sequence": row.sequence,
-        "checksum": row.checksum,
-        "captured_at": iso(row.captured_at),
-        "scraper_id": row.scraper_id,
-        "boot": this_boot(),
-    }
+def _view_columns(row: HotRow) -> Row:
+    return columns_of(row) | {"match_id": row.record.match_id, "record": _text(row.record), "boot": this_boot()}
 
 
 def _hot_row(row: Row) -> HotRow:
-    return HotRow(
-        record=_record(row),
-        sequence=row["sequence"],
-        checksum=row["checksum"],
-        payload=row["payload"],
-        captured_at=moment(row["captured_at"]),
-        scraper_id=row["scraper_id"],
-    )
+    return to_record(HotRow, row | {"record": _record(row)})

@@ -1,27 +1,28 @@
 """The match store on SQLite: `SqliteMatchStore` writes `matches.db`, `SqliteMatchReader` reads it."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Self
 
 import apsw
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from longstop.clock import from_iso, to_iso
 from longstop.errors import EpochLost, StorageError
 from longstop.model.event import Event, EventKey, Op, StoredEvent, content_hash
 from longstop.model.match import MatchRef, MatchStatus, Phase, move
 from longstop.model.observation import Keys
-from longstop.model.snapshot import SNAPSHOTS_KEPT, Provenance, Snapshot
+from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot
 from longstop.sports.base import EventKind
 from longstop.sports.registry import sport_named
 from longstop.storage.base import (
     Finding,
-    FindingKind,
     MatchBase,
     MatchFilter,
     MatchRow,
@@ -34,12 +35,13 @@ from longstop.storage.sqlite.connection import (
     ReadOnlyDatabase,
     Row,
     Synchronous,
+    columns_of,
     first_or_none,
     iso,
-    moment,
     open_writable,
     row,
     rows,
+    to_record,
 )
 from longstop.storage.sqlite.schema import Database, queries
 from longstop.storage.sqlite.writer import Writer
@@ -48,7 +50,6 @@ _SQL = queries("matches/queries.sql")
 
 #: Columns that identify a version, so that comparing needs no decoding.
 _SAMENESS = ("op", "source_event_id", "content_hash")
-_provenance = msgspec.json.Decoder(dict[str, Provenance])
 
 
 class SqliteMatchStore:
@@ -77,17 +78,15 @@ class SqliteMatchStore:
         await self._writer.run(lambda connection: _link(connection, ref, match_id))
 
     async def claim(self, match_id: int, node: str) -> MatchRow:
-        return await self._writer.run(lambda connection: _claim(connection, match_id, node))
-
-    async def feeds(self, match_id: int) -> tuple[MatchRef, ...]:
-        return await self._writer.run(lambda connection: _feeds(connection, match_id))
+        return await self._writer.run(lambda connection: _match(connection, "claim", match_id=match_id, owner=node))
 
     async def load(self, match_id: int) -> MatchBase:
         return await self._writer.run(lambda connection: _load(connection, match_id))
 
-    async def unfinished(self) -> list[MatchRow]:
+    async def unfinished(self) -> dict[int, tuple[MatchRef, ...]]:
         found = await self._writer.run(lambda connection: rows(connection, _SQL["unfinished"]))
-        return [match_row(each) for each in found]
+        by_match = groupby(found, key=itemgetter("match_id"))
+        return {match_id: tuple(map(_ref, feeds)) for match_id, feeds in by_match}
 
     async def save_update(self, update: MatchUpdate) -> Receipt:
         return await self._writer.run(lambda connection: _save_update(connection, update))
@@ -110,15 +109,7 @@ class SqliteMatchReader:
         return first_or_none(await self._file.rows(_SQL["match"], {"match_id": match_id}, match_row))
 
     async def matches(self, wanted: MatchFilter) -> list[MatchRow]:
-        bindings = {
-            "status": wanted.status and wanted.status.value,
-            "phase": wanted.phase and wanted.phase.value,
-            "source": wanted.source,
-            "sport": wanted.sport,
-            "after_id": wanted.after_id,
-            "limit": wanted.limit,
-        }
-        return await self._file.rows(_SQL["matches"], bindings, match_row)
+        return await self._file.rows(_SQL["matches"], columns_of(wanted), match_row)
 
     async def events_after(self, match_id: int, seq: int, limit: int) -> list[StoredEvent]:
         bindings = {"match_id": match_id, "seq": seq, "limit": limit}
@@ -155,8 +146,8 @@ def _link(connection: apsw.Connection, ref: MatchRef, match_id: int) -> None:
     names = {"source": ref.source, "source_id": ref.source_id}
     known = row(connection, _SQL["match_of_ref"], names)
     if known is None:
-        _known_match(connection, match_id)
-        if any(feed.source == ref.source for feed in _feeds(connection, match_id)):
+        _match(connection, "match", match_id=match_id)
+        if any(each["source"] == ref.source for each in rows(connection, _SQL["feeds"], {"match_id": match_id})):
             raise StorageError(f"match {match_id} already has a feed of {ref.source}: {ref} cannot be added")
         connection.execute(_SQL["add_ref"], {**names, "match_id": match_id})
     elif known["match_id"] != match_id:
@@ -165,32 +156,28 @@ def _link(connection: apsw.Connection, ref: MatchRef, match_id: int) -> None:
         )
 
 
-def _claim(connection: apsw.Connection, match_id: int, node: str) -> MatchRow:
-    claimed = row(connection, _SQL["claim"], {"match_id": match_id, "owner": node})
-    if claimed is None:
-        raise StorageError(f"there is no match {match_id}")
-    return match_row(claimed)
+def _match(connection: apsw.Connection, statement: str, **columns: Any) -> MatchRow:
+    """Return the match of a statement, or raise if there is none."""
+    found = row(connection, _SQL[statement], columns)
+    if found is None:
+        raise StorageError(f"there is no match {columns['match_id']}")
+    return match_row(found)
 
 
 def _load(connection: apsw.Connection, match_id: int) -> MatchBase:
     of_match = {"match_id": match_id}
     names = rows(connection, _SQL["names"], of_match)
     return MatchBase(
-        match=_known_match(connection, match_id),
+        match=_match(connection, "match", match_id=match_id),
         events=tuple(stored_event(each, each["sport"]) for each in rows(connection, _SQL["current_events"], of_match)),
         snapshot=_newest_snapshot(connection, match_id),
         open_findings=tuple(finding(each) for each in rows(connection, _SQL["open_findings"], of_match)),
         players={each["key"]: each["name"] for each in names if each["kind"] == "player"},
         teams={each["key"]: each["name"] for each in names if each["kind"] == "team"},
-        feeds=_feeds(connection, match_id),
+        feeds=tuple(map(_ref, rows(connection, _SQL["feeds"], of_match))),
         ids=_ids(rows(connection, _SQL["event_ids"], of_match)),
         keys=_keys(rows(connection, _SQL["match_keys"], of_match)),
     )
-
-
-def _feeds(connection: apsw.Connection, match_id: int) -> tuple[MatchRef, ...]:
-    found = rows(connection, _SQL["feeds"], {"match_id": match_id})
-    return tuple(MatchRef(each["source"], each["source_id"]) for each in found)
 
 
 def _ids(found: list[Row]) -> dict[str, dict[EventKey, str]]:
@@ -224,20 +211,13 @@ def _save_update(connection: apsw.Connection, update: MatchUpdate) -> Receipt:
     return Receipt(match=_save_match(connection, update, before, seq, is_changed), events=events, snapshot=taken)
 
 
-def _known_match(connection: apsw.Connection, match_id: int) -> MatchRow:
-    found = row(connection, _SQL["match"], {"match_id": match_id})
-    if found is None:
-        raise StorageError(f"there is no match {match_id}")
-    return match_row(found)
-
-
 def _newest_snapshot(connection: apsw.Connection, match_id: int) -> Snapshot | None:
     found = row(connection, _SQL["newest_snapshot"], {"match_id": match_id})
     return None if found is None else snapshot(found)
 
 
 def _owned(connection: apsw.Connection, update: MatchUpdate) -> MatchRow:
-    match = _known_match(connection, update.match_id)
+    match = _match(connection, "match", match_id=update.match_id)
     if update.epoch != match.epoch:
         raise EpochLost(
             f"match {match.match_id} is at epoch {match.epoch}, owned by {match.owner}: epoch {update.epoch} is stale"
@@ -291,21 +271,16 @@ def _save_snapshot(connection: apsw.Connection, update: MatchUpdate, draft: Snap
     newest = _newest_snapshot(connection, update.match_id)
     if newest is not None and newest.checksum == draft.checksum:
         return newest
-    sequence = 1 if newest is None else newest.sequence + 1
-    columns = {
+    columns = columns_of(draft) | {
         "match_id": update.match_id,
-        "sequence": sequence,
-        "checksum": draft.checksum,
-        "payload": draft.payload,
+        "sequence": 1 if newest is None else newest.sequence + 1,
         "provenance": msgspec.json.encode(draft.provenance).decode(),
         "created_at": to_iso(update.captured_at),
         "scraper_id": update.scraper_id,
-        "update_latency_ms": draft.update_latency_ms,
     }
-    added = snapshot(_returned(connection, "add_snapshot", columns))
-    too_old = {"match_id": update.match_id, "sequence": sequence - SNAPSHOTS_KEPT}
-    connection.execute(_SQL["prune_snapshots"], too_old)
-    return added
+    [added] = rows(connection, _SQL["add_snapshot"], columns)
+    connection.execute(_SQL["prune_snapshots"], {**columns, "kept": SNAPSHOTS_KEPT})
+    return snapshot(added)
 
 
 def _save_findings(connection: apsw.Connection, update: MatchUpdate) -> None:
@@ -316,10 +291,9 @@ def _save_findings(connection: apsw.Connection, update: MatchUpdate) -> None:
         if (stored["kind"], stored["place"]) not in named:
             connection.execute(_SQL["close_finding"], {"finding_id": stored["finding_id"], "closed_at": at})
     for finding in named.values():
-        with _known_words(f"a finding of match {update.match_id}"):
-            FindingKind(finding.kind)
-        columns = {"kind": finding.kind.value, "place": finding.place, "detail": finding.detail}
-        connection.execute(_SQL["open_finding"], {"match_id": update.match_id, "opened_at": at, **columns})
+        columns = columns_of(finding) | {"match_id": update.match_id, "opened_at": at}
+        to_record(Finding, columns)  # a kind that only a plug-in knows would make the match unreadable
+        connection.execute(_SQL["open_finding"], columns)
 
 
 def _save_names(connection: apsw.Connection, match_id: int, kind: str, learnt: Mapping[str, str]) -> None:
@@ -340,18 +314,13 @@ def _save_feed(connection: apsw.Connection, update: MatchUpdate) -> None:
 def _save_match(
     connection: apsw.Connection, update: MatchUpdate, before: MatchRow, seq: int, is_changed: bool
 ) -> MatchRow:
-    shown = {
-        "phase": move(before.phase, update.phase).value,
-        "status": update.status.value,
-        "title": update.title,
-        "start_at": iso(update.start_at),
-    }
-    known = {"phase": before.phase, "status": before.status, "title": before.title, "start_at": iso(before.start_at)}
-    if not is_changed and shown == known:
+    phase = move(before.phase, update.phase)
+    after = replace(before, phase=phase, status=update.status, title=update.title, start_at=update.start_at)
+    if not is_changed and columns_of(after) == columns_of(before):
         return before
     completed_at = _completed_at(before, update)
-    given = {"match_id": update.match_id, "seq": seq, "updated_at": iso(update.captured_at)}
-    return match_row(_returned(connection, "save_match", {**shown, **given, "completed_at": iso(completed_at)}))
+    after = replace(after, seq=seq, updated_at=update.captured_at, completed_at=completed_at)
+    return _match(connection, "save_match", **columns_of(after))
 
 
 def _completed_at(before: MatchRow, update: MatchUpdate) -> datetime | None:
@@ -360,46 +329,15 @@ def _completed_at(before: MatchRow, update: MatchUpdate) -> datetime | None:
     return before.completed_at if update.phase is Phase.ARCHIVED else None
 
 
-def _returned(connection: apsw.Connection, name: str, columns: Row) -> Row:
-    [returned] = rows(connection, _SQL[name], columns)
-    return returned
-
-
 # --- conversion of rows and records -----------------------------------------------------------------------------------
 
 
 def match_row(row: Row) -> MatchRow:
-    with _known_words(f"match {row['match_id']}"):
-        return _match_row(row)
+    return to_record(MatchRow, row | {"ref": _ref(row)})
 
 
-@contextmanager
-def _known_words(what: str) -> Iterator[None]:
-    """Raise a `StorageError` for a value that this version does not know; it concerns one match only."""
-    try:
-        yield
-    except ValueError as error:
-        raise StorageError(
-            f"cannot read {what}: {error}. A newer version or a plug-in may have stored it: install that"
-        ) from error
-
-
-def _match_row(row: Row) -> MatchRow:
-    return MatchRow(
-        match_id=row["match_id"],
-        ref=MatchRef(row["source"], row["source_id"]),
-        phase=Phase(row["phase"]),
-        status=MatchStatus(row["status"]),
-        title=row["title"],
-        start_at=moment(row["start_at"]),
-        owner=row["owner"],
-        epoch=row["epoch"],
-        seq=row["seq"],
-        created_at=from_iso(row["created_at"]),
-        updated_at=moment(row["updated_at"]),
-        completed_at=moment(row["completed_at"]),
-        sport=row["sport"],
-    )
+def _ref(row: Row) -> MatchRef:
+    return MatchRef(row["source"], row["source_id"])
 
 
 def stored_event(row: Row, sport: str | None = None) -> StoredEvent:
@@ -437,46 +375,30 @@ def _kind(sport: str, kind: str) -> EventKind:
         raise StorageError(f"{sport} has no events of kind {kind!r}") from None
 
 
-def event_columns(event: Event, sport: str) -> dict[str, Any]:
+def event_columns(event: Event, sport: str) -> Row:
     """Return the columns that depend on the event alone."""
     # The columns are older than sport plug-ins: other fields are in the key only.
     fields = _kind(sport, event.key.kind).fields
     if len(fields) != len(event.key.numbers):
         raise StorageError(f"{event.key} is not a key of {sport}: {event.key.kind} has {len(fields)} numbers")
     numbers = dict(zip(fields, event.key.numbers, strict=True))
-    return {
+    return columns_of(event) | {
         "key": str(event.key),
-        "rev": event.rev,
-        "kind": str(event.key.kind),
+        "kind": event.key.kind,
         **{name: numbers.get(name, 0) for name in ("innings", "over", "nth")},
         "side": event.key.side,
-        "position": event.position,
-        "op": event.op.value,
-        "source_event_id": event.source_event_id,
         "content": msgspec.json.encode(event.content).decode(),
         "content_hash": content_hash(event.content, event.position),
-        "source": event.source,
     }
 
 
 def snapshot(row: Row) -> Snapshot:
-    return Snapshot(
-        match_id=row["match_id"],
-        sequence=row["sequence"],
-        checksum=row["checksum"],
-        payload=row["payload"],
-        provenance=_provenance.decode(row["provenance"]),
-        created_at=from_iso(row["created_at"]),
-        scraper_id=row["scraper_id"],
-        update_latency_ms=row["update_latency_ms"],
-        data_source=row["data_source"],
-    )
+    return to_record(Snapshot, row | {"provenance": msgspec.json.decode(row["provenance"])})
 
 
 def finding(row: Row) -> Finding:
-    with _known_words(f"a finding of match {row['match_id']}"):
-        return Finding(kind=FindingKind(row["kind"]), place=row["place"], detail=row["detail"])
+    return to_record(Finding, row)
 
 
 def stored_finding(row: Row) -> StoredFinding:
-    return StoredFinding(finding=finding(row), opened_at=from_iso(row["opened_at"]), closed_at=moment(row["closed_at"]))
+    return to_record(StoredFinding, row | {"finding": finding(row)})

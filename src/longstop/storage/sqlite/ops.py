@@ -7,22 +7,19 @@ whole source, or a match that is not stored yet.
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import apsw
 import msgspec
-from msgspec.structs import asdict
 
-from longstop.boot import is_another, this_boot
-from longstop.clock import Clock, Moment, from_iso, to_iso
+from longstop.clock import Clock, Moment, from_iso, this_boot, to_iso
 from longstop.errors import UsageError
 from longstop.model.command import (
     LOST,
     Command,
     CommandKind,
     CommandState,
-    Refusal,
     Reply,
     StandingKind,
     StandingOrder,
@@ -30,31 +27,33 @@ from longstop.model.command import (
     check_move,
     overdue,
 )
-from longstop.model.episode import (
-    Episode,
-    EpisodeChange,
-    ErrorSeen,
-    ErrorType,
-    Resolution,
-    ResolutionMethod,
-    StoredError,
-)
-from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, StoredError
+from longstop.model.recovery import Recovery
 from longstop.storage.base import (
     BACK_WITHIN,
     COMMANDS_KEPT,
     KEEP_FOR,
     MAX_ARGUMENT_CHARACTERS,
     MAX_COMMANDS_WAITING,
+    MAX_ERRORS,
+    MAX_HEALTH_ROWS,
     RECOVERIES_KEPT,
     RECOVERIES_KEPT_OF_THE_SAME,
-    CommandRequest,
     ErrorFilter,
     HealthRow,
     Operations,
 )
-from longstop.storage.sqlite.connection import ReadOnlyDatabase, ReopenedDatabase, Row, moment, row, rows, transaction
-from longstop.storage.sqlite.schema import Database, queries
+from longstop.storage.sqlite.connection import (
+    ReadOnlyDatabase,
+    ReopenedDatabase,
+    Row,
+    columns_of,
+    iso,
+    row,
+    rows,
+    to_record,
+)
+from longstop.storage.sqlite.schema import Database, queries, transaction
 
 _SQL = queries("ops/queries.sql")
 
@@ -69,23 +68,26 @@ def open_operations(path: Path, clock: Clock) -> Operations:
     )
 
 
-# --- errors -----------------------------------------------------------------------------------------------------------
+class _OpsTable:
+    """One of the operations tables. Reading creates no file."""
 
-#: Rows kept at most.
-MAX_ERRORS = 100_000
-
-
-class SqliteErrors:
-    """Errors: written by the scraper, read and resolved by operators. Reading creates no file."""
-
-    def __init__(self, path: Path, max_rows: int = MAX_ERRORS) -> None:
+    def __init__(self, path: Path) -> None:
         self._file = ReopenedDatabase(path, Database.OPS)
         self._view = ReadOnlyDatabase(path, Database.OPS)
-        self._max_rows = max_rows
+
+    async def aclose(self) -> None:
+        await asyncio.gather(self._file.aclose(), self._view.aclose())
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+class SqliteErrors(_OpsTable):
+    """Errors: written by the scraper, read and resolved by operators."""
 
     async def open_episodes(self) -> list[Episode]:
         found = await self._file.run(lambda connection: rows(connection, _SQL["open_episodes"]))
-        return [Episode(each["ref"], each["signature"]) for each in found]
+        return [to_record(Episode, each) for each in found]
 
     async def write(self, changes: Mapping[Episode, EpisodeChange]) -> None:
         written = dict(changes)
@@ -102,37 +104,28 @@ class SqliteErrors:
         return resolved is not None
 
     async def recent(self, wanted: ErrorFilter) -> list[StoredError]:
-        bindings = {
-            "match_id": wanted.match_id,
-            "ref": wanted.ref,
-            "open": wanted.is_open or None,
-            "limit": wanted.limit,
-        }
+        bindings = columns_of(wanted) | {"open": wanted.is_open or None}
         return await self._view.rows(_SQL["errors"], bindings, _stored_error)
 
-    async def prune(self, now: datetime) -> None:
+    async def prune(self, now: datetime, max_rows: int = MAX_ERRORS) -> None:
         def prune(connection: apsw.Connection) -> None:
             connection.execute(_SQL["prune_old"], {"before": to_iso(now - KEEP_FOR)})
-            connection.execute(_SQL["prune_many"], {"max_rows": self._max_rows})
+            connection.execute(_SQL["prune_many"], {"max_rows": max_rows})
 
         await self._file.transact(prune)
 
-    async def aclose(self) -> None:
-        await asyncio.gather(self._file.aclose(), self._view.aclose())
-
 
 def _write_episode(connection: apsw.Connection, episode: Episode, change: EpisodeChange) -> None:
-    names = {"ref": episode.ref, "signature": episode.signature}
     if change.error is not None:
         _write_error(connection, change.error, change)
     if change.resolution is not None:
-        at, method = to_iso(change.resolution.at), change.resolution.method.value
-        connection.execute(_SQL["resolve_episode"], {**names, "at": at, "method": method})
+        connection.execute(_SQL["resolve_episode"], columns_of(episode) | columns_of(change.resolution))
 
 
 def _write_error(connection: apsw.Connection, error: ErrorSeen, change: EpisodeChange) -> None:
     columns = {
-        **_error_columns(error),
+        **columns_of(error),
+        **columns_of(error.episode),
         "count": change.count,
         "last_seen": to_iso(change.last_seen or error.timestamp),
         "resolved_after": to_iso(error.timestamp - BACK_WITHIN),
@@ -141,62 +134,17 @@ def _write_error(connection: apsw.Connection, error: ErrorSeen, change: EpisodeC
         connection.execute(_SQL["open_episode"], columns)
 
 
-def _error_columns(error: ErrorSeen) -> dict[str, Any]:
-    return {
-        "ref": error.episode.ref,
-        "signature": error.episode.signature,
-        "scraper_id": error.scraper_id,
-        "match_id": error.match_id,
-        "timestamp": to_iso(error.timestamp),
-        "error_type": error.error_type.value,
-        "error_class": error.error_class,
-        "error_message": error.error_message,
-        "stack_trace": error.stack_trace,
-        "source": error.source,
-        "url": error.url,
-        "operation": error.operation,
-        "retry_attempt": error.retry_attempt,
-        "snapshot": error.snapshot,
-    }
-
-
 def _stored_error(row: Row) -> StoredError:
-    return StoredError(
-        id=row["id"],
-        episode=Episode(row["ref"], row["signature"]),
-        scraper_id=row["scraper_id"],
-        match_id=row["match_id"],
-        timestamp=from_iso(row["timestamp"]),
-        error_type=ErrorType(row["error_type"]),
-        error_class=row["error_class"],
-        error_message=row["error_message"],
-        stack_trace=row["stack_trace"],
-        source=row["source"],
-        url=row["url"],
-        operation=row["operation"],
-        retry_attempt=row["retry_attempt"],
-        snapshot=row["snapshot"],
-        count=row["count"],
-        last_seen=from_iso(row["last_seen"]),
-        resolution=_resolution(row),
-    )
-
-
-def _resolution(row: Row) -> Resolution | None:
-    if not row["resolved"]:
-        return None
-    return Resolution(at=from_iso(row["resolution_time"]), method=ResolutionMethod(row["resolution_method"]))
+    episode = {"ref": row["ref"], "signature": row["signature"]}
+    resolution = {"at": row["resolution_time"], "method": row["resolution_method"]} if row["resolved"] else None
+    return to_record(StoredError, row | {"episode": episode, "resolution": resolution})
 
 
 # --- audit ------------------------------------------------------------------------------------------------------------
 
 
-class SqliteAudit:
-    """The audit: every process writes its entries. Reading creates no file."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = ReopenedDatabase(path, Database.OPS)
-        self._view = ReadOnlyDatabase(path, Database.OPS)
+class SqliteAudit(_OpsTable):
+    """The audit: every process writes its entries."""
 
     async def write(self, recoveries: Iterable[Recovery]) -> None:
         written = [_recovery_columns(each) for each in recoveries]
@@ -217,65 +165,40 @@ class SqliteAudit:
     async def recent(self, limit: int = RECOVERIES_KEPT) -> list[Recovery]:
         return await self._view.rows(_SQL["recoveries"], {"limit": limit}, _recovery)
 
-    async def aclose(self) -> None:
-        await asyncio.gather(self._file.aclose(), self._view.aclose())
 
-
-def _recovery_columns(recovery: Recovery) -> dict[str, Any]:
-    after = recovery.pids_after
-    return {
-        "id": recovery.id,
-        "kind": recovery.kind.value,
-        "trigger": recovery.trigger,
-        "subject": recovery.subject,
-        "process": recovery.process,
-        "began_at": to_iso(recovery.began_at),
-        "duration_seconds": recovery.duration_seconds,
-        "pids_before": msgspec.json.encode(recovery.pids_before).decode(),
-        "pids_after": None if after is None else msgspec.json.encode(after).decode(),
-        "outcome": recovery.outcome.value,
-        "observed": recovery.observed,
-        "count": recovery.count,
-    }
+def _recovery_columns(recovery: Recovery) -> Row:
+    pids = {"pids_before": recovery.pids_before, "pids_after": recovery.pids_after}
+    encoded = {name: each if each is None else msgspec.json.encode(each).decode() for name, each in pids.items()}
+    return columns_of(recovery) | encoded
 
 
 def _recovery(row: Row) -> Recovery:
-    return Recovery(
-        id=row["id"],
-        kind=RecoveryKind(row["kind"]),
-        trigger=row["trigger"],
-        subject=row["subject"],
-        process=row["process"],
-        began_at=from_iso(row["began_at"]),
-        duration_seconds=row["duration_seconds"],
-        pids_before=_pids(row["pids_before"]) or (),
-        pids_after=_pids(row["pids_after"]),
-        outcome=RecoveryOutcome(row["outcome"]),
-        observed=row["observed"],
-        count=row["count"],
-    )
-
-
-def _pids(text: str | None) -> tuple[int, ...] | None:
-    return None if text is None else msgspec.json.decode(text, type=tuple[int, ...])
+    pids = {name: row[name] and msgspec.json.decode(row[name]) for name in ("pids_before", "pids_after")}
+    return to_record(Recovery, row | pids)
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-class SqliteCommands:
-    """Commands. Each call is short, and at most one transaction."""
+class SqliteCommands(_OpsTable):
+    """Commands and standing orders. Each call is short, and at most one transaction."""
 
     def __init__(self, path: Path, clock: Clock, boot: Callable[[], str | None] = this_boot) -> None:
-        self._file = ReopenedDatabase(path, Database.OPS)
+        super().__init__(path)
         self._clock = clock
         self._boot = boot
 
     # --- the client ---
 
-    async def place(self, request: CommandRequest) -> Command:
-        if len(request.argument) > MAX_ARGUMENT_CHARACTERS:
+    async def place(self, kind: CommandKind, argument: str, asked_by: str) -> Command:
+        if len(argument) > MAX_ARGUMENT_CHARACTERS:
             raise UsageError(f"the argument has more than {MAX_ARGUMENT_CHARACTERS} characters: shorten it")
+        asked = {
+            "asked_by": asked_by,
+            "asked_at": to_iso(self._clock.now()),
+            "asked_monotonic": self._clock.monotonic(),
+        }
+        columns = {"kind": kind, "argument": argument, **asked, "boot": self._boot()}
 
         def place(connection: apsw.Connection) -> Command:
             self._settle(connection)
@@ -283,8 +206,8 @@ class SqliteCommands:
             if counted["waiting"] >= MAX_COMMANDS_WAITING:
                 raise UsageError(f"{MAX_COMMANDS_WAITING} commands are already pending: start a scraper, or wait")
             connection.execute(_SQL["prune_commands"], {"kept": COMMANDS_KEPT})
-            [placed] = rows(connection, _SQL["ask_command"], self._columns(request))
-            return _command(placed)
+            [placed] = rows(connection, _SQL["ask_command"], columns)
+            return to_record(Command, placed)
 
         return await self._file.transact(place)
 
@@ -295,7 +218,7 @@ class SqliteCommands:
                 with transaction(connection):
                     self._settle(connection)
                 found = row(connection, _SQL["command"], {"id": command_id})
-            return None if found is None else _command(found)
+            return None if found is None else to_record(Command, found)
 
         return await self._file.run(find)
 
@@ -310,7 +233,7 @@ class SqliteCommands:
                 self._settle(connection)
                 pending = [each for each in rows(connection, _SQL["open_commands"]) if each["state"] == "pending"]
                 taken = [row(connection, _SQL["take_command"], {"id": each["id"]}) for each in pending[:limit]]
-            return [_command(each) for each in taken if each is not None]
+            return [to_record(Command, each) for each in taken if each is not None]
 
         return await self._file.run(take)
 
@@ -329,21 +252,18 @@ class SqliteCommands:
     # --- standing orders ---
 
     async def standing(self) -> list[StandingOrder]:
-        found = await self._file.run(lambda connection: rows(connection, _SQL["standing_orders"]))
-        return [_order(each) for each in found]
+        return await self._view.rows(_SQL["standing_orders"], None, partial(to_record, StandingOrder))
 
     async def put_order(self, kind: StandingKind, subject: str, asked_by: str) -> bool:
-        columns = {"kind": kind.value, "subject": subject, "since": to_iso(self._clock.now()), "asked_by": asked_by}
+        order = StandingOrder(kind=kind, subject=subject, since=self._clock.now(), asked_by=asked_by)
+        columns = columns_of(order)
         put = await self._file.transact(lambda connection: row(connection, _SQL["put_standing_order"], columns))
         return put is not None
 
     async def lift_order(self, kind: StandingKind, subject: str) -> bool:
-        columns = {"kind": kind.value, "subject": subject}
+        columns = {"kind": kind, "subject": subject}
         lifted = await self._file.transact(lambda connection: row(connection, _SQL["lift_standing_order"], columns))
         return lifted is not None
-
-    async def aclose(self) -> None:
-        await self._file.aclose()
 
     def _settle(self, connection: apsw.Connection) -> None:
         """Answer expired commands."""
@@ -354,83 +274,23 @@ class SqliteCommands:
 
     def _overdue(self, found: Row) -> Reply | None:
         asked = Moment(from_iso(found["asked_at"]), found["asked_monotonic"])
-        is_one_boot = not is_another(found["boot"], self._boot())
+        # An unknown boot id may be the same.
+        is_one_boot = len({found["boot"], self._boot()} - {None}) <= 1
         return overdue(CommandState(found["state"]), age_of(asked, Moment.of(self._clock), is_one_boot=is_one_boot))
 
     def _answer(self, connection: apsw.Connection, command_id: int, before: CommandState, reply: Reply) -> None:
-        columns = {
-            "id": command_id,
-            "before": before.value,
-            "state": reply.state.value,
-            "refusal": reply.refusal and reply.refusal.value,
-            "answer": reply.answer,
-            "at": to_iso(self._clock.now()),
-        }
-        connection.execute(_SQL["answer_command"], columns)
-
-    def _columns(self, request: CommandRequest) -> Row:
-        return {
-            "kind": request.kind.value,
-            "argument": request.argument,
-            "asked_by": request.asked_by,
-            "asked_at": to_iso(self._clock.now()),
-            "asked_monotonic": self._clock.monotonic(),
-            "boot": self._boot(),
-        }
-
-
-class SqliteStandingOrders:
-    """Reads standing orders; creates and changes no file."""
-
-    def __init__(self, path: Path) -> None:
-        self._view = ReadOnlyDatabase(path, Database.OPS)
-
-    async def standing(self) -> list[StandingOrder]:
-        return await self._view.rows(_SQL["standing_orders"], None, _order)
-
-    async def aclose(self) -> None:
-        await self._view.aclose()
-
-
-def _command(found: Row) -> Command:
-    return Command(
-        id=found["id"],
-        kind=CommandKind(found["kind"]),
-        argument=found["argument"],
-        asked_by=found["asked_by"],
-        asked_at=from_iso(found["asked_at"]),
-        state=CommandState(found["state"]),
-        refusal=Refusal(found["refusal"]) if found["refusal"] else None,
-        answer=found["answer"],
-        answered_at=moment(found["answered_at"]),
-    )
-
-
-def _order(found: Row) -> StandingOrder:
-    return StandingOrder(
-        kind=StandingKind(found["kind"]),
-        subject=found["subject"],
-        since=from_iso(found["since"]),
-        asked_by=found["asked_by"],
-    )
+        given = {"id": command_id, "before": before, "at": to_iso(self._clock.now())}
+        connection.execute(_SQL["answer_command"], columns_of(reply) | given)
 
 
 # --- health log -------------------------------------------------------------------------------------------------------
 
-#: A month of minutes of a node, and ten times as many changes of matches.
-MAX_HEALTH_ROWS = 500_000
 
-
-class SqliteHealthLog:
-    """The health log, written by the scraper. Reading creates no file."""
-
-    def __init__(self, path: Path, max_rows: int = MAX_HEALTH_ROWS) -> None:
-        self._file = ReopenedDatabase(path, Database.OPS)
-        self._view = ReadOnlyDatabase(path, Database.OPS)
-        self._max_rows = max_rows
+class SqliteHealthLog(_OpsTable):
+    """The health log, written by the scraper."""
 
     async def write(self, rows: Iterable[HealthRow]) -> None:
-        written = [asdict(each) | {"timestamp": to_iso(each.timestamp)} for each in rows]
+        written = [columns_of(each) for each in rows]
 
         def write(connection: apsw.Connection) -> None:
             for columns in written:
@@ -438,23 +298,15 @@ class SqliteHealthLog:
 
         await self._file.transact(write)
 
-    async def prune(self, now: datetime) -> None:
+    async def prune(self, now: datetime, max_rows: int = MAX_HEALTH_ROWS) -> None:
         def prune(connection: apsw.Connection) -> None:
             connection.execute(_SQL["prune_old_health"], {"before": to_iso(now - KEEP_FOR)})
-            connection.execute(_SQL["prune_many_health"], {"max_rows": self._max_rows})
+            connection.execute(_SQL["prune_many_health"], {"max_rows": max_rows})
 
         await self._file.transact(prune)
 
     async def recent(
         self, *, match_id: int | None = None, ref: str | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[HealthRow]:
-        bindings = {"match_id": match_id, "ref": ref, "since": to_iso(since) if since else None, "limit": limit}
-        return await self._view.rows(_SQL["health_log"], bindings, _health_row)
-
-    async def aclose(self) -> None:
-        await asyncio.gather(self._file.aclose(), self._view.aclose())
-
-
-def _health_row(row: Row) -> HealthRow:
-    columns = {name: row[name] for name in HealthRow.__struct_fields__}
-    return HealthRow(**columns | {"timestamp": from_iso(row["timestamp"])})
+        bindings = {"match_id": match_id, "ref": ref, "since": iso(since), "limit": limit}
+        return await self._view.rows(_SQL["health_log"], bindings, partial(to_record, HealthRow))

@@ -5,7 +5,8 @@ never changed afterwards.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from functools import cache
 from hashlib import sha256
@@ -72,19 +73,27 @@ def migrate(connection: apsw.Connection, database: Database) -> None:
     """Migrate a file to the newest schema; raise if its schema is unknown."""
     known = migrations_of(database)
     while pending(connection, known):
-        # Several processes may open a new file at the same time: check again inside the transaction.
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(connection):
+            # Several processes may open a new file at the same time: check again inside the transaction.
             for migration in pending(connection, known)[:1]:
-                _take(connection, migration)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+                _apply(connection, migration)
 
 
-def _take(connection: apsw.Connection, migration: Migration) -> None:
+@contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """Commit on success, roll back on any error."""
+    # IMMEDIATE: upgrading a lock later may fail without waiting.
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(apsw.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _apply(connection: apsw.Connection, migration: Migration) -> None:
     connection.execute(_MIGRATIONS["create_migrations"])
     connection.execute(migration.script)
     connection.execute(

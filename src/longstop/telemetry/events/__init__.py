@@ -1,9 +1,10 @@
 """Telemetry events: frozen values whose names are shared by logs, metrics, alerts and tests."""
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 
 class Severity(StrEnum):
@@ -19,3 +20,15 @@ class Telemetry(Struct, frozen=True, kw_only=True):
 
     name: ClassVar[str]
     severity: ClassVar[Severity] = Severity.INFO
+
+    def fields(self, max_characters: int) -> dict[str, Any]:
+        """Return the fields by name, with text that is cut and cleaned."""
+        return {
+            name: clean(value, max_characters) if isinstance(value, str) else value
+            for name, value in asdict(self).items()
+        }
+
+
+def clean(text: str, max_characters: int) -> str:
+    """Cut foreign text, and replace lone surrogates, which neither JSON nor a database accepts."""
+    return text[:max_characters].encode(errors="replace").decode()

@@ -3,40 +3,37 @@
 from longstop.telemetry.events import Severity, Telemetry
 
 
-class MatchDiscovered(Telemetry, frozen=True, kw_only=True):
+class MatchTelemetry(Telemetry, frozen=True, kw_only=True):
+    """The base of these events."""
+
+    match_id: int
+    ref: str
+
+
+class MatchDiscovered(MatchTelemetry, frozen=True, kw_only=True):
     name = "match.discovered"
-    match_id: int
-    ref: str
 
 
-class MatchPhaseChanged(Telemetry, frozen=True, kw_only=True):
+class MatchPhaseChanged(MatchTelemetry, frozen=True, kw_only=True):
     name = "match.phase_changed"
-    match_id: int
-    ref: str
     before: str
     after: str
 
 
-class MatchClaimed(Telemetry, frozen=True, kw_only=True):
+class MatchClaimed(MatchTelemetry, frozen=True, kw_only=True):
     name = "match.claimed"
-    match_id: int
-    ref: str
     epoch: int
 
 
-class MatchInSync(Telemetry, frozen=True, kw_only=True):
+class MatchInSync(MatchTelemetry, frozen=True, kw_only=True):
     """The stored events agree with the source's complete event list, after a start or a gap."""
 
     name = "match.in_sync"
-    match_id: int
-    ref: str
     events: int
 
 
-class UpdateStored(Telemetry, frozen=True, kw_only=True):
+class UpdateStored(MatchTelemetry, frozen=True, kw_only=True):
     name = "update.stored"
-    match_id: int
-    ref: str
     inserted: int
     updated: int
     voided: int
@@ -45,23 +42,19 @@ class UpdateStored(Telemetry, frozen=True, kw_only=True):
     latency_ms: int | None
 
 
-class PollSucceeded(Telemetry, frozen=True, kw_only=True):
+class PollSucceeded(MatchTelemetry, frozen=True, kw_only=True):
     """A poll of a match succeeded, with or without a change."""
 
     name = "poll.succeeded"
     severity = Severity.DEBUG
-    match_id: int
-    ref: str
     seconds: float
 
 
-class PollFailed(Telemetry, frozen=True, kw_only=True):
+class PollFailed(MatchTelemetry, frozen=True, kw_only=True):
     """A poll of a match failed; the next one starts from the same base."""
 
     name = "poll.failed"
     severity = Severity.WARN
-    match_id: int
-    ref: str
     error_type: str
     error_message: str
     #: The request that failed, without its query; empty if the failure belongs to no single request.
@@ -75,47 +68,39 @@ class PollFailed(Telemetry, frozen=True, kw_only=True):
     page: str | None = None
 
 
-class CadenceChanged(Telemetry, frozen=True, kw_only=True):
+class CadenceChanged(MatchTelemetry, frozen=True, kw_only=True):
     """A match is polled more or less often than before."""
 
     name = "cadence.changed"
-    match_id: int
-    ref: str
     #: One of `baseline`, `busy`, `break`, `errors`, `important`, `imminent`, `upcoming`, `completed`.
     reason: str
     interval_seconds: float
 
 
-class ErrorRateHigh(Telemetry, frozen=True, kw_only=True):
+class ErrorRateHigh(MatchTelemetry, frozen=True, kw_only=True):
     """A match had too many errors within a minute."""
 
     name = "errors.rate_high"
     severity = Severity.ERROR
-    match_id: int
-    ref: str
     errors: int
     #: Errors by type.
     types: dict[str, int]
 
 
-class MatchStale(Telemetry, frozen=True, kw_only=True):
+class MatchStale(MatchTelemetry, frozen=True, kw_only=True):
     """The data of a match in play is too old."""
 
     name = "match.stale"
     severity = Severity.WARN
-    match_id: int
-    ref: str
     age_seconds: float
     last_update: str | None
 
 
-class WatchRestarted(Telemetry, frozen=True, kw_only=True):
+class WatchRestarted(MatchTelemetry, frozen=True, kw_only=True):
     """Polling of a match was restarted from its durable base."""
 
     name = "watch.restarted"
     severity = Severity.WARN
-    match_id: int
-    ref: str
     #: One of `stale`, `errors`, `lifetime`, `cool_down`, `asked`, `recycled`.
     reason: str
     #: Age of the watch that was replaced.
@@ -123,82 +108,66 @@ class WatchRestarted(Telemetry, frozen=True, kw_only=True):
     epoch: int
 
 
-class SourceFrozen(Telemetry, frozen=True, kw_only=True):
+class SourceFrozen(MatchTelemetry, frozen=True, kw_only=True):
     """A page does not change although another page of the site shows that play continues."""
 
     name = "source.frozen"
     severity = Severity.WARN
-    match_id: int
-    ref: str
     #: The frozen page and the one that contradicts it: `match` and `list`, or `list` and `match`.
     frozen: str
     witness: str
     seconds: float
 
 
-class SourceResumed(Telemetry, frozen=True, kw_only=True):
+class SourceResumed(MatchTelemetry, frozen=True, kw_only=True):
     """A frozen page changes again."""
 
     name = "source.resumed"
-    match_id: int
-    ref: str
     seconds: float
 
 
-class WatchStopped(Telemetry, frozen=True, kw_only=True):
+class WatchStopped(MatchTelemetry, frozen=True, kw_only=True):
     """Polling of an idle match stopped because memory is low. A listing or a restart of the scraper resumes it."""
 
     name = "watch.stopped"
-    match_id: int
-    ref: str
     idle_seconds: float
 
 
-class MatchGone(Telemetry, frozen=True, kw_only=True):
+class MatchGone(MatchTelemetry, frozen=True, kw_only=True):
     """The pages of a match were not found several times, and no listing contains it: it is archived."""
 
     name = "match.gone"
     severity = Severity.WARN
-    match_id: int
-    ref: str
     confirmations: int
 
 
-class MatchFinished(Telemetry, frozen=True, kw_only=True):
+class MatchFinished(MatchTelemetry, frozen=True, kw_only=True):
     """A match is over; its last events and its result are stored."""
 
     name = "match.finished"
-    match_id: int
-    ref: str
     #: The stored result; `None` if the site showed none.
     result: str | None
 
 
-class FindingOpened(Telemetry, frozen=True, kw_only=True):
+class FindingOpened(MatchTelemetry, frozen=True, kw_only=True):
     name = "finding.opened"
     severity = Severity.WARN
-    match_id: int
-    ref: str
     kind: str
     place: str
     detail: str
 
 
-class FindingClosed(Telemetry, frozen=True, kw_only=True):
+class FindingClosed(MatchTelemetry, frozen=True, kw_only=True):
     name = "finding.closed"
-    match_id: int
-    ref: str
     kind: str
     place: str
 
 
-class ResourceFailed(Telemetry, frozen=True, kw_only=True):
+class ResourceFailed(MatchTelemetry, frozen=True, kw_only=True):
     """An optional page could not be read; the poll continued without it."""
 
     name = "resource.failed"
     severity = Severity.WARN
-    match_id: int
-    ref: str
     resource: str
     error_type: str
     error_message: str

@@ -58,6 +58,16 @@ class ChildUnresponsive(Telemetry, frozen=True, kw_only=True):
     silent_seconds: float
 
 
+class OrphanKilled(Telemetry, frozen=True, kw_only=True):
+    """An orphaned process of ours was killed."""
+
+    name = "orphan.killed"
+    severity = Severity.WARN
+    pid: int
+    program: str
+    rss_bytes: int | None
+
+
 class TaskFailed(Telemetry, frozen=True, kw_only=True):
     """A background task raised an unexpected error: a bug. The task continues."""
 

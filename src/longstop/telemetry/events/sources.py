@@ -1,5 +1,7 @@
 """Events about requests to a site and the pages that it serves."""
 
+from typing import ClassVar
+
 from longstop.telemetry.events import Severity, Telemetry
 
 
@@ -38,38 +40,37 @@ class RequestRetried(Telemetry, frozen=True, kw_only=True):
     wait_seconds: float
 
 
-class CircuitOpened(Telemetry, frozen=True, kw_only=True):
-    """A breaker opened: no requests are sent until it is half open."""
+class CircuitTelemetry(Telemetry, frozen=True, kw_only=True):
+    """The base of a breaker's events."""
 
-    name = "circuit_opened"
-    severity = Severity.WARN
     #: What the breaker protects: `target`, `match` or `source`.
     scope: str
     #: The host, match or source.
     subject: str
-    reason: str
-    seconds: float
     match_id: int | None = None
 
 
-class CircuitHalfOpened(Telemetry, frozen=True, kw_only=True):
+class CircuitOpened(CircuitTelemetry, frozen=True, kw_only=True):
+    """A breaker opened: no requests are sent until it is half open."""
+
+    name = "circuit_opened"
+    severity = Severity.WARN
+    reason: str
+    seconds: float
+
+
+class CircuitHalfOpened(CircuitTelemetry, frozen=True, kw_only=True):
     """A breaker is half open, after its pause or a successful canary: a few probes are admitted."""
 
     name = "circuit_half_open"
-    scope: str
-    subject: str
-    match_id: int | None = None
 
 
-class CircuitClosed(Telemetry, frozen=True, kw_only=True):
+class CircuitClosed(CircuitTelemetry, frozen=True, kw_only=True):
     """A breaker closed: requests are sent again."""
 
     name = "circuit_closed"
-    scope: str
-    subject: str
     #: Requests rejected since it opened.
     rejected: int
-    match_id: int | None = None
 
 
 class TimeoutsChanged(Telemetry, frozen=True, kw_only=True):
@@ -114,27 +115,34 @@ class SourceRateLimited(Telemetry, frozen=True, kw_only=True):
     reason: str
 
 
-class LayoutBroken(Telemetry, frozen=True, kw_only=True):
+class LayoutTelemetry(Telemetry, frozen=True, kw_only=True):
+    """The base of events about pages that cannot be parsed. A broken layout pauses polling like a breaker."""
+
+    scope: ClassVar = "layout"
+    source: str
+    resource: str
+    failures: int
+
+    @property
+    def subject(self) -> str:
+        return f"{self.source} {self.resource}"
+
+
+class LayoutBroken(LayoutTelemetry, frozen=True, kw_only=True):
     """Pages of a site could not be parsed many times in a row: their layout changed. An operator has to act."""
 
     name = "layout.broken"
     severity = Severity.CRITICAL
-    source: str
-    resource: str
-    failures: int
     error_message: str
     #: Path of the saved page below the data directory; `None` if it could not be saved.
     page: str | None
     retry_in_seconds: float
 
 
-class LayoutRecovered(Telemetry, frozen=True, kw_only=True):
+class LayoutRecovered(LayoutTelemetry, frozen=True, kw_only=True):
     """Pages that could not be parsed can be parsed again."""
 
     name = "layout.recovered"
-    source: str
-    resource: str
-    failures: int
 
 
 class SelectorFallbackUsed(Telemetry, frozen=True, kw_only=True):

@@ -6,8 +6,8 @@ from random import Random
 from msgspec import Struct
 
 from longstop_lab.simulator.football.board import FootballBoard
+from longstop_lab.simulator.football.generate import play_football
 from longstop_lab.simulator.football.model import FootballMatch
-from longstop_lab.simulator.football.play import play_football
 from longstop_lab.simulator.football.script import FootballScript, script_football
 from longstop_lab.simulator.timeline import Timeline
 

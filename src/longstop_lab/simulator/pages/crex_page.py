@@ -9,7 +9,7 @@ import msgspec
 
 from longstop_lab.simulator.cricket.board import Board
 from longstop_lab.simulator.cricket.game import Game
-from longstop_lab.simulator.pages.furniture import whole_page
+from longstop_lab.simulator.pages.decoration import whole_page
 
 LISTING = "/live-matches"
 #: The address until 2025, and the one since.

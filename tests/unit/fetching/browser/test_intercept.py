@@ -3,7 +3,7 @@
 import pytest
 
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.intercept import CaptureList, is_json, pattern_of
+from longstop.fetching.browser.intercept import is_json, is_listed, pattern_of
 
 REQUEST = FetchRequest(source="crex", url="https://api.example/v3/state?key=11HD&x=")
 
@@ -37,13 +37,11 @@ def test_only_the_response_to_the_same_request_matches(method: str, url: str, ex
     ],
 )
 def test_the_capture_list_admits_json_of_listed_hosts_and_paths(url: str, content_type: str, expected: bool) -> None:
-    capture_list = CaptureList(hosts=("api.example",), paths=("/v1/event/*",))
-
-    assert capture_list.admits(url, content_type) is expected
+    assert is_listed(url, content_type, hosts=("api.example",), paths=("/v1/event/*",)) is expected
 
 
 def test_without_paths_only_requested_responses_are_captured() -> None:
-    assert not CaptureList(hosts=("api.example",)).admits("https://api.example/v1/event/7", "application/json")
+    assert not is_listed("https://api.example/v1/event/7", "application/json", hosts=("api.example",), paths=())
 
 
 @pytest.mark.parametrize(

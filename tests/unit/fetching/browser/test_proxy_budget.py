@@ -13,7 +13,6 @@ from longstop.fetching.browser.proxy_budget import (
     may_spend,
     spent,
     step_reached,
-    stopped_at,
 )
 from longstop.model.match import Priority
 from longstop.telemetry.bus import Bus
@@ -66,12 +65,6 @@ def test_each_step_is_reported_once(before: int, after: int, expected: float | N
     assert step_reached(Spending("2026-11", before), Spending("2026-11", after), 1000) == expected
 
 
-def test_each_step_says_who_stops() -> None:
-    assert stopped_at(0.8) == ()
-    assert stopped_at(0.95) == (Priority.COMPLETED, Priority.IMMINENT)
-    assert len(stopped_at(1.0)) == 3
-
-
 def meter(path: Path, sink: MemorySink | None = None, budget_bytes: int = 10_000_000) -> ProxyMeter:
     return ProxyMeter(path, budget_bytes=budget_bytes, clock=ManualClock(), bus=Bus([sink] if sink else []))
 
@@ -110,6 +103,7 @@ def test_four_fifths_and_each_stop_are_reported_once(tmp_path: Path) -> None:
     reported = [event for event in sink.events if isinstance(event, BudgetReached)]
     assert [event.percent for event in reported] == [80, 90, 95, 100]
     assert [len(event.stopped) for event in reported] == [0, 1, 2, 3]
+    assert reported[2].stopped == ("completed", "imminent")
 
 
 @pytest.mark.parametrize("text", ["", "{ broken", '{"month": 3}', "[]"])

@@ -21,15 +21,15 @@ def test_all_parts_of_a_profile_agree(seed: int, country: str) -> None:
     assert systems[profile.platform] in profile.user_agent
     assert {brand["version"] for brand in hints["brands"] if "Chrom" in brand["brand"]} == {"156"}
     assert {"Windows": "Win32", "macOS": "MacIntel", "Linux": "Linux x86_64"}[hints["platform"]] == profile.platform
-    assert profile.locale == profile.languages[0]
-    assert profile.accept_language.startswith(profile.locale)
+    assert profile.country.locale == profile.country.languages[0]
+    assert profile.accept_language.startswith(profile.country.locale)
 
 
 @pytest.mark.req("CAP-3")
 def test_language_and_clock_are_those_of_the_proxys_country() -> None:
     profile = choose_profile(VERSION, "DE")
 
-    assert (profile.locale, profile.time_zone) == ("de-DE", "Europe/Berlin")
+    assert (profile.country.locale, profile.country.time_zone) == ("de-DE", "Europe/Berlin")
     assert profile.accept_language == "de-DE,de;q=0.9,en;q=0.8"
 
 

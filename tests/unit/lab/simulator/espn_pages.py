@@ -20,7 +20,7 @@ END = 100_000.0
 
 
 def world_at(seconds: float, game: Game | None = None, script: Script | None = None) -> tuple[World, list[TruthLine]]:
-    """Return a world with one match after so many seconds, and its truth lines; the small game unless told."""
+    """Return a world with one match after this many seconds, and its truth lines; by default the small game."""
     lines: list[TruthLine] = []
     plan = PlannedMatch(game=game or small_game(), script=script or small_script(), starts_at=0.0)
     world = World([plan], started_at=NOON, speed=1.0, record=lines.extend)

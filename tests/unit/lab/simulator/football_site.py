@@ -25,7 +25,7 @@ class FootballSite:
         self.site = SofascoreSite(self.world)
 
     def at(self, seconds: float) -> "FootballSite":
-        """Let it be so many seconds after the kick-off as first planned."""
+        """Set the time to this many seconds after the kick-off that was planned first."""
         self.world.advance_to(self._head_start + seconds)
         return self
 

@@ -6,7 +6,7 @@ from longstop_lab.simulator.cricket.world import play
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.http import Request
 from longstop_lab.simulator.pages.crex_page import CLASSES, key_of, match_page, page_path
-from longstop_lab.simulator.pages.furniture import asset
+from longstop_lab.simulator.pages.decoration import asset
 from longstop_lab.simulator.pages.hostile import PAGE_FAULTS, PREFIX, break_page, hostile_answer, redesigned
 
 GAME = play("t20", 1, 0)
@@ -75,7 +75,7 @@ def test_everything_that_a_page_loads_is_there(path: str) -> None:
     assert answer.body
 
 
-def test_most_bytes_around_a_page_are_of_kinds_that_nobody_needs() -> None:
+def test_most_bytes_around_a_page_are_of_kinds_that_are_not_needed() -> None:
     paths = [path.partition("?")[0] for path in re.findall(r'(?:src|href)="(/[^"]+)"', PAGE.decode())]
     sizes = {path: len(answer.body) for path in paths if (answer := asset(get(path)))}
     needed = sizes["/static/vendor.js"] + len(PAGE)

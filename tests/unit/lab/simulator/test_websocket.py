@@ -38,9 +38,11 @@ def test_a_short_text_has_a_short_head_and_a_long_one_its_length_in_two_bytes() 
 
 
 async def test_a_ping_is_answered_and_a_close_ends_it() -> None:
-    told = await answers_to(from_a_page(1, b"ignored") + from_a_page(9, b"are you there") + from_a_page(8, b"\x03\xe8"))
+    reported = await answers_to(
+        from_a_page(1, b"ignored") + from_a_page(9, b"are you there") + from_a_page(8, b"\x03\xe8")
+    )
 
-    assert told == b"\x8a\x0dare you there" + b"\x88\x02\x03\xe8"
+    assert reported == b"\x8a\x0dare you there" + b"\x88\x02\x03\xe8"
 
 
 @pytest.mark.parametrize("frame", [b"\x81\x05hello", b"\x81\xff" + b"\0" * 12])

@@ -13,7 +13,7 @@ from longstop.sources.parsing import read_body
 from longstop.sports.cricket.model import DomBoard
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG, score
-from tests.drawn_pages import crex_page
+from tests.rendered_pages import crex_page
 from tests.unit.sources.pruning import each_without_two, pruned
 
 
@@ -95,7 +95,7 @@ def test_a_redesigned_page_is_read_by_later_selectors() -> None:
         crex_page(other=""),
         crex_page(now="29/1(3.4)", other="181/7"),
         crex_page(now="29/1(3.4) 30/1(3.5)"),
-        redesigned(crex_page(said="A word that nobody knows")),
+        redesigned(crex_page(said="An unknown word")),
         b"<html></html>",
     ],
     ids=["undrawn", "no score", "no other score", "no overs", "two scores", "unknown word", "another page"],

@@ -5,7 +5,18 @@ import pytest
 from longstop.errors import LayoutChanged, WrongMatch
 from longstop.sources.crex.event_list import read_ball_value
 from longstop.sources.parsing import read_body
-from longstop.sports.cricket.model import BallItem, Dismissal, EventListPage, Names, OverItem, Overs, Runs, WicketItem
+from longstop.sports.cricket.model import (
+    Delivery,
+    Dismissal,
+    EventListPage,
+    Names,
+    Overs,
+    OverSummary,
+    Runs,
+    SeenEvent,
+    SeenWicket,
+    Wicket,
+)
 from tests.builders import body
 from tests.unit.sources.crex.reading import BALL, BALLS, NAMES, OVER, SOURCE, WICKET, feed, page
 
@@ -14,8 +25,8 @@ def test_a_feed_page_gives_balls_wickets_and_over_ends_and_skips_texts() -> None
     found = read_body(SOURCE, BALLS, page("ball_feed.json"))
 
     assert isinstance(found, EventListPage)
-    kinds = [type(item) for item in found.items]
-    assert kinds == [BallItem, BallItem, BallItem, OverItem, BallItem, WicketItem, BallItem, BallItem, BallItem]
+    kinds = [type(item.content if isinstance(item, SeenEvent) else item.wicket) for item in found.items]
+    assert kinds == [Delivery, Delivery, Delivery, OverSummary, Delivery, Wicket, Delivery, Delivery, Delivery]
     assert {item.innings for item in found.items} == {2}
     assert found.next_before == "1772899002000"
 
@@ -56,24 +67,28 @@ def test_a_value_outside_the_grammar_is_refused(text: str) -> None:
 def test_the_flag_says_whether_it_reached_the_rope(flag: int, boundary: int | None) -> None:
     [ball] = feed({**BALL, "b": "4", "fv": flag}).items
 
-    assert isinstance(ball, BallItem)
-    assert ball.delivery.boundary == boundary
+    assert isinstance(ball, SeenEvent)
+    assert isinstance(ball.content, Delivery)
+    assert ball.content.boundary == boundary
 
 
 @pytest.mark.req("FLD-2")
 def test_the_feed_counts_innings_from_zero_and_labels_are_two_integers() -> None:
     [ball] = feed({**BALL, "inning": 1, "on": 9, "o": "9.10"}).items
 
-    assert isinstance(ball, BallItem)
-    assert (ball.innings, ball.over, ball.delivery.label) == (2, 9, Overs(9, 10))
+    assert isinstance(ball, SeenEvent)
+    assert isinstance(ball.content, Delivery)
+    assert (ball.innings, ball.over, ball.content.label) == (2, 9, Overs(9, 10))
 
 
 def test_the_same_field_is_a_label_in_a_ball_and_a_number_in_an_over_end() -> None:
     over, ball = feed(OVER, BALL).items
 
-    assert isinstance(over, OverItem)
-    assert isinstance(ball, BallItem)
-    assert (over.over, over.summary.runs, over.summary.score.runs) == (5, 7, 40)
+    assert isinstance(over, SeenEvent)
+    assert isinstance(over.content, OverSummary)
+    assert isinstance(ball, SeenEvent)
+    assert isinstance(ball.content, Delivery)
+    assert (over.over, over.content.runs, over.content.score.runs) == (5, 7, 40)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +123,7 @@ def test_a_ball_without_a_field_of_the_contract_is_refused(missing: str) -> None
 def test_a_dismissal_is_a_number_and_an_unknown_one_is_other(number: int, kind: Dismissal) -> None:
     [found] = feed({**WICKET, "dismissal": number}).items
 
-    assert isinstance(found, WicketItem)
+    assert isinstance(found, SeenWicket)
     assert (found.wicket.kind, found.wicket.player_out, found.wicket.player_key) == (kind, "Ann One", "A1")
 
 
@@ -117,7 +132,7 @@ def test_a_text_item_is_skipped_whatever_its_other_fields_hold() -> None:
 
     found = feed({**BALL, "id": 120}, text)
 
-    assert [item.id for item in found.items] == [120]
+    assert [item.source_event_id for item in found.items] == ["120"]
     assert found.next_before == "105"
 
 
@@ -141,8 +156,9 @@ def test_a_feed_number_of_another_type_or_size_is_a_changed_layout(change: dict[
 def test_an_empty_key_is_no_one() -> None:
     [ball] = feed({**BALL, "bf": "", "pf": None}).items
 
-    assert isinstance(ball, BallItem)
-    assert (ball.delivery.bowler, ball.delivery.batter) == (None, None)
+    assert isinstance(ball, SeenEvent)
+    assert isinstance(ball.content, Delivery)
+    assert (ball.content.bowler, ball.content.batter) == (None, None)
 
 
 def test_a_page_says_which_name_it_writes_beside_which_team_key() -> None:

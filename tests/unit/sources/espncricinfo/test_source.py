@@ -13,17 +13,18 @@ from longstop.sports.cricket.model import (
     BALLS,
     NAMES,
     SCORECARD,
-    BallItem,
     Board,
+    Delivery,
     Dismissal,
     EventListPage,
     InningsScore,
     Names,
-    OverItem,
     Overs,
+    OverSummary,
     ResultKind,
     Runs,
     Scorecard,
+    SeenEvent,
 )
 from tests.builders import CREX_CONFIG
 from tests.espn_page import ball, innings, list_page, match, match_page, over
@@ -105,10 +106,12 @@ def test_over_and_ball_are_read_from_digits_and_the_number_of_the_delivery_is_it
 
     eighth, seventh = feed_of(body).items
 
-    assert isinstance(eighth, BallItem)
-    assert isinstance(seventh, BallItem)
-    assert (eighth.over, eighth.nth, eighth.delivery.label) == (16, 8, Overs(16, 6))
-    assert (seventh.nth, seventh.delivery.runs) == (7, Runs(wides=1))
+    assert isinstance(eighth, SeenEvent)
+    assert isinstance(seventh, SeenEvent)
+    assert isinstance(eighth.content, Delivery)
+    assert isinstance(seventh.content, Delivery)
+    assert (eighth.over, eighth.nth, eighth.content.label) == (16, 8, Overs(16, 6))
+    assert (seventh.nth, seventh.content.runs) == (7, Runs(wides=1))
 
 
 def test_a_wicket_names_the_player_and_how() -> None:
@@ -117,8 +120,9 @@ def test_a_wicket_names_the_player_and_how() -> None:
 
     [item] = feed_of(body).items
 
-    assert isinstance(item, BallItem)
-    [wicket] = item.delivery.wickets
+    assert isinstance(item, SeenEvent)
+    assert isinstance(item.content, Delivery)
+    [wicket] = item.content.wickets
     assert (wicket.kind, wicket.player_out, wicket.player_key) == (Dismissal.LBW, "A Batter", "11")
 
 
@@ -130,10 +134,10 @@ def test_the_list_is_a_window_and_overs_and_first_balls_are_shown_apart() -> Non
 
     assert feed.is_window
     assert feed.next_before is None
-    assert [item.id for item in feed.items] == [13]
-    ends = [item for item in feed.detached if isinstance(item, OverItem)]
-    assert [(item.over, item.summary.runs, item.summary.balls) for item in ends] == [(0, 4, 6), (1, 5, 6)]
-    assert [item.id for item in feed.detached if isinstance(item, BallItem)] == [1]
+    assert [item.source_event_id for item in feed.items] == ["13"]
+    ends = [(item.over, item.content) for item in feed.detached if isinstance(item.content, OverSummary)]
+    assert [(nth, summary.runs, summary.balls) for nth, summary in ends] == [(0, 4, 6), (1, 5, 6)]
+    assert [item.source_event_id for item in feed.detached if isinstance(item.content, Delivery)] == ["1"]
 
 
 def test_an_over_that_goes_on_is_not_summed_up() -> None:

@@ -12,8 +12,8 @@ from longstop.sources.sofascore.dom import read_rendered
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.football.model import FootballDomBoard, Goals
 from longstop_lab.simulator.pages.hostile import redesigned
-from tests.drawn_pages import sofascore_page
 from tests.football_site import SOFASCORE_CONFIG
+from tests.rendered_pages import sofascore_page
 from tests.unit.sources.pruning import each_without_two, pruned
 
 
@@ -87,7 +87,7 @@ def test_a_redesigned_page_is_read_by_later_selectors() -> None:
     [
         sofascore_page("- : -", ""),
         sofascore_page("- : -", "1st half"),
-        sofascore_page("1 : 0", "A word that nobody knows"),
+        sofascore_page("1 : 0", "An unknown word"),
         sofascore_page("undefined : 0"),
         sofascore_page("1 : 0 : 2"),
         b"<html></html>",

@@ -255,7 +255,7 @@ def test_drift_does_not_change_the_fingerprint_and_news_does() -> None:
     assert plain not in {board_of(shown).fingerprint for shown in news}
 
 
-def test_a_line_of_a_match_in_play_does_not_tell_all() -> None:
+def test_a_list_entry_of_a_match_in_play_is_not_complete() -> None:
     assert [board_of(event(name, 0, 0)).shows_every_change for name in ("1st half", "Halftime", "Ended")] == [
         False,
         True,
@@ -414,13 +414,13 @@ def test_statistics_are_read_by_their_numbers_and_once() -> None:
     found = read_body(SOURCE, STATISTICS, page("statistics_in_play.json"))
 
     assert isinstance(found, Statistics)
-    assert found.periods["ALL"] == (
-        Statistic(key="ballPossession", home=70, away=30),
-        Statistic(key="totalShotsOnGoal", home=25, away=4),
-        Statistic(key="accuratePasses", home=170, away=88, home_total=214, away_total=100),
-        Statistic(key="Expected goals", home=0.7, away=0),
-    )
-    assert found.periods["1ST"] == ()
+    assert found.periods["ALL"] == {
+        "ballPossession": Statistic(home=70, away=30),
+        "totalShotsOnGoal": Statistic(home=25, away=4),
+        "accuratePasses": Statistic(home=170, away=88, home_total=214, away_total=100),
+        "Expected goals": Statistic(home=0.7, away=0),
+    }
+    assert found.periods["1ST"] == {}
 
 
 # --- what is no page of theirs --------------------------------------------------------------------------------------

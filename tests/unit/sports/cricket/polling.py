@@ -1,10 +1,10 @@
-"""One match on a small site, looked at through the whole pipeline: what the suites of walk and run share."""
+"""One match on a small site, polled through the whole pipeline; shared by several test modules."""
 
 from itertools import groupby
 from typing import cast
 
-from longstop.matches.client import SourceClient
 from longstop.matches.pipeline import Pipeline, PollResult
+from longstop.matches.source_client import SourceClient
 from longstop.model.event import Event, Op
 from longstop.model.match import MatchRef
 from longstop.sources.crex.event_list import read_ball_value
@@ -16,7 +16,7 @@ from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from tests.builders import CREX_CONFIG, NOW
 from tests.crex_site import Site, SiteMatch
-from tests.live import take
+from tests.live import poll, take
 from tests.memory import MemorySink, MemoryStore
 from tests.readers import ManualClock
 
@@ -25,7 +25,7 @@ Ball = tuple[int, int, object, tuple[tuple[Dismissal, str], ...]]
 
 
 class Polling:
-    """A match, its site, its store, and the state after the last look."""
+    """A match, its site, its store, and the state after the last poll."""
 
     def __init__(self, match: SiteMatch | None = None) -> None:
         self.match = match or SiteMatch()
@@ -47,7 +47,7 @@ class Polling:
     async def poll(self, times: int = 1) -> PollResult:
         """Look and go on from the result."""
         for _ in range(times):
-            outcome = await self.pipeline.poll(self.state)
+            outcome = await poll(self.pipeline, self.state)
             self.state = cast(CricketState, outcome.state)
         return outcome
 
@@ -95,7 +95,7 @@ class Polling:
         }
 
     def check_invariants(self) -> None:
-        """Assert what must hold after every look: revisions follow, places are 1 … n, no ball is there twice."""
+        """Assert what must hold after every poll: revisions follow, places are 1 … n, no ball is there twice."""
         revs: dict[object, int] = {}
         for stored in self.store.history.get(1, []):
             event = stored.event

@@ -38,7 +38,7 @@ SEEN = [seen(each.source_event_id, each.content) for each in BALLS]
 RESULT = EventKey("result")
 
 
-def told(events: list[Event]) -> list[tuple[str, int, str]]:
+def reported(events: list[Event]) -> list[tuple[str, int, str]]:
     return [(str(each.key), each.rev, each.op.value) for each in events]
 
 
@@ -50,9 +50,7 @@ def look_twice(known: Mapping[EventKey, Event], shown: SeenEvents, settled: tupl
 
 
 def reached(kind: CricketKind, content: Result | InningsSummary, innings: int = 0) -> Milestones:
-    return Milestones(
-        reached=(SeenEvent(kind=kind, innings=innings, over=0, source_event_id=str(kind), content=content),)
-    )
+    return Milestones(reached=(SeenEvent(innings=innings, over=0, source_event_id=str(kind), content=content),))
 
 
 # --- balls ---
@@ -127,7 +125,7 @@ def test_there_and_back_is_three_versions() -> None:
 def test_a_ball_gone_from_the_middle_is_void_after_two_polls() -> None:
     found = look_twice(KNOWN, listed(SEEN[0], *SEEN[2:]))
 
-    assert told(found) == [
+    assert reported(found) == [
         ("delivery:1:0:2", 2, "void"),
         ("delivery:1:0:3", 2, "update"),
         ("delivery:1:0:4", 2, "update"),
@@ -140,7 +138,7 @@ def test_the_newest_ball_gone_is_void_only_if_the_scoreboard_agrees() -> None:
     first = align(KNOWN, shown)
 
     assert align(KNOWN, shown, confirmed=first.suspects).events == []
-    assert told(look_twice(KNOWN, shown, settled=(1,))) == [("delivery:1:0:4", 2, "void")]
+    assert reported(look_twice(KNOWN, shown, settled=(1,))) == [("delivery:1:0:4", 2, "void")]
 
 
 def test_a_ball_that_comes_back_takes_up_its_old_key() -> None:
@@ -149,7 +147,7 @@ def test_a_ball_that_comes_back_takes_up_its_old_key() -> None:
 
     found = align(known, listed(*SEEN)).events
 
-    assert told(found) == [("delivery:1:0:2", 3, "update")]
+    assert reported(found) == [("delivery:1:0:2", 3, "update")]
     assert found[0].position == 2
 
 
@@ -164,11 +162,11 @@ def test_a_void_key_is_never_given_to_another_ball() -> None:
 def test_the_same_ball_under_a_new_id_is_one_ball() -> None:
     found = align(KNOWN, listed(SEEN[0], seen("25", BALLS[1].content), *SEEN[2:])).events
 
-    assert told(found) == [("delivery:1:0:2", 2, "update")]
+    assert reported(found) == [("delivery:1:0:2", 2, "update")]
     assert found[0].source_event_id == "25"
 
 
-def test_balls_before_the_walk_are_left_alone() -> None:
+def test_balls_before_the_walk_stay_unchanged() -> None:
     assert align(KNOWN, listed(*SEEN[2:], is_whole=False)).events == []
 
 
@@ -201,7 +199,7 @@ def test_an_over_end_is_kept_changed_and_taken_back() -> None:
     [less] = look_twice(known, listed(*SEEN, seen("45", over_summary(8))))
     [gone] = look_twice(known, listed(*SEEN))
 
-    assert told([new, more, less, gone]) == [
+    assert reported([new, more, less, gone]) == [
         ("over:1:0", 1, "insert"),
         ("over:1:0", 2, "update"),
         ("over:1:0", 2, "update"),
@@ -216,7 +214,7 @@ def test_an_over_end_beyond_a_lagging_feed_is_not_taken_back() -> None:
     assert align(known, listed(*SEEN, seen("45", over_summary()))).suspects == frozenset()
 
 
-def test_an_over_end_before_the_walk_is_left_alone() -> None:
+def test_an_over_end_before_the_walk_stays_unchanged() -> None:
     known = applied(KNOWN, [event("over:1:0", "45", over_summary())])
     later = seen("60", delivery("1.1"))
 
@@ -233,7 +231,7 @@ def test_a_first_result_needs_two_polls() -> None:
     second = align(KNOWN, listed(*SEEN), result, confirmed=first.suspects)
 
     assert first.events == []
-    assert told(second.events) == [("result", 1, "insert")]
+    assert reported(second.events) == [("result", 1, "insert")]
 
 
 def test_a_withdrawn_result_is_void_after_two_polls() -> None:
@@ -244,7 +242,7 @@ def test_a_withdrawn_result_is_void_after_two_polls() -> None:
     second = align(known, listed(), withdrawn, confirmed=first.suspects)
 
     assert first.events == []
-    assert told(second.events) == [("result", 2, "void")]
+    assert reported(second.events) == [("result", 2, "void")]
 
 
 def test_an_innings_closes_at_once_and_shrinks_only_after_two_polls() -> None:
@@ -256,7 +254,7 @@ def test_an_innings_closes_at_once_and_shrinks_only_after_two_polls() -> None:
     second = align(fold(new), listed(), reached(CricketKind.INNINGS, smaller, 1), confirmed=first.suspects)
 
     assert (str(new.key), first.events) == ("innings:1", [])
-    assert told(second.events) == [("innings:1", 2, "update")]
+    assert reported(second.events) == [("innings:1", 2, "update")]
 
 
 def test_an_innings_whose_score_the_events_contradict_closes_after_two_polls() -> None:
@@ -267,7 +265,7 @@ def test_an_innings_whose_score_the_events_contradict_closes_after_two_polls() -
     second = align({}, listed(), closed, confirmed=first.suspects)
 
     assert first.events == []
-    assert told(second.events) == [("innings:3", 1, "insert")]
+    assert reported(second.events) == [("innings:3", 1, "insert")]
 
 
 def test_changes_come_in_the_order_of_play() -> None:
@@ -288,7 +286,7 @@ def test_the_wicket_of_the_newest_ball_goes_only_when_the_scoreboard_agrees() ->
     overturned = look_twice(known, shown, settled=(1,))
 
     assert held.events == []
-    assert told(overturned) == [("delivery:1:0:5", 2, "update")]
+    assert reported(overturned) == [("delivery:1:0:5", 2, "update")]
 
 
 # --- one innings as a line -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The pipeline, walked with a small site and a store in memory: what one look stores, and what it must not."""
+"""The pipeline with a small site and a store in memory: what one poll stores, and what it must not store."""
 
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import FindingKind
 from tests.builders import body
 from tests.crex_site import OUT_OF_ORDER
+from tests.live import poll
 from tests.unit.sports.cricket.polling import Polling
 
 INNINGS_1 = EventKey(CricketKind.INNINGS, (1,))
@@ -423,7 +424,7 @@ async def test_a_missing_name_is_known_and_a_full_poll_of_the_same_pages_asks_fo
     assert polling.state.has_unnamed
     polling.site.names["B1"] = "Bea Beta"
 
-    polling.state = cast(CricketState, (await polling.pipeline.poll(polling.state, is_full=True)).state)
+    polling.state = cast(CricketState, (await poll(polling.pipeline, polling.state, is_full=True)).state)
 
     assert polling.store.players[1]["B1"] == "Bea Beta"
     assert not polling.state.has_unnamed

@@ -215,7 +215,7 @@ def test_a_closed_innings_that_goes_on_is_withdrawn() -> None:
     assert (found.reached, INNINGS_1 in found.withdrawn) == ((), True)
 
 
-def test_a_result_is_reached_and_its_lack_withdraws_it() -> None:
+def test_a_result_is_reached_and_its_absence_withdraws_it() -> None:
     result = Result(outcome=ResultKind.NO_RESULT, text="No result")
 
     with_result = milestones({}, 0, board(result=result, is_innings_over=True), None)

@@ -4,19 +4,19 @@ from typing import cast
 
 import pytest
 
-from longstop.matches.client import SourceClient
 from longstop.matches.pipeline import Pipeline, PollResult
+from longstop.matches.source_client import SourceClient
 from longstop.model.event import EventKey, Op
 from longstop.model.match import MatchRef, SyncState
 from longstop.sources.espncricinfo.source import EspncricinfoSource
-from longstop.sports.cricket.model import CricketKind, CricketState, InferredBalls
+from longstop.sports.cricket.model import CricketKind, CricketState, Delivery, InferredBalls, live
 from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import Finding, FindingKind
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from tests.builders import NOW
 from tests.espn_page import ball, innings, match_page, over
-from tests.live import take
+from tests.live import poll, take
 from tests.memory import MemoryStore
 from tests.readers import ManualClock
 from tests.unit.sources.espncricinfo.test_source import CONFIG
@@ -51,7 +51,7 @@ class Site:
 
 
 class Polling:
-    """One match, looked at again and again."""
+    """One match, polled repeatedly."""
 
     def __init__(self, bowled: int) -> None:
         self.site = Site()
@@ -70,22 +70,18 @@ class Polling:
 
     async def poll(self, times: int = 1) -> PollResult:
         for _ in range(times):
-            outcome = await self.pipeline.poll(self.state)
+            outcome = await poll(self.pipeline, self.state)
             self.state = cast(CricketState, outcome.state)
         return outcome
 
     @property
     def shown(self) -> list[int]:
         """The numbers of the balls that are held, in the order of play."""
-        return [int(event.source_event_id) - 1000 for event in self.state.live(CricketKind.DELIVERY)]
+        return [int(event.source_event_id) - 1000 for event, _ in live(self.state.events, Delivery)]
 
     @property
     def unseen(self) -> dict[int, InferredBalls]:
-        return {
-            event.key.numbers[1]: event.content
-            for event in self.state.live(CricketKind.INFERRED)
-            if isinstance(event.content, InferredBalls)
-        }
+        return {event.key.numbers[1]: balls for event, balls in live(self.state.events, InferredBalls)}
 
 
 @pytest.fixture
@@ -175,7 +171,7 @@ async def test_a_ball_keeps_the_number_that_the_source_gives_it(early: Polling) 
 
     await early.poll()
 
-    numbered = [event.key for event in early.state.live(CricketKind.DELIVERY) if event.key.numbers[1] == 3]
+    numbered = [event.key for event, _ in live(early.state.events, Delivery) if event.key.numbers[1] == 3]
     assert numbered == [EventKey(CricketKind.DELIVERY, (1, 3, nth)) for nth in (3, 4, 5, 6)]
 
 
@@ -202,7 +198,7 @@ async def test_a_restart_declares_the_same_gaps_and_stores_nothing_again(early: 
 
 
 async def test_the_over_in_which_an_innings_ended_unseen_is_summed_up_too() -> None:
-    """All out at 6.4, two balls after the last look: no over's end sums those up, but the total does."""
+    """All out at 6.4, two balls after the last poll: no over's end sums those up, but the total does."""
     polling = Polling(bowled=38)
     await polling.start()
     await polling.poll(times=2)

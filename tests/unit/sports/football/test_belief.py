@@ -8,7 +8,7 @@ from longstop.sports.football.validate import POLLS_AGAINST
 from tests.football_site import LookingAtFootball, card, event, goal, lineups, period
 
 
-async def test_incidents_of_people_who_do_not_play_here_are_refused(polling: LookingAtFootball) -> None:
+async def test_incidents_of_players_of_other_matches_are_refused(polling: LookingAtFootball) -> None:
     polling.pages.incidents = [card(101)]
     await polling.poll()
     polling.pages.incidents = [card(900 + nth, who=5000 + nth) for nth in range(3)]

@@ -3,7 +3,7 @@
 import pytest
 
 from longstop.errors import SourceFailed
-from longstop.sports.football.read import PARTS_INTERVAL_SECONDS
+from longstop.sports.football.poll_source import PARTS_INTERVAL_SECONDS
 from tests.football_site import LookingAtFootball, card, event, lineups, squad, statistics, substitution
 
 
@@ -27,7 +27,7 @@ async def test_line_ups_and_statistics_are_asked_for_now_and_then_only(polling: 
     assert (polling.pages.asked.count("lineups"), polling.pages.asked.count("statistics")) == (2, 1)
     await polling.poll(is_whole=True)
 
-    # Only line-ups of which we know nobody are asked for twice.
+    # Only line-ups without any known player are requested twice.
     assert (polling.pages.asked.count("lineups"), polling.pages.asked.count("statistics")) == (3, 2)
 
 
@@ -123,7 +123,7 @@ async def test_line_ups_that_a_list_contradicts_twice_are_read_again(polling: Lo
     assert polling.payload()["lineups"]["home"]["starters"][0]["key"] == "11"
 
 
-async def test_line_ups_of_people_who_do_not_play_here_are_refused(polling: LookingAtFootball) -> None:
+async def test_line_ups_of_players_of_other_matches_are_refused(polling: LookingAtFootball) -> None:
     polling.pages.incidents = [card(101, who=12), card(102, who=13), substitution(103)]
     await polling.poll()
     polling.pages.lineups = lineups(home=6000, away=7000)

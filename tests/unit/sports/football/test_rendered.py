@@ -4,8 +4,8 @@ import pytest
 
 from longstop.errors import LayoutChanged, PageNotFound, SourceRefused
 from longstop.fetching.base import FetchRequest
-from longstop.matches.client import SourceClient
 from longstop.matches.pipeline import Pipeline
+from longstop.matches.source_client import SourceClient
 from longstop.model.match import MatchStatus, Phase, SyncState
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.base import DOM_ONLY
@@ -13,9 +13,9 @@ from longstop.sports.football.model import FootballKind
 from longstop.sports.football.sport import Football
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher, ScriptedReply
-from tests.drawn_pages import sofascore_page
 from tests.football_site import SOFASCORE_CONFIG, LookingAtFootball, event, goal, lineups
 from tests.live import finished
+from tests.rendered_pages import sofascore_page
 
 BROKEN = {"status": "another shape"}
 
@@ -187,7 +187,7 @@ async def test_a_list_that_was_doubted_before_a_poll_at_the_rendered_page_is_dou
     assert polling.versions() == ["goal:home:1 1 insert"]
 
 
-async def test_whoever_is_refused_does_not_go_round_by_the_rendered_page(polling: Browsing) -> None:
+async def test_a_refusal_does_not_lead_to_the_rendered_page(polling: Browsing) -> None:
     polling.pages.event = SourceRefused("403")
 
     with pytest.raises(SourceRefused):

@@ -17,7 +17,7 @@ OURS = [card(100 + nth, who=11 + nth) for nth in range(6)]
 
 
 class Shown(StrEnum):
-    """The list that a look is shown."""
+    """The list that a poll receives."""
 
     OURS = auto()
     OTHERS = auto()
@@ -34,8 +34,12 @@ class Other(Struct, frozen=True):
         """Return its list, under the numbers of ours, as on a site that counts from the same one in every match; its
         score never fits."""
         who = [(11 if nth < self.shared else 5000) + nth for nth in range(3)]
-        told = [goal(100, 1, 0, scorer=who[0]), card(101, who=who[1], time=33), card(102, who=who[2], is_home=False)]
-        return told[: self.length]
+        reported = [
+            goal(100, 1, 0, scorer=who[0]),
+            card(101, who=who[1], time=33),
+            card(102, who=who[2], is_home=False),
+        ]
+        return reported[: self.length]
 
     @property
     def in_a_row(self) -> int:
@@ -54,7 +58,7 @@ def broken_up(turns: list[Shown], in_a_row: int) -> list[Shown]:
 
 @st.composite
 def mix_ups(draw: st.DrawFn) -> tuple[Other, list[Shown]]:
-    """Return another match, and which list each look is shown."""
+    """Return another match, and which list each poll receives."""
     other = Other(length=draw(st.integers(1, 3)), shared=draw(st.integers(0, 3)))
     turns = draw(st.lists(st.sampled_from(Shown), max_size=25))
     return other, broken_up(turns, other.in_a_row)

@@ -40,7 +40,7 @@ from tests.builders import event, fold, match_row
 
 
 def figures(key: str, home: float, away: float, period: str = "ALL") -> Statistics:
-    return Statistics(periods={period: (Statistic(key=key, home=home, away=away),)})
+    return Statistics(periods={period: {key: Statistic(home=home, away=away)}})
 
 
 def listed(*contents: Incident, side: Side = Side.HOME) -> Incidents:
@@ -116,8 +116,8 @@ def board(home: int = 0, away: int = 0, *periods: tuple[int, int]) -> FootballBo
 
 
 def playing(*keys: str) -> Lineups:
-    players = tuple(LineupPlayer(key=key, name=key, is_starter=False) for key in keys)
-    return Lineups(is_confirmed=False, home=Squad(players=players), away=None)
+    players = tuple(LineupPlayer(key=key, name=key) for key in keys)
+    return Lineups(is_confirmed=False, home=Squad(starters=(), bench=players), away=None)
 
 
 def state(*held: Incident, lineups: Lineups | None = None) -> FootballState:
@@ -149,7 +149,7 @@ def ended(period: str, home: int, away: int) -> PeriodEnd:
         # A coach has no key, and an event that is equal in everything is the one that we hold.
         (state(card(player=None)), listed(card(player=None)), 1),
         (state(), listed(card()), POLLS_UNKNOWN),
-        # Nobody is named, so nobody is a stranger.
+        # No player is named, so none is a stranger.
         (state(lineups=playing("10")), listed(ended("HT", 0, 0), side=Side.HOME), POLLS_UNKNOWN),
         (state(), listed(goal()), POLLS_AGAINST),
         (state(lineups=playing("11", "12")), listed(card()), POLLS_AGAINST),
@@ -223,7 +223,7 @@ def test_line_ups_are_wanted_where_nothing_else_speaks_for_a_list(
         (state(), playing("10", "11"), False),
         (state(lineups=playing("20", "21")), playing("10", "11"), False),
         (state(lineups=playing("10", "12")), playing("10", "11"), True),
-        # Whether they agree with what we hold has been looked at before.
+        # Whether they agree with stored data was checked before.
         (state(card()), playing("10", "11"), True),
         (state(), playing(), True),
     ],
@@ -241,7 +241,7 @@ def test_two_readings_of_line_ups_may_differ_in_a_few_people_only() -> None:
         validate_again(playing("10", "11", "12"), playing("20", "21", "12"))
 
 
-@pytest.mark.parametrize("second", [playing(), playing("10")], ids=["nobody", "one of three"])
+@pytest.mark.parametrize("second", [playing(), playing("10")], ids=["no player", "one of three"])
 def test_a_second_reading_of_line_ups_that_names_hardly_anybody_confirms_nothing(second: Lineups) -> None:
     with pytest.raises(WrongMatch):
         validate_again(playing("10", "11", "12"), second)

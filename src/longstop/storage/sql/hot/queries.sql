@@ -1,5 +1,5 @@
 -- name: put_view
--- What the newest poll of a match said.
+-- The monitoring record of a match.
 INSERT INTO views (match_id, record, sequence, checksum, captured_at, scraper_id, boot)
 VALUES (:match_id, :record, :sequence, :checksum, :captured_at, :scraper_id, :boot)
 ON CONFLICT (match_id) DO UPDATE
@@ -12,17 +12,17 @@ INSERT INTO payloads (match_id, payload) VALUES (:match_id, :payload)
 ON CONFLICT (match_id) DO UPDATE SET payload = excluded.payload;
 
 -- name: forget
--- A match that nobody watches any more.
+-- A match that is no longer polled.
 DELETE FROM views WHERE match_id = :match_id;
 DELETE FROM payloads WHERE match_id = :match_id;
 
 -- name: keep_only
--- Every match that is not among the watched ones goes.
+-- All matches except those listed.
 DELETE FROM views WHERE match_id NOT IN (SELECT value FROM json_each(:match_ids));
 DELETE FROM payloads WHERE match_id NOT IN (SELECT value FROM json_each(:match_ids));
 
 -- name: put_beat
--- A node's latest sign of life.
+-- The latest heartbeat of a node.
 INSERT INTO beats (node, beat, boot) VALUES (:node, :beat, :boot)
 ON CONFLICT (node) DO UPDATE SET beat = excluded.beat, boot = excluded.boot;
 
@@ -33,9 +33,9 @@ FROM views LEFT JOIN payloads ON payloads.match_id = views.match_id
 WHERE views.match_id = :match_id;
 
 -- name: records
--- How the watching goes, in the order of the matches' ids; whoever lists them needs no payloads.
+-- Monitoring records without payloads, ordered by match id.
 SELECT record, boot FROM views WHERE match_id BETWEEN :first AND :last ORDER BY match_id;
 
 -- name: beats
--- Every node's latest sign of life.
+-- The latest heartbeat of each node.
 SELECT beat, boot FROM beats ORDER BY node;

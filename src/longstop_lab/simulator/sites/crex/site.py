@@ -10,9 +10,9 @@ from longstop_lab.simulator.cricket.board import Board
 from longstop_lab.simulator.cricket.world import World
 from longstop_lab.simulator.http import Request, Response, failure, to_json
 from longstop_lab.simulator.pages.crex_page import LISTING, key_of, listing_page, match_page
-from longstop_lab.simulator.pages.furniture import asset
-from longstop_lab.simulator.sites.crex.card import scorecard
+from longstop_lab.simulator.pages.decoration import asset
 from longstop_lab.simulator.sites.crex.feed import BallFeed
+from longstop_lab.simulator.sites.crex.scorecard import scorecard
 from longstop_lab.simulator.sites.crex.state import list_entry, live_state
 
 _NOT_VALID = "Not a valid Request"

@@ -20,7 +20,7 @@ from longstop_lab.simulator.cricket.tally import (
     total_runs,
 )
 from longstop_lab.simulator.sites.espncricinfo.ids import ball_number, player_number
-from longstop_lab.simulator.sites.espncricinfo.people import last_name, player, players_by_key, team
+from longstop_lab.simulator.sites.espncricinfo.players import last_name, player, players_by_key, team
 
 WINDOW = 20
 #: 1 to 4, 6 and 12 (not out, batters only) are recorded; 5 and those from 7 on are this simulator's choice.

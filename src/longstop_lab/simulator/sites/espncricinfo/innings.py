@@ -26,7 +26,7 @@ from longstop_lab.simulator.sites.espncricinfo.balls import (
     dotted,
     plain,
 )
-from longstop_lab.simulator.sites.espncricinfo.people import player, players_by_key, team
+from longstop_lab.simulator.sites.espncricinfo.players import player, players_by_key, team
 
 SCHEDULED_OVERS = {"T20": 20, "ODI": 50}
 #: How an innings ended; 5 is recorded, the others are this simulator's choice.

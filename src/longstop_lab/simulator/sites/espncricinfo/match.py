@@ -12,7 +12,7 @@ from longstop_lab.simulator.cricket.tally import ball_count
 from longstop_lab.simulator.sites.espncricinfo.balls import overs_unique
 from longstop_lab.simulator.sites.espncricinfo.ids import inner_match_number, match_number, team_number
 from longstop_lab.simulator.sites.espncricinfo.innings import SCHEDULED_OVERS, scheduled_overs
-from longstop_lab.simulator.sites.espncricinfo.people import slug, team
+from longstop_lab.simulator.sites.espncricinfo.players import slug, team
 
 _ALL_WICKETS = 10
 _STATUS = {

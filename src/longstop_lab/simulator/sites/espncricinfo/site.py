@@ -15,7 +15,7 @@ from longstop_lab.simulator.sites.espncricinfo.ids import match_number
 from longstop_lab.simulator.sites.espncricinfo.innings import all_innings
 from longstop_lab.simulator.sites.espncricinfo.match import match_object, stamped
 from longstop_lab.simulator.sites.espncricinfo.page import next_page, not_found_page
-from longstop_lab.simulator.sites.espncricinfo.people import match_players
+from longstop_lab.simulator.sites.espncricinfo.players import match_players
 
 LIST = "/live-cricket-score"
 _CARD = re.compile(r"/series/[a-z0-9-]+-\d+/[a-z0-9-]+-(\d+)/full-scorecard")

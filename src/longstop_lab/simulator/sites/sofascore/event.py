@@ -18,7 +18,7 @@ from longstop_lab.simulator.football.model import (
     StatusTruth,
 )
 from longstop_lab.simulator.football.world import FootballWorld
-from longstop_lab.simulator.sites.sofascore.people import custom_id, match_slug, team_object
+from longstop_lab.simulator.sites.sofascore.players import custom_id, match_slug, team_object
 from longstop_lab.simulator.sites.sofascore.statuses import PARTS, has_begun, is_over, status_of
 from longstop_lab.simulator.sites.sofascore.traits import traits_of
 

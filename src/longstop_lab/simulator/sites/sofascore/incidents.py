@@ -17,7 +17,7 @@ from longstop_lab.simulator.football.model import (
     SubstitutionTruth,
     VarTruth,
 )
-from longstop_lab.simulator.sites.sofascore.people import player_object, players_of
+from longstop_lab.simulator.sites.sofascore.players import player_object, players_of
 from longstop_lab.simulator.sites.sofascore.statuses import PARTS
 from longstop_lab.simulator.sites.sofascore.traits import Traits, traits_of
 

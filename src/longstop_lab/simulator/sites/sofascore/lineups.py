@@ -15,7 +15,7 @@ from longstop_lab.simulator.football.model import (
     SubstitutionTruth,
     Team,
 )
-from longstop_lab.simulator.sites.sofascore.people import player_object, players_of
+from longstop_lab.simulator.sites.sofascore.players import player_object, players_of
 from longstop_lab.simulator.sites.sofascore.statuses import has_begun, minute_now
 from longstop_lab.simulator.sites.sofascore.traits import traits_of
 

@@ -7,8 +7,8 @@ import msgspec
 
 from longstop_lab.simulator.football.model import FootballMatch
 from longstop_lab.simulator.football.world import FootballWorld
-from longstop_lab.simulator.pages.furniture import whole_page
-from longstop_lab.simulator.sites.sofascore.people import match_slug
+from longstop_lab.simulator.pages.decoration import whole_page
+from longstop_lab.simulator.sites.sofascore.players import match_slug
 from longstop_lab.simulator.sites.sofascore.traits import traits_of
 
 #: The names that a redesign changes.

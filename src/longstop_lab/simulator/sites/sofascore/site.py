@@ -10,7 +10,7 @@ import msgspec
 from longstop_lab.simulator.football.board import FootballBoard
 from longstop_lab.simulator.football.world import FootballWorld
 from longstop_lab.simulator.http import Request, Response
-from longstop_lab.simulator.pages.furniture import asset
+from longstop_lab.simulator.pages.decoration import asset
 from longstop_lab.simulator.sites.sofascore.event import list_event, single_event
 from longstop_lab.simulator.sites.sofascore.incidents import incidents
 from longstop_lab.simulator.sites.sofascore.lineups import lineups

@@ -57,7 +57,7 @@ def test_no_bowler_bowls_two_overs_running_or_more_than_four() -> None:
             assert all(one != two for one, two in itertools.pairwise(bowlers))
 
 
-def test_nobody_bats_after_being_out() -> None:
+def test_no_batter_bats_after_being_out() -> None:
     for game in games():
         for innings in game.innings:
             gone: set[str] = set()

@@ -42,7 +42,7 @@ def count(is_such: Callable[[list[PublishBall]], bool]) -> int:
     return sum(is_such(steps) for _, script in scripts() for steps in versions(script).values())
 
 
-def test_every_mistake_is_mended() -> None:
+def test_every_mistake_is_corrected() -> None:
     for game, script in scripts():
         board = Board(game)
         for step in script:

@@ -25,7 +25,7 @@ def followed_on(game: Game) -> bool:
 
 
 def is_all_out(innings: Innings) -> bool:
-    """Return whether nobody was left; a batter who retired hurt and cannot come back is missing from the ten."""
+    """Return whether no batter was left; a batter who retired hurt and cannot come back is missing from the ten."""
     gone = sum(len(ball.outs) for ball in innings.balls)
     return bool(innings.overs[-1].balls[-1].outs) and gone >= 9
 
@@ -55,7 +55,7 @@ def test_the_sides_take_turns_unless_the_second_follows_on() -> None:
     assert all((0, 1, 0, 1)[: len(order)] == order or (0, 1, 1, 0)[: len(order)] == order for order in orders)
 
 
-def test_nobody_follows_on_with_less_than_the_margin() -> None:
+def test_no_team_follows_on_with_less_than_the_margin() -> None:
     for game in games():
         if followed_on(game):
             assert game.innings[0].runs - game.innings[1].runs >= FOLLOW_ON_LEAD
@@ -109,7 +109,7 @@ def test_an_innings_ends_all_out_declared_won_or_with_the_last_day() -> None:
             assert innings.is_declared or is_all_out(innings)
 
 
-def test_breaks_are_told_and_play_goes_on_after_them() -> None:
+def test_breaks_are_published_and_play_continues_after_them() -> None:
     texts: set[str] = set()
     for game in games():
         script = script_for(game, SEED)
@@ -136,10 +136,10 @@ def test_players_leave_the_field_in_the_middle_of_an_over_too() -> None:
 
 
 def test_an_innings_that_ends_with_the_day_is_followed_by_a_night() -> None:
-    rests = [innings.rest_seconds for game in games() for innings in game.innings[:-1]]
+    waits = [innings.rest_seconds for game in games() for innings in game.innings[:-1]]
 
-    assert max(rests) > 50_000
-    assert min(rests) == 0
+    assert max(waits) > 50_000
+    assert min(waits) == 0
 
 
 def test_a_substitute_for_a_concussed_batter_appears_on_the_board() -> None:

@@ -36,7 +36,7 @@ def test_a_fast_world_publishes_sooner_on_the_wall_clock() -> None:
     assert [line.at for line in lines] == [NOON + timedelta(seconds=0.5)]
 
 
-def test_a_line_carries_the_moment_it_was_due_not_the_moment_somebody_looked() -> None:
+def test_a_line_carries_the_moment_it_was_due_not_the_moment_of_a_request() -> None:
     world, lines = small_world()
 
     world.advance(NOON + timedelta(seconds=24))
@@ -44,7 +44,7 @@ def test_a_line_carries_the_moment_it_was_due_not_the_moment_somebody_looked() -
     assert [line.at for line in lines] == [NOON + timedelta(seconds=10), NOON + timedelta(seconds=20)]
 
 
-def test_a_frozen_world_stands_still() -> None:
+def test_a_frozen_world_does_not_advance() -> None:
     world, lines = small_world()
     world.freeze(NOON + timedelta(seconds=24))
 
@@ -83,7 +83,7 @@ def test_a_world_has_matches_in_play_not_begun_and_near_their_end() -> None:
     assert all(world.start_at(key) > NOON for key, board in world.boards.items() if board not in begun)
 
 
-def test_the_start_is_told_on_the_wall_clock() -> None:
+def test_the_start_is_published_in_wall_clock_time() -> None:
     world, _ = world_of(3)
     upcoming = next(key for key, board in world.boards.items() if not board.begun)
     wall_seconds = (world.start_at(upcoming) - NOON).total_seconds()

@@ -3,8 +3,8 @@
 from functools import cache
 
 from longstop_lab.simulator.football.board import FootballBoard
+from longstop_lab.simulator.football.generate import play_football
 from longstop_lab.simulator.football.model import FootballContent, FootballEntry, FootballMatch
-from longstop_lab.simulator.football.play import play_football
 from longstop_lab.simulator.football.script import FootballScript, script_football
 
 SEED = 11

@@ -35,7 +35,7 @@ def test_what_is_published_in_the_end_is_the_truth() -> None:
 
 
 def test_a_goal_that_is_taken_back_restores_the_score() -> None:
-    """The mistakes of a site are left out here: only the referee's are looked at."""
+    """The mistakes of a site are left out here: only the referee's are checked."""
     reversals = 0
     for match in matches():
         script = script_football(match, SEED, share=0.0)
@@ -67,7 +67,7 @@ def test_line_ups_are_first_shown_unconfirmed() -> None:
                 assert [each.is_confirmed for each in shown if isinstance(each, LineupTruth)] == [False, True]
 
 
-def test_players_and_minutes_go_wrong_and_are_mended() -> None:
+def test_wrong_players_and_minutes_are_corrected() -> None:
     first_and_last = [
         (steps[0].content, steps[-1].content)
         for _, script in scripts()
@@ -93,7 +93,7 @@ def test_ghosts_are_withdrawn() -> None:
     assert all(steps[0].content is not None for _, steps in ghosts)
 
 
-def test_some_mistakes_are_mended_hours_after_the_end() -> None:
+def test_some_mistakes_are_corrected_hours_after_the_end() -> None:
     late = 0
     for _, script in scripts():
         ends = [step.at for step in script if isinstance(step.content, FootballResultTruth)]

@@ -1,4 +1,4 @@
-from longstop_lab.simulator.sites.crex.card import scorecard
+from longstop_lab.simulator.sites.crex.scorecard import scorecard
 from tests.unit.lab.simulator.games import board_at, small_script
 from tests.unit.lab.simulator.recorded import needs_recorded, recorded_json, shape
 

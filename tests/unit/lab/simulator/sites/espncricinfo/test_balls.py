@@ -167,7 +167,7 @@ def test_moments_are_whole_seconds_and_never_ahead_of_the_page() -> None:
         assert entry["modified"] <= page["match"]["generatedAt"]
 
 
-def test_a_ball_told_late_moves_those_after_it_but_not_their_ids() -> None:
+def test_a_ball_published_late_moves_those_after_it_but_not_their_ids() -> None:
     game, script = small_game(), small_script()
     late = next(step for step in script if isinstance(step, PublishBall) and step.label == Overs(0, 2))
     others = [step for step in script if step is not late]

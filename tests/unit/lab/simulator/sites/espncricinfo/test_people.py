@@ -1,7 +1,7 @@
 import pytest
 
 from longstop_lab.simulator.cricket.game import Player
-from longstop_lab.simulator.sites.espncricinfo.people import abbreviation, match_players, player, slug, team
+from longstop_lab.simulator.sites.espncricinfo.players import abbreviation, match_players, player, slug, team
 from tests.unit.lab.simulator.games import HERONS, small_game
 
 

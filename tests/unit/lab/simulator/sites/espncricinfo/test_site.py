@@ -7,7 +7,7 @@ from longstop.clock import to_iso
 from longstop.model.observation import Query
 from longstop.sources.base import SourceConfig
 from longstop.sources.espncricinfo.source import EspncricinfoSource
-from longstop.sports.cricket.model import BALLS, BallItem, Delivery, EventListPage, OverItem, OverSummary
+from longstop.sports.cricket.model import BALLS, Delivery, EventListPage, OverSummary, SeenEvent
 from longstop_lab.simulator.cricket.world import play, script_for
 from longstop_lab.simulator.http import Request
 from longstop_lab.simulator.sites.espncricinfo.ids import match_number
@@ -18,7 +18,7 @@ from tests.unit.lab.simulator.espn_pages import END, address, get, listing_of, p
 from tests.unit.lab.simulator.games import NOON
 from tests.unit.lab.simulator.recorded import disagreements, needs_recorded, next_data, recorded_next_data
 
-#: Nobody was out in the first overs that are recorded, and no catch is among the last twenty balls.
+#: No batter was out in the first overs that are recorded, and no catch is among the last twenty balls.
 NOT_IN_THE_SAMPLE = {
     ".content.innings[].inningOvers[].balls[].dismissalType is number",
     ".content.innings[].inningOvers[].balls[].outPlayerId is number",
@@ -71,7 +71,7 @@ def _shown(page: bytes) -> tuple[str, int]:
         "/",
     ],
 )
-def test_an_unknown_address_is_a_page_for_people_with_404(path: str) -> None:
+def test_an_unknown_address_is_an_html_page_with_404(path: str) -> None:
     answer = get(world_at(55)[0], path)
 
     assert (answer.status, answer.content_type) == (404, "text/html; charset=utf-8")
@@ -84,7 +84,7 @@ def test_a_post_is_not_answered() -> None:
     assert site.answer(Request(method="POST", path=LIST)).status == 404
 
 
-def test_the_page_tells_the_time_of_its_world_and_the_servers_when_that_was_stopped() -> None:
+def test_the_page_shows_the_time_of_its_world_or_of_the_server_when_the_world_is_stopped() -> None:
     world, _ = world_at(55)
     before = page_of(world)["match"]["generatedAt"]
     world.freeze(NOON + timedelta(seconds=55))
@@ -107,19 +107,19 @@ def test_the_source_reads_from_the_site_what_the_truth_says(kind: str) -> None:
     game = play(kind, 2, 3)
     world, lines = world_at(END, game, script_for(game, 2))
     (key,) = world.boards
-    told = {line.id: line for line in map(as_espncricinfo, lines)}
+    reported = {line.id: line for line in map(as_espncricinfo, lines)}
 
     feed = _source().parse(_ask(key), get(world, address(key)).body)
 
     assert isinstance(feed, EventListPage)
     for item in (*feed.items, *feed.detached):
         match item:
-            case BallItem():
-                assert _delivery(item.delivery) == _told(told[str(item.id)].content)
-            case OverItem():
+            case SeenEvent(content=Delivery() as ball):
+                assert _delivery(ball) == _told(reported[item.source_event_id].content)
+            case SeenEvent(content=OverSummary() as summary):
                 place = {"innings": item.innings, "over": item.over}
-                assert {**place, **_over(item.summary)} == told[f"over-{item.innings}-{item.over}"].content
-    assert len([item for item in feed.items if isinstance(item, BallItem)]) >= 20
+                assert {**place, **_over(summary)} == reported[f"over-{item.innings}-{item.over}"].content
+    assert len([item for item in feed.items if isinstance(item, SeenEvent)]) >= 20
 
 
 def _source() -> EspncricinfoSource:

@@ -77,10 +77,10 @@ def read_back(incidents: list[dict[str, Any]]) -> dict[tuple[str, str], Football
     return read
 
 
-def test_the_wire_tells_every_event_of_a_match_that_is_over() -> None:
+def test_the_wire_contains_every_event_of_a_match_that_is_over() -> None:
     kinds = set()
     for site in ended_sites():
-        told = set(read_back(site.incidents()).values())
+        reported = set(read_back(site.incidents()).values())
         true = {
             content
             for content in site.match.truth.values()
@@ -90,7 +90,7 @@ def test_the_wire_tells_every_event_of_a_match_that_is_over() -> None:
         }
         kinds |= {type(content) for content in true}
 
-        assert told == true, site.match.key
+        assert reported == true, site.match.key
     assert len(kinds) == 6
 
 

@@ -50,7 +50,7 @@ def test_there_are_none_then_an_empty_word_then_a_guess_then_the_confirmed_eleve
     assert starters(guess, "home") != starters(both, "home") == [player.key for player in match.home.eleven]
 
 
-def test_before_the_kick_off_nobody_has_figures_and_after_it_the_unused_have_empty_ones() -> None:
+def test_before_the_kick_off_no_player_has_figures_and_after_it_the_unused_have_empty_ones() -> None:
     match, script = one()
     site = FootballSite(match, script)
 
@@ -63,7 +63,7 @@ def test_before_the_kick_off_nobody_has_figures_and_after_it_the_unused_have_emp
     assert all({"goalAssist", "minutesPlayed", "touches"} <= each.keys() for each in figures if each)
 
 
-def test_only_who_played_long_enough_is_rated_and_some_leagues_rate_nobody() -> None:
+def test_only_players_who_played_long_enough_are_rated_and_some_leagues_have_no_ratings() -> None:
     rated, unrated = 0, 0
     for match, script in scripts()[:60]:
         answered = FootballSite(match, script).at(END).answer("/lineups")

@@ -1,0 +1,180 @@
+"""Self-monitoring of the scraper: heartbeat, health grade, measurements, and recovery."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+
+from msgspec.structs import replace
+
+from longstop.app.process_lifetime import OwnMemory
+from longstop.app.scraper_runtime import Runtime
+from longstop.app.sinks import ScraperSinks
+from longstop.clock import Moment
+from longstop.errors import RestartNeeded
+from longstop.model.match import MonitoringRecord
+from longstop.model.scraper_report import MatchCost
+from longstop.storage.base import NodeBeat
+from longstop.supervision.health_log import HealthLog
+from longstop.supervision.health_recovery import HealthMonitor
+from longstop.supervision.loop_watch import ClockJumpWatch, LoopWatch
+from longstop.supervision.resources import ResourceMeter, match_costs
+from longstop.supervision.scraper_health import Grade
+from longstop.telemetry.bus import failure_of
+from longstop.telemetry.metrics import ScraperState
+from longstop.watching.source_scheduler import Scheduler
+
+#: The interval of heartbeats; the API reports a scraper as down after 15 s without one.
+BEAT_SECONDS = 1.0
+#: How often health is evaluated; during a recovery with every heartbeat.
+EVALUATE_SECONDS = 5.0
+MEASURE_SECONDS = 5.0
+STOPPED = "stopped on request"
+#: A heartbeat lists at most this many open breakers.
+MAX_BREAKERS = 50
+
+
+class SelfMonitoring:
+    """Sends heartbeats, evaluates health, and starts recoveries."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        schedulers: Mapping[str, Scheduler],
+        sinks: ScraperSinks,
+        is_supervised: bool,
+    ) -> None:
+        bus, clock = runtime.bus, runtime.clock
+        self._runtime = runtime
+        self._is_supervised = is_supervised
+        self._schedulers = schedulers
+        self._sinks = sinks
+        self._clock = clock
+        self._started = Moment.of(clock)
+        self._clock_jumps = ClockJumpWatch(clock, bus)
+        self._own_memory = OwnMemory()
+        self._meter = ResourceMeter(clock.monotonic)
+        self._costs: dict[int, MatchCost] = {}
+        self._log = HealthLog(runtime.ops.health_log, clock=clock)
+        self.lag = LoopWatch(bus, clock.monotonic)
+        self._monitor = HealthMonitor(
+            self._runtime.node,
+            recycle=self._recycle,
+            recoveries=sinks.recoveries,
+            pids=self._pids,
+            bus=bus,
+            clock=clock,
+            stall_after=runtime.settings.supervision.stalled_after,
+            exhausted=sinks.exhaustion.now,
+        )
+
+    @asynccontextmanager
+    async def active(self) -> AsyncIterator[None]:
+        """Measure resources and write the health log meanwhile; send a final heartbeat in the end."""
+        stop = self._meter.start(MEASURE_SECONDS)
+        try:
+            async with self._log.writing(self._runtime.bus):
+                yield
+            self._runtime.hot.beat(self._last_beat())
+        finally:
+            stop.set()
+
+    async def run(self) -> None:
+        """Send heartbeats until cancelled; raise `RestartNeeded` when only a new process can help."""
+        evaluate_at = self._clock.monotonic()
+        while True:
+            self._try(self._send_heartbeat)
+            if self._clock.monotonic() >= evaluate_at or self._monitor.is_recovering:
+                evaluate_at = self._clock.monotonic() + EVALUATE_SECONDS
+                self._try(self._measure)
+                self._try(self._evaluate)
+            await asyncio.sleep(BEAT_SECONDS)
+
+    def _try(self, step: Callable[[], None]) -> None:
+        """Run one step. A bug in it must stop neither polling nor the other steps."""
+        try:
+            step()
+        except RestartNeeded:
+            raise
+        except Exception as error:
+            self._runtime.bus.emit(failure_of(error, "self-monitoring"))
+
+    def _send_heartbeat(self) -> None:
+        self._runtime.hot.beat(self.beat())
+        self._sinks.recovery_observer.check()
+        self._clock_jumps.check()
+
+    def _measure(self) -> None:
+        self._costs = self._measured_costs()
+        self._log.note(self.beat(), self._records())
+
+    def _evaluate(self) -> None:
+        self._monitor.evaluate(self._records())
+
+    def beat(self) -> NodeBeat:
+        now, state, rates = Moment.of(self._clock), self._monitor.state, self._sinks.rates.rates()
+        # The listing of a paused source is not missing.
+        active = {name: each for name, each in self._schedulers.items() if not each.is_paused}
+        return NodeBeat(
+            node=self._runtime.node,
+            pid=os.getpid(),
+            started_at=self._started.wall,
+            beat_at=now.wall,
+            beat_monotonic=now.monotonic,
+            uptime_seconds=round(now.monotonic - self._started.monotonic, 3),
+            rss_bytes=self._own_memory.rss_bytes(),
+            errors_last_minute=rates.errors_last_minute,
+            listed_at={name: each.listings.read_at for name, each in active.items()},
+            unlisted_seconds={name: round(each.listings.unread_seconds, 3) for name, each in active.items()},
+            grade=state.grade.value,
+            graded_at=self._monitor.graded_at,
+            grade_reason=state.reason,
+            loop_lag_seconds=self.lag.lag_seconds,
+            resources=self._meter.newest,
+            rates=rates,
+            waiting=len(self._runtime.dispatcher.waiting),
+            looking=self._runtime.dispatcher.running,
+            breakers=self._sinks.breakers.notes()[:MAX_BREAKERS],
+            paused_sources=tuple(name for name, each in self._schedulers.items() if each.is_paused),
+            costs=self._costs,
+        )
+
+    def state(self) -> ScraperState:
+        """Return what the metrics show. Call it on the event loop."""
+        browsers = self._runtime.browsers
+        return ScraperState(
+            node=self._runtime.node,
+            records=self._records(),
+            waiting=[request.priority for request in self._runtime.dispatcher.waiting],
+            findings=[finding.kind for scheduler in self._schedulers.values() for finding in scheduler.findings],
+            rss_bytes=self._own_memory.rss_bytes(),
+            loop_lag_seconds=self.lag.lag_seconds,
+            browsers=browsers.stats(),
+            proxy_bytes=browsers.meter.used_bytes if browsers.meter else None,
+        )
+
+    def _last_beat(self) -> NodeBeat:
+        """Return the heartbeat of a scraper that stops, so that it does not appear healthy until it is missed.
+
+        A supervisor either restarts the scraper or marks the heartbeat as final itself.
+        """
+        beat = replace(self.beat(), grade=Grade.DEGRADED.value, grade_reason=STOPPED, graded_at=self._clock.now())
+        return replace(beat, is_over=not self._is_supervised)
+
+    def _measured_costs(self) -> dict[int, MatchCost]:
+        sources = {record.match_id: record.ref.source for record in self._records()}
+        return match_costs(sources, self._runtime.browsers.stats(), self._meter.newest)
+
+    def _records(self) -> list[MonitoringRecord]:
+        return [record for scheduler in self._schedulers.values() for record in scheduler.records]
+
+    async def _recycle(self, reason: str, match_ids: Collection[int]) -> None:
+        """Restart the watches of these matches, and the connections and browsers of their sources."""
+        for source, scheduler in self._schedulers.items():
+            if await scheduler.recycle(match_ids):
+                self._runtime.browsers.recycle(reason, source)
+
+    def _pids(self) -> Collection[int]:
+        measured = self._meter.newest
+        return measured.pids if measured else (os.getpid(),)

@@ -1,0 +1,203 @@
+"""Verbs of the simulator: run it alone (simulate), or the whole product against it (demo, verify)."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
+import typer
+from rich.console import Console
+
+from longstop.cli.options import Json, Kinds
+from longstop.clock import SystemClock
+from longstop.errors import UsageError
+from longstop.fetching.browser.browser_types import BrowserKind
+
+T = TypeVar("T")
+
+
+class DemoSite(StrEnum):
+    """The simulated sites that the demo can scrape."""
+
+    CREX = "crex"
+    ESPNCRICINFO = "espncricinfo"
+    BOTH = "both"
+    SOFASCORE = "sofascore"
+    ALL = "all"
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        return {DemoSite.BOTH: _CRICKET, DemoSite.ALL: (*_CRICKET, "sofascore")}.get(self, (self.value,))
+
+
+_CRICKET = ("crex", "espncricinfo")
+
+
+def demo(
+    seconds: Annotated[float | None, typer.Option("--for", metavar="S", min=1, help="Stop after S seconds.")] = None,
+    matches: Annotated[int, typer.Option(min=1, help="Simulated matches; two sites list one twice.")] = 20,
+    kinds: Kinds = None,
+    site: Annotated[
+        DemoSite, typer.Option(help="Which simulated sites to scrape: one cricket site, both, football, or all.")
+    ] = DemoSite.CREX,
+    browser: Annotated[
+        BrowserKind | None, typer.Option(help="Scrape with a browser of this kind instead of HTTP.")
+    ] = None,
+    speed: Annotated[float, typer.Option(help="The speed of the simulated clock: seconds per real second.")] = 10.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same matches.")] = 1,
+    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the truth log here.")] = None,
+    keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the data directory here.")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="The port of the API; by default 8700, or a free one if that is taken."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Scrape simulated matches live, then account for every event."""
+    from longstop_lab.demo import DemoOptions, run_demo
+
+    options = DemoOptions(
+        seconds=seconds,
+        matches=matches,
+        kinds=kinds,
+        sites=site.sites,
+        browser=browser,
+        speed=speed,
+        seed=seed,
+        truth=truth,
+        keep=keep,
+        api_port=port,
+        is_quiet=as_json,
+    )
+    console = Console()
+    report = _run(run_demo(options, console))
+    if as_json:
+        print(msgspec.json.encode(report).decode())
+    raise typer.Exit(0 if report.is_good else 1)
+
+
+def verify(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Cricsheet JSON files.")],
+    kill_every: Annotated[
+        float | None, typer.Option(metavar="S", min=0.5, help="Kill the scraper (SIGKILL) every S seconds.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Replay recorded matches through simulator, scraper, store and API, and compare every ball."""
+    from longstop_lab.verify import FileReport, verify_file
+
+    console = Console(highlight=False)
+
+    def show(report: FileReport) -> None:
+        if as_json:
+            print(msgspec.json.encode(report).decode(), flush=True)
+            return
+        verdict = "equal" if report.is_good else f"{report.wrong} wrong, {report.missing} missing, {report.extra} extra"
+        kills = f", {report.kills} kills" if kill_every else ""
+        console.print(
+            f"{report.file}  {report.equal}/{report.deliveries} deliveries {verdict}{kills}, {report.seconds} s"
+        )
+        if report.first_difference:
+            console.print(f"    {report.first_difference}")
+
+    async def run() -> list[FileReport]:
+        reports = []
+        for file in files:
+            reports.append(await verify_file(file, kill_every=kill_every))
+            show(reports[-1])
+        return reports
+
+    reports = _run(run())
+    good = sum(report.is_good for report in reports)
+    if not as_json:
+        console.print(f"{good} of {len(reports)} files are complete")
+    raise typer.Exit(0 if good == len(reports) else 1)
+
+
+def simulate(
+    matches: Annotated[int, typer.Option(min=0, help="How many matches to invent.")] = 20,
+    kinds: Kinds = None,
+    speed: Annotated[float, typer.Option(help="The speed of the simulated clock: seconds per real second.")] = 1.0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port of crex; 0 takes a free one.")] = 8701,
+    espn_port: Annotated[int, typer.Option(min=0, max=65535, help="The port of espncricinfo; 0 takes a free one.")] = 0,
+    sofascore_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port of sofascore; 0 takes a free one.")
+    ] = 0,
+    sites: Annotated[
+        str,
+        typer.Option(
+            help="The sites that show the matches, comma-separated: crex, espncricinfo, both, sofascore or all."
+        ),
+    ] = "crex",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same matches.")] = 1,
+    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write the truth log.")] = None,
+    ball_gap: Annotated[float, typer.Option(help="Simulated seconds between two balls of a replayed match.")] = 30.0,
+    poll: Annotated[float, typer.Option(metavar="S", help="Seconds between two polls by an open page.")] = 4.0,
+    drop: Annotated[float, typer.Option(metavar="S", help="Seconds until the push channel of a page drops.")] = 30.0,
+    replay: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A Cricsheet JSON file to replay; may be repeated.")
+    ] = None,
+) -> None:
+    """Serve simulated sites, for the demo, for tests, and for developing a source."""
+    from longstop.doctor.holders import listener_on
+    from longstop.supervision.lifeline_and_heartbeat import watch_parent
+    from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, read_kinds, serve
+
+    for option, wanted in (("--port", port), ("--espn-port", espn_port), ("--sofascore-port", sofascore_port)):
+        if wanted and (holder := listener_on("127.0.0.1", wanted)):
+            raise UsageError(
+                f"port {wanted} is taken by {holder}: stop that process, or choose another port with {option}"
+            )
+    options = SimulatorOptions(
+        port=port,
+        espn_port=espn_port,
+        sofascore_port=sofascore_port,
+        sites=sites,
+        matches=matches,
+        kinds=read_kinds(kinds) if kinds is not None else None,
+        speed=speed,
+        seed=seed,
+        truth=truth,
+        files=tuple(replay or ()),
+        ball_gap=ball_gap,
+        poll_seconds=poll,
+        drop_seconds=drop,
+    )
+
+    def print_addresses(simulator: RunningSimulator) -> None:
+        print(f"simulated crex on {simulator.base_url}", flush=True)
+        print(f"simulated espncricinfo on {simulator.espn_url}", flush=True)
+        print(f"simulated sofascore on {simulator.sofascore_url}", flush=True)
+
+    watch_parent(os.environ)
+
+    async def run() -> None:
+        serving = asyncio.ensure_future(serve(options, clock=SystemClock(), ready=print_addresses))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
+        await asyncio.wait([serving])
+        if not serving.cancelled():
+            serving.result()
+
+    asyncio.run(run())
+
+
+VERBS = (demo, verify, simulate)
+
+
+def _run(session: Coroutine[None, None, T]) -> T:
+    """Run a session to its end. SIGTERM stops it like Ctrl-C, with cleanup."""
+
+    async def run() -> T:
+        work = asyncio.ensure_future(session)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
+        return await work
+
+    try:
+        return asyncio.run(run())
+    except asyncio.CancelledError:
+        raise typer.Exit(128 + signal.SIGTERM) from None

@@ -1,0 +1,114 @@
+"""Maps HTTP responses and curl's errors to our errors, and follows redirects. Pure."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import cast
+from urllib.parse import quote, urljoin, urlsplit
+
+import msgspec
+from curl_cffi import CurlError
+from curl_cffi.const import CurlECode
+from curl_cffi.requests import exceptions as curl
+
+from longstop.errors import (
+    BodyTruncated,
+    FetchError,
+    FetchTimeout,
+    ForbiddenTarget,
+    PageNotFound,
+    SourceFailed,
+    SourceRefused,
+    SourceUnreachable,
+)
+from longstop.fetching.base import FetchRequest
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+#: A longer Retry-After is cut to this.
+MAX_RETRY_AFTER_SECONDS = 900.0
+
+_KEEPS_METHOD = frozenset({307, 308})
+#: The headers that are sent along to another host: any other might be a credential.
+_HEADERS_FOR_ANY_HOST = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+_URL_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
+_WHOLE_SECONDS = re.compile(r"-?[0-9]+")
+_CURL_MESSAGE = re.compile(r"curl: \(\d+\) (.*?)\.? See https://", re.DOTALL)
+
+#: Curl's errors and ours; any other means that the site is unreachable. A test fails when the library has a new one.
+CURL_ERRORS: dict[type[CurlError], type[FetchError]] = {
+    curl.Timeout: FetchTimeout,
+    curl.ConnectTimeout: FetchTimeout,
+    curl.ReadTimeout: FetchTimeout,
+    curl.IncompleteRead: BodyTruncated,
+    curl.ChunkedEncodingError: BodyTruncated,
+    curl.ContentDecodingError: BodyTruncated,
+    curl.TooManyRedirects: ForbiddenTarget,
+    curl.InvalidURL: ForbiddenTarget,
+    curl.MissingSchema: ForbiddenTarget,
+    curl.URLRequired: ForbiddenTarget,
+    curl.InvalidProxyURL: ForbiddenTarget,
+    # The scheme was checked before; curl also raises this for a reply that is not HTTP.
+    curl.InvalidSchema: SourceUnreachable,
+}
+#: Codes for which the library raises a less specific class.
+CURL_CODES: dict[int, type[FetchError]] = {CurlECode.BAD_CONTENT_ENCODING: BodyTruncated}
+
+
+def status_error(status: int, headers: Mapping[str, str], now: datetime) -> FetchError | None:
+    """Return the error of a response other than a redirect; `None` for a good one."""
+    if status == 206:
+        return BodyTruncated("answered 206 (partial content) to a request for the whole")
+    if 200 <= status < 300:
+        return None
+    if status in (404, 410):
+        return PageNotFound(f"answered {status}")
+    kind = SourceRefused if 400 <= status < 500 else SourceFailed
+    return kind(f"answered {status}", retry_after_seconds=retry_after_seconds(headers.get("retry-after"), now))
+
+
+def retry_after_seconds(value: str | None, now: datetime) -> float | None:
+    """Parse Retry-After, in seconds or as a date, limited to 15 minutes; `None` if it is invalid."""
+    text = (value or "").strip()
+    seconds = float(text) if _WHOLE_SECONDS.fullmatch(text) else _seconds_until(text, now)
+    return None if seconds is None else min(max(seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
+
+
+def _seconds_until(date: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date)
+        # "-0000" means an unknown time zone in RFC 5322; HTTP dates are always UTC.
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return (aware - now).total_seconds()
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
+
+
+def redirected_request(request: FetchRequest, status: int, headers: Mapping[str, str]) -> FetchRequest:
+    """Return the request that follows a redirect; its URL is checked like any other before it is sent."""
+    location = headers.get("location", "").strip()
+    if not location:
+        raise SourceFailed(f"answered {status} without a Location header")
+    try:
+        url = urljoin(request.url, quote(location, safe=_URL_CHARACTERS))
+        is_same_host = urlsplit(url)[:2] == urlsplit(request.url)[:2]
+    except ValueError as error:
+        raise ForbiddenTarget(f"redirected to an invalid URL: {error}") from error
+    carried = {
+        name: value for name, value in request.headers.items() if is_same_host or name.lower() in _HEADERS_FOR_ANY_HOST
+    }
+    if status in _KEEPS_METHOD:
+        return msgspec.structs.replace(request, url=url, headers=carried)
+    body_headers = {"content-type", "content-length"}
+    without_body = {name: value for name, value in carried.items() if name.lower() not in body_headers}
+    return msgspec.structs.replace(request, url=url, headers=without_body, method="GET", body=None)
+
+
+def map_curl_error(error: CurlError) -> FetchError:
+    """Return our error for one of curl's, with curl's message but without the library's advice around it."""
+    # Curl's own errors have only a code, and no class yet.
+    reported = curl.code2error(cast(CurlECode, error.code), str(error)) if type(error) is CurlError else type(error)
+    by_class = (CURL_ERRORS[kind] for kind in reported.__mro__ if kind in CURL_ERRORS)
+    mapped = CURL_CODES.get(error.code) or next(by_class, SourceUnreachable)
+    found = _CURL_MESSAGE.search(str(error))
+    return mapped(f"{found[1] if found else error} (curl {int(error.code)})")

@@ -1,0 +1,273 @@
+"""Queries to one source: the source builds the request and parses the body, the fetcher sends it.
+
+Admission control decides before each query, and learns the outcome.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from longstop.clock import Clock, SystemClock
+from longstop.errors import IllegalTransition, PageNotFound, SourceError, UsageError
+from longstop.fetching.base import Fetcher, FetchRequest, Page
+from longstop.model.match import SOURCE_ID, Priority
+from longstop.model.observation import LIST, LIVE, Listing, ListingEntry, Query
+from longstop.resilience.taxonomy import TRANSITIONS, AttemptState, FailureKind, kind_of
+from longstop.sources.base import Source
+from longstop.sources.parsing import digest_of, read_body
+
+View = TypeVar("View")
+#: Identifies a request within one poll: method, URL, body.
+_PageKey = tuple[str, str, bytes | None]
+
+
+class _Outcome(Enum):
+    """Outcomes of a query other than a view."""
+
+    UNCHANGED = "unchanged"
+    MISSING = "missing"
+
+
+#: Takes the error of an admitted query if there was one, the body, and the address of the page.
+RecordOutcome = Callable[[BaseException | None, bytes | None, str], None]
+
+
+class Admission(Protocol):
+    """Decides whether a source may be queried, and learns the outcome."""
+
+    def admit(self, resource: str) -> RecordOutcome:
+        """Return what records the outcome of the query, or raise `CircuitOpen`."""
+        ...
+
+    def retry_now(self) -> bool:
+        """Admit the next queries although a circuit is open; return whether one was."""
+        ...
+
+
+class OpenAdmission:
+    """Admits every query: for single reads by an operator, and for tests."""
+
+    def admit(self, resource: str) -> RecordOutcome:
+        return lambda error, body, page: None
+
+    def retry_now(self) -> bool:
+        return False
+
+
+class PollAttempt:
+    """The progress of one poll: the stage it reached, its answers, and its errors, including retried ones.
+
+    It is filled during the poll, so that a failed poll has one too.
+    """
+
+    def __init__(self) -> None:
+        self.answers = 0
+        #: The stage that the poll has reached.
+        self.state = AttemptState.INIT
+        #: The number of errors by type.
+        self.errors: dict[str, int] = {}
+        self._last: SourceError | None = None
+
+    def reach(self, state: AttemptState) -> None:
+        """Move to the next stage, unless the attempt is already there."""
+        if state is not self.state:
+            if state not in TRANSITIONS[self.state]:
+                raise IllegalTransition(f"an attempt cannot move from {self.state} to {state}")
+            self.state = state
+
+    def answered(self, page: Page) -> None:
+        self.answers += 1
+        if page.retries:
+            self._count("Retried", page.retries)
+
+    def failed(self, error: SourceError) -> None:
+        """Count an error once, with its retries; ignore canaries and queries that were not sent."""
+        is_counted, self._last = error is self._last, error
+        if kind_of(error) is not FailureKind.NOT_SENT and not (error.is_canary or is_counted):
+            self._count(type(error).__name__, 1 + error.retries)
+
+    @property
+    def error_count(self) -> int:
+        return sum(self.errors.values())
+
+    def _count(self, kind: str, times: int) -> None:
+        self.errors[kind] = self.errors.get(kind, 0) + times
+
+
+class SourceClient:
+    """A source with its fetcher and its admission control."""
+
+    def __init__(
+        self, source: Source, fetcher: Fetcher, admission: Admission | None = None, *, is_browser_based: bool = False
+    ) -> None:
+        self.source = source
+        self.fetcher = fetcher
+        self.admission = admission or OpenAdmission()
+        #: Whether the fetcher is a browser, which runs the scripts of a page.
+        self._is_browser_based = is_browser_based
+        self._listing: Listing | None = None
+        self._listing_digest: Mapping[str, bytes] = {}
+
+    def use_source(self, source: Source) -> None:
+        """Use a new configuration of the source from now on."""
+        self.source = source
+        self._listing, self._listing_digest = None, {}
+
+    def page_of(self, source_id: str) -> str:
+        """Return the address of a match's page; empty when the site has none."""
+        return self.source.request(Query(resource=LIVE, source_id=source_id)).page
+
+    @property
+    def can_render(self) -> bool:
+        """Return whether a match's rendered page may be read: by a browser, if its script requests the data."""
+        return self._is_browser_based and bool(self.source.calls)
+
+    async def listing(self) -> Listing:
+        """Return the site's list of matches. An unchanged body is not parsed again."""
+        query, client = Query(resource=LIST), PollClient(self, known=self._listing_digest)
+        is_unchanged = await client.are_unchanged(query)
+        if self._listing is None or not is_unchanged:
+            self._listing = _addressable(await client.ask(query, Listing))
+            self._listing_digest = client.digests
+        return self._listing
+
+    async def entry(self, source_id: str) -> ListingEntry:
+        """Return the live state that a match's own page shows."""
+        return await PollClient(self).ask(Query(resource=LIVE, source_id=source_id), ListingEntry)
+
+
+class PollClient:
+    """Queries a source during one poll. A page that several queries need is fetched once."""
+
+    def __init__(
+        self,
+        client: SourceClient,
+        *,
+        attempt: PollAttempt | None = None,
+        priority: Priority = Priority.LIVE,
+        known: Mapping[str, bytes] | None = None,
+        clock: Clock | None = None,
+        rekey: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._client = client
+        self._attempt = attempt or PollAttempt()
+        self._priority = priority
+        #: Digests of the first bodies of the last poll, and of this one.
+        self._known = known or {}
+        self.digests: dict[str, bytes] = {}
+        self._clock = clock or SystemClock()
+        #: Replaces the source's keys of players and teams by the stored ones.
+        self._rekey = rekey
+        self._pages: dict[_PageKey, Page] = {}
+        self._page_digests: dict[_PageKey, bytes] = {}
+        self._views: dict[Query, Any] = {}
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+    def forget(self) -> None:
+        """Discard the pages fetched so far; later queries fetch them again."""
+        self._pages.clear()
+        self._page_digests.clear()
+        self._views.clear()
+        self.digests.clear()
+
+    def use_keys(self, rekey: Callable[[Any], Any]) -> None:
+        """Parse with other keys from now on; fetched pages stay."""
+        self._rekey = rekey
+        self._views.clear()
+
+    async def ask(self, query: Query, kind: type[View]) -> View:
+        reading = await self._read(query)
+        if not isinstance(reading, kind):
+            name = self._client.source.name
+            raise TypeError(
+                f"source {name} returned {type(reading).__name__} for {query.resource}; expected {kind.__name__}"
+            )
+        return reading
+
+    async def ask_if_there(self, query: Query, kind: type[View]) -> View | None:
+        query = query if query.is_optional else msgspec.structs.replace(query, is_optional=True)
+        if await self._read(query) is _Outcome.MISSING:
+            return None
+        return await self.ask(query, kind)
+
+    async def are_unchanged(self, *queries: Query) -> bool:
+        """Return whether all bodies have the digests of the last poll; unchanged ones are not parsed."""
+        outcomes = [await self._read(query, is_head=True) for query in queries]
+        return all(outcome is _Outcome.UNCHANGED for outcome in outcomes)
+
+    async def _read(self, query: Query, *, is_head: bool = False) -> Any:
+        if query in self._views:
+            return self._views[query]
+        self._attempt.reach(AttemptState.INTERCEPTING)
+        source, record = self._client.source, self._client.admission.admit(query.resource)
+        body: bytes | None = None
+        address = ""
+        try:
+            request = source.request(query)
+            address = request.page or request.url
+            body = (await self._page(request)).body
+            self._attempt.reach(AttemptState.CAPTURED)
+            if is_head and self._is_known(query, self._digest(query, request, body)):
+                reading: Any = _Outcome.UNCHANGED
+            else:
+                reading = read_body(source, query, body)
+                reading = self._views[query] = self._rekey(reading) if self._rekey else reading
+        except BaseException as error:
+            # A source need not offer an optional resource.
+            is_missing = query.is_optional and isinstance(error, PageNotFound | UsageError)
+            if isinstance(error, SourceError) and not is_missing:
+                error.name(source.name, str(query))
+                self._attempt.failed(error)
+            record(error, body, address)
+            if not is_missing:
+                raise
+            self._views[query] = _Outcome.MISSING
+            is_same = is_head and self._is_known(query, b"")
+            return _Outcome.UNCHANGED if is_same else _Outcome.MISSING
+        record(None, body, address)
+        return reading
+
+    def _is_known(self, query: Query, digest: bytes) -> bool:
+        """Store a digest; return whether the last poll had the same."""
+        self.digests[query.resource] = digest
+        return self._known.get(query.resource) == digest
+
+    def _digest(self, query: Query, request: FetchRequest, body: bytes) -> bytes:
+        """Return the digest of a page, computed once for all its queries."""
+        key = _page_key(request)
+        if key not in self._page_digests:
+            try:
+                digest = self._client.source.digest(query, body)
+            except Exception:  # parsing the body raises the proper error
+                digest = digest_of(body)
+            self._page_digests[key] = digest
+        return self._page_digests[key]
+
+    async def _page(self, request: FetchRequest) -> Page:
+        key = _page_key(request)
+        if key not in self._pages:
+            page = await self._client.fetcher.fetch(msgspec.structs.replace(request, priority=self._priority))
+            self._attempt.answered(page)
+            self._pages[key] = page
+        return self._pages[key]
+
+
+def _page_key(request: FetchRequest) -> _PageKey:
+    return request.method, request.url, request.body
+
+
+def _addressable(listing: Listing) -> Listing:
+    """Return the listing without matches whose ids cannot be used in URLs and commands."""
+    invalid = tuple(entry.source_id for entry in listing.boards if not SOURCE_ID.fullmatch(entry.source_id))
+    if not invalid:
+        return listing
+    boards = tuple(entry for entry in listing.boards if entry.source_id not in invalid)
+    return Listing(boards=boards, unreadable=(*listing.unreadable, *invalid))

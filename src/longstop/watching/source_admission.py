@@ -1,0 +1,202 @@
+"""Admission control for one source: which requests may go out.
+
+`SourceAdmission` blocks all requests while the site refuses too many of them, and one kind of page while its layout
+cannot be parsed. It ignores connection failures: the target's breaker handles those.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+from longstop.clock import Clock
+from longstop.errors import CircuitOpen, LayoutPaused, ParseError, SourceChallenged, SourceError
+from longstop.matches.source_client import RecordOutcome
+from longstop.resilience.breaker import ASKED, Breaker, BreakerPolicy, Permit, Transition
+from longstop.resilience.taxonomy import FailureKind, kind_of
+from longstop.telemetry.bus import Bus, report_breaker
+from longstop.telemetry.events.sources import ChallengeCleared, ChallengeServed, LayoutBroken, LayoutRecovered
+
+#: More consecutive unparsable pages of one kind than this mean that the site's layout has changed.
+MAX_UNREADABLE = 10
+#: Isolated unparsable pages are saved at most this often, so that they do not fill the folder.
+KEEP_EVERY_SECONDS = 300.0
+_COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
+#: Failures that reveal nothing about the site or the page.
+_NEUTRAL = frozenset({FailureKind.CONNECTION, FailureKind.NOT_SENT, FailureKind.OURS})
+
+
+class ErrorPageStore(Protocol):
+    """Saves pages that could not be parsed."""
+
+    def keep(self, name_hint: str, body: bytes, now: datetime) -> str | None:
+        """Save a page; return its path, or `None` when it could not be saved."""
+        ...
+
+
+class _UnreadableStreak:
+    """Consecutive unparsable pages of one kind."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.closed_until = 0.0
+        self.page: str | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        return self.length > MAX_UNREADABLE
+
+
+class SourceAdmission:
+    """Decides whether a source may be queried, and learns from every outcome."""
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        policy: BreakerPolicy,
+        probe_seconds: float,
+        pages: ErrorPageStore,
+        clock: Clock,
+        bus: Bus,
+        request_screenshot: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self._source = source
+        #: Takes the name of the file and the address of the page; returns at once.
+        self._request_screenshot = request_screenshot
+        self._breaker = Breaker(policy, source)
+        self._probe_seconds = probe_seconds
+        self._pages = pages
+        self._clock = clock
+        self._bus = bus
+        self._streaks = defaultdict[str, _UnreadableStreak](_UnreadableStreak)
+        self._keep_again_at = defaultdict[str, float](float)
+        #: Challenges since the last page that was parsed.
+        self._challenges = 0
+        self._challenge_page: str | None = None
+
+    @property
+    def rejected(self) -> int:
+        """Return how many queries were rejected because the circuit was open."""
+        return self._breaker.rejected
+
+    def admit(self, resource: str) -> RecordOutcome:
+        """Admit a query and return what records its outcome, or raise `CircuitOpen`."""
+        now = self._clock.monotonic()
+        is_probe = self._is_probe(resource, now)
+        permit = self._breaker.permit(now)
+        if permit is None:
+            seconds = self._breaker.remaining(now)
+            raise CircuitOpen(f"circuit open for {self._source} ({seconds:.0f} s)", retry_after_seconds=seconds)
+        self._report(permit.transition)
+        if is_probe:
+            self._streaks[resource].closed_until = now + self._probe_seconds
+        return partial(self._record, resource, permit, is_probe)
+
+    def retry_now(self) -> bool:
+        """Probe at the next query what an open circuit pauses, as an operator asks; return whether there is any."""
+        now = self._clock.monotonic()
+        paused = [each for each in self._streaks.values() if each.is_broken and now < each.closed_until]
+        for streak in paused:
+            streak.closed_until = now
+        transition = self._breaker.half_open(ASKED)
+        self._report(transition)
+        return bool(paused) or transition is not None
+
+    def _is_probe(self, resource: str, now: float) -> bool:
+        """Return whether a probe of a broken layout is due; raise while it is not."""
+        streak = self._streaks[resource]
+        if not streak.is_broken:
+            return False
+        if now < streak.closed_until:
+            seconds = streak.closed_until - now
+            raise LayoutPaused(
+                f"cannot parse {resource} pages of {self._source}; next attempt in {seconds:.0f} s",
+                retry_after_seconds=seconds,
+            )
+        return True
+
+    def _record(
+        self,
+        resource: str,
+        permit: Permit,
+        is_probe: bool,
+        error: BaseException | None,
+        body: bytes | None,
+        page: str,
+    ) -> None:
+        """Record how an admitted query ended; one that `is_probe` has tried a broken layout."""
+        now = self._clock.monotonic()
+        if error is None:
+            self._report(self._breaker.succeed(permit, now))
+            self._record_readable(resource)
+        elif isinstance(error, SourceError):
+            if isinstance(error, ParseError):
+                self._record_unreadable(resource, error, body, now, page)
+            self._record_failure(permit, resource, error, body, now)
+        if is_probe and _is_inconclusive(error):
+            self._streaks[resource].closed_until = now
+        self._breaker.release(permit)
+
+    def _record_failure(
+        self, permit: Permit, resource: str, error: SourceError, body: bytes | None, now: float
+    ) -> None:
+        if isinstance(error, SourceChallenged):
+            self._record_challenge(resource, error, body)
+        kind = kind_of(error)
+        if kind in _COUNTED:
+            self._report(self._breaker.fail(permit, now), last=error.reason)
+        elif kind not in _NEUTRAL:
+            self._report(self._breaker.succeed(permit, now))
+
+    def _report(self, transition: Transition | None, last: str = "") -> None:
+        if transition is not None:
+            report_breaker(self._bus, "source", transition, last=last)
+
+    def _record_unreadable(self, resource: str, error: ParseError, body: bytes | None, now: float, page: str) -> None:
+        streak = self._streaks[resource]
+        streak.length += 1
+        if streak.length == MAX_UNREADABLE + 1 or (streak.length == 1 and now >= self._keep_again_at[resource]):
+            self._keep_again_at[resource] = now + KEEP_EVERY_SECONDS
+            name = f"{self._source}-{resource}"
+            streak.page = self._pages.keep(name, body or b"", self._clock.now()) or streak.page
+            if self._request_screenshot is not None and page:
+                self._request_screenshot(name, page)
+        error.page = streak.page
+        if streak.is_broken:
+            streak.closed_until = now + self._probe_seconds
+        if streak.length == MAX_UNREADABLE + 1:
+            self._bus.emit(
+                LayoutBroken(
+                    source=self._source,
+                    resource=resource,
+                    failures=streak.length,
+                    error_message=error.reason,
+                    page=streak.page,
+                    retry_in_seconds=self._probe_seconds,
+                )
+            )
+
+    def _record_challenge(self, resource: str, error: SourceChallenged, body: bytes | None) -> None:
+        """Report the first challenge at once, with its page: retrying does not solve a CAPTCHA."""
+        self._challenges += 1
+        if self._challenges == 1:
+            self._challenge_page = self._pages.keep(f"{self._source}-challenge", body or b"", self._clock.now())
+            self._bus.emit(ChallengeServed(source=self._source, resource=resource, page=self._challenge_page))
+        error.page = self._challenge_page
+
+    def _record_readable(self, resource: str) -> None:
+        if self._challenges:
+            self._bus.emit(ChallengeCleared(source=self._source, challenges=self._challenges))
+            self._challenges = 0
+        streak = self._streaks[resource]
+        if streak.is_broken:
+            self._bus.emit(LayoutRecovered(source=self._source, resource=resource, failures=streak.length))
+        if streak.length:
+            self._streaks[resource] = _UnreadableStreak()
+
+
+def _is_inconclusive(error: BaseException | None) -> bool:
+    """Return whether a query ended without information about the page: cancelled, postponed, or unanswered."""
+    return error is not None and not (isinstance(error, SourceError) and kind_of(error) not in _NEUTRAL)
