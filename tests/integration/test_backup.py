@@ -444,7 +444,7 @@ def test_a_backup_begun_under_a_writer_is_of_one_moment_and_holds_no_one_up(
     assert copied == [seq for _, seq in events(tmp_path / "data")][: len(copied)]
 
 
-def test_a_backup_that_is_killed_leaves_nothing_that_polls_like_one(tmp_path: Path) -> None:
+def test_a_backup_that_is_killed_leaves_nothing_that_looks_like_one(tmp_path: Path) -> None:
     node = a_node(tmp_path / "data", balls=50)
     program = (
         "import os, signal, time\nfrom pathlib import Path\nfrom longstop.storage.backup import back_up\n"

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
@@ -53,6 +54,18 @@ def test_a_file_is_opened_with_the_settings_that_keep_it_safe(path: Path, synchr
 
     connection.close()
     assert found == {"journal_mode": "wal", "synchronous": level, "foreign_keys": 1, "mmap_size": 0}
+
+
+def test_a_new_file_may_be_opened_by_several_writers_at_once(tmp_path: Path) -> None:
+    def open_together(path: Path) -> None:
+        ready.wait()
+        open_writable(path, Database.OPS, Synchronous.FULL).close()
+
+    for attempt in range(40):
+        ready, path = threading.Barrier(4), tmp_path / f"{attempt}.db"
+        with ThreadPoolExecutor(4) as pool:
+            for opened in [pool.submit(open_together, path) for _ in range(4)]:
+                opened.result()
 
 
 async def test_the_reading_side_cannot_write(path: Path) -> None:

@@ -177,7 +177,7 @@ def test_a_store_from_before_feeds_keeps_what_refers_to_a_match(connection: apsw
         connection.execute("DELETE FROM matches")
 
 
-def test_a_store_accepts_kinds_and_statuses_of_any_sport_as_long_as_they_poll_like_some(
+def test_a_store_accepts_kinds_and_statuses_of_any_sport_as_long_as_their_shape_is_right(
     connection: apsw.Connection,
 ) -> None:
     migrate(connection, Database.MATCHES)
@@ -262,7 +262,7 @@ def test_operations_tables_keep_every_row_its_number_and_its_order_when_their_ch
         "standing_orders.kind",
     ],
 )
-def test_operations_tables_accept_new_kinds_as_long_as_they_poll_like_some(
+def test_operations_tables_accept_new_kinds_as_long_as_their_shape_is_right(
     column: str, connection: apsw.Connection
 ) -> None:
     migrate(connection, Database.OPS)

@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from threading import Lock
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
 import apsw
@@ -142,13 +143,26 @@ def _connect(path: Path, flags: int, patience_ms: int | None = None) -> apsw.Con
 
 
 def _prepare(connection: apsw.Connection, path: Path, synchronous: Synchronous) -> None:
-    connection.pragma("journal_mode", "WAL")
+    _use_wal(connection)
     connection.pragma("synchronous", synchronous.value)
     connection.pragma("foreign_keys", True)
     connection.pragma("journal_size_limit", WAL_SIZE_LIMIT_BYTES)
     verdict = connection.pragma("quick_check", 1)
     if verdict != "ok":
         raise StoreDamaged(f"{path.name}: the file is damaged ({verdict})")
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    # SQLite does not apply the busy timeout here, so that the second opener of a new file would fail at once.
+    until = monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "WAL")
+            return
+        except apsw.BusyError:
+            if monotonic() >= until:
+                raise
+            sleep(0.005)
 
 
 # --- statements and records -----------------------------------------------------------------------------------------
