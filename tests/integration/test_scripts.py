@@ -69,6 +69,8 @@ def run(
         [clone / "scripts" / script, *words],
         env=environ,
         start_new_session=True,
+        # A background job of a shell ignores SIGINT, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         timeout=50,
         stdout=subprocess.PIPE,
         text=True,
