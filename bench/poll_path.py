@@ -25,7 +25,7 @@ from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
 from longstop.app.api import LOOP_BUSY_TIMEOUT_MS
-from longstop.app.scraper_runtime import Runtime, SourceRuntime
+from longstop.app.source_runtime import Runtime, SourceRuntime
 from longstop.clock import Moment, SystemClock
 from longstop.errors import StorageError
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
@@ -37,9 +37,9 @@ from longstop.storage.error_pages import ErrorPages
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog, open_operations
-from longstop.supervision.resources import MemoryCheck
+from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
-from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.poll_dispatcher import Dispatcher
 from longstop_lab.simulator.cricket.script import PublishBall, Script
 from longstop_lab.simulator.cricket.world import plan_world
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator

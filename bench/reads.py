@@ -17,7 +17,8 @@ from msgspec import Struct
 from bench.reporting import Report, say
 from longstop.errors import StorageError
 from longstop.model.event import Event, EventKey, Op
-from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.model.match import MatchRef, MatchStatus, Phase
+from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.model.snapshot import SNAPSHOTS_KEPT, canonical, checksum
 from longstop.sports.cricket.model import CricketKind, Delivery, Overs, Runs
 from longstop.storage.base import HotReader, HotRow, MatchFilter, MatchReader, MatchStore, MatchUpdate, SnapshotDraft

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from longstop.model.event import Event, EventKey, Op
-from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase
+from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.sources.base import SourceConfig
 from longstop.sports.cricket.model import (
     Board,
@@ -27,7 +28,6 @@ from longstop.sports.cricket.model import (
     SeenWicket,
     Wicket,
 )
-from longstop.storage.base import MatchRow
 
 NOW = datetime(2026, 3, 7, 14, 0, tzinfo=UTC)
 REF = MatchRef("crex", "M1")

@@ -7,19 +7,12 @@ import msgspec
 
 from longstop.errors import EpochLost, LongstopError, StorageError
 from longstop.model.event import EventKey, StoredEvent
-from longstop.model.match import MatchRef, MatchStatus, Phase, move
+from longstop.model.finding import Finding
+from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase, move
 from longstop.model.observation import Keys
+from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Snapshot
-from longstop.storage.base import (
-    Finding,
-    HotRow,
-    MatchBase,
-    MatchRow,
-    MatchUpdate,
-    NodeBeat,
-    Receipt,
-    SnapshotDraft,
-)
+from longstop.storage.base import HotRow, MatchBase, MatchUpdate, Receipt, SnapshotDraft
 from longstop.telemetry.events import Telemetry
 
 

@@ -13,20 +13,14 @@ from longstop.api.server import Stores
 from longstop.clock import Clock, Moment
 from longstop.errors import StorageError
 from longstop.model.event import Event, EventKey, Op, StoredEvent
-from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.model.finding import StoredFinding
+from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase
+from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.model.recovery import Recovery
+from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Snapshot, canonical, checksum
 from longstop.sports.cricket.model import CricketKind, Delivery, Overs, Runs
-from longstop.storage.base import (
-    MAX_MATCH_ID,
-    HotReader,
-    HotRow,
-    MatchFilter,
-    MatchReader,
-    MatchRow,
-    NodeBeat,
-    StoredFinding,
-)
+from longstop.storage.base import MAX_MATCH_ID, HotReader, HotRow, MatchFilter, MatchReader
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog
 
 T = TypeVar("T")

@@ -17,14 +17,14 @@ SOURCE = Path(__file__).parents[1] / "src"
 #: What everybody may import, and what imports nothing but each other.
 SEAMS = (
     *("errors", "clock", "model", "model.*", "telemetry.events", "telemetry.events.*", "*.base"),
-    "fetching.browser.browser_types",
+    "fetching.browser.browser_policy",
 )
 #: Decisions: they take values and the time, and give values.
 PURE = (
     "sources.*",
     # Their `read` waits, but only for the client that it is handed.
     "sports.*",
-    "matches.feeds",
+    "matches.feed_ids",
     "matches.event_versions",
     "resilience.*",
     "fetching.browser.events",
@@ -33,7 +33,7 @@ PURE = (
     "fetching.browser.stealth",
     "watching.watch_rules",
     "watching.watch_state",
-    "supervision.scraper_health",
+    "supervision.health_grade",
     "supervision.health_verdict",
     "supervision.exit_codes",
     "supervision.restart_backoff",
@@ -51,9 +51,11 @@ PURE_PARTS = {
     "matches.source_client": ("PollAttempt",),
     "supervision.heartbeat_watch": ("HeartbeatWatch",),
     "supervision.memory_watch": ("MemoryLimits", "within_container", "MemoryLevel", "MemoryWatch"),
-    "supervision.resources": ("match_costs", "_pss", "_browser_cpu", "idle_watches"),
-    "watching.poll_queue": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),
-    "watching.listing_schedule": ("finished_after",),
+    "matches.live_match": ("Candidate", "leads", "_rank"),
+    "supervision.memory_admission": ("idle_watches",),
+    "supervision.resource_meter": ("match_costs", "_pss", "_browser_cpu"),
+    "watching.poll_dispatcher": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),
+    "watching.listings": ("finished_after",),
     "watching.watch_reporter": ("ErrorWindow",),
 }
 #: Beside the pure rules, but allowed to wait or to read files.
@@ -443,13 +445,13 @@ def test_the_rule_sees_a_breach(rule: Rule, name: str, code: str) -> None:
 def test_the_pure_part_of_a_module_obeys_the_rules_of_a_pure_one(rule: Rule, code: str) -> None:
     rest = "\nclass ResourceType: ...\nclass ScrapeRequest: ..."
 
-    assert list(rule(pure_part(Module("watching.poll_queue", ast.parse(code + rest)))))
+    assert list(rule(pure_part(Module("watching.poll_dispatcher", ast.parse(code + rest)))))
 
 
 def test_the_other_part_of_a_module_may_act() -> None:
     rest = "\nclass ResourceType: ...\nclass ScrapeRequest: ...\nclass ScrapeQueue: ..."
     code = "import asyncio\nclass Dispatcher: news = asyncio.Event()"
-    part = pure_part(Module("watching.poll_queue", ast.parse(code + rest)))
+    part = pure_part(Module("watching.poll_dispatcher", ast.parse(code + rest)))
 
     assert not [*decisions_touch_nothing(part), *pure_rules_import_no_rim(part)]
 

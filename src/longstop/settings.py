@@ -6,7 +6,10 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, SecretStr, ValidationError
 
-from longstop.config_file import (
+from longstop.errors import SettingsError
+from longstop.fetching.browser.proxies import ProxyMode
+from longstop.telemetry.events import Severity
+from longstop.yaml_config import (
     Group,
     Number,
     PathText,
@@ -18,9 +21,6 @@ from longstop.config_file import (
     read_text,
     suggest,
 )
-from longstop.errors import SettingsError
-from longstop.fetching.browser.proxies import ProxyMode
-from longstop.telemetry.events import Severity
 
 #: Variables with these prefixes are ours: an unknown one is a mistake and is reported.
 OUR_PREFIXES = ("LONGSTOP_", "SCRAPER_", "CIRCUIT_BREAKER_", "RETRY_")

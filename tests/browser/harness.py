@@ -12,8 +12,8 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.clock import SystemClock
 from longstop.fetching.base import FetchRequest
+from longstop.fetching.browser.browser_policy import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.browser_types import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.proxies import ProxyRing

@@ -14,9 +14,9 @@ from uuid import uuid4
 import pytest
 from msgspec import structs
 
+from longstop.fetching.browser.browser_policy import BrowserKind
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.browser_types import BrowserKind
-from longstop.fetching.browser.chromium_finder import find_chromium
+from longstop.fetching.browser.chromium_launch import find_chromium
 from longstop.process.browser_registry import Registry
 from longstop.process.orphans import profile_of, remove_profile, sweep_browsers
 from longstop.process.processes import (

@@ -10,7 +10,7 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.errors import LayoutChanged
-from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy import BrowserPolicy, Mode
 from longstop.fetching.guarded_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.matches.pipeline import Pipeline

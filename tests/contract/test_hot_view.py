@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from longstop.model.match import MatchStatus, MonitoringRecord, Phase, SyncState
-from longstop.storage.base import HotReader, HotRow, NodeBeat
+from longstop.model.match import MatchStatus, Phase
+from longstop.model.monitoring_record import MonitoringRecord, SyncState
+from longstop.model.scraper_report import NodeBeat
+from longstop.storage.base import HotReader, HotRow
 from tests.contract.stores import HOT_VIEWS, NOW, REF, HotBackend, later
 
 

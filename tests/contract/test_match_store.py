@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from longstop.api.serialisers import event_entry
 from longstop.errors import EpochLost, IllegalTransition, StorageError
 from longstop.model.event import EventKey, Op, StoredEvent
+from longstop.model.finding import Finding, FindingKind, StoredFinding
 from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.model.observation import Keys
 from longstop.model.snapshot import Snapshot
@@ -44,7 +45,7 @@ from longstop.sports.football.model import (
     Substitution,
     VarDecision,
 )
-from longstop.storage.base import Finding, FindingKind, MatchFilter, MatchReader, MatchStore, StoredFinding
+from longstop.storage.base import MatchFilter, MatchReader, MatchStore
 from tests.contract.stores import (
     MATCHES,
     NOW,

@@ -29,26 +29,27 @@ from longstop.cli.operator_commands import EXIT_CODES
 from longstop.clock import Moment
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_types import BrowserStats
+from longstop.fetching.browser.browser_policy import BrowserStats
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
 from longstop.model.command import CommandKind, CommandState, Refusal, Reply, StandingKind
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
-from longstop.model.match import MatchRef, SyncState
+from longstop.model.match import MatchRef
+from longstop.model.monitoring_record import SyncState
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.model.scraper_report import BreakerNote, MatchCost, ProcessResources, Rates, Usage
+from longstop.model.scraper_report import BreakerNote, MatchCost, NodeBeat, ProcessResources, Rates, Usage
 from longstop.settings import leaves
 from longstop.sources.load_sources import load_sources, make_source
 from longstop.sports.registry import sport_named
-from longstop.storage.base import CommandStore, HealthRow, NodeBeat
+from longstop.storage.base import CommandStore, HealthRow
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteErrors, SqliteHealthLog, open_operations
 from longstop.supervision.exit_codes import Exit
+from longstop.supervision.health_grade import Grade
 from longstop.supervision.health_verdict import HealthStatus, HealthVerdict
-from longstop.supervision.scraper_health import Grade
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity, Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored

@@ -14,13 +14,15 @@ from fastapi import FastAPI
 
 from longstop.api.admin_routes import AdminRoutes
 from longstop.api.auth import Permission, Secret, issue_token
-from longstop.api.middleware import STORE_UNREADABLE, RequestMetrics, add_middleware
+from longstop.api.middleware import RequestMetrics, add_middleware
+from longstop.api.responses import STORE_UNREADABLE
 from longstop.clock import SystemClock
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
-from longstop.storage.base import MAX_COMMANDS_WAITING, MatchReader, MatchRow
+from longstop.model.match import MatchRow
+from longstop.storage.base import MAX_COMMANDS_WAITING, MatchReader
 from longstop.storage.sqlite.connection import Synchronous, open_writable
 from longstop.storage.sqlite.ops import SqliteCommands
-from longstop.storage.sqlite.schema import Database
+from longstop.storage.sqlite.sql_and_migrations import Database
 from longstop.telemetry.bus import Bus
 from tests.readers import MemoryReader, a_match
 

@@ -27,8 +27,9 @@ from longstop.cli.main import app
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
-from longstop.model.match import MonitoringRecord
-from longstop.storage.base import HealthRow, NodeBeat
+from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.scraper_report import NodeBeat
+from longstop.storage.base import HealthRow
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.hot import SqliteHotWriter
 from longstop.storage.sqlite.ops import SqliteCommands, SqliteHealthLog

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 from longstop.app.up import close_heartbeat
 from longstop.cli.main import app
 from longstop.clock import SystemClock
-from longstop.storage.base import NodeBeat
+from longstop.model.scraper_report import NodeBeat
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.telemetry.bus import Bus

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from longstop.api.health_routes import health_log_rows
 from longstop.errors import StorageError
-from longstop.model.scraper_report import MatchCost, ProcessResources, Rates
-from longstop.storage.base import HealthRow, NodeBeat
+from longstop.model.scraper_report import MatchCost, NodeBeat, ProcessResources, Rates
+from longstop.storage.base import HealthRow
 from longstop.storage.sqlite.ops import SqliteHealthLog
 from longstop.supervision.health_log import MAX_WAITING, HealthLog
 from longstop.telemetry.bus import Bus

@@ -11,7 +11,7 @@ from longstop.errors import PageNotFound, StorageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, StandingKind
 from longstop.model.match import Phase
 from longstop.storage.sqlite.ops import SqliteCommands
-from longstop.supervision.resources import MemoryCheck
+from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed, TaskFailed
 from longstop.watching.commands import CommandLoop

@@ -20,16 +20,16 @@ from longstop.fetching.http import HttpFetcher
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
-from longstop.model.match import SyncState
+from longstop.model.monitoring_record import SyncState
 from longstop.resilience.breaker import match_policy
 from longstop.resilience.retry import RetryPolicy
 from longstop.sources.base import SourceConfig
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.sport import Cricket
-from longstop.supervision.resources import MemoryCheck
+from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.watching.feed_watch import WatchContext
-from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.poll_dispatcher import Dispatcher
 from longstop.watching.source_scheduler import Scheduler
 from longstop.watching.watch_rules import Cadence, WatchRules
 from longstop_lab.simulator.faults import Fault, FaultKind

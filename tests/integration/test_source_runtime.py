@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longstop.app.scraper_runtime import Runtime, SourceRuntime
+from longstop.app.source_runtime import Runtime, SourceRuntime
 from longstop.clock import SystemClock
 from longstop.errors import SourceError
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
@@ -15,9 +15,9 @@ from longstop.settings import Settings, load_settings
 from longstop.sources.load_sources import enabled_sources
 from longstop.storage.error_pages import NoPages
 from longstop.storage.sqlite.ops import open_operations
-from longstop.supervision.resources import MemoryCheck
+from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
-from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.poll_dispatcher import Dispatcher
 from longstop_lab.simulator.service import SimulatorOptions, running_simulator
 from tests.memory import MemoryHot, MemorySink, MemoryStore
 

@@ -18,7 +18,7 @@ from longstop.errors import StorageError
 from longstop.storage.base import HotRow
 from longstop.storage.sqlite.connection import Synchronous, open_writable
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter, former_polls
-from longstop.storage.sqlite.schema import Database
+from longstop.storage.sqlite.sql_and_migrations import Database
 from tests.contract.stores import later
 from tests.contract.test_hot_view import beat, hot_row, rows_of
 

@@ -7,6 +7,8 @@ from itertools import groupby
 import msgspec
 
 from longstop.model.event import Event, EventKey, Op, StoredEvent
+from longstop.model.finding import Finding, FindingKind
+from longstop.model.match import MatchRow
 from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot, checksum
 from longstop.sports.cricket.align import order_of_play
 from longstop.sports.cricket.model import (
@@ -18,7 +20,7 @@ from longstop.sports.cricket.model import (
     OverSummary,
     Result,
 )
-from longstop.storage.base import Finding, FindingKind, MatchReader, MatchRow
+from longstop.storage.base import MatchReader
 from tests.model.sites import Site
 from tests.model.truth import BALLS_PER_OVER, Truth
 

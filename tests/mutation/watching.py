@@ -3,7 +3,7 @@
 from tests.mutation.mutant import always, drop, drop_argument, never, nth, rule, swap
 
 _CADENCE, _STATE = "watching.watch_rules", "watching.watch_state"
-_ADMISSION, _DISPATCHER = "watching.source_admission", "watching.poll_queue"
+_ADMISSION, _DISPATCHER = "watching.source_admission", "watching.poll_dispatcher"
 
 _CADENCES = (
     rule(

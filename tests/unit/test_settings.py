@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longstop.config_file import parse_yaml
 from longstop.errors import SettingsError
 from longstop.settings import Settings, known_variables, leaves, load_settings, read_settings
 from longstop.telemetry.events import Severity
+from longstop.yaml_config import parse_yaml
 
 CONFIG = Path(__file__).parents[2] / "config" / "config.yaml"
 

@@ -12,11 +12,13 @@ from msgspec import Struct
 from longstop.api.serialisers import iso_or_none, match_path, record_age, shown_age
 from longstop.clock import Clock, Moment, to_iso
 from longstop.model.command import StandingOrder
-from longstop.model.match import IN_PLAY, MonitoringRecord, Phase
+from longstop.model.match import IN_PLAY, Phase
+from longstop.model.monitoring_record import MonitoringRecord
 from longstop.model.recovery import Recovery
-from longstop.model.scraper_report import MatchCost
-from longstop.storage.base import HealthRow, HotReader, NodeBeat
-from longstop.supervision import scraper_health
+from longstop.model.scraper_report import MatchCost, NodeBeat
+from longstop.storage.base import HealthRow, HotReader
+from longstop.supervision import health_grade
+from longstop.supervision.health_grade import Grade, match_grade, percentile
 from longstop.supervision.health_verdict import (
     MAX_ERRORS_A_MINUTE,
     HealthVerdict,
@@ -24,17 +26,16 @@ from longstop.supervision.health_verdict import (
     is_silent,
     live_beats,
 )
-from longstop.supervision.scraper_health import Grade, match_grade, percentile
 
 #: How many of the newest recoveries `/status` shows.
 SHOWN_RECOVERIES = 10
 
 #: The fixed thresholds of the grades; those that can be set are added to them.
 THRESHOLDS = {
-    "evaluated_every_seconds": scraper_health.EVALUATED_EVERY_SECONDS,
-    "degraded_seconds": scraper_health.OLD_SECONDS,
-    "failing_seconds": scraper_health.TOO_OLD_SECONDS,
-    "good_intervals": scraper_health.GOOD_INTERVALS,
+    "evaluated_every_seconds": health_grade.EVALUATED_EVERY_SECONDS,
+    "degraded_seconds": health_grade.OLD_SECONDS,
+    "failing_seconds": health_grade.TOO_OLD_SECONDS,
+    "good_intervals": health_grade.GOOD_INTERVALS,
 }
 
 

@@ -1,13 +1,10 @@
 """Middleware around every route: metrics, size limits, security headers, and errors as one JSON sentence."""
 
-import asyncio
 import time
 import traceback
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
@@ -15,6 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from longstop.api.responses import RETRY_SOON, STORE_UNREADABLE, error_response
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity, Telemetry
@@ -22,9 +20,6 @@ from longstop.telemetry.events import Severity, Telemetry
 MAX_TARGET_BYTES = 2048
 #: Commands have a small body. Other routes need none, but some clients always send one.
 MAX_BODY_BYTES = 64 * 1024
-STORE_UNREADABLE = "The store cannot be read at the moment; try again in a few seconds."
-NO_STORE = {"Cache-Control": "no-store"}
-RETRY_SOON = {"Retry-After": "5"}
 
 _SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -50,24 +45,6 @@ class RequestFailed(Telemetry, frozen=True, kw_only=True):
     error_type: str
     error_message: str
     stack_trace: str
-
-
-def json_response(document: object, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(document), status, headers, "application/json")
-
-
-def error_response(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
-    return json_response({"error": sentence}, status=status, headers=headers)
-
-
-@asynccontextmanager
-async def reading_within(seconds: float, sentence: str) -> AsyncIterator[None]:
-    """Answer 503 with this sentence when a file cannot be read in time: it may hang."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except (StorageError, TimeoutError) as error:
-        raise HTTPException(503, sentence, RETRY_SOON) from error
 
 
 class RequestMetrics:

@@ -9,11 +9,13 @@ from msgspec import Struct
 
 from longstop.clock import Moment, to_iso
 from longstop.model.event import StoredEvent
-from longstop.model.match import MonitoringRecord, Phase, SyncState
+from longstop.model.finding import StoredFinding
+from longstop.model.match import MatchRow, Phase
+from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.model.snapshot import Snapshot
 from longstop.sports.base import Sport
 from longstop.sports.registry import sport_named
-from longstop.storage.base import HotRow, MatchRow, StoredFinding
+from longstop.storage.base import HotRow
 
 
 class MatchView(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,8 @@ from datetime import timedelta
 from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app, run_server
-from longstop.app.process_lifetime import make_bus, process_lifetime, run_until_stopped
+from longstop.app.process_lifetime import process_lifetime, run_until_stopped
+from longstop.app.sinks import make_bus
 from longstop.clock import Clock, Moment, SystemClock
 from longstop.settings import Settings
 from longstop.storage.directory import DataDirectory

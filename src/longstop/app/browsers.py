@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
+from longstop.fetching.browser.browser_policy import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.browser_types import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.recycling import HangPolicy, RecyclePolicy

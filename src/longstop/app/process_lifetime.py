@@ -1,4 +1,4 @@
-"""What all processes share: the bus with its log, signal handling, exit."""
+"""What all processes share: start and stop, heartbeats, signals, exit."""
 
 import asyncio
 import os
@@ -8,46 +8,15 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-import psutil
-
 from longstop import __version__
-from longstop.clock import Clock
 from longstop.errors import RestartNeeded
-from longstop.settings import Settings
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.lifeline_and_heartbeat import sending_heartbeats, watch_parent
-from longstop.supervision.loop_watch import is_cancelled
-from longstop.telemetry.bus import Bus, Sink
+from longstop.supervision.run_forever import is_cancelled
+from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ProcessStarted, ProcessStopped
-from longstop.telemetry.log import LogSink
-from longstop.telemetry.webhook import WebhookSink
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-
-def make_bus(process: str, settings: Settings, clock: Clock, *more: Sink) -> Bus:
-    """Return a bus whose events go to stderr as JSON lines, and to `more`."""
-    log = LogSink(process=process, level=settings.scraper.monitoring.logging.level, clock=clock)
-    return Bus([log, *more])
-
-
-def make_webhook(settings: Settings, node: str, clock: Clock) -> WebhookSink | None:
-    """Return the sink that sends alerts; `None` when no webhook is configured."""
-    hook = settings.scraper.monitoring.webhook
-    return WebhookSink(hook.url, hook.secret.get_secret_value(), node=node, clock=clock) if hook.url else None
-
-
-class OwnMemory:
-    """The memory of this process; the last value while the machine is out of file descriptors."""
-
-    def __init__(self) -> None:
-        self._process = psutil.Process()
-        self._rss_bytes = 0
-
-    def rss_bytes(self) -> int:
-        with suppress(OSError, psutil.Error):
-            self._rss_bytes = self._process.memory_info().rss
-        return self._rss_bytes
 
 
 @contextmanager

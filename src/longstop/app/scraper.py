@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack, aclosing
 
 from longstop.app.browsers import browser_pool, scratch_of
-from longstop.app.process_lifetime import make_bus, process_lifetime, run_until_stopped
+from longstop.app.process_lifetime import process_lifetime, run_until_stopped
 from longstop.app.scraper_monitoring import SelfMonitoring
-from longstop.app.scraper_runtime import Runtime, SourceRuntime
-from longstop.app.sinks import ScraperSinks
+from longstop.app.sinks import ScraperSinks, make_bus
+from longstop.app.source_runtime import Runtime, SourceRuntime
 from longstop.clock import SystemClock
 from longstop.matches.live_match import LiveMatches
 from longstop.model.match import MatchRef
@@ -20,12 +20,12 @@ from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter, former
 from longstop.storage.sqlite.matches import SqliteMatchStore
 from longstop.storage.sqlite.ops import open_operations
 from longstop.supervision.lifeline_and_heartbeat import parent_fd
-from longstop.supervision.resources import MemoryCheck
+from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import HotViewFailed, StoreFailed
 from longstop.telemetry.metrics_server import metrics_tasks
 from longstop.watching.commands import CommandLoop
-from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.poll_dispatcher import Dispatcher
 from longstop.watching.source_scheduler import Scheduler
 
 

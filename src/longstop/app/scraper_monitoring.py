@@ -3,24 +3,24 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
+import psutil
 from msgspec.structs import replace
 
-from longstop.app.process_lifetime import OwnMemory
-from longstop.app.scraper_runtime import Runtime
 from longstop.app.sinks import ScraperSinks
-from longstop.clock import Moment
+from longstop.app.source_runtime import Runtime
+from longstop.clock import Clock, Moment
 from longstop.errors import RestartNeeded
-from longstop.model.match import MonitoringRecord
-from longstop.model.scraper_report import MatchCost
-from longstop.storage.base import NodeBeat
+from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.scraper_report import MatchCost, NodeBeat
+from longstop.supervision.health_grade import Grade
 from longstop.supervision.health_log import HealthLog
-from longstop.supervision.health_recovery import HealthMonitor
-from longstop.supervision.loop_watch import ClockJumpWatch, LoopWatch
-from longstop.supervision.resources import ResourceMeter, match_costs
-from longstop.supervision.scraper_health import Grade
-from longstop.telemetry.bus import failure_of
+from longstop.supervision.health_monitor import HealthMonitor
+from longstop.supervision.loop_watch import LoopWatch
+from longstop.supervision.resource_meter import ResourceMeter, match_costs
+from longstop.telemetry.bus import Bus, failure_of
+from longstop.telemetry.events.processes import ClockJumped
 from longstop.telemetry.metrics import ScraperState
 from longstop.watching.source_scheduler import Scheduler
 
@@ -178,3 +178,37 @@ class SelfMonitoring:
     def _pids(self) -> Collection[int]:
         measured = self._meter.newest
         return measured.pids if measured else (os.getpid(),)
+
+
+#: Clock synchronisation corrects smaller differences all the time.
+JUMP_SECONDS = 5.0
+
+
+class ClockJumpWatch:
+    """Reports jumps of the wall clock. No decision depends on it, but timestamps in log and API do."""
+
+    def __init__(self, clock: Clock, bus: Bus) -> None:
+        self._clock = clock
+        self._bus = bus
+        self._last = Moment.of(clock)
+
+    def check(self) -> None:
+        """Compare how far the wall clock and the monotonic clock went since the last check."""
+        before, self._last = self._last, Moment.of(self._clock)
+        elapsed = self._last.monotonic - before.monotonic
+        seconds = (self._last.wall - before.wall).total_seconds() - elapsed
+        if abs(seconds) >= JUMP_SECONDS:
+            self._bus.emit(ClockJumped(seconds=round(seconds, 1)))
+
+
+class OwnMemory:
+    """The memory of this process; the last value while the machine is out of file descriptors."""
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._rss_bytes = 0
+
+    def rss_bytes(self) -> int:
+        with suppress(OSError, psutil.Error):
+            self._rss_bytes = self._process.memory_info().rss
+        return self._rss_bytes

@@ -1,9 +1,8 @@
-"""The sinks of the scraper's bus, apart from its log."""
+"""The sinks of a process's bus: the log of every process, and the other sinks of the scraper."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from longstop.app.process_lifetime import make_webhook
 from longstop.clock import Clock
 from longstop.settings import Settings
 from longstop.storage.base import Operations
@@ -12,7 +11,9 @@ from longstop.supervision.recovery_audit import RecoveryAudit, RecoveryObserver
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.disk_sinks import ErrorsTable, MatchLogs
 from longstop.telemetry.health_sinks import ExhaustionSink, OpenBreakers, RateSink
+from longstop.telemetry.log import LogSink
 from longstop.telemetry.metrics import Metrics
+from longstop.telemetry.webhook import WebhookSink
 
 
 class ScraperSinks:
@@ -46,3 +47,15 @@ class ScraperSinks:
             if self._webhook is not None:
                 await stack.enter_async_context(self._webhook.delivering(bus))
             yield
+
+
+def make_bus(process: str, settings: Settings, clock: Clock, *more: Sink) -> Bus:
+    """Return a bus whose events go to stderr as JSON lines, and to `more`."""
+    log = LogSink(process=process, level=settings.scraper.monitoring.logging.level, clock=clock)
+    return Bus([log, *more])
+
+
+def make_webhook(settings: Settings, node: str, clock: Clock) -> WebhookSink | None:
+    """Return the sink that sends alerts; `None` when no webhook is configured."""
+    hook = settings.scraper.monitoring.webhook
+    return WebhookSink(hook.url, hook.secret.get_secret_value(), node=node, clock=clock) if hook.url else None

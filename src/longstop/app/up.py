@@ -9,7 +9,8 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from longstop.app.process_lifetime import STOP_SIGNALS, exit_now, make_bus, make_webhook
+from longstop.app.process_lifetime import STOP_SIGNALS, exit_now
+from longstop.app.sinks import make_bus, make_webhook
 from longstop.clock import Clock, SystemClock
 from longstop.errors import DataDirectoryInUse, SettingsError, StorageError
 from longstop.process.cgroups import create_group, memory_limit

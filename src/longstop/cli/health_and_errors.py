@@ -32,8 +32,8 @@ from longstop.storage.base import ErrorFilter, HealthRow
 from longstop.storage.sqlite.hot import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteErrors, SqliteHealthLog
+from longstop.supervision.health_grade import Grade
 from longstop.supervision.health_verdict import NEVER_RAN, HealthStatus, HealthVerdict, start_failure
-from longstop.supervision.scraper_health import Grade
 
 #: The exit code of `health` when the data directory cannot be read.
 UNKNOWN = 3

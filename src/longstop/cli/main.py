@@ -8,7 +8,16 @@ import typer
 from typer.core import TyperGroup
 
 from longstop import __version__
-from longstop.cli import health_and_errors, maintenance, operator_commands, processes, reading, simulation, top
+from longstop.cli import (
+    health_and_errors,
+    maintenance,
+    matches_and_events,
+    operator_commands,
+    parse,
+    processes,
+    simulation,
+    top,
+)
 from longstop.errors import LongstopError
 from longstop.supervision.exit_codes import Exit, exit_of
 
@@ -33,7 +42,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_FAMILIES = (simulation, processes, reading, operator_commands, health_and_errors, top, maintenance)
+_FAMILIES = (
+    *(simulation, processes, matches_and_events, parse),
+    *(operator_commands, health_and_errors, top, maintenance),
+)
 for verb in (verb for family in _FAMILIES for verb in family.VERBS):
     app.command()(verb)
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Protocol, TypeVar
 import typer
 
 from longstop.errors import StorageError, UsageError
-from longstop.model.match import parse_match_id
+from longstop.model.match import MatchRow, parse_match_id
 from longstop.settings import Settings, read_settings
-from longstop.storage.base import MatchReader, MatchRow
+from longstop.storage.base import MatchReader
 from longstop.storage.directory import refuse_file
 
 T = TypeVar("T")

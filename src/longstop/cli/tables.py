@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from longstop.model.episode import StoredError
-from longstop.model.match import IN_PLAY, MatchStatus, SyncState
+from longstop.model.match import IN_PLAY, MatchStatus
+from longstop.model.monitoring_record import SyncState
 from longstop.model.recovery import Recovery, RecoveryOutcome
 from longstop.storage.base import HealthRow
 from longstop.supervision.health_verdict import STALE_SECONDS

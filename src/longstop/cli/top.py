@@ -25,8 +25,9 @@ from longstop.cli.options import Data, existing_data
 from longstop.cli.tables import GRADE_STYLES, OUTCOME_STYLES, WIDE, number, outcome_text, plain, shown_sync
 from longstop.clock import Moment
 from longstop.errors import StorageError
-from longstop.model.match import IN_PLAY, MatchStatus, MonitoringRecord, Phase
-from longstop.storage.base import NodeBeat
+from longstop.model.match import IN_PLAY, MatchStatus, Phase
+from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.scraper_report import NodeBeat
 from longstop.supervision.health_verdict import NEVER_RAN, STALE_SECONDS, is_silent
 
 #: The cells of a row by column.

@@ -1,8 +1,11 @@
 """Fetches over HTTP with curl, with the TLS fingerprint and headers of a browser."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, cast
+from urllib.parse import quote, urljoin, urlsplit
 
+import msgspec
 from curl_cffi import AsyncSession, CurlError, CurlOpt, Response
 from curl_cffi.requests.session import HttpMethod
 
@@ -19,7 +22,7 @@ from longstop.exhaustion import exhausted
 from longstop.fetching.addresses import ParsedUrl, Resolve, allowed_url, checked_addresses, resolve_by_system
 from longstop.fetching.base import FetchRequest, HttpProxy, Page, RawResponse
 from longstop.fetching.guarded_fetcher import FetchPolicy
-from longstop.fetching.http_error_mapping import REDIRECTS, map_curl_error, redirected_request, status_error
+from longstop.fetching.http_error_mapping import REDIRECTS, map_curl_error, status_error
 
 
 class HttpFetcher:
@@ -185,3 +188,29 @@ class _CappedBody:
 
     def complete(self) -> bytes:
         return bytes(self._collected)
+
+
+_KEEPS_METHOD = frozenset({307, 308})
+#: The headers that are sent along to another host: any other might be a credential.
+_HEADERS_FOR_ANY_HOST = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+_URL_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
+
+
+def redirected_request(request: FetchRequest, status: int, headers: Mapping[str, str]) -> FetchRequest:
+    """Return the request that follows a redirect; its URL is checked like any other before it is sent."""
+    location = headers.get("location", "").strip()
+    if not location:
+        raise SourceFailed(f"answered {status} without a Location header")
+    try:
+        url = urljoin(request.url, quote(location, safe=_URL_CHARACTERS))
+        is_same_host = urlsplit(url)[:2] == urlsplit(request.url)[:2]
+    except ValueError as error:
+        raise ForbiddenTarget(f"redirected to an invalid URL: {error}") from error
+    carried = {
+        name: value for name, value in request.headers.items() if is_same_host or name.lower() in _HEADERS_FOR_ANY_HOST
+    }
+    if status in _KEEPS_METHOD:
+        return msgspec.structs.replace(request, url=url, headers=carried)
+    body_headers = {"content-type", "content-length"}
+    without_body = {name: value for name, value in carried.items() if name.lower() not in body_headers}
+    return msgspec.structs.replace(request, url=url, headers=without_body, method="GET", body=None)

@@ -1,13 +1,11 @@
-"""Maps HTTP responses and curl's errors to our errors, and follows redirects. Pure."""
+"""Maps HTTP responses and curl's errors to our errors. Pure."""
 
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import cast
-from urllib.parse import quote, urljoin, urlsplit
 
-import msgspec
 from curl_cffi import CurlError
 from curl_cffi.const import CurlECode
 from curl_cffi.requests import exceptions as curl
@@ -22,16 +20,11 @@ from longstop.errors import (
     SourceRefused,
     SourceUnreachable,
 )
-from longstop.fetching.base import FetchRequest
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: A longer Retry-After is cut to this.
 MAX_RETRY_AFTER_SECONDS = 900.0
 
-_KEEPS_METHOD = frozenset({307, 308})
-#: The headers that are sent along to another host: any other might be a credential.
-_HEADERS_FOR_ANY_HOST = frozenset({"accept", "accept-language", "content-type", "user-agent"})
-_URL_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
 _WHOLE_SECONDS = re.compile(r"-?[0-9]+")
 _CURL_MESSAGE = re.compile(r"curl: \(\d+\) (.*?)\.? See https://", re.DOTALL)
 
@@ -82,26 +75,6 @@ def _seconds_until(date: str, now: datetime) -> float | None:
         return (aware - now).total_seconds()
     except (TypeError, ValueError, IndexError, OverflowError):
         return None
-
-
-def redirected_request(request: FetchRequest, status: int, headers: Mapping[str, str]) -> FetchRequest:
-    """Return the request that follows a redirect; its URL is checked like any other before it is sent."""
-    location = headers.get("location", "").strip()
-    if not location:
-        raise SourceFailed(f"answered {status} without a Location header")
-    try:
-        url = urljoin(request.url, quote(location, safe=_URL_CHARACTERS))
-        is_same_host = urlsplit(url)[:2] == urlsplit(request.url)[:2]
-    except ValueError as error:
-        raise ForbiddenTarget(f"redirected to an invalid URL: {error}") from error
-    carried = {
-        name: value for name, value in request.headers.items() if is_same_host or name.lower() in _HEADERS_FOR_ANY_HOST
-    }
-    if status in _KEEPS_METHOD:
-        return msgspec.structs.replace(request, url=url, headers=carried)
-    body_headers = {"content-type", "content-length"}
-    without_body = {name: value for name, value in carried.items() if name.lower() not in body_headers}
-    return msgspec.structs.replace(request, url=url, headers=without_body, method="GET", body=None)
 
 
 def map_curl_error(error: CurlError) -> FetchError:

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from longstop.model.event import Event, EventKey, Op, content_hash
-from longstop.model.match import SyncState
+from longstop.model.finding import Finding
+from longstop.model.monitoring_record import SyncState
 from longstop.model.observation import Keys, ListingEntry
 from longstop.sports.base import MatchState
-from longstop.storage.base import Finding
 
 #: An event's place in the numbering: its kind, all its numbers but the last, its side.
 Group = tuple[str, tuple[int, ...], str]

@@ -1,23 +1,51 @@
 """A match in this process: its durable base, which its feeds share, and one change at a time.
 
-Ownership and epoch belong to the match; polling state belongs to the feed.
+A feed is one source's view of a match. Ownership and epoch belong to the match; polling state belongs to the feed. Only
+the polls of the leading feed are stored. The other feeds are polled for their live state alone, and take over when the
+leader fails.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from math import inf
 
 import msgspec
+from msgspec import Struct
 
 from longstop.errors import EpochLost, SourceError, StorageError
-from longstop.matches.feeds import Candidate, as_seen, leads
+from longstop.matches.feed_ids import as_seen
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client import PollAttempt
-from longstop.model.match import MatchRef
+from longstop.model.match import MatchRef, MatchRow
 from longstop.model.observation import Keys
 from longstop.sports.base import MatchState
 from longstop.sports.registry import sport_named
-from longstop.storage.base import MatchBase, MatchRow, MatchStore
+from longstop.storage.base import MatchBase, MatchStore
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """What the choice of the leader needs to know about a feed. Times are monotonic."""
+
+    ref: MatchRef
+    precedence: int
+    #: Until when its last good poll counts; in the past when it was never polled, or is paused.
+    fresh_until: float
+
+
+def leads(feed: MatchRef, feeds: Iterable[Candidate], leader: MatchRef | None, now: float) -> bool:
+    """Return whether a feed leads, or may lead after its next good poll.
+
+    The fresh feed of the highest precedence leads; among equals the current leader, so that the lead does not
+    alternate.
+    """
+    by_ref = {each.ref: each for each in feeds}
+    mine = _rank(by_ref[feed], leader)
+    others = (each for ref, each in by_ref.items() if ref != feed and each.fresh_until > now)
+    return all(_rank(each, leader) < mine for each in others)
+
+
+def _rank(feed: Candidate, leader: MatchRef | None) -> tuple[int, bool, MatchRef]:
+    return feed.precedence, feed.ref == leader, feed.ref
 
 
 class Feed:

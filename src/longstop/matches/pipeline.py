@@ -22,14 +22,16 @@ from msgspec import Struct
 from longstop.clock import Clock
 from longstop.errors import ResourcesExhausted, SourceError, StorageError
 from longstop.matches.dom_fallback import DomFallback, resource_failed
-from longstop.matches.feeds import as_stored, learn_keys
+from longstop.matches.feed_ids import as_stored, learn_keys
 from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
-from longstop.model.match import MatchStatus, Phase, SyncState, move
+from longstop.model.finding import Finding, FindingKind
+from longstop.model.match import MatchStatus, Phase, move
+from longstop.model.monitoring_record import SyncState
 from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
 from longstop.model.snapshot import Provenance, checksum
-from longstop.resilience.taxonomy import AttemptState
+from longstop.resilience.attempt_state import AttemptState
 from longstop.sports.base import Draft, MatchState, Sport
-from longstop.storage.base import Finding, FindingKind, MatchStore, MatchUpdate, Receipt, SnapshotDraft
+from longstop.storage.base import MatchStore, MatchUpdate, Receipt, SnapshotDraft
 from longstop.telemetry.bus import Bus
 
 #: The confidence in a source while there is no other to compare with.

@@ -15,7 +15,8 @@ from longstop.errors import IllegalTransition, PageNotFound, SourceError, UsageE
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.model.match import SOURCE_ID, Priority
 from longstop.model.observation import LIST, LIVE, Listing, ListingEntry, Query
-from longstop.resilience.taxonomy import TRANSITIONS, AttemptState, FailureKind, kind_of
+from longstop.resilience.attempt_state import TRANSITIONS, AttemptState
+from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Source
 from longstop.sources.parsing import digest_of, read_body
 

@@ -4,6 +4,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from longstop.clock import Moment
+
 
 class BreakerNote(Struct, frozen=True, kw_only=True):
     """A breaker that is not closed, a kind of page that cannot be parsed, or a rate-limited site."""
@@ -77,3 +79,45 @@ class MatchCost(Struct, frozen=True, kw_only=True):
 
     pss_bytes: int | None = None
     cpu_percent: float | None = None
+
+
+class NodeBeat(Struct, frozen=True, kw_only=True):
+    """A scraper's heartbeat, with its health."""
+
+    node: str
+    pid: int
+    started_at: datetime
+    beat_at: datetime
+    #: The same on the monotonic clock of the machine; `None` if it is from an earlier boot.
+    beat_monotonic: float | None = None
+    uptime_seconds: float = 0.0
+    rss_bytes: int
+    #: Failures of the last minute, across all matches.
+    errors_last_minute: int
+    #: When the listing of each source was last read; `None` if never.
+    listed_at: dict[str, datetime | None] = {}
+    #: Its age at the time of the heartbeat; if never read, the time since the start.
+    unlisted_seconds: dict[str, float] = {}
+    #: `healthy`, `degraded`, `failing` or `recovering`; since when, and why.
+    grade: str = "healthy"
+    graded_at: datetime | None = None
+    grade_reason: str = ""
+    #: The maximum of the last ten seconds.
+    loop_lag_seconds: float | None = None
+    #: Of the process and its children; `None` before the first measurement.
+    resources: ProcessResources | None = None
+    rates: Rates = Rates()
+    #: Polls that wait for a slot, and running ones.
+    waiting: int | None = None
+    looking: int | None = None
+    breakers: tuple[BreakerNote, ...] = ()
+    #: Sources that an operator has paused.
+    paused_sources: tuple[str, ...] = ()
+    #: Resource usage by match number.
+    costs: dict[int, MatchCost] = {}
+    #: Whether it is the last one: the scraper was stopped on request and will not be restarted automatically.
+    is_over: bool = False
+
+    def silence_at(self, now: Moment) -> float:
+        """Return the seconds since this heartbeat; negative if the wall clock was set back since."""
+        return now.seconds_since(self.beat_at, self.beat_monotonic)

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from longstop.errors import UsageError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_types import LADDER, BrowserKind, Mode
+from longstop.fetching.browser.browser_policy import LADDER, BrowserKind, Mode
 from longstop.model.observation import Query
 
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, ValidationError
 
-from longstop.config_file import Group, Wanted, Whole, describe_problems, parse_yaml, read_text, suggest
 from longstop.errors import ForbiddenTarget, LongstopError, SettingsError, UsageError
 from longstop.fetching.addresses import allowed_url
-from longstop.fetching.browser.browser_types import LADDER, BrowserKind, Mode
-from longstop.fetching.browser.chromium_finder import INSTALL, missing_packages
+from longstop.fetching.browser.browser_policy import LADDER, BrowserKind, Mode
+from longstop.fetching.browser.chromium_launch import INSTALL, missing_packages
 from longstop.model.observation import LIST, Query
 from longstop.sources.base import Source, SourceConfig
 from longstop.sources.parsing import location_of
 from longstop.sports.registry import sports
+from longstop.yaml_config import Group, Wanted, Whole, describe_problems, parse_yaml, read_text, suggest
 
 ENTRY_POINT_GROUP = "longstop.sources"
 

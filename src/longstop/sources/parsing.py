@@ -1,6 +1,5 @@
-"""Helpers for sources: decode JSON, compute digests, detect CAPTCHA pages, split match addresses. Pure."""
+"""Helpers for sources: decode JSON, compute digests, split match addresses. Pure."""
 
-import re
 import traceback
 from collections.abc import Callable, Collection, Iterable
 from hashlib import blake2b
@@ -14,6 +13,7 @@ from msgspec import Meta
 from longstop.errors import LayoutChanged, LongstopError, MalformedBody, ParseError, SourceChallenged, SourceError
 from longstop.model.observation import Listing, ListingEntry, Query
 from longstop.sources.base import Source
+from longstop.sources.challenge import is_challenge
 
 #: Bounds that no match reaches: a number beyond them belongs to another field or another site.
 Small = Annotated[int, Meta(ge=0, le=9_999)]
@@ -89,24 +89,6 @@ def read_listing(entries: Iterable[tuple[str, bytes]], read: Callable[[str, byte
     if unreadable and not boards:
         raise LayoutChanged(f"none of the {len(unreadable)} entries of the list could be parsed")
     return Listing(boards=tuple(boards), unreadable=tuple(unreadable))
-
-
-# --- CAPTCHA pages -----------------------------------------------------------------------------------------------
-
-#: Words and class names of CAPTCHA pages; no page of data has them near its top.
-_CHALLENGE_MARKS = re.compile(
-    rb"captcha|challenge-form|challenge-platform|cf-chl|turnstile|datadome|px-block|"
-    rb"verify (?:that )?you are (?:a )?human|are you a robot|unusual traffic|just a moment\.\.\.|access denied",
-    re.IGNORECASE,
-)
-_CHALLENGE_SEARCH_BYTES = 16_384
-_HTML = re.compile(rb"\s*<(?:!doctype html|html|head|body|script|title)", re.IGNORECASE)
-
-
-def is_challenge(body: bytes | memoryview) -> bool:
-    """Return whether the body is an HTML page with a CAPTCHA or bot check."""
-    top = bytes(body[:_CHALLENGE_SEARCH_BYTES])
-    return _HTML.match(top) is not None and _CHALLENGE_MARKS.search(top) is not None
 
 
 # --- addresses of match pages --------------------------------------------------------------------------------------

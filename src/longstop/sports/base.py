@@ -14,10 +14,12 @@ from msgspec import Struct
 
 from longstop.errors import SourceError, UsageError, WrongMatch
 from longstop.model.event import RESULT, Event, EventKey
-from longstop.model.match import MatchRef, MatchStatus, Priority, SyncState, priority_of
+from longstop.model.finding import Finding, FindingKind
+from longstop.model.match import MatchRef, MatchRow, MatchStatus, Priority, priority_of
+from longstop.model.monitoring_record import SyncState
 from longstop.model.observation import Keys, ListingEntry, Observation, Query
 from longstop.model.snapshot import Snapshot
-from longstop.storage.base import Finding, FindingKind, MatchBase, MatchRow, Receipt
+from longstop.storage.base import MatchBase, Receipt
 
 View = TypeVar("View")
 Value = TypeVar("Value")
@@ -51,7 +53,7 @@ class MatchState(Struct, frozen=True, kw_only=True):
     suspects: frozenset[str] = frozenset()
     #: Digests of the head bodies of the last stored poll.
     digests: Mapping[str, bytes] = {}
-    # How a feed other than the one that named the match sees it: see `matches/feeds.py`.
+    # How a feed other than the one that named the match sees it: see `matches/feed_ids.py`.
     #: This source's reference of the match; `None` if it is the match's own.
     ref: MatchRef | None = None
     #: From this source's keys of players and teams to those stored.

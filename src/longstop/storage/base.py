@@ -1,67 +1,22 @@
-"""The storage seams: async protocols for matches, the hot view and the operations tables."""
+"""The storage seams: async protocols for matches, the hot view and the operations tables, and their records."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct
 
-from longstop.clock import Moment
 from longstop.model.command import Command, CommandKind, Reply, StandingKind, StandingOrder
 from longstop.model.episode import Episode, EpisodeChange, StoredError
 from longstop.model.event import Event, EventKey, StoredEvent
-from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase
+from longstop.model.finding import Finding, StoredFinding
+from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase
+from longstop.model.monitoring_record import MonitoringRecord
 from longstop.model.observation import Keys
 from longstop.model.recovery import Recovery
-from longstop.model.scraper_report import BreakerNote, MatchCost, ProcessResources, Rates
+from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Provenance, Snapshot
-
-
-class MatchRow(Struct, frozen=True, kw_only=True):
-    """A stored match."""
-
-    match_id: int
-    ref: MatchRef
-    phase: Phase
-    status: MatchStatus
-    title: str
-    start_at: datetime | None
-    owner: str | None
-    #: Incremented by each claim; writes with an older epoch are rejected.
-    epoch: int
-    #: The highest event sequence number.
-    seq: int
-    created_at: datetime
-    #: The last stored change; the last *poll* is in the hot view.
-    updated_at: datetime | None
-    completed_at: datetime | None
-    sport: str
-
-
-class FindingKind(StrEnum):
-    """Kinds of problems in the data of a source."""
-
-    #: Events are missing.
-    GAP = "gap"
-    #: The totals of events and scoreboard differ.
-    MISMATCH = "mismatch"
-
-
-class Finding(Struct, frozen=True, kw_only=True):
-    """A problem in the data of a match: stored, served, and closed when it is resolved."""
-
-    kind: FindingKind
-    #: Where: in cricket `1` for an innings or `2:14` for over 14 of the second innings; in football `home` or `away`.
-    place: str
-    detail: str
-
-
-class StoredFinding(Struct, frozen=True, kw_only=True):
-    finding: Finding
-    opened_at: datetime
-    closed_at: datetime | None
 
 
 class MatchBase(Struct, frozen=True, kw_only=True):
@@ -215,48 +170,6 @@ class HotRow(Struct, frozen=True, kw_only=True):
     payload: bytes | None
     captured_at: datetime | None
     scraper_id: str
-
-
-class NodeBeat(Struct, frozen=True, kw_only=True):
-    """A scraper's heartbeat, with its health."""
-
-    node: str
-    pid: int
-    started_at: datetime
-    beat_at: datetime
-    #: The same on the monotonic clock of the machine; `None` if it is from an earlier boot.
-    beat_monotonic: float | None = None
-    uptime_seconds: float = 0.0
-    rss_bytes: int
-    #: Failures of the last minute, across all matches.
-    errors_last_minute: int
-    #: When the listing of each source was last read; `None` if never.
-    listed_at: dict[str, datetime | None] = {}
-    #: Its age at the time of the heartbeat; if never read, the time since the start.
-    unlisted_seconds: dict[str, float] = {}
-    #: `healthy`, `degraded`, `failing` or `recovering`; since when, and why.
-    grade: str = "healthy"
-    graded_at: datetime | None = None
-    grade_reason: str = ""
-    #: The maximum of the last ten seconds.
-    loop_lag_seconds: float | None = None
-    #: Of the process and its children; `None` before the first measurement.
-    resources: ProcessResources | None = None
-    rates: Rates = Rates()
-    #: Polls that wait for a slot, and running ones.
-    waiting: int | None = None
-    looking: int | None = None
-    breakers: tuple[BreakerNote, ...] = ()
-    #: Sources that an operator has paused.
-    paused_sources: tuple[str, ...] = ()
-    #: Resource usage by match number.
-    costs: dict[int, MatchCost] = {}
-    #: Whether it is the last one: the scraper was stopped on request and will not be restarted automatically.
-    is_over: bool = False
-
-    def silence_at(self, now: Moment) -> float:
-        """Return the seconds since this heartbeat; negative if the wall clock was set back since."""
-        return now.seconds_since(self.beat_at, self.beat_monotonic)
 
 
 class HotWriter(Protocol):

@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from longstop.clock import Moment
-from longstop.model.match import MonitoringRecord, Phase, SyncState
+from longstop.model.match import Phase
+from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.model.scraper_report import BreakerNote, MatchCost
-from longstop.storage.base import NodeBeat
-from longstop.supervision.scraper_health import OLD_SECONDS, Grade, is_wanted, name_some
+from longstop.model.scraper_report import BreakerNote, MatchCost, NodeBeat
+from longstop.supervision.health_grade import OLD_SECONDS, Grade, is_wanted, name_some
 
 #: A scraper without a heartbeat for this long counts as gone.
 SILENT_SECONDS = 15.0

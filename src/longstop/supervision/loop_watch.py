@@ -1,58 +1,19 @@
-"""Loops that restart when they fail, the lag of the event loop, and jumps of the wall clock."""
+"""The lag of the event loop, and a thread that reports a loop that is blocked."""
 
 import asyncio
 import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-from longstop.clock import Clock, Moment
-from longstop.supervision.restart_backoff import RestartBackoff
-from longstop.telemetry.bus import Bus, failure_of
-from longstop.telemetry.events.processes import ClockJumped, LoopResumed, LoopStalled, TaskEnded
+from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.processes import LoopResumed, LoopStalled
 
-#: Shorter delays than for processes: a loop costs nothing to restart, and its work is missed at once.
-LOOP_BACKOFF = RestartBackoff(settled_after=60.0, first_delay=0.1, longest_delay=10.0)
 TICK_SECONDS = 0.25
 STALLED_SECONDS = 5.0
 #: The worst lag of this many ticks is shown: ten seconds.
 SHOWN_TICKS = 40
-#: Clock synchronisation corrects smaller differences all the time.
-JUMP_SECONDS = 5.0
-
-
-def is_cancelled() -> bool:
-    """Return whether the running task itself was cancelled, and not only something that it awaited."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-async def run_forever(
-    task: str,
-    loop: Callable[[], Awaitable[None]],
-    *,
-    bus: Bus,
-    clock: Clock,
-    is_over: Callable[[], bool] = lambda: False,
-) -> None:
-    """Run a loop that should never end, and restart it if it returns or fails, until `is_over` or cancelled."""
-    failures = 0
-    while not is_over():
-        started = clock.monotonic()
-        try:
-            await loop()
-            if is_over():
-                return
-            bus.emit(TaskEnded(task=task))
-        except asyncio.CancelledError:
-            if is_cancelled():
-                raise
-            bus.emit(TaskEnded(task=task))
-        except Exception as error:  # any failure: no other task does this work
-            bus.emit(failure_of(error, task))
-        failures = LOOP_BACKOFF.count_failures(failures, clock.monotonic() - started)
-        await asyncio.sleep(LOOP_BACKOFF.delay_after(failures))
 
 
 class LoopWatch:
@@ -111,20 +72,3 @@ class LoopWatch:
 def _stack(frame: object) -> list[str]:
     """Return the stack, innermost call first: a long text is cut at its end."""
     return traceback.format_stack(frame)[::-1]  # type: ignore[arg-type]  # frames have no public type in `sys`
-
-
-class ClockJumpWatch:
-    """Reports jumps of the wall clock. No decision depends on it, but timestamps in log and API do."""
-
-    def __init__(self, clock: Clock, bus: Bus) -> None:
-        self._clock = clock
-        self._bus = bus
-        self._last = Moment.of(clock)
-
-    def check(self) -> None:
-        """Compare how far the wall clock and the monotonic clock went since the last check."""
-        before, self._last = self._last, Moment.of(self._clock)
-        elapsed = self._last.monotonic - before.monotonic
-        seconds = (self._last.wall - before.wall).total_seconds() - elapsed
-        if abs(seconds) >= JUMP_SECONDS:
-            self._bus.emit(ClockJumped(seconds=round(seconds, 1)))

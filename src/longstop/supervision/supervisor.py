@@ -9,9 +9,9 @@ from longstop.process.cgroups import ChildGroup
 from longstop.supervision.child_runner import ChildRunner, ChildSpec
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.lifeline_and_heartbeat import lifeline
-from longstop.supervision.loop_watch import run_forever
 from longstop.supervision.recovery_audit import RecoveryAudit
 from longstop.supervision.restart_backoff import RestartBackoff, time_to_stop
+from longstop.supervision.run_forever import run_forever
 from longstop.telemetry.bus import Bus, failure_of
 
 #: Seconds in which all children together must stop; the rest is killed.

@@ -14,9 +14,10 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from longstop.clock import Moment
-from longstop.fetching.browser.browser_types import BrowserStats
-from longstop.model.match import MonitoringRecord, Priority, priority_of
-from longstop.storage.base import FindingKind
+from longstop.fetching.browser.browser_policy import BrowserStats
+from longstop.model.finding import FindingKind
+from longstop.model.match import Priority, priority_of
+from longstop.model.monitoring_record import MonitoringRecord
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored, WatchRestarted
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, ListingRead, RequestRetried

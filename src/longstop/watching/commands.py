@@ -22,7 +22,7 @@ from longstop.model.command import (
 from longstop.model.match import MatchRef, Phase
 from longstop.sources.parsing import host_of
 from longstop.storage.base import CommandStore
-from longstop.supervision.resources import MemoryCheck
+from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed

@@ -20,10 +20,12 @@ from longstop.exhaustion import mapped
 from longstop.matches.live_match import Feed, LiveMatch, LiveMatches
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client import PollAttempt
-from longstop.model.match import TRANSITIONS, MonitoringRecord, Phase, SyncState
+from longstop.model.match import TRANSITIONS, Phase
+from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.model.observation import ListingEntry
+from longstop.resilience.attempt_state import AttemptState
 from longstop.resilience.breaker import ASKED, Breaker, Permit
-from longstop.resilience.taxonomy import AttemptState, FailureKind, kind_of
+from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sports.base import MatchState
 from longstop.storage.base import HotRow, HotWriter
 from longstop.telemetry.bus import Bus

@@ -11,17 +11,18 @@ from uuid import uuid4
 from longstop.clock import Moment
 from longstop.matches.live_match import LiveMatch
 from longstop.matches.source_client import SourceClient
-from longstop.model.match import IN_PLAY, MatchRef, MonitoringRecord, Phase, Priority, priority_of
+from longstop.model.finding import Finding
+from longstop.model.match import IN_PLAY, MatchRef, Phase, Priority, priority_of
+from longstop.model.monitoring_record import MonitoringRecord
 from longstop.model.observation import Listing, ListingEntry
-from longstop.storage.base import Finding
-from longstop.supervision.resources import MemoryCheck, idle_watches
+from longstop.supervision.memory_admission import MemoryCheck, idle_watches
 from longstop.telemetry.bus import failure_of
 from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchStopped
 from longstop.telemetry.events.processes import MemoryInsufficient, StoreFailed
 from longstop.telemetry.events.sources import ListingRead
 from longstop.watching.feed_watch import FeedWatch, WatchContext
-from longstop.watching.listing_schedule import UNLISTED_FACTOR, Listings, finished_after
-from longstop.watching.poll_queue import Dispatcher, ResourceType, ScrapeRequest, Work
+from longstop.watching.listings import UNLISTED_FACTOR, Listings, finished_after
+from longstop.watching.poll_dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work
 from longstop.watching.watch_rules import RestartReason, listing_interval
 
 #: After an outage all matches are due at once: their polls start spread over this many seconds.

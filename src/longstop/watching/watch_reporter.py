@@ -4,11 +4,13 @@ from collections import Counter, deque
 
 from longstop.clock import Moment, to_iso
 from longstop.errors import SourceError
-from longstop.model.match import MonitoringRecord, Phase
+from longstop.model.finding import Finding
+from longstop.model.match import MatchRow, Phase
+from longstop.model.monitoring_record import MonitoringRecord
+from longstop.resilience.attempt_state import AttemptState, end_of
 from longstop.resilience.breaker import Transition
-from longstop.resilience.taxonomy import AttemptState, end_of
 from longstop.sports.base import MatchState
-from longstop.storage.base import Finding, MatchRow, Receipt
+from longstop.storage.base import Receipt
 from longstop.telemetry.bus import Bus, report_breaker
 from longstop.telemetry.events.matches import (
     CadenceChanged,

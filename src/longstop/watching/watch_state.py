@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.errors import CircuitOpen, ResourcesExhausted, SourceError
-from longstop.model.match import IN_PLAY, MatchStatus, MonitoringRecord, Phase, Priority, SyncState, priority_of
+from longstop.model.match import IN_PLAY, MatchRow, MatchStatus, Phase, Priority, priority_of
+from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.model.observation import ListingEntry
 from longstop.sports.base import MatchState
-from longstop.storage.base import MatchRow
 from longstop.watching.watch_rules import (
     EARLY,
     Activity,

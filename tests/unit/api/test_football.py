@@ -6,8 +6,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from longstop.model.event import Event, EventKey, Op, StoredEvent
+from longstop.model.match import MatchRow
 from longstop.sports.football.model import FootballResult, Goal, GoalKind, Outcome, PeriodEnd, Substitution
-from longstop.storage.base import MatchRow
 from tests.readers import NOW, MemoryHot, MemoryReader, a_hot_row, a_match, a_record, a_snapshot
 
 MATCH = "/football-data/match-info/2"

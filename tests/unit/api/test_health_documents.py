@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from longstop.api.health_documents import StatusSnapshot, health_facts, scraper_grade
-from longstop.model.match import MonitoringRecord, Phase
-from longstop.model.scraper_report import BreakerNote, MatchCost, ProcessResources, Rates
-from longstop.storage.base import NodeBeat
+from longstop.model.match import Phase
+from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.scraper_report import BreakerNote, MatchCost, NodeBeat, ProcessResources, Rates
+from longstop.supervision.health_grade import Grade
 from longstop.supervision.health_verdict import assess_health
-from longstop.supervision.scraper_health import Grade
 from tests.readers import MOMENT, NOW, a_beat, a_record
 
 MEGABYTE = 1024 * 1024

@@ -11,8 +11,7 @@ from longstop.clock import Moment
 from longstop.errors import StorageError
 from longstop.model.match import Phase
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.model.scraper_report import BreakerNote
-from longstop.storage.base import NodeBeat
+from longstop.model.scraper_report import BreakerNote, NodeBeat
 from tests.readers import (
     MOMENT,
     NOW,

@@ -6,8 +6,8 @@ import httpx
 import msgspec
 import pytest
 
+from longstop.model.finding import Finding, FindingKind, StoredFinding
 from longstop.model.snapshot import Provenance, Snapshot, canonical, checksum
-from longstop.storage.base import Finding, FindingKind, StoredFinding
 from tests.readers import NOW, MemoryHot, MemoryReader, a_snapshot
 
 MATCH = "/cricket-data/match-info/1"

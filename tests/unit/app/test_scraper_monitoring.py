@@ -7,21 +7,22 @@ from pathlib import Path
 import pytest
 
 from longstop.app.scraper_monitoring import SelfMonitoring
-from longstop.app.scraper_runtime import Runtime
 from longstop.app.sinks import ScraperSinks
+from longstop.app.source_runtime import Runtime
+from longstop.fetching.browser.browser_policy import BrowserStats
 from longstop.fetching.browser.browser_pool import BrowserPool
-from longstop.fetching.browser.browser_types import BrowserStats
 from longstop.matches.live_match import LiveMatches
-from longstop.model.match import MonitoringRecord, Phase
+from longstop.model.match import Phase
+from longstop.model.monitoring_record import MonitoringRecord
 from longstop.settings import load_settings
 from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages import NoPages
 from longstop.storage.sqlite.ops import open_operations
-from longstop.supervision.resources import MemoryCheck
+from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import TaskFailed
 from longstop.testing import VirtualClock, run_virtual
-from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.poll_dispatcher import Dispatcher
 from longstop.watching.source_scheduler import Scheduler
 from tests.memory import MemoryHot, MemorySink, MemoryStore
 from tests.readers import a_record

@@ -3,8 +3,8 @@
 import pytest
 
 from longstop.cli.health_and_errors import exit_code
+from longstop.supervision.health_grade import Grade
 from longstop.supervision.health_verdict import HealthStatus, HealthVerdict
-from longstop.supervision.scraper_health import Grade
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,8 @@ from longstop.errors import (
     SourceUnreachable,
 )
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.http_error_mapping import (
-    CURL_ERRORS,
-    map_curl_error,
-    redirected_request,
-    retry_after_seconds,
-    status_error,
-)
+from longstop.fetching.http import redirected_request
+from longstop.fetching.http_error_mapping import CURL_ERRORS, map_curl_error, retry_after_seconds, status_error
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 POST = FetchRequest(

@@ -23,7 +23,8 @@ from longstop.errors import (
 from longstop.fetching.base import FetchRequest
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
-from longstop.model.match import MatchStatus, Phase, SyncState
+from longstop.model.match import MatchStatus, Phase
+from longstop.model.monitoring_record import SyncState
 from longstop.resilience.breaker import source_policy
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.base import DOM_ONLY, is_name_of

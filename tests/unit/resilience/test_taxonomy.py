@@ -23,16 +23,8 @@ from longstop.errors import (
     SourceUnreachable,
     StorageError,
 )
-from longstop.resilience.taxonomy import (
-    MEANINGS,
-    TRANSITIONS,
-    AttemptState,
-    FailureKind,
-    end_of,
-    kind_of,
-    meaning_of,
-    step,
-)
+from longstop.resilience.attempt_state import TRANSITIONS, AttemptState, end_of, step
+from longstop.resilience.taxonomy import MEANINGS, FailureKind, kind_of, meaning_of
 
 
 def _below(kind: type[SourceError]) -> Iterator[type[SourceError]]:

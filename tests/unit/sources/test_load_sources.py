@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from longstop.config_file import parse_yaml
 from longstop.errors import SettingsError, UsageError
 from longstop.fetching.base import FetchRequest
 from longstop.model.observation import Query
@@ -22,6 +21,7 @@ from longstop.sources.load_sources import (
     source_for_parsing,
 )
 from longstop.sources.parsing import digest_of
+from longstop.yaml_config import parse_yaml
 
 SHIPPED = Path(__file__).parents[3] / "config" / "sources.yaml"
 THIS = "tests.unit.sources.test_load_sources"

@@ -3,7 +3,15 @@ import pytest
 from msgspec.structs import replace
 
 from longstop.errors import StorageError, StoreTooNew
-from longstop.storage.sqlite.schema import Database, Migration, migrate, migrations_of, pending, queries, sql_folder
+from longstop.storage.sqlite.sql_and_migrations import (
+    Database,
+    Migration,
+    migrate,
+    migrations_of,
+    pending,
+    queries,
+    sql_folder,
+)
 
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY type, name"
 

@@ -7,10 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from longstop.clock import Moment
-from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.model.match import MatchRef, MatchStatus, Phase
+from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.model.scraper_report import BreakerNote, MatchCost
-from longstop.storage.base import NodeBeat
+from longstop.model.scraper_report import BreakerNote, MatchCost, NodeBeat
+from longstop.supervision.health_grade import Grade
 from longstop.supervision.health_verdict import (
     MAX_MATCH_BYTES,
     HealthStatus,
@@ -23,7 +24,6 @@ from longstop.supervision.health_verdict import (
     start_failure,
     with_age,
 )
-from longstop.supervision.scraper_health import Grade
 from tests.readers import MOMENT, NOW, a_beat, a_record
 
 RECOVERING = SyncState.RECOVERING

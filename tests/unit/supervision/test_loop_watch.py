@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from longstop.supervision.loop_watch import JUMP_SECONDS, ClockJumpWatch, run_forever
+from longstop.app.scraper_monitoring import JUMP_SECONDS, ClockJumpWatch
+from longstop.supervision.run_forever import run_forever
 from longstop.telemetry.alerts import alert_of
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry

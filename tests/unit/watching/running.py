@@ -15,11 +15,11 @@ from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import HotRow
 from longstop.storage.error_pages import NoPages
-from longstop.supervision.resources import MemoryCheck
+from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
 from longstop.watching.feed_watch import WatchContext
-from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.poll_dispatcher import Dispatcher
 from longstop.watching.source_admission import SourceAdmission
 from longstop.watching.source_scheduler import Scheduler
 from longstop.watching.watch_rules import WatchRules

@@ -17,7 +17,8 @@ from longstop.errors import (
     StorageError,
 )
 from longstop.fetching.base import FetchRequest
-from longstop.model.match import MatchStatus, Phase, SyncState
+from longstop.model.match import MatchStatus, Phase
+from longstop.model.monitoring_record import SyncState
 from longstop.model.observation import Listing, ListingEntry, Query
 from longstop.sources.base import not_offered
 from longstop.sources.crex.source import CrexSource

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from longstop.model.match import MatchRef, Phase, SyncState
+from longstop.model.match import MatchRef, Phase
+from longstop.model.monitoring_record import SyncState
 from longstop.telemetry.events.matches import MatchStale, WatchRestarted
 from tests.crex_site import SiteMatch
 from tests.unit.watching.running import LIST, Running, match, run, script

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from longstop.errors import PageNotFound, SourceFailed, SourceRefused, SourceUnreachable, StorageError
-from longstop.model.match import Phase, SyncState
+from longstop.model.match import Phase
+from longstop.model.monitoring_record import SyncState
 from longstop.sports.cricket.model import CricketKind
 from longstop.telemetry.events.matches import ErrorRateHigh, MatchStale, WatchRestarted
 from longstop.telemetry.events.sources import CircuitOpened, LayoutBroken, LayoutRecovered

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from longstop.errors import PageNotFound, SourceRefused, StorageError
-from longstop.model.match import MatchStatus, Phase, SyncState
+from longstop.model.match import MatchStatus, Phase
+from longstop.model.monitoring_record import SyncState
 from longstop.sports.cricket.model import CricketKind
 from longstop.telemetry.events.matches import MatchGone
 from tests.crex_site import OUT_OF_ORDER, SiteMatch

@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from longstop.clock import Moment
-from longstop.model.match import MatchStatus, Phase, SyncState
+from longstop.model.match import MatchStatus, Phase
+from longstop.model.monitoring_record import SyncState
 from longstop.sports.cricket.model import Board, CricketState, Result, ResultKind
 from longstop.watching.watch_rules import (
     CYCLES,

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.errors import FetchTimeout, PageNotFound
-from longstop.model.match import MatchStatus, MonitoringRecord, Phase, SyncState
+from longstop.model.finding import Finding, FindingKind
+from longstop.model.match import MatchStatus, Phase
+from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.sports.cricket.model import Board, CricketState
-from longstop.storage.base import Finding, FindingKind
 from longstop.watching.watch_rules import Behind, IntervalReason, RestartReason, WatchRules
 from longstop.watching.watch_state import CHECK_AFTER, CONFIRMATIONS, SOURCE_WIDE, WatchState
 from tests.builders import NOW, board, match_row, match_state, score

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.browser_types import ANYWHERE, BrowserKind, BrowserStats, Egress
-from longstop.fetching.browser.chromium_finder import PROGRAMS, find_chromium
+from longstop.fetching.browser.browser_policy import ANYWHERE, BrowserKind, BrowserStats, Egress
+from longstop.fetching.browser.chromium_launch import PROGRAMS, find_chromium
 from longstop.fetching.browser.events import BrowserUnsandboxed
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.source_browser import SourceBrowser, SourceBrowserPolicy

@@ -17,8 +17,8 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.errors import BrowserLost
 from longstop.exhaustion import exhausted_at_launch
-from longstop.fetching.browser.browser_types import ANYWHERE, BrowserKind, Egress
-from longstop.fetching.browser.chromium_finder import launch_arguments
+from longstop.fetching.browser.browser_policy import ANYWHERE, BrowserKind, Egress
+from longstop.fetching.browser.chromium_launch import launch_arguments
 from longstop.fetching.browser.closing import (
     BROWSER_SECONDS,
     DRIVER_SECONDS,

@@ -23,7 +23,7 @@ from longstop.errors import (
 )
 from longstop.exhaustion import first_line
 from longstop.fetching.http_error_mapping import status_error
-from longstop.sources.parsing import is_challenge
+from longstop.sources.challenge import is_challenge
 
 _NETWORK_CODE = re.compile(r"net::(ERR_[A-Z0-9_]+)")
 _BY_CODE: dict[str, type[FetchError]] = {

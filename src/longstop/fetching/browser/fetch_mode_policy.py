@@ -24,7 +24,7 @@ from longstop.errors import (
     SourceRefused,
 )
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_types import LADDER, Mode
+from longstop.fetching.browser.browser_policy import LADDER, Mode
 from longstop.fetching.browser.events import ModeChanged, ProxyQuarantined, ProxyRotated
 from longstop.fetching.browser.proxies import ProxyRing
 from longstop.telemetry.bus import Bus

@@ -16,7 +16,7 @@ from longstop.errors import (
 )
 from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, HttpProxy, Page, RawResponse
-from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy import BrowserPolicy, Mode
 from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
 from longstop.fetching.browser.fetch_mode_policy import ModePolicy
 from longstop.fetching.browser.fetch_modes import ModeReader

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from longstop.fetching.browser.browser_types import BrowserStats
+from longstop.fetching.browser.browser_policy import BrowserStats
 
 #: How long a browser may take to return its version, on a machine that is not overloaded.
 PROBE_SECONDS = 5.0

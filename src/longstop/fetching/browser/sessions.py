@@ -13,10 +13,10 @@ from longstop.errors import BrowserLost
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.error_mapping import map_playwright_error
 from longstop.fetching.browser.events import PageDiscarded
+from longstop.fetching.browser.lifetimes import Draining, TaskSet, cancel_safe
 from longstop.fetching.browser.proxies import ProxyRing, session_proxy
 from longstop.fetching.browser.session import Session, SessionPlan
 from longstop.fetching.browser.source_browser import SourceBrowser
-from longstop.fetching.browser.task_lifetimes import Draining, TaskSet, cancel_safe
 from longstop.telemetry.bus import Bus
 
 #: How long a browser may take to open a session.

@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from longstop.errors import BrowserLost, ResourcesExhausted
 from longstop.exhaustion import mapping_exhaustion
-from longstop.fetching.browser.browser_types import BrowserKind, BrowserStats, Egress
+from longstop.fetching.browser.browser_policy import BrowserKind, BrowserStats, Egress
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
+from longstop.fetching.browser.lifetimes import TaskSet
 from longstop.fetching.browser.recycling import (
     PATIENCE_SECONDS,
     RECURRING,
@@ -21,7 +22,6 @@ from longstop.fetching.browser.recycling import (
     RecyclePolicy,
     reason_to_recycle,
 )
-from longstop.fetching.browser.task_lifetimes import TaskSet
 from longstop.process.processes import Process, kill
 from longstop.telemetry.bus import Bus, failure_of
 

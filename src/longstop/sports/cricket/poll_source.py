@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from longstop.errors import ImpossibleObservation, PageNotFound, SourceError
-from longstop.model.match import Phase, SyncState
+from longstop.model.match import Phase
+from longstop.model.monitoring_record import SyncState
 from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
 from longstop.sports.base import Absent, Client, keys_in
 from longstop.sports.cricket.align import lay_out, proposed, suspected

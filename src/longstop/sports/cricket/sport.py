@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.matches.event_versions import advance, confirm_board, settle
 from longstop.model.event import Event, EventKey
-from longstop.model.match import MatchStatus, SyncState
+from longstop.model.match import MatchStatus
+from longstop.model.monitoring_record import SyncState
 from longstop.model.observation import Keys, Observation
 from longstop.model.snapshot import canonical
 from longstop.sports.base import Draft, EventKind, Sport, is_dom_only, is_name_of, stored_payload, with_dom_gap

@@ -10,6 +10,7 @@ from itertools import groupby
 from msgspec import Struct
 
 from longstop.model.event import RESULT, Event, EventKey
+from longstop.model.finding import Finding, FindingKind
 from longstop.sports.cricket.align import Milestones, lay_out, proposed
 from longstop.sports.cricket.model import (
     BALLS_PER_OVER,
@@ -32,7 +33,6 @@ from longstop.sports.cricket.model import (
     live,
     over_of,
 )
-from longstop.storage.base import Finding, FindingKind
 
 _NO_BALL = Overs(0, 0)
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from longstop.errors import WrongMatch
 from longstop.matches.event_versions import advance, confirm_board, settle
 from longstop.model.event import Event, EventKey
-from longstop.model.match import SyncState
+from longstop.model.monitoring_record import SyncState
 from longstop.model.observation import LIVE, Keys, Observation, Query
 from longstop.model.snapshot import canonical
 from longstop.sports.base import Client, Draft, EventKind, Sport, is_name_of, stored_payload, with_dom_gap

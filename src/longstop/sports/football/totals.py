@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from longstop.model.finding import Finding, FindingKind
 from longstop.sports.football.model import Difference, FootballState, FootballView, Goal, Goals, Incidents, Side
-from longstop.storage.base import Finding, FindingKind
 
 
 def differences(listed: Goals, shown: Goals | None) -> frozenset[Difference]:

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment, this_boot
 from longstop.errors import StorageError, StoreDamaged, StoreTooNew, UnsafeSQLite
-from longstop.model.match import MonitoringRecord
-from longstop.storage.base import MAX_MATCH_ID, HotReader, HotRow, NodeBeat
+from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.scraper_report import NodeBeat
+from longstop.storage.base import MAX_MATCH_ID, HotReader, HotRow
 from longstop.storage.sqlite.connection import (
     ReadOnlyDatabase,
     Row,
@@ -28,7 +29,7 @@ from longstop.storage.sqlite.connection import (
     to_record,
     translated,
 )
-from longstop.storage.sqlite.schema import Database, queries
+from longstop.storage.sqlite.sql_and_migrations import Database, queries
 
 _SQL = queries("hot/queries.sql")
 

@@ -16,21 +16,13 @@ from msgspec.structs import replace
 from longstop.clock import from_iso, to_iso
 from longstop.errors import EpochLost, StorageError
 from longstop.model.event import Event, EventKey, Op, StoredEvent, content_hash
-from longstop.model.match import MatchRef, MatchStatus, Phase, move
+from longstop.model.finding import Finding, StoredFinding
+from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase, move
 from longstop.model.observation import Keys
 from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot
 from longstop.sports.base import EventKind
 from longstop.sports.registry import sport_named
-from longstop.storage.base import (
-    Finding,
-    MatchBase,
-    MatchFilter,
-    MatchRow,
-    MatchUpdate,
-    Receipt,
-    SnapshotDraft,
-    StoredFinding,
-)
+from longstop.storage.base import MatchBase, MatchFilter, MatchUpdate, Receipt, SnapshotDraft
 from longstop.storage.sqlite.connection import (
     ReadOnlyDatabase,
     Row,
@@ -43,7 +35,7 @@ from longstop.storage.sqlite.connection import (
     rows,
     to_record,
 )
-from longstop.storage.sqlite.schema import Database, queries
+from longstop.storage.sqlite.sql_and_migrations import Database, queries
 from longstop.storage.sqlite.writer import Writer
 
 _SQL = queries("matches/queries.sql")

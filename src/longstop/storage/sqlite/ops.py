@@ -53,7 +53,7 @@ from longstop.storage.sqlite.connection import (
     rows,
     to_record,
 )
-from longstop.storage.sqlite.schema import Database, queries, transaction
+from longstop.storage.sqlite.sql_and_migrations import Database, queries, transaction
 
 _SQL = queries("ops/queries.sql")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longstop.fetching.browser.browser_types import LADDER, Mode
+from longstop.fetching.browser.browser_policy import LADDER, Mode
 from longstop.fetching.browser.fetch_mode_policy import (
     BAR_SECONDS,
     KEPT,

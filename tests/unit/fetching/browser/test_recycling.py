@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from longstop.fetching.browser.browser_types import BrowserStats
+from longstop.fetching.browser.browser_policy import BrowserStats
 from longstop.fetching.browser.recycling import (
     LATENCY_SAMPLE,
     HangPolicy,

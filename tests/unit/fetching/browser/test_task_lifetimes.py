@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from longstop.fetching.browser.task_lifetimes import Draining
+from longstop.fetching.browser.lifetimes import Draining
 from longstop.testing import run_virtual
 
 SECONDS = 30.0

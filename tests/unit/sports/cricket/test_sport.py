@@ -7,7 +7,9 @@ import pytest
 
 from longstop.errors import EpochLost, LayoutSuspected, ParseError, SourceFailed, StorageError
 from longstop.model.event import Event, EventKey, Op
-from longstop.model.match import MatchStatus, Phase, SyncState
+from longstop.model.finding import FindingKind
+from longstop.model.match import MatchStatus, Phase
+from longstop.model.monitoring_record import SyncState
 from longstop.sports.cricket.model import (
     CricketKind,
     CricketState,
@@ -19,7 +21,6 @@ from longstop.sports.cricket.model import (
     Runs,
 )
 from longstop.sports.cricket.sport import Cricket
-from longstop.storage.base import FindingKind
 from tests.builders import body
 from tests.crex_site import OUT_OF_ORDER
 from tests.live import poll

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from longstop.model.event import Event, EventKey
+from longstop.model.finding import FindingKind
 from longstop.sports.cricket.model import (
     CricketKind,
     CricketState,
@@ -18,7 +19,6 @@ from longstop.sports.cricket.model import (
     ScorecardInnings,
 )
 from longstop.sports.cricket.totals import compare, find, gaps, milestones, pair_of, score_of, sides, tally
-from longstop.storage.base import FindingKind
 from tests.builders import board, delivery, event, fold, match_state, score, seen, wicket
 
 RETIRED = wicket(Dismissal.RETIRED)

@@ -7,11 +7,12 @@ import pytest
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client import SourceClient
 from longstop.model.event import EventKey, Op
-from longstop.model.match import MatchRef, SyncState
+from longstop.model.finding import Finding, FindingKind
+from longstop.model.match import MatchRef
+from longstop.model.monitoring_record import SyncState
 from longstop.sources.espncricinfo.source import EspncricinfoSource
 from longstop.sports.cricket.model import CricketKind, CricketState, Delivery, InferredBalls, live
 from longstop.sports.cricket.sport import Cricket
-from longstop.storage.base import Finding, FindingKind
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from tests.builders import NOW

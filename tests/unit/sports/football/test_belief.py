@@ -3,7 +3,7 @@
 import pytest
 
 from longstop.errors import SourceFailed, WrongMatch
-from longstop.model.match import SyncState
+from longstop.model.monitoring_record import SyncState
 from longstop.sports.football.validate import POLLS_AGAINST
 from tests.football_site import LookingAtFootball, card, event, goal, lineups, period
 

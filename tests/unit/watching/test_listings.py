@@ -12,7 +12,7 @@ from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import WatchRestarted
 from longstop.testing import VirtualClock, run_virtual
-from longstop.watching.listing_schedule import FORGOTTEN_AFTER_SECONDS, SLOWEST_GOOD_LISTING, Listings, finished_after
+from longstop.watching.listings import FORGOTTEN_AFTER_SECONDS, SLOWEST_GOOD_LISTING, Listings, finished_after
 from longstop.watching.watch_rules import Cadence
 from tests.builders import CREX_CONFIG
 from tests.crex_site import OUT_OF_ORDER, Site

@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from longstop.clock import Clock
 from longstop.errors import RestartNeeded
-from longstop.model.match import MonitoringRecord
+from longstop.model.monitoring_record import MonitoringRecord
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.supervision.recovery_audit import OBSERVED_WITHIN_SECONDS, RecoveryAudit
-from longstop.supervision.scraper_health import (
+from longstop.supervision.health_grade import (
     EVALUATED_EVERY_SECONDS,
     STALL_SECONDS,
     Age,
@@ -26,6 +25,7 @@ from longstop.supervision.scraper_health import (
     recovery_action,
     worth_recycling,
 )
+from longstop.supervision.recovery_audit import OBSERVED_WITHIN_SECONDS, RecoveryAudit
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import HealthDegraded, HealthFailing, HealthRecovered, HealthRecovering

@@ -1,49 +1,20 @@
-"""Several feeds of one match: which one leads, and how its ids and keys map to the stored ones. Pure.
+"""Several feeds of one match: how the ids and keys of a feed map to the stored ones. Pure.
 
-Any feed may become the only one that works, so each can continue where another stopped. Only the polls of the leading
-feed are stored. The other feeds are polled for their live state alone, and take over when the leader fails.
-
-Stored events, players and teams keep the ids and keys of the feed that introduced them. A feed sees the match under its
-own ids (`as_seen`) and with the stored keys (`learn_keys`, `Sport.rekey`); what it adds is stored as its own
-(`as_stored`). With one feed, nothing is mapped.
+Any feed may become the only one that works, so each can continue where another stopped. Stored events, players and
+teams keep the ids and keys of the feed that introduced them. A feed sees the match under its own ids (`as_seen`) and
+with the stored keys (`learn_keys`, `Sport.rekey`); what it adds is stored as its own (`as_stored`). With one feed,
+nothing is mapped.
 """
 
 from collections.abc import Iterable, Mapping
 
 import msgspec
-from msgspec import Struct
 
 from longstop.model.event import Event, EventKey
-from longstop.model.match import MatchRef
 from longstop.model.observation import Keys
 
 #: Prefix of the key of an event whose id this feed has not shown yet; no source's id starts with it.
 _UNKNOWN = "?"
-
-
-class Candidate(Struct, frozen=True, kw_only=True):
-    """What the choice of the leader needs to know about a feed. Times are monotonic."""
-
-    ref: MatchRef
-    precedence: int
-    #: Until when its last good poll counts; in the past when it was never polled, or is paused.
-    fresh_until: float
-
-
-def leads(feed: MatchRef, feeds: Iterable[Candidate], leader: MatchRef | None, now: float) -> bool:
-    """Return whether a feed leads, or may lead after its next good poll.
-
-    The fresh feed of the highest precedence leads; among equals the current leader, so that the lead does not
-    alternate.
-    """
-    by_ref = {each.ref: each for each in feeds}
-    mine = _rank(by_ref[feed], leader)
-    others = (each for ref, each in by_ref.items() if ref != feed and each.fresh_until > now)
-    return all(_rank(each, leader) < mine for each in others)
-
-
-def _rank(feed: Candidate, leader: MatchRef | None) -> tuple[int, bool, MatchRef]:
-    return feed.precedence, feed.ref == leader, feed.ref
 
 
 def as_seen(

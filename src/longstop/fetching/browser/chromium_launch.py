@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
-from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.browser_policy import BrowserKind
 
 #: Packages of the extra `browser`.
 PACKAGES = ("playwright", "playwright_stealth")

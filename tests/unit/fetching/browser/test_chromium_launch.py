@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from longstop.fetching.browser import chromium_finder
-from longstop.fetching.browser.browser_types import BrowserKind
-from longstop.fetching.browser.chromium_finder import find_chromium, launch_arguments
+from longstop.fetching.browser import chromium_launch
+from longstop.fetching.browser.browser_policy import BrowserKind
+from longstop.fetching.browser.chromium_launch import find_chromium, launch_arguments
 
 
 def test_every_start_is_quiet() -> None:
@@ -49,7 +49,7 @@ def test_only_hosts_that_are_reachable_are_found() -> None:
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without any Chromium; its home."""
-    monkeypatch.setattr(chromium_finder, "_WRAPPED_PROGRAMS", tmp_path / "lib")
+    monkeypatch.setattr(chromium_launch, "_WRAPPED_PROGRAMS", tmp_path / "lib")
     return tmp_path
 
 

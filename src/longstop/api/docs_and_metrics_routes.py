@@ -9,7 +9,8 @@ from fastapi import FastAPI, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from longstop import __version__
-from longstop.api.middleware import NO_STORE, RequestMetrics, json_response
+from longstop.api.middleware import RequestMetrics
+from longstop.api.responses import NO_STORE, json_response
 
 _INDEX = {
     "name": "longstop",

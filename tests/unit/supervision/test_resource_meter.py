@@ -4,9 +4,10 @@ import threading
 
 import pytest
 
-from longstop.fetching.browser.browser_types import BrowserStats
+from longstop.fetching.browser.browser_policy import BrowserStats
 from longstop.model.scraper_report import MatchCost, ProcessResources, Usage
-from longstop.supervision.resources import MemoryCheck, ResourceMeter, idle_watches, match_costs
+from longstop.supervision.memory_admission import MemoryCheck, idle_watches
+from longstop.supervision.resource_meter import ResourceMeter, match_costs
 
 #: Of its own 90 bytes and 3 %; with its browsers 10 %.
 USED = ProcessResources(pids=(1,), cpu_percent=10.0, own_pss_bytes=90, own_cpu_percent=3.0)
@@ -32,7 +33,7 @@ def test_the_last_figures_stay_while_the_process_cannot_be_read(monkeypatch: pyt
     def out_of_descriptors(_pid: int) -> None:
         measurements.release()
 
-    monkeypatch.setattr("longstop.supervision.resources.find_process", out_of_descriptors)
+    monkeypatch.setattr("longstop.supervision.resource_meter.find_process", out_of_descriptors)
     meter = ResourceMeter(lambda: 0.0)
     meter.newest = USED
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from longstop.clock import Moment
-from longstop.model.match import MatchRef, MatchStatus, MonitoringRecord, Phase
-from longstop.supervision.scraper_health import (
+from longstop.model.match import MatchRef, MatchStatus, Phase
+from longstop.model.monitoring_record import MonitoringRecord
+from longstop.supervision.health_grade import (
     GOOD_INTERVALS,
     MAX_RECYCLES,
     Age,

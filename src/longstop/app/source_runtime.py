@@ -23,11 +23,11 @@ from longstop.sources.base import SourceConfig
 from longstop.sources.load_sources import enabled_sources, make_source
 from longstop.sports.registry import sport_named
 from longstop.storage.base import HotWriter, Operations
-from longstop.supervision.resources import MemoryCheck
+from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ReloadFailed
 from longstop.watching.feed_watch import WatchContext
-from longstop.watching.poll_queue import Dispatcher
+from longstop.watching.poll_dispatcher import Dispatcher
 from longstop.watching.screenshots import ScreenshotFetcher, Screenshots, ScreenshotStore
 from longstop.watching.source_admission import ErrorPageStore, SourceAdmission
 from longstop.watching.source_scheduler import Scheduler

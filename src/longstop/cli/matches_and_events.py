@@ -1,4 +1,4 @@
-"""Verbs that read the data or a recorded body: token, matches, events, parse."""
+"""Verbs that read the data: token, matches, events."""
 
 import asyncio
 import json
@@ -7,26 +7,20 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from longstop.api.serialisers import event_entry, match_entry
-from longstop.cli.options import Data, Json, Match, existing_data, existing_directory, find_match, settings_for
+from longstop.cli.options import Data, Json, Match, existing_data, existing_directory, find_match
 from longstop.cli.tables import matches_table, plain
 from longstop.clock import Moment, SystemClock
-from longstop.errors import UsageError
 from longstop.model.event import StoredEvent
-from longstop.model.observation import LIST, LIVE, Query
 from longstop.sports.registry import sport_named
 from longstop.storage.base import MatchFilter, MatchReader
 from longstop.storage.sqlite.hot import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
-
-#: The fetcher rejects larger bodies, too.
-MAX_FILE_BYTES = 5_000_000
 
 
 def token(
@@ -59,31 +53,7 @@ def events(
     asyncio.run(_print_events(existing_data(data), match, as_json=as_json))
 
 
-def parse(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source, such as crex.")],
-    kind: Annotated[str, typer.Argument(help="What the body is: list, live, or another resource of the sport.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recorded body.")],
-    match: Annotated[
-        str | None, typer.Option(metavar="KEY", help="The match that the body must be about; by default any.")
-    ] = None,
-) -> None:
-    """Parse a recorded body offline and print the result as JSON."""
-    from longstop.sources.load_sources import source_for_parsing
-    from longstop.sources.parsing import read_body
-
-    parser = source_for_parsing(source, settings_for(None).sources)
-    known = (LIST, LIVE, *sport_named(parser.sport).resources)
-    if kind not in known:
-        raise UsageError(f"{source} has no bodies of kind {kind}: the kinds are {', '.join(known)}")
-    view = read_body(parser, Query(resource=kind, source_id=match or ""), _read_body(file))
-    try:
-        shown = msgspec.to_builtins(view)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{source} returned a view that is not a msgspec Struct of its sport: {error}") from error
-    print(json.dumps(shown, ensure_ascii=False, indent=2))
-
-
-VERBS = (token, matches, events, parse)
+VERBS = (token, matches, events)
 
 
 async def _entries(data: Path) -> list[dict[str, Any]]:
@@ -125,12 +95,3 @@ async def _all_events(reader: MatchReader, match_id: int) -> AsyncIterator[Store
         for each in page:
             yield each
         after = page[-1].seq
-
-
-def _read_body(file: Path) -> bytes:
-    try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise UsageError(f"{file} is larger than {MAX_FILE_BYTES:,} bytes, the limit of one body")
-        return file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}") from error

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from longstop.model.match import MatchRef, Priority
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock, run_virtual
-from longstop.watching.poll_queue import Dispatcher, ResourceType, ScrapeQueue, ScrapeRequest
+from longstop.watching.poll_dispatcher import Dispatcher, ResourceType, ScrapeQueue, ScrapeRequest
 from tests.memory import MemorySink
 
 

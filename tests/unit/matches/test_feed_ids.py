@@ -5,7 +5,8 @@ from math import inf
 import pytest
 from msgspec.structs import replace
 
-from longstop.matches.feeds import Candidate, as_seen, as_stored, leads, learn_keys
+from longstop.matches.feed_ids import as_seen, as_stored, learn_keys
+from longstop.matches.live_match import Candidate, leads
 from longstop.model.event import Op
 from longstop.model.match import MatchRef
 from longstop.model.observation import Keys

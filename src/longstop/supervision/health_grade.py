@@ -17,7 +17,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from longstop.clock import Moment
-from longstop.model.match import IN_PLAY, MonitoringRecord, Phase
+from longstop.model.match import IN_PLAY, Phase
+from longstop.model.monitoring_record import MonitoringRecord
 
 EVALUATED_EVERY_SECONDS = 15.0
 OLD_SECONDS = 60.0

@@ -1,0 +1,52 @@
+"""The verb `parse`: reads a recorded body offline, for authors of sources."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from longstop.cli.options import settings_for
+from longstop.errors import UsageError
+from longstop.model.observation import LIST, LIVE, Query
+from longstop.sports.registry import sport_named
+
+#: The fetcher rejects larger bodies, too.
+MAX_FILE_BYTES = 5_000_000
+
+
+def parse(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source, such as crex.")],
+    kind: Annotated[str, typer.Argument(help="What the body is: list, live, or another resource of the sport.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recorded body.")],
+    match: Annotated[
+        str | None, typer.Option(metavar="KEY", help="The match that the body must be about; by default any.")
+    ] = None,
+) -> None:
+    """Parse a recorded body offline and print the result as JSON."""
+    from longstop.sources.load_sources import source_for_parsing
+    from longstop.sources.parsing import read_body
+
+    parser = source_for_parsing(source, settings_for(None).sources)
+    known = (LIST, LIVE, *sport_named(parser.sport).resources)
+    if kind not in known:
+        raise UsageError(f"{source} has no bodies of kind {kind}: the kinds are {', '.join(known)}")
+    view = read_body(parser, Query(resource=kind, source_id=match or ""), _read_body(file))
+    try:
+        shown = msgspec.to_builtins(view)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{source} returned a view that is not a msgspec Struct of its sport: {error}") from error
+    print(json.dumps(shown, ensure_ascii=False, indent=2))
+
+
+VERBS = (parse,)
+
+
+def _read_body(file: Path) -> bytes:
+    try:
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise UsageError(f"{file} is larger than {MAX_FILE_BYTES:,} bytes, the limit of one body")
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from error
