@@ -75,7 +75,7 @@ class SourceFailed(FetchError):
 
 
 class SourceRefused(FetchError):
-    """The site refused the request: 403, 429 or similar."""
+    """The site refused the request: any 4xx but 404 and 410."""
 
 
 class SourceChallenged(SourceRefused):

@@ -54,7 +54,7 @@ class Lifecycle(Group):
     """Seconds between two polls of a match that changes in at least every second poll."""
 
     break_interval: Annotated[Number, Field(ge=0.1, le=600), Env("BREAK_INTERVAL_SECONDS")] = 30.0
-    """Seconds between two polls of a match in a break."""
+    """Seconds between two polls of a match in a break; at most `discovery_interval` where the site has a listing."""
 
     break_after: Annotated[Number, Field(ge=1, le=3600), Env("BREAK_AFTER_SECONDS")] = 180.0
     """Seconds without a change after which a match counts as in a break, whatever the site says."""
@@ -80,7 +80,7 @@ class Lifecycle(Group):
 
 class Fetching(Group):
     concurrency_cap: Annotated[Whole, Field(ge=1, le=1000), Env("CONCURRENCY_CAP")] = 32
-    """Concurrent fetches, over all sources."""
+    """Concurrent polls over all sources, and connections of one source."""
 
     timeout: Annotated[Number, Field(ge=0.1, le=120), Env("FETCH_TIMEOUT_SECONDS")] = 10.0
     """Seconds that one fetch may take in total, including redirects and body."""
@@ -196,7 +196,7 @@ class CircuitBreaker(Group):
     """Seconds after which even a successful response counts as a failure."""
 
     pause_threshold: Annotated[Whole, Field(ge=1, le=1000), Env("PAUSE_THRESHOLD")] = 5
-    """Consecutive refusals or unreadable responses within ten minutes after which a match is paused."""
+    """Consecutive refusals or unreadable responses within ten minutes after which the breaker of a match pauses it."""
 
     cool_down: Annotated[Number, Field(ge=0.1, le=3600), Env("COOL_DOWN_SECONDS")] = 300.0
     """Seconds for which a match is paused."""

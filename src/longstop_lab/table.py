@@ -11,13 +11,13 @@ from rich.text import Text
 
 from longstop.api.serialisers import data_path
 from longstop.model.match import IN_PLAY
+from longstop.supervision.health_grade import OLD_SECONDS
 from longstop_lab.client import site_of, sport_at
 from longstop_lab.deployment import Deployment
 from longstop_lab.report import DemoReport, SportReport
 
-#: A poll every 2.5 s gives ages up to the first limit; ages above the second limit need attention.
+#: A poll every 2.5 s gives ages up to this.
 FRESH_SECONDS = 5.0
-STALE_SECONDS = 60.0
 #: The table leaves room for the greeting: its token and its request take several lines of a terminal with 80 columns.
 LINES_ABOVE = 11
 #: The border, the names of the columns and the line below them.
@@ -171,7 +171,7 @@ def _last_event(payload: Mapping[str, Any]) -> str:
 def _age(seconds: float | None) -> Text:
     if seconds is None:
         return Text("-", style="dim")
-    style = "green" if seconds <= FRESH_SECONDS else "yellow" if seconds <= STALE_SECONDS else "bold red"
+    style = "green" if seconds <= FRESH_SECONDS else "yellow" if seconds <= OLD_SECONDS else "bold red"
     return Text(f"{seconds:.1f} s" if seconds < 100 else f"{seconds:.0f} s", style=style)
 
 

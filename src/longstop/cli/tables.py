@@ -14,7 +14,7 @@ from longstop.model.match import IN_PLAY, MatchStatus
 from longstop.model.monitoring_record import SyncState
 from longstop.model.recovery import Recovery, RecoveryOutcome
 from longstop.storage.base import HealthRow
-from longstop.supervision.health_verdict import STALE_SECONDS
+from longstop.supervision.health_grade import OLD_SECONDS
 
 #: Narrower terminals get fewer columns.
 WIDE = 100
@@ -46,7 +46,7 @@ def outcome_text(outcome: RecoveryOutcome) -> str:
 
 def shown_sync(sync: SyncState, status: MatchStatus, age_seconds: float | None) -> str:
     """Return the sync state, but `stale` for a match in play whose data are old: once in sync is not up to date."""
-    is_old = status in IN_PLAY and (age_seconds is None or age_seconds > STALE_SECONDS)
+    is_old = status in IN_PLAY and (age_seconds is None or age_seconds > OLD_SECONDS)
     return "stale" if is_old and sync is SyncState.IN_SYNC else sync.value
 
 

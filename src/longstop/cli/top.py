@@ -28,7 +28,8 @@ from longstop.errors import StorageError
 from longstop.model.match import IN_PLAY, MatchStatus, Phase
 from longstop.model.monitoring_record import MonitoringRecord
 from longstop.model.scraper_report import NodeBeat
-from longstop.supervision.health_verdict import NEVER_RAN, STALE_SECONDS, is_silent
+from longstop.supervision.health_grade import OLD_SECONDS
+from longstop.supervision.health_verdict import NEVER_RAN, is_silent
 
 #: The cells of a row by column.
 Row = Mapping[str, Text | str]
@@ -277,7 +278,7 @@ def _age(record: MonitoringRecord, now: Moment) -> float:
 def _age_style(record: MonitoringRecord, age: float) -> str:
     if record.status not in IN_PLAY or record.is_on_hold:
         return "dim"
-    return "green" if age <= FRESH_SECONDS else "yellow" if age <= STALE_SECONDS else "bold red"
+    return "green" if age <= FRESH_SECONDS else "yellow" if age <= OLD_SECONDS else "bold red"
 
 
 def _megabytes(count: int | None) -> str:

@@ -20,8 +20,6 @@ from longstop.supervision.health_grade import OLD_SECONDS, Grade, is_wanted, nam
 
 #: A scraper without a heartbeat for this long counts as gone.
 SILENT_SECONDS = 15.0
-#: A match in play should be read at least this often, also in a break.
-STALE_SECONDS = OLD_SECONDS
 #: By default an idle source is asked for its listing every minute; three missed listings are a fault.
 UNLISTED_SECONDS = 180.0
 #: If no match in play was read for this long, the node should get no requests for live data.
@@ -82,8 +80,8 @@ def assess_health(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord]
     grade = min((Grade(beat.grade) for beat in active), key=_WORST_FIRST.index)
     notes = (*_paused_by_operator(active, records), *open_circuits(active, now), *_costly(active, records))
     has_errors = all(beat.errors_last_minute > MAX_ERRORS_A_MINUTE for beat in active)
-    if has_errors and all(_is_older(record, now, STALE_SECONDS) for record in records):
-        return down(f"{_TOO_MANY}, and no match was read for {STALE_SECONDS:.0f} s", grade=grade, notes=notes)
+    if has_errors and all(_is_older(record, now, OLD_SECONDS) for record in records):
+        return down(f"{_TOO_MANY}, and no match was read for {OLD_SECONDS:.0f} s", grade=grade, notes=notes)
     if unread := _unread(records, grade, now):
         reasons = (unread, *_grade_reasons(active), *_unread_listings(active, now))
         # This is the definition of failing, whatever the scraper's own grade is at this moment.
@@ -161,12 +159,12 @@ def _match_reasons(
     records: Sequence[MonitoringRecord], failing: Sequence[MonitoringRecord], now: Moment
 ) -> Iterator[str]:
     in_play = [record for record in records if is_wanted(record)]
-    stale = [record for record in in_play if _is_older(record, now, STALE_SECONDS)]
+    stale = [record for record in in_play if _is_older(record, now, OLD_SECONDS)]
     unsynced = [record for record in in_play if record.sync is not SyncState.IN_SYNC]
     paused = [record for record in records if record.phase is Phase.PAUSED and not record.is_on_hold]
     frozen = [record for record in in_play if record.frozen_since is not None]
     yield from _listed(f"{_TOO_MANY}, and failing", failing)
-    yield from _listed(f"in play and older than {STALE_SECONDS:.0f} s", stale)
+    yield from _listed(f"in play and older than {OLD_SECONDS:.0f} s", stale)
     yield from _listed("in play and not in sync", unsynced)
     yield from _listed("paused after refused or unreadable responses", paused)
     yield from _listed("in play, but the site shows frozen data", frozen)

@@ -106,6 +106,7 @@ class BrowserPolicy(Struct, frozen=True, kw_only=True):
     max_response_bytes: int = 10_000_000
     #: Between two such replacements.
     rotation_seconds: float = 5.0
+    #: Open pages of one session; idle ones are closed to stay below it, pages in use may exceed it.
     max_tabs: int = 64
     #: Pages that load at the same time.
     max_loads: int = 4

@@ -160,8 +160,10 @@ def _what(content: Timed) -> str:
             return decision
         case Substitution():
             return "substitution"
-        case _:
+        case MissedPenalty():
             return "penalty missed"
+        case other:
+            raise TypeError(f"{type(other).__name__} is not a football event")
 
 
 def _draft(state: FootballState, board: FootballBoard, **changes: Any) -> Draft:
