@@ -51,7 +51,6 @@ PURE_PARTS = {
     "matches.source_client": ("PollAttempt",),
     "supervision.heartbeat_watch": ("HeartbeatWatch",),
     "supervision.memory_watch": ("MemoryLimits", "within_container", "MemoryLevel", "MemoryWatch"),
-    "matches.live_match": ("Candidate", "leads", "_rank"),
     "supervision.memory_admission": ("idle_watches",),
     "supervision.resource_meter": ("match_costs", "_pss", "_browser_cpu"),
     "watching.poll_dispatcher": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),

@@ -205,6 +205,28 @@ async def test_a_bug_in_the_sampling_is_reported_and_stops_nothing() -> None:
     assert len(sink.named("task.failed")) == 1
 
 
+async def test_a_page_is_rendered_once_a_second_however_often_it_is_asked_for() -> None:
+    sink, clock, reads = ServedSink(), ManualClock(), 0
+
+    def read_state() -> ScraperState:
+        nonlocal reads
+        reads += 1
+        return ScraperState(node="n", records=(), waiting=(), findings=(), rss_bytes=0)
+
+    _, serving = work = metrics_tasks(Prometheus(port=0), Metrics(), read_state, bus=Bus([sink]), clock=clock)
+    work[0].close()
+    task = asyncio.create_task(serving)
+    port = await sink.port()
+    await asyncio.gather(*(asyncio.to_thread(fetch, port) for _ in range(5)))
+    within_a_second = reads
+    clock.advance(1.0)
+    await asyncio.to_thread(fetch, port)
+    task.cancel()
+    await asyncio.wait([task])
+
+    assert (within_a_second, reads) == (1, 2)
+
+
 @asynccontextmanager
 async def scraper(tmp_path: Path, name: str, **environ: str) -> AsyncIterator[Process]:
     """A scraper whose site is out of reach: it lives, and counts what fails."""

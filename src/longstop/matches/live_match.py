@@ -6,11 +6,10 @@ leader fails.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from math import inf
 
 import msgspec
-from msgspec import Struct
 
 from longstop.errors import EpochLost, SourceError, StorageError
 from longstop.matches.feed_ids import as_seen
@@ -21,31 +20,6 @@ from longstop.model.observation import Keys
 from longstop.sports.base import MatchState
 from longstop.sports.registry import sport_named
 from longstop.storage.base import MatchBase, MatchStore
-
-
-class Candidate(Struct, frozen=True, kw_only=True):
-    """What the choice of the leader needs to know about a feed. Times are monotonic."""
-
-    ref: MatchRef
-    precedence: int
-    #: Until when its last good poll counts; in the past when it was never polled, or is paused.
-    fresh_until: float
-
-
-def leads(feed: MatchRef, feeds: Iterable[Candidate], leader: MatchRef | None, now: float) -> bool:
-    """Return whether a feed leads, or may lead after its next good poll.
-
-    The fresh feed of the highest precedence leads; among equals the current leader, so that the lead does not
-    alternate.
-    """
-    by_ref = {each.ref: each for each in feeds}
-    mine = _rank(by_ref[feed], leader)
-    others = (each for ref, each in by_ref.items() if ref != feed and each.fresh_until > now)
-    return all(_rank(each, leader) < mine for each in others)
-
-
-def _rank(feed: Candidate, leader: MatchRef | None) -> tuple[int, bool, MatchRef]:
-    return feed.precedence, feed.ref == leader, feed.ref
 
 
 class Feed:
@@ -59,10 +33,6 @@ class Feed:
         self.state = state
         #: Until this monotonic time, its last good poll keeps feeds of lower precedence from leading.
         self.fresh_until = -inf
-
-    @property
-    def candidate(self) -> Candidate:
-        return Candidate(ref=self.ref, precedence=self.precedence, fresh_until=self.fresh_until)
 
 
 class LiveMatch:
@@ -124,10 +94,16 @@ class LiveMatch:
             self.leader = None
 
     def leads(self, feed: Feed, now: float) -> bool:
-        """Return whether a feed leads, or may lead after its next good poll."""
-        if len(self._feeds) < 2:
-            return True
-        return leads(feed.ref, [each.candidate for each in self._feeds.values()], self.leader, now)
+        """Return whether a feed leads, or may lead after its next good poll.
+
+        The fresh feed of the highest precedence leads; among equals the current leader, so that the lead does not
+        alternate.
+        """
+        others = (each for each in self._feeds.values() if each is not feed and each.fresh_until > now)
+        return all(self._rank(each) < self._rank(feed) for each in others)
+
+    def _rank(self, feed: Feed) -> tuple[int, bool, MatchRef]:
+        return feed.precedence, feed.ref == self.leader, feed.ref
 
     # --- changes ---------------------------------------------------------------------------------------------
 

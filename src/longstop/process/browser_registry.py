@@ -7,7 +7,7 @@ node, so everything in it is ours.
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -108,15 +108,25 @@ def open_scratch(root: Path, node: str) -> Path:
     return path
 
 
-def clear_scratch(path: Path, now: float, older_than_seconds: float = 0.0) -> int:
-    """Remove entries that were last changed this long ago; return how many."""
-    removed = 0
-    for entry in os.scandir(path) if path.is_dir() else ():
-        with suppress(OSError):
-            if now - entry.stat(follow_symlinks=False).st_ctime >= older_than_seconds:
-                _remove(Path(entry.path))
-                removed += 1
-    return removed
+class Scratch:
+    """The temporary files of a node's browsers. Their age counts from when a sweep first saw them: the time of a file
+    is wall time, which may jump."""
+
+    def __init__(self, path: Path, monotonic: Callable[[], float]) -> None:
+        self._path = path
+        self._monotonic = monotonic
+        self._seen_at: dict[Path, float] = {}
+
+    def clear(self, older_than_seconds: float = 0.0) -> int:
+        """Remove what was first seen this long ago; return how many entries."""
+        now = self._monotonic()
+        present = list(self._path.iterdir()) if self._path.is_dir() else []
+        self._seen_at = {each: self._seen_at.get(each, now) for each in present}
+        old = [each for each in present if now - self._seen_at[each] >= older_than_seconds]
+        for each in old:
+            with suppress(OSError):
+                _remove(each)
+        return len(old)
 
 
 def _remove(path: Path) -> None:

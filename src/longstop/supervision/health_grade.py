@@ -109,7 +109,8 @@ def _is_active(record: MonitoringRecord) -> bool:
 class Freshness:
     """When each watched match was last read, in monotonic time: the wall clock may jump."""
 
-    def __init__(self, stall_after: float = STALL_SECONDS) -> None:
+    def __init__(self, stall_after: float = STALL_SECONDS, started_at: float = 0.0) -> None:
+        self._started_at = started_at
         self._stall_after = stall_after
         self._records: dict[int, MonitoringRecord] = {}
         #: Since when each active match is active: it cannot be late before that.
@@ -132,7 +133,8 @@ class Freshness:
         are_wanted = {match_id for match_id, record in self._records.items() if is_wanted(record)}
         for match_id in were_wanted & self._records.keys() | are_wanted:
             read_at = self._records[match_id].last_poll_monotonic
-            if read_at is not None:
+            # A record starts with the last poll of the process before this one.
+            if read_at is not None and read_at >= self._started_at:
                 self._read_at = max(read_at, self._read_at or read_at)
         if not are_wanted:
             self._wanted_since = None

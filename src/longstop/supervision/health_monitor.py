@@ -71,7 +71,7 @@ class HealthMonitor:
         self._pids = pids
         self._bus = bus
         self._clock = clock
-        self._freshness = Freshness(stall_after)
+        self._freshness = Freshness(stall_after, clock.monotonic())
         #: Returns the resources that the machine ran out of just now.
         self._exhausted = exhausted
         self._reporter = ExhaustionReporter(bus)

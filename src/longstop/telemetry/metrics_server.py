@@ -7,6 +7,7 @@ event loop and limits connections, request size and time.
 import asyncio
 import errno
 from collections.abc import Awaitable, Callable, Coroutine
+from math import inf
 
 from longstop.clock import Clock, Moment
 from longstop.doctor.holders import listener_on
@@ -35,9 +36,17 @@ def metrics_tasks(
     if not settings.enabled:
         return []
 
+    rendering, rendered, rendered_at = asyncio.Lock(), b"", -inf
+
     async def page() -> bytes:
-        # The state is read on the event loop, which is quick, and formatted in a thread.
-        return await asyncio.to_thread(metrics.page, read_state(), Moment.of(clock))
+        nonlocal rendered, rendered_at
+        async with rendering:
+            now = Moment.of(clock)
+            if now.monotonic - rendered_at >= SAMPLE_SECONDS:
+                # The state is read on the event loop, which is quick, and formatted in a thread.
+                rendered = await asyncio.to_thread(metrics.page, read_state(), now)
+                rendered_at = now.monotonic
+        return rendered
 
     return [_sample(metrics, read_state, bus, clock), serve_metrics(settings.host, settings.port, page, bus)]
 

@@ -6,7 +6,7 @@ from longstop.clock import Moment, to_iso
 from longstop.errors import SourceError
 from longstop.model.finding import Finding
 from longstop.model.match import MatchRow, Phase
-from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.resilience.attempt_state import AttemptState, end_of
 from longstop.resilience.breaker import Transition
 from longstop.sports.base import MatchState
@@ -82,7 +82,7 @@ class WatchEvents:
         """Report changes of phase, sync and findings."""
         if before.row.phase is not after.row.phase:
             self._phase_changed(before.row.phase, after)
-        if before.sync is not after.sync:
+        if before.sync is not after.sync and after.sync is SyncState.IN_SYNC:
             self._bus.emit(MatchInSync(match_id=self._match_id, ref=self._ref, events=len(after.events)))
         for finding in _sorted(set(after.findings) - set(before.findings)):
             self._bus.emit(

@@ -1,15 +1,20 @@
-"""Several feeds of one match: who leads, and how ids and keys map onto those stored."""
+"""Several feeds of one match: which one leads, and how ids and keys map onto those stored."""
 
 from math import inf
+from typing import cast
+from unittest.mock import Mock
 
 import pytest
 from msgspec.structs import replace
 
 from longstop.matches.feed_ids import as_seen, as_stored, learn_keys
-from longstop.matches.live_match import Candidate, leads
+from longstop.matches.live_match import Feed, LiveMatch
+from longstop.matches.pipeline import Pipeline
 from longstop.model.event import Op
 from longstop.model.match import MatchRef
 from longstop.model.observation import Keys
+from longstop.sports.base import MatchState
+from longstop.storage.base import MatchBase, MatchStore
 from tests.builders import delivery, event, fold
 
 NOW = 100.0
@@ -17,38 +22,43 @@ ONE, TWO, THREE = (MatchRef(source, "7") for source in ("one", "two", "three"))
 FIRST, SECOND = "delivery:1:0:1", "delivery:1:0:2"
 
 
-def candidate(ref: MatchRef, precedence: int = 0, fresh_until: float = inf) -> Candidate:
-    return Candidate(ref=ref, precedence=precedence, fresh_until=fresh_until)
+def feed(ref: MatchRef, precedence: int = 0, fresh_until: float = inf) -> Feed:
+    made = Feed(ref, cast(Pipeline, None), precedence, cast(MatchState, None))
+    made.fresh_until = fresh_until
+    return made
 
 
-def leaders(*feeds: Candidate, leader: MatchRef | None = None) -> set[MatchRef]:
+def leaders(*feeds: Feed, leader: MatchRef | None = None) -> set[MatchRef]:
     """Return the feeds that lead, or may take the lead."""
-    return {each.ref for each in feeds if leads(each.ref, feeds, leader, NOW)}
+    match = LiveMatch(cast(MatchBase, Mock()), cast(MatchStore, None), "node")
+    match.leader = leader
+    match._feeds = {each.ref: each for each in feeds}
+    return {each.ref for each in feeds if match.leads(each, NOW)}
 
 
 # --- who leads -------------------------------------------------------------------------------------------------------
 
 
 def test_a_single_feed_leads_fresh_or_not() -> None:
-    assert leaders(candidate(ONE)) == leaders(candidate(ONE, fresh_until=-inf)) == {ONE}
+    assert leaders(feed(ONE)) == leaders(feed(ONE, fresh_until=-inf)) == {ONE}
 
 
 def test_the_fresh_feed_of_the_highest_precedence_leads() -> None:
-    assert leaders(candidate(ONE, 50), candidate(TWO, 100), candidate(THREE, 70), leader=ONE) == {TWO}
+    assert leaders(feed(ONE, 50), feed(TWO, 100), feed(THREE, 70), leader=ONE) == {TWO}
 
 
 def test_a_feed_that_was_never_good_may_lead_by_its_precedence_and_blocks_no_other() -> None:
-    assert leaders(candidate(ONE, 50), candidate(TWO, 100, -inf)) == {ONE, TWO}
-    assert leaders(candidate(ONE, 100), candidate(TWO, 50, -inf)) == {ONE}
+    assert leaders(feed(ONE, 50), feed(TWO, 100, -inf)) == {ONE, TWO}
+    assert leaders(feed(ONE, 100), feed(TWO, 50, -inf)) == {ONE}
 
 
 def test_a_leader_that_fell_silent_gives_way_at_the_moment_its_last_poll_no_longer_counts() -> None:
     for fresh_until, expected in ((NOW + 0.1, {ONE}), (NOW, {ONE, TWO})):
-        assert leaders(candidate(ONE, 100, fresh_until), candidate(TWO, 50), leader=ONE) == expected
+        assert leaders(feed(ONE, 100, fresh_until), feed(TWO, 50), leader=ONE) == expected
 
 
 def test_among_equals_the_one_that_leads_keeps_the_lead_and_without_one_exactly_one_leads() -> None:
-    feeds = candidate(ONE), candidate(TWO), candidate(THREE)
+    feeds = feed(ONE), feed(TWO), feed(THREE)
 
     for leader in (ONE, TWO, THREE):
         assert leaders(*feeds, leader=leader) == {leader}

@@ -3,7 +3,7 @@
 from pathlib import Path
 from threading import Thread
 
-from longstop.process.browser_registry import Registry, clear_scratch, open_scratch
+from longstop.process.browser_registry import Registry, Scratch, open_scratch
 from longstop.process.processes import Identity
 
 BROWSER, DRIVER = Identity(10, 100), Identity(11, 101)
@@ -93,13 +93,18 @@ def test_all_that_is_old_enough_is_taken_away_and_nothing_outside(tmp_path: Path
     (scratch / "playwright-artifacts-x" / "deep").mkdir(parents=True)
     (scratch / "file").write_text("")
     (scratch / "link").symlink_to(tmp_path / "kept")
-    changed = (scratch / "link").lstat().st_ctime
+    now = 100.0
+    files = Scratch(scratch, lambda: now)
 
-    assert clear_scratch(scratch, changed, older_than_seconds=60) == 0
-    assert clear_scratch(scratch, changed + 61, older_than_seconds=60) == 3
+    assert files.clear(older_than_seconds=60) == 0
+    (scratch / "newer").write_text("")
+    now += 60
+    assert files.clear(older_than_seconds=60) == 3
+    assert [each.name for each in scratch.iterdir()] == ["newer"]
+    assert files.clear() == 1
     assert list(scratch.iterdir()) == []
     assert (tmp_path / "kept").is_dir()
 
 
 def test_a_directory_that_is_gone_is_clear(tmp_path: Path) -> None:
-    assert clear_scratch(tmp_path / "gone", 0.0) == 0
+    assert Scratch(tmp_path / "gone", lambda: 0.0).clear() == 0

@@ -292,6 +292,22 @@ def test_the_last_resort_is_not_taken_again_at_once_by_a_process_that_has_read_n
     assert len(seen.recycled) == 2
 
 
+def test_polls_of_the_process_before_do_not_count_as_its_own() -> None:
+    moments = []
+
+    async def script(scenario: Scenario) -> None:
+        for number in scenario.records:
+            scenario.change(number, last_poll_monotonic=scenario.clock.monotonic() - 30)
+        scenario.stuck = {1, 2}
+        with pytest.raises(RestartNeeded):
+            await scenario.live(2 * RESTART_AGAIN_SECONDS)
+        moments.append(scenario.clock.monotonic())
+
+    run_scenario(script)
+
+    assert moments[0] >= RESTART_AGAIN_SECONDS
+
+
 def test_one_match_that_nothing_helps_is_left_to_its_own_watch() -> None:
     async def script(scenario: Scenario) -> None:
         scenario.stuck = {1}

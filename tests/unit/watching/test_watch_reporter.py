@@ -1,10 +1,26 @@
-"""What a watch reports: errors within a minute."""
+"""What a watch reports: changes of a match, and errors within a minute."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longstop.watching.watch_reporter import MAX_COUNTED, ErrorWindow
+from longstop.model.monitoring_record import SyncState
+from longstop.telemetry.bus import Bus
+from longstop.watching.watch_reporter import MAX_COUNTED, ErrorWindow, WatchEvents
+from tests.builders import match_state
+from tests.memory import MemorySink
+
+
+def test_only_a_match_that_is_in_sync_now_is_reported_as_in_sync() -> None:
+    sink = MemorySink()
+    events = WatchEvents(Bus([sink]), match_state().row, max_errors=10)
+    recovering = match_state(sync=SyncState.RECOVERING)
+    in_sync = match_state(sync=SyncState.IN_SYNC)
+
+    events.changes(recovering, in_sync)
+    events.changes(in_sync, recovering)
+
+    assert [event.name for event in sink.events] == ["match.in_sync"]
 
 
 @pytest.mark.req("US3.4")

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from time import time
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from longstop.fetching.browser.chromium_launch import PROGRAMS, find_chromium
 from longstop.fetching.browser.events import BrowserUnsandboxed
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.source_browser import SourceBrowser, SourceBrowserPolicy
-from longstop.process.browser_registry import Registry, clear_scratch
+from longstop.process.browser_registry import Registry, Scratch
 from longstop.process.orphans import sweep_browsers
 from longstop.process.processes import Process, become_subreaper, reap
 from longstop.telemetry.bus import Bus, failure_of
@@ -60,6 +60,7 @@ class BrowserPool:
         self.meter = meter
         self._bus = bus
         self._registry = Registry(plan.registry, plan.node)
+        self._scratch = Scratch(plan.scratch, monotonic) if plan.scratch else None
         #: By source.
         self.browsers: dict[str, SourceBrowser] = {}
         self._starting = asyncio.Lock()
@@ -157,11 +158,11 @@ class BrowserPool:
 
     async def _clear_scratch(self) -> None:
         """Remove temporary files that are older than every browser; without browsers, all."""
-        if self._plan.scratch is None:
+        if self._scratch is None:
             return
         ages = [engine.age_seconds for engine in self.engines]
         older_than = max(ages, default=0.0) + STARTING_SECONDS if self._has_started else 0.0
-        await asyncio.to_thread(clear_scratch, self._plan.scratch, time(), older_than)
+        await asyncio.to_thread(self._scratch.clear, older_than)
 
     async def _check(self, browser: SourceBrowser) -> bool:
         try:

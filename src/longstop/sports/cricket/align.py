@@ -301,7 +301,7 @@ def is_step_back(old: Struct, new: Struct) -> bool:
     if isinstance(old, OverSummary) and isinstance(new, OverSummary):
         return new.runs < old.runs
     if isinstance(old, InningsSummary) and isinstance(new, InningsSummary):
-        return new.runs < old.runs or new.wickets < old.wickets or new.overs < old.overs
+        return new.runs < old.runs or new.wickets < old.wickets or new.overs.balls < old.overs.balls
     return False
 
 

@@ -52,6 +52,11 @@ class Overs(Struct, frozen=True, order=True):
     over: Count
     ball: Count
 
+    @property
+    def balls(self) -> int:
+        """Return the number of balls: 9.6 and 10.0 are equal, and sources use both."""
+        return self.over * BALLS_PER_OVER + self.ball
+
     def __str__(self) -> str:
         return f"{self.over}.{self.ball}"
 

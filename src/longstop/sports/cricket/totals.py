@@ -13,7 +13,6 @@ from longstop.model.event import RESULT, Event, EventKey
 from longstop.model.finding import Finding, FindingKind
 from longstop.sports.cricket.align import Milestones, lay_out, proposed
 from longstop.sports.cricket.model import (
-    BALLS_PER_OVER,
     Board,
     CricketKind,
     CricketState,
@@ -83,13 +82,8 @@ def compare(ours: Tally, score: InningsScore) -> Difference:
     return Difference(
         runs=score.runs - ours.runs,
         wickets=score.wickets - counted,
-        balls=_balls(score.overs) - _balls(ours.overs),
+        balls=score.overs.balls - ours.overs.balls,
     )
-
-
-def _balls(overs: Overs) -> int:
-    """Count balls, so that 9.6 and 10.0 are equal: sources use both."""
-    return overs.over * BALLS_PER_OVER + overs.ball
 
 
 # --- innings and result ------------------------------------------------------------------------------------------
@@ -193,7 +187,7 @@ def _last_closed(known: Mapping[EventKey, Event], newest: int, board: Board, sco
     if closed is None or not closed.is_live or not isinstance(closed.content, InningsSummary):
         return newest - 1
     score = score_of(newest, newest, board, scorecard)
-    return newest - 1 if score and score.overs > closed.content.overs else newest
+    return newest - 1 if score and score.overs.balls > closed.content.overs.balls else newest
 
 
 def _bowled(known: Mapping[EventKey, Event], seen: Iterable[SeenEvent]) -> dict[int, Overs]:

@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 
 import pytest
+from msgspec.structs import replace
 
 from longstop.model.event import Event, EventKey
 from longstop.model.finding import FindingKind
+from longstop.sports.cricket.align import is_step_back
 from longstop.sports.cricket.model import (
     CricketKind,
     CricketState,
@@ -120,6 +122,16 @@ def test_a_total_of_fewer_balls_than_the_list_has_ends_no_innings() -> None:
     assert milestones({}, 2, older, stale, [last]).reached == ()
     assert milestones(fold(event("delivery:1:9:6", "9", delivery("9.6"))), 2, older, None).reached == ()
     assert [each.content for each in milestones({}, 2, older, CARD, [last], BATTED).reached] == [CLOSED]
+
+
+@pytest.mark.parametrize("shown", ["9.6", "10.0"])
+def test_a_closed_innings_stays_closed_however_its_last_over_is_written(shown: str) -> None:
+    closed = fold(event("innings:1", "innings-1", replace(CLOSED, overs=Overs(9, 6))))
+
+    reached = milestones(closed, 1, board(first=score(f"50/3 {shown}")), None)
+
+    assert INNINGS_1 not in reached.withdrawn
+    assert not is_step_back(replace(CLOSED, overs=Overs(10, 0)), replace(CLOSED, overs=Overs(9, 6)))
 
 
 def test_a_wide_has_the_label_of_a_ball_that_was_not_bowled_yet() -> None:
