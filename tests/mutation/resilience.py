@@ -76,7 +76,7 @@ _RETRIES = (
         "meaning_of",
         swap(
             "return _1",
-            "return Meaning(kind=FailureKind.REFUSAL, is_soft=True) if isinstance(error, FetchTimeout) else _1",
+            "return Meaning(kind=FailureKind.REFUSAL, is_soft=True) if isinstance(error, errors.FetchTimeout) else _1",
         ),
     ),
 )

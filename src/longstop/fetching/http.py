@@ -9,15 +9,8 @@ import msgspec
 from curl_cffi import AsyncSession, CurlError, CurlOpt, Response
 from curl_cffi.requests.session import HttpMethod
 
+from longstop import errors
 from longstop.clock import Clock
-from longstop.errors import (
-    BodyTooLarge,
-    FetchError,
-    ForbiddenTarget,
-    ResourcesExhausted,
-    SourceFailed,
-    SourceUnreachable,
-)
 from longstop.exhaustion import exhausted
 from longstop.fetching.addresses import ParsedUrl, Resolve, allowed_url, checked_addresses, resolve_by_system
 from longstop.fetching.base import FetchRequest, HttpProxy, Page, RawResponse
@@ -78,24 +71,24 @@ class HttpFetcher:
             if response.status not in REDIRECTS:
                 return response, wire_bytes
             request = redirected_request(request, response.status, response.headers)
-        raise ForbiddenTarget(f"redirected more than {self._policy.max_redirects} times")
+        raise errors.ForbiddenTarget(f"redirected more than {self._policy.max_redirects} times")
 
     async def _request(self, request: FetchRequest) -> RawResponse:
         target = allowed_url(request.url, self._policy.hosts, self._policy.allow_private_addresses)
         await self._pin(target)
         session = await self._working_session()
         if self._is_closed:
-            raise SourceUnreachable("the fetcher is closed")
+            raise errors.SourceUnreachable("the fetcher is closed")
         try:
             response = await self._send(session, request, target.url)
         except (CurlError, OSError, MemoryError) as error:
             raise self._map_error(error, session) from error
         except (IndexError, ValueError) as error:
-            raise SourceFailed("malformed headers") from error
+            raise errors.SourceFailed("malformed headers") from error
         if self._is_closed:  # the library ends running requests as if they had succeeded
-            raise SourceUnreachable("the fetcher was closed during the request")
+            raise errors.SourceUnreachable("the fetcher was closed during the request")
         if session is not self._session:
-            raise ResourcesExhausted(self._exhausted_before)
+            raise errors.ResourcesExhausted(self._exhausted_before)
         return response
 
     async def _send(self, session: AsyncSession[Response], request: FetchRequest, url: str) -> RawResponse:
@@ -138,13 +131,13 @@ class HttpFetcher:
                 raise self._map_error(error, old) from error
         return self._session
 
-    def _map_error(self, error: Exception, session: AsyncSession[Response]) -> FetchError:
+    def _map_error(self, error: Exception, session: AsyncSession[Response]) -> errors.FetchError:
         """Return our error for a foreign one; a session that ran out of a resource is marked for replacement."""
         shortage = exhausted(error)
         if shortage is None:
             if isinstance(error, CurlError):
                 return map_curl_error(error)
-            return SourceUnreachable(f"{type(error).__name__}: {error}")
+            return errors.SourceUnreachable(f"{type(error).__name__}: {error}")
         if session is self._session:  # otherwise it was replaced already
             self._exhausted = shortage.resource
         return shortage
@@ -182,7 +175,7 @@ class _CappedBody:
     def take(self, chunk: bytes) -> int:
         if len(self._collected) + len(chunk) > self._max_bytes:
             self._collected.clear()  # the error's traceback keeps a reference to this object
-            raise BodyTooLarge(f"more than {self._max_bytes} bytes after decompression")
+            raise errors.BodyTooLarge(f"more than {self._max_bytes} bytes after decompression")
         self._collected += chunk
         return len(chunk)
 
@@ -200,12 +193,12 @@ def redirected_request(request: FetchRequest, status: int, headers: Mapping[str,
     """Return the request that follows a redirect; its URL is checked like any other before it is sent."""
     location = headers.get("location", "").strip()
     if not location:
-        raise SourceFailed(f"answered {status} without a Location header")
+        raise errors.SourceFailed(f"answered {status} without a Location header")
     try:
         url = urljoin(request.url, quote(location, safe=_URL_CHARACTERS))
         is_same_host = urlsplit(url)[:2] == urlsplit(request.url)[:2]
     except ValueError as error:
-        raise ForbiddenTarget(f"redirected to an invalid URL: {error}") from error
+        raise errors.ForbiddenTarget(f"redirected to an invalid URL: {error}") from error
     carried = {
         name: value for name, value in request.headers.items() if is_same_host or name.lower() in _HEADERS_FOR_ANY_HOST
     }

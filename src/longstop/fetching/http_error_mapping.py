@@ -10,16 +10,7 @@ from curl_cffi import CurlError
 from curl_cffi.const import CurlECode
 from curl_cffi.requests import exceptions as curl
 
-from longstop.errors import (
-    BodyTruncated,
-    FetchError,
-    FetchTimeout,
-    ForbiddenTarget,
-    PageNotFound,
-    SourceFailed,
-    SourceRefused,
-    SourceUnreachable,
-)
+from longstop import errors
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: A longer Retry-After is cut to this.
@@ -29,34 +20,34 @@ _WHOLE_SECONDS = re.compile(r"-?[0-9]+")
 _CURL_MESSAGE = re.compile(r"curl: \(\d+\) (.*?)\.? See https://", re.DOTALL)
 
 #: Curl's errors and ours; any other means that the site is unreachable. A test fails when the library has a new one.
-CURL_ERRORS: dict[type[CurlError], type[FetchError]] = {
-    curl.Timeout: FetchTimeout,
-    curl.ConnectTimeout: FetchTimeout,
-    curl.ReadTimeout: FetchTimeout,
-    curl.IncompleteRead: BodyTruncated,
-    curl.ChunkedEncodingError: BodyTruncated,
-    curl.ContentDecodingError: BodyTruncated,
-    curl.TooManyRedirects: ForbiddenTarget,
-    curl.InvalidURL: ForbiddenTarget,
-    curl.MissingSchema: ForbiddenTarget,
-    curl.URLRequired: ForbiddenTarget,
-    curl.InvalidProxyURL: ForbiddenTarget,
+CURL_ERRORS: dict[type[CurlError], type[errors.FetchError]] = {
+    curl.Timeout: errors.FetchTimeout,
+    curl.ConnectTimeout: errors.FetchTimeout,
+    curl.ReadTimeout: errors.FetchTimeout,
+    curl.IncompleteRead: errors.BodyTruncated,
+    curl.ChunkedEncodingError: errors.BodyTruncated,
+    curl.ContentDecodingError: errors.BodyTruncated,
+    curl.TooManyRedirects: errors.ForbiddenTarget,
+    curl.InvalidURL: errors.ForbiddenTarget,
+    curl.MissingSchema: errors.ForbiddenTarget,
+    curl.URLRequired: errors.ForbiddenTarget,
+    curl.InvalidProxyURL: errors.ForbiddenTarget,
     # The scheme was checked before; curl also raises this for a reply that is not HTTP.
-    curl.InvalidSchema: SourceUnreachable,
+    curl.InvalidSchema: errors.SourceUnreachable,
 }
 #: Codes for which the library raises a less specific class.
-CURL_CODES: dict[int, type[FetchError]] = {CurlECode.BAD_CONTENT_ENCODING: BodyTruncated}
+CURL_CODES: dict[int, type[errors.FetchError]] = {CurlECode.BAD_CONTENT_ENCODING: errors.BodyTruncated}
 
 
-def status_error(status: int, headers: Mapping[str, str], now: datetime) -> FetchError | None:
+def status_error(status: int, headers: Mapping[str, str], now: datetime) -> errors.FetchError | None:
     """Return the error of a response other than a redirect; `None` for a good one."""
     if status == 206:
-        return BodyTruncated("answered 206 (partial content) to a request for the whole")
+        return errors.BodyTruncated("answered 206 (partial content) to a request for the whole")
     if 200 <= status < 300:
         return None
     if status in (404, 410):
-        return PageNotFound(f"answered {status}")
-    kind = SourceRefused if 400 <= status < 500 else SourceFailed
+        return errors.PageNotFound(f"answered {status}")
+    kind = errors.SourceRefused if 400 <= status < 500 else errors.SourceFailed
     return kind(f"answered {status}", retry_after_seconds=retry_after_seconds(headers.get("retry-after"), now))
 
 
@@ -77,11 +68,11 @@ def _seconds_until(date: str, now: datetime) -> float | None:
         return None
 
 
-def map_curl_error(error: CurlError) -> FetchError:
+def map_curl_error(error: CurlError) -> errors.FetchError:
     """Return our error for one of curl's, with curl's message but without the library's advice around it."""
     # Curl's own errors have only a code, and no class yet.
     reported = curl.code2error(cast(CurlECode, error.code), str(error)) if type(error) is CurlError else type(error)
     by_class = (CURL_ERRORS[kind] for kind in reported.__mro__ if kind in CURL_ERRORS)
-    mapped = CURL_CODES.get(error.code) or next(by_class, SourceUnreachable)
+    mapped = CURL_CODES.get(error.code) or next(by_class, errors.SourceUnreachable)
     found = _CURL_MESSAGE.search(str(error))
     return mapped(f"{found[1] if found else error} (curl {int(error.code)})")

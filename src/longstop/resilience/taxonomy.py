@@ -4,35 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from longstop.errors import (
-    BodyTooLarge,
-    BodyTruncated,
-    BrowserBusy,
-    BrowserLost,
-    BudgetSpent,
-    CircuitOpen,
-    EmptyBody,
-    FetchError,
-    FetchTimeout,
-    ForbiddenTarget,
-    ImpossibleObservation,
-    LayoutChanged,
-    LayoutPaused,
-    LayoutSuspected,
-    MalformedBody,
-    ObservationError,
-    PageNotFound,
-    ParseError,
-    ProxyFailed,
-    ProxyRefused,
-    ResourcesExhausted,
-    SourceChallenged,
-    SourceError,
-    SourceFailed,
-    SourceRefused,
-    SourceUnreachable,
-    WrongMatch,
-)
+from longstop import errors
 
 
 class FailureKind(StrEnum):
@@ -60,36 +32,36 @@ class Meaning(Struct, frozen=True, kw_only=True):
 
 _OURS = Meaning(kind=FailureKind.OURS, is_soft=True)
 #: All errors of a request. A test fails if one is missing.
-MEANINGS: dict[type[SourceError], Meaning] = {
-    FetchTimeout: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
-    SourceUnreachable: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
-    ProxyFailed: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
-    ProxyRefused: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
-    SourceFailed: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
-    BodyTruncated: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+MEANINGS: dict[type[errors.SourceError], Meaning] = {
+    errors.FetchTimeout: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    errors.SourceUnreachable: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    errors.ProxyFailed: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    errors.ProxyRefused: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    errors.SourceFailed: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    errors.BodyTruncated: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
     # A single refusal is retried by the next poll; breakers notice if it lasts.
-    SourceRefused: Meaning(kind=FailureKind.REFUSAL, is_soft=True),
-    SourceChallenged: Meaning(kind=FailureKind.REFUSAL, is_soft=False),
-    EmptyBody: Meaning(kind=FailureKind.CONTENT, is_soft=True),
+    errors.SourceRefused: Meaning(kind=FailureKind.REFUSAL, is_soft=True),
+    errors.SourceChallenged: Meaning(kind=FailureKind.REFUSAL, is_soft=False),
+    errors.EmptyBody: Meaning(kind=FailureKind.CONTENT, is_soft=True),
     # A truncated body, or an HTML page in place of data: often gone with the next response.
-    MalformedBody: Meaning(kind=FailureKind.CONTENT, is_soft=True),
-    BodyTooLarge: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    LayoutChanged: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    LayoutSuspected: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    WrongMatch: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    ImpossibleObservation: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    ForbiddenTarget: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    PageNotFound: Meaning(kind=FailureKind.GONE, is_soft=False),
-    CircuitOpen: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
-    LayoutPaused: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
-    BrowserBusy: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
-    BudgetSpent: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
-    ResourcesExhausted: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
-    BrowserLost: _OURS,
-    FetchError: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
-    ParseError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    ObservationError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    SourceError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.MalformedBody: Meaning(kind=FailureKind.CONTENT, is_soft=True),
+    errors.BodyTooLarge: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.LayoutChanged: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.LayoutSuspected: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.WrongMatch: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.ImpossibleObservation: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.ForbiddenTarget: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.PageNotFound: Meaning(kind=FailureKind.GONE, is_soft=False),
+    errors.CircuitOpen: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
+    errors.LayoutPaused: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
+    errors.BrowserBusy: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
+    errors.BudgetSpent: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
+    errors.ResourcesExhausted: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
+    errors.BrowserLost: _OURS,
+    errors.FetchError: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
+    errors.ParseError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.ObservationError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.SourceError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
 }
 
 

@@ -3,15 +3,7 @@
 import errno
 from enum import IntEnum
 
-from longstop.errors import (
-    DataDirectoryInUse,
-    LongstopError,
-    ResourcesExhausted,
-    RestartNeeded,
-    SettingsError,
-    StorageError,
-    UsageError,
-)
+from longstop import errors
 from longstop.exhaustion import MachineResource, exhausted_resource
 
 
@@ -54,18 +46,18 @@ _BY_RESOURCE = {
     MachineResource.TEMPORARY_SPACE: Exit.STORAGE,
 }
 #: The first match counts.
-_BY_ERROR: tuple[tuple[type[LongstopError], Exit], ...] = (
-    (DataDirectoryInUse, Exit.LOCKED),
-    (StorageError, Exit.STORAGE),
-    (SettingsError, Exit.SETTINGS),
-    (UsageError, Exit.USAGE),
-    (RestartNeeded, Exit.RESTART),
+_BY_ERROR: tuple[tuple[type[errors.LongstopError], Exit], ...] = (
+    (errors.DataDirectoryInUse, Exit.LOCKED),
+    (errors.StorageError, Exit.STORAGE),
+    (errors.SettingsError, Exit.SETTINGS),
+    (errors.UsageError, Exit.USAGE),
+    (errors.RestartNeeded, Exit.RESTART),
 )
 
 
 def exit_of(error: BaseException) -> Exit:
     """Return the exit code of a process that ends with this error."""
-    resource = error.resource if isinstance(error, ResourcesExhausted) else exhausted_resource(error)
+    resource = error.resource if isinstance(error, errors.ResourcesExhausted) else exhausted_resource(error)
     if resource is not None:
         return _BY_RESOURCE[MachineResource(resource)]
     if isinstance(error, OSError):

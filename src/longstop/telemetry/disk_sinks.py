@@ -21,9 +21,7 @@ from longstop.daemon_thread import DaemonThread
 from longstop.storage.base import ErrorStore
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.episodes import MAX_PENDING, Episodes
-from longstop.telemetry.events import Severity, Telemetry
-from longstop.telemetry.events.matches import MatchFinished, MatchPhaseChanged
-from longstop.telemetry.events.processes import RecordsFailed
+from longstop.telemetry.events import Severity, Telemetry, matches, processes
 from longstop.telemetry.periodic_flush import PeriodicFlush
 
 #: How long records wait to be written together.
@@ -105,7 +103,7 @@ class ErrorsTable:
             dropped = self._episodes.take_dropped()
         if dropped:
             reason = f"dropped {dropped:,} changes: more than {MAX_PENDING:,} were waiting"
-            self._bus.emit(RecordsFailed(records="errors", error_message=reason))
+            self._bus.emit(processes.RecordsFailed(records="errors", error_message=reason))
 
 
 class _Entry(NamedTuple):
@@ -135,7 +133,7 @@ class MatchLogs:
         if event.severity is Severity.DEBUG or not isinstance(match_id, int):
             return
         self._waiting.append(_Entry(match_id, self._clock.now(), event))
-        if isinstance(event, MatchFinished):
+        if isinstance(event, matches.MatchFinished):
             self._flusher.wake()
 
     def writing(self, bus: Bus) -> AbstractAsyncContextManager[None]:
@@ -166,7 +164,8 @@ class MatchLogs:
     def _write(self, folder: Path, entries: Sequence[_Entry]) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         append(folder / LOG, [_line(entry) for entry in entries], MAX_LOG_BYTES)
-        if any(isinstance(entry.event, MatchPhaseChanged) and entry.event.after == "archived" for entry in entries):
+        phases = (entry.event.after for entry in entries if isinstance(entry.event, matches.MatchPhaseChanged))
+        if "archived" in phases:
             pack(folder)
             self._needs_pruning = True
 

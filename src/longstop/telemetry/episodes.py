@@ -13,23 +13,7 @@ from msgspec import Struct, field
 from longstop import errors
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod, merged
 from longstop.resilience.taxonomy import MEANINGS, FailureKind
-from longstop.telemetry.events import Telemetry, clean
-from longstop.telemetry.events.matches import (
-    MatchPhaseChanged,
-    PollFailed,
-    PollSucceeded,
-    ResourceFailed,
-    WatchRestarted,
-)
-from longstop.telemetry.events.processes import TaskFailed
-from longstop.telemetry.events.sources import (
-    CircuitClosed,
-    CircuitOpened,
-    LayoutBroken,
-    LayoutRecovered,
-    ListingFailed,
-    ListingRead,
-)
+from longstop.telemetry.events import Telemetry, clean, matches, processes, sources
 
 MAX_MESSAGE_CHARACTERS = 2_000
 MAX_TRACE_CHARACTERS = 8_000
@@ -52,7 +36,7 @@ _WORD = re.compile(r"[\w-]+")
 _DIGIT = re.compile(r"\d")
 _URL = re.compile(r"https?://[^\s:?#]+(?::\d+)?[^\s?#:]*")
 
-Failure = PollFailed | ListingFailed | ResourceFailed | TaskFailed
+Failure = matches.PollFailed | sources.ListingFailed | matches.ResourceFailed | processes.TaskFailed
 
 
 def error_type_of(error_class: str) -> ErrorType | None:
@@ -78,7 +62,7 @@ def error_seen(event: Failure, now: datetime, scraper_id: str) -> ErrorSeen | No
     if error_type is None:
         return None
     ref, operation = _subject_and_operation(event)
-    is_of_source = not isinstance(event, TaskFailed) or ref != operation
+    is_of_source = not isinstance(event, processes.TaskFailed) or ref != operation
     source, _, source_id = ref.partition("_") if is_of_source else ("", "", "")
     message = clean(event.error_message, MAX_MESSAGE_CHARACTERS)
     return ErrorSeen(
@@ -92,11 +76,11 @@ def error_seen(event: Failure, now: datetime, scraper_id: str) -> ErrorSeen | No
         source=source,
         operation=operation,
         stack_trace=clean(event.stack_trace[-MAX_TRACE_CHARACTERS:], MAX_TRACE_CHARACTERS)
-        if isinstance(event, TaskFailed)
+        if isinstance(event, processes.TaskFailed)
         else None,
         url=_url(event, message),
-        retry_attempt=event.retries if isinstance(event, PollFailed) else 0,
-        snapshot=None if isinstance(event, TaskFailed) else event.page,
+        retry_attempt=event.retries if isinstance(event, matches.PollFailed) else 0,
+        snapshot=None if isinstance(event, processes.TaskFailed) else event.page,
     )
 
 
@@ -123,20 +107,20 @@ class Episodes:
 
     def take(self, event: Telemetry, now: datetime) -> None:
         match event:
-            case PollSucceeded():
+            case matches.PollSucceeded():
                 self._resolve(event.ref, now)
-            case ListingRead():
+            case sources.ListingRead():
                 self._resolve(event.source, now)
-            case PollFailed() | ListingFailed() | ResourceFailed() | TaskFailed():
+            case matches.PollFailed() | sources.ListingFailed() | matches.ResourceFailed() | processes.TaskFailed():
                 self._open(event, now)
-            case CircuitOpened() | LayoutBroken():
+            case sources.CircuitOpened() | sources.LayoutBroken():
                 self._breakers.add((event.scope, event.subject))
                 self._set_method(ResolutionMethod.CIRCUIT_BREAKER, event.scope, event.subject)
-            case CircuitClosed() | LayoutRecovered():
+            case sources.CircuitClosed() | sources.LayoutRecovered():
                 self._breakers.discard((event.scope, event.subject))
-            case MatchPhaseChanged(after="archived"):
+            case matches.MatchPhaseChanged(after="archived"):
                 self._resolve(event.ref, now, is_final=True)
-            case WatchRestarted():
+            case matches.WatchRestarted():
                 self._set_method(ResolutionMethod.RESTART, "match", event.ref)
             case _:
                 pass
@@ -179,8 +163,8 @@ class Episodes:
         if any(_concerns(scope, name, error.episode.ref, subject) for scope, name in self._breakers):
             subject.method = ResolutionMethod.CIRCUIT_BREAKER
         # A bug is reported twice, as a failed poll and with its trace.
-        is_repeated = isinstance(event, TaskFailed) and error.episode.signature in subject.open
-        subject.open[error.episode.signature] = isinstance(event, ResourceFailed)
+        is_repeated = isinstance(event, processes.TaskFailed) and error.episode.signature in subject.open
+        subject.open[error.episode.signature] = isinstance(event, matches.ResourceFailed)
         self._put(error.episode, EpisodeChange(error=error, count=0 if is_repeated else 1, last_seen=now))
 
     def _resolve(self, ref: str, now: datetime, *, is_final: bool = False) -> None:
@@ -217,13 +201,13 @@ def _concerns(scope: str, name: str, ref: str, subject: _Subject) -> bool:
 def _subject_and_operation(event: Failure) -> tuple[str, str]:
     """Return what the failure belongs to, a match, a source or a task, and what was attempted."""
     match event:
-        case PollFailed():
+        case matches.PollFailed():
             return event.ref, f"poll, {event.reached}" if event.reached else "poll"
-        case ListingFailed():
+        case sources.ListingFailed():
             return event.source, "listing"
-        case ResourceFailed():
+        case matches.ResourceFailed():
             return event.ref, event.resource
-        case TaskFailed():
+        case processes.TaskFailed():
             task = clean(event.task, MAX_NAME_CHARACTERS)
             # The tasks `watch crex_11HD` and `scheduler crex` belong to a match and a source, others to themselves.
             return task.removeprefix("watch ").removeprefix("scheduler "), task
@@ -231,6 +215,6 @@ def _subject_and_operation(event: Failure) -> tuple[str, str]:
 
 def _url(event: Failure, message: str) -> str | None:
     """Return the URL of the request without its query; errors of a request contain it in their message."""
-    request = event.request if isinstance(event, PollFailed) else ""
+    request = event.request if isinstance(event, matches.PollFailed) else ""
     found = _URL.search(request or message)
     return found[0][:MAX_URL_CHARACTERS] if found else None

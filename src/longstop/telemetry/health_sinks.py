@@ -10,19 +10,7 @@ from msgspec.structs import replace
 from longstop.clock import Clock, Moment
 from longstop.model.scraper_report import BreakerNote, Rates
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events import Telemetry
-from longstop.telemetry.events.matches import MatchPhaseChanged, PollFailed, PollSucceeded, UpdateStored
-from longstop.telemetry.events.processes import OutOfResources, PollPostponed, ResourcesRecovered, TaskFailed
-from longstop.telemetry.events.sources import (
-    CircuitClosed,
-    CircuitHalfOpened,
-    CircuitOpened,
-    LayoutBroken,
-    LayoutRecovered,
-    ListingFailed,
-    ListingRead,
-    SourceRateLimited,
-)
+from longstop.telemetry.events import Telemetry, matches, processes, sources
 
 #: Windows of the rates, in seconds.
 MINUTE, HOUR = 60.0, 3600.0
@@ -70,13 +58,13 @@ class RateSink:
         with self._lock:
             now = Moment.of(self._clock)
             match event:
-                case PollFailed() | ListingFailed() | TaskFailed():
+                case matches.PollFailed() | sources.ListingFailed() | processes.TaskFailed():
                     self._errors.add(now.monotonic)
                     self._errors_of_hour.add(now.monotonic)
-                case PollSucceeded() | ListingRead():
+                case matches.PollSucceeded() | sources.ListingRead():
                     self._polls.add(now.monotonic)
                     self._last_success = now
-                case UpdateStored():
+                case matches.UpdateStored():
                     self._updates.add(now.monotonic)
                     if event.latency_ms is not None:
                         self._latencies.append(event.latency_ms)
@@ -108,18 +96,18 @@ class OpenBreakers:
 
     def take(self, event: Telemetry) -> None:
         match event:
-            case CircuitOpened():
+            case sources.CircuitOpened():
                 self._note(event.scope, event.subject, "open", event.reason, event.seconds)
-            case CircuitHalfOpened():
+            case sources.CircuitHalfOpened():
                 self._note(event.scope, event.subject, "half_open", "", None)
-            case LayoutBroken():
+            case sources.LayoutBroken():
                 reason = f"{event.failures} pages in a row could not be parsed"
                 self._note(event.scope, event.subject, "open", reason, None)
-            case SourceRateLimited():
+            case sources.SourceRateLimited():
                 self._note("rest", event.source, "open", "the site sent Retry-After", event.seconds)
-            case CircuitClosed() | LayoutRecovered():
+            case sources.CircuitClosed() | sources.LayoutRecovered():
                 self._notes.pop((event.scope, event.subject), None)
-            case MatchPhaseChanged(after="archived"):
+            case matches.MatchPhaseChanged(after="archived"):
                 self._notes.pop(("match", event.ref), None)
             case _:
                 pass
@@ -159,7 +147,7 @@ class ExhaustionSink:
         self._postponed_at: dict[str, float] = {}
 
     def take(self, event: Telemetry) -> None:
-        if isinstance(event, PollPostponed):
+        if isinstance(event, processes.PollPostponed):
             self._postponed_at[event.resource] = self._clock.monotonic()
 
     def now(self) -> tuple[str, ...]:
@@ -178,9 +166,9 @@ class ExhaustionReporter:
     def report(self, exhausted: Collection[str]) -> None:
         before, self._reported = self._reported, frozenset(exhausted)
         for resource in sorted(self._reported - before):
-            self._bus.emit(OutOfResources(resource=resource))
+            self._bus.emit(processes.OutOfResources(resource=resource))
         for resource in sorted(before - self._reported):
-            self._bus.emit(ResourcesRecovered(resource=resource))
+            self._bus.emit(processes.ResourcesRecovered(resource=resource))
 
     async def run(self, sink: ExhaustionSink) -> None:
         """Report what the sink knows, until cancelled."""

@@ -18,9 +18,7 @@ from longstop.fetching.browser.browser_policy import BrowserStats
 from longstop.model.finding import FindingKind
 from longstop.model.match import Priority, priority_of
 from longstop.model.monitoring_record import MonitoringRecord
-from longstop.telemetry.events import Telemetry
-from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucceeded, UpdateStored, WatchRestarted
-from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, ListingRead, RequestRetried
+from longstop.telemetry.events import Telemetry, matches, sources
 
 MAX_MATCHES = 2_000
 #: Error types of one match; plug-ins may raise any number of types.
@@ -113,27 +111,27 @@ class Metrics:
 
     def take(self, event: Telemetry) -> None:
         match event:
-            case MatchClaimed():
+            case matches.MatchClaimed():
                 self._match(event.ref)
-            case UpdateStored():
+            case matches.UpdateStored():
                 self._count_update(event)
-            case PollSucceeded():
+            case matches.PollSucceeded():
                 self._scrapes.labels(_domain(event.ref), "success").inc()
                 self._durations.labels(_domain(event.ref)).observe(event.seconds)
-            case PollFailed():
+            case matches.PollFailed():
                 self._count_failure(event)
-            case ListingRead():
+            case sources.ListingRead():
                 self._scrapes.labels(_label(event.source), "success").inc()
-            case ListingFailed():
+            case sources.ListingFailed():
                 self._scrapes.labels(_label(event.source), "failure").inc()
                 self._listings_failed.labels(_label(event.source)).inc()
-            case CircuitOpened():
+            case sources.CircuitOpened():
                 self._opened.labels(_label(event.scope)).inc()
-            case CircuitClosed():
+            case sources.CircuitClosed():
                 self._rejected.labels(_label(event.scope)).inc(event.rejected)
-            case RequestRetried():
+            case sources.RequestRetried():
                 self._retried.labels(_label(event.source)).inc()
-            case WatchRestarted():
+            case matches.WatchRestarted():
                 self._restarted.labels(_label(event.reason)).inc()
             case _:
                 pass
@@ -169,7 +167,7 @@ class Metrics:
             self._updates.labels(name)
         return name
 
-    def _count_update(self, event: UpdateStored) -> None:
+    def _count_update(self, event: matches.UpdateStored) -> None:
         name = self._match(event.ref)
         self._updates.labels(name).inc()
         if event.latency_ms is not None:
@@ -177,7 +175,7 @@ class Metrics:
         for operation, count in zip(OPERATIONS, (event.inserted, event.updated, event.voided), strict=True):
             self._stored.labels(operation).inc(count)
 
-    def _count_failure(self, event: PollFailed) -> None:
+    def _count_failure(self, event: matches.PollFailed) -> None:
         self._scrapes.labels(_domain(event.ref), "failure").inc()
         name, error_type = self._match(event.ref), _label(event.error_type)
         known = self._matches[name]

@@ -12,20 +12,7 @@ from longstop.resilience.breaker import Transition
 from longstop.sports.base import MatchState
 from longstop.storage.base import Receipt
 from longstop.telemetry.bus import Bus, report_breaker
-from longstop.telemetry.events.matches import (
-    CadenceChanged,
-    ErrorRateHigh,
-    FindingClosed,
-    FindingOpened,
-    MatchFinished,
-    MatchInSync,
-    MatchPhaseChanged,
-    MatchStale,
-    PollFailed,
-    SourceFrozen,
-    SourceResumed,
-    UpdateStored,
-)
+from longstop.telemetry.events import matches
 from longstop.watching.watch_rules import MINUTE, WITNESS, IntervalReason, Lag, PollInterval
 
 #: A busy match alternates between these all the time; the changes are not reported.
@@ -67,7 +54,7 @@ class WatchEvents:
     def stored(self, receipt: Receipt) -> None:
         ops = [stored.event.op.value for stored in receipt.events]
         self._bus.emit(
-            UpdateStored(
+            matches.UpdateStored(
                 match_id=self._match_id,
                 ref=self._ref,
                 inserted=ops.count("insert"),
@@ -83,10 +70,10 @@ class WatchEvents:
         if before.row.phase is not after.row.phase:
             self._phase_changed(before.row.phase, after)
         if before.sync is not after.sync and after.sync is SyncState.IN_SYNC:
-            self._bus.emit(MatchInSync(match_id=self._match_id, ref=self._ref, events=len(after.events)))
+            self._bus.emit(matches.MatchInSync(match_id=self._match_id, ref=self._ref, events=len(after.events)))
         for finding in _sorted(set(after.findings) - set(before.findings)):
             self._bus.emit(
-                FindingOpened(
+                matches.FindingOpened(
                     match_id=self._match_id,
                     ref=self._ref,
                     kind=finding.kind,
@@ -96,20 +83,20 @@ class WatchEvents:
             )
         for finding in _sorted(set(before.findings) - set(after.findings)):
             self._bus.emit(
-                FindingClosed(match_id=self._match_id, ref=self._ref, kind=finding.kind, place=finding.place)
+                matches.FindingClosed(match_id=self._match_id, ref=self._ref, kind=finding.kind, place=finding.place)
             )
 
     def _phase_changed(self, before: Phase, after: MatchState) -> None:
         phase = after.row.phase
-        self._bus.emit(MatchPhaseChanged(match_id=self._match_id, ref=self._ref, before=before, after=phase))
+        self._bus.emit(matches.MatchPhaseChanged(match_id=self._match_id, ref=self._ref, before=before, after=phase))
         if phase is Phase.COMPLETED:
             text = after.result.text if after.result else None
-            self._bus.emit(MatchFinished(match_id=self._match_id, ref=self._ref, result=text))
+            self._bus.emit(matches.MatchFinished(match_id=self._match_id, ref=self._ref, result=text))
 
     def failure(self, error: Exception, reached: AttemptState) -> None:
         about = error if isinstance(error, SourceError) else None
         self._bus.emit(
-            PollFailed(
+            matches.PollFailed(
                 match_id=self._match_id,
                 ref=self._ref,
                 error_type=type(error).__name__,
@@ -131,7 +118,7 @@ class WatchEvents:
         burst = self._errors.add(now, types)
         if burst is not None:
             self._bus.emit(
-                ErrorRateHigh(match_id=self._match_id, ref=self._ref, errors=sum(burst.values()), types=burst)
+                matches.ErrorRateHigh(match_id=self._match_id, ref=self._ref, errors=sum(burst.values()), types=burst)
             )
 
     def staleness(self, stale: MonitoringRecord | None, now: Moment) -> None:
@@ -140,7 +127,7 @@ class WatchEvents:
         if stale is None or was_stale:
             return
         self._bus.emit(
-            MatchStale(
+            matches.MatchStale(
                 match_id=self._match_id,
                 ref=self._ref,
                 age_seconds=round(stale.age_at(now) or 0.0, 1),
@@ -154,7 +141,7 @@ class WatchEvents:
         is_usual = interval.reason in _USUAL and (last is None or last.reason in _USUAL)
         if interval != last and not is_usual:
             self._bus.emit(
-                CadenceChanged(
+                matches.CadenceChanged(
                     match_id=self._match_id,
                     ref=self._ref,
                     reason=interval.reason.value,
@@ -167,7 +154,7 @@ class WatchEvents:
         if lag is not None and self._frozen is None:
             self._frozen = lag
             self._bus.emit(
-                SourceFrozen(
+                matches.SourceFrozen(
                     match_id=self._match_id,
                     ref=self._ref,
                     frozen=lag.behind.value,
@@ -177,7 +164,7 @@ class WatchEvents:
             )
         elif lag is None and self._frozen is not None:
             since, self._frozen = self._frozen.since, None
-            self._bus.emit(SourceResumed(match_id=self._match_id, ref=self._ref, seconds=round(now - since, 1)))
+            self._bus.emit(matches.SourceResumed(match_id=self._match_id, ref=self._ref, seconds=round(now - since, 1)))
 
 
 def _sorted(findings: set[Finding]) -> list[Finding]:

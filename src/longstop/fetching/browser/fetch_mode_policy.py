@@ -13,16 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from longstop.errors import (
-    BrowserLost,
-    CircuitOpen,
-    FetchError,
-    FetchTimeout,
-    ForbiddenTarget,
-    PageNotFound,
-    ProxyFailed,
-    SourceRefused,
-)
+from longstop import errors
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.browser_policy import LADDER, Mode
 from longstop.fetching.browser.events import ModeChanged, ProxyQuarantined, ProxyRotated
@@ -45,6 +36,8 @@ LEAST_USUAL_BYTES = 2_000
 _MAX_PATHS = 256
 #: A part of a path that names one match or player.
 _ID = re.compile(r"\d\w*|[0-9A-Z]*\d[0-9A-Z]*")
+#: Errors that do not count against a mode.
+_NEUTRAL = errors.PageNotFound | errors.ForbiddenTarget | errors.BrowserLost | errors.CircuitOpen
 
 
 class ModeState(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,21 +170,21 @@ class ModePolicy:
         self._bus.emit(ProxyRotated(source=self._source, session=session, reason=f"unusual size of {size} bytes"))
         return True
 
-    def failed(self, error: FetchError, session: str, now: float) -> None:
+    def failed(self, error: errors.FetchError, session: str, now: float) -> None:
         """Learn from an error. A refusal counts against mode and session; a lost browser counts against neither."""
         reason = type(error).__name__
-        if isinstance(error, SourceRefused):
+        if isinstance(error, errors.SourceRefused):
             self._change(after_refusal(self._state, now), reason)
-        elif not isinstance(error, PageNotFound | ForbiddenTarget | BrowserLost | CircuitOpen):
+        elif not isinstance(error, _NEUTRAL):
             self._change(after_failure(self._state, now), reason)
         proxies, is_rotated = self._proxies, False
         if proxies is None:
             return
-        if isinstance(error, SourceRefused):
+        if isinstance(error, errors.SourceRefused):
             is_rotated = proxies.refused(session, now)
-        elif isinstance(error, FetchTimeout):
+        elif isinstance(error, errors.FetchTimeout):
             is_rotated = proxies.timed_out(session, now)
-        elif isinstance(error, ProxyFailed) and (seconds := proxies.failed(session, now)):
+        elif isinstance(error, errors.ProxyFailed) and (seconds := proxies.failed(session, now)):
             self._bus.emit(ProxyQuarantined(source=self._source, session=session, reason=reason, seconds=seconds))
         if is_rotated:
             self._bus.emit(ProxyRotated(source=self._source, session=session, reason=reason))

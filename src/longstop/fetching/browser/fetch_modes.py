@@ -9,15 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 from playwright.async_api import Error as PlaywrightError
 
-from longstop.errors import (
-    BodyTooLarge,
-    BrowserBusy,
-    BrowserLost,
-    FetchError,
-    FetchTimeout,
-    ProxyRefused,
-    SourceRefused,
-)
+from longstop import errors
 from longstop.fetching.base import FetchRequest, RawResponse
 from longstop.fetching.browser.browser_policy import BrowserPolicy, Mode
 from longstop.fetching.browser.error_mapping import map_network_error, map_playwright_error
@@ -39,7 +31,7 @@ class ModeReader:
         browsing: BrowserPolicy,
         bus: Bus,
         *,
-        on_refusal: Callable[[FetchError, Session], None],
+        on_refusal: Callable[[errors.FetchError, Session], None],
     ) -> None:
         self._source = source
         self._browsing = browsing
@@ -123,7 +115,7 @@ class ModeReader:
             except TimeoutError:
                 # Probed while in use: a page that was replaced closes after its last user.
                 if not await tab.probe(self._browsing.probe_seconds):
-                    raise BrowserLost("the page does not respond") from None
+                    raise errors.BrowserLost("the page does not respond") from None
                 tab.never_requested.add(pattern)
         return await self._from_inside(request, session)
 
@@ -177,7 +169,7 @@ class ModeReader:
             async with asyncio.timeout(self._browsing.queue_seconds):
                 await self._loading.acquire()
         except TimeoutError:
-            raise BrowserBusy(f"{self._browsing.max_loads} pages are loading already") from None
+            raise errors.BrowserBusy(f"{self._browsing.max_loads} pages are loading already") from None
         try:
             yield
         finally:
@@ -234,19 +226,19 @@ class ModeReader:
             async with asyncio.timeout(seconds):
                 is_rotated = await session.rotate(url, old, self._load_and_check)
         except TimeoutError:
-            self._rotation_failed(session, FetchTimeout(f"the new page did not load within {seconds:g} s"))
+            self._rotation_failed(session, errors.FetchTimeout(f"the new page did not load within {seconds:g} s"))
         except PlaywrightError as error:
             self._rotation_failed(session, map_playwright_error(error))
-        except FetchError as error:
+        except errors.FetchError as error:
             self._rotation_failed(session, error)
         else:
             self._next_rotation_at = asyncio.get_running_loop().time() + self._browsing.rotation_seconds
             if is_rotated:
                 self._bus.emit(event)
 
-    def _rotation_failed(self, session: Session, error: FetchError) -> None:
+    def _rotation_failed(self, session: Session, error: errors.FetchError) -> None:
         self._bus.emit(PageRotationFailed(source=self._source, reason=f"{type(error).__name__}: {error.reason}"))
-        if isinstance(error, SourceRefused | ProxyRefused):
+        if isinstance(error, errors.SourceRefused | errors.ProxyRefused):
             self._on_refusal(error, session)
 
     async def _load_and_check(self, tab: Tab, url: str) -> None:
@@ -259,5 +251,5 @@ def _response_of(capture: Capture, session: Session) -> RawResponse:
     if capture.failure:
         raise map_network_error(capture.failure)
     if capture.body is None:
-        raise BodyTooLarge(f"more than {session.plan.policy.max_body_bytes} bytes after decompression")
+        raise errors.BodyTooLarge(f"more than {session.plan.policy.max_body_bytes} bytes after decompression")
     return RawResponse(status=capture.status, headers=capture.headers, body=capture.body, wire_bytes=capture.wire_bytes)

@@ -5,15 +5,8 @@ from collections.abc import Callable
 
 from playwright.async_api import Error as PlaywrightError
 
+from longstop import errors
 from longstop.clock import Clock
-from longstop.errors import (
-    BrowserLost,
-    BudgetSpent,
-    FetchError,
-    FetchTimeout,
-    ProxyRefused,
-    SourceRefused,
-)
 from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, HttpProxy, Page, RawResponse
 from longstop.fetching.browser.browser_policy import BrowserPolicy, Mode
@@ -80,7 +73,7 @@ class BrowserFetcher:
 
     async def fetch(self, request: FetchRequest) -> Page:
         if self._is_closed:
-            raise BrowserLost("the fetcher was closed")
+            raise errors.BrowserLost("the fetcher was closed")
         self._check_budget(request)
         for url in (request.url, request.page or request.url):
             allowed_url(url, self._policy.hosts, self._policy.allow_private_addresses)
@@ -117,14 +110,14 @@ class BrowserFetcher:
         started = self._clock.monotonic()
         try:
             response = await self._read_in_time(request, session, deadline)
-        except FetchError as error:
+        except errors.FetchError as error:
             self._failed(error, session)
             raise
         except asyncio.CancelledError:
             # The guards' own deadline, which is shorter for a fast site, cancels a request.
             waited = self._clock.monotonic() - started
             if self._is_long(waited):
-                self._failed(FetchTimeout(f"cancelled after {waited:.1f} s"), session)
+                self._failed(errors.FetchTimeout(f"cancelled after {waited:.1f} s"), session)
             raise
         self._succeeded(request, session, len(response.body))
         return response
@@ -141,7 +134,7 @@ class BrowserFetcher:
         except PlaywrightError as error:
             self._sessions.diagnose(session)
             raise map_playwright_error(error) from None
-        except (asyncio.CancelledError, BrowserLost):
+        except (asyncio.CancelledError, errors.BrowserLost):
             self._sessions.diagnose(session)
             raise
         refusal = response_error(response.status, response.headers, response.body, self._clock.now())
@@ -149,11 +142,11 @@ class BrowserFetcher:
             raise refusal
         return response
 
-    def _timeout_error(self, left: float) -> FetchError:
+    def _timeout_error(self, left: float) -> errors.FetchError:
         """Return the error of a missed deadline: if the browser used up most of the time, the site is not at fault."""
         if self._is_long(left):
-            return FetchTimeout(f"no complete response within {self._browsing.page_seconds:g} s")
-        return BrowserLost(f"the browser was ready too late: only {left:.1f} s were left for the page")
+            return errors.FetchTimeout(f"no complete response within {self._browsing.page_seconds:g} s")
+        return errors.BrowserLost(f"the browser was ready too late: only {left:.1f} s were left for the page")
 
     def _is_long(self, seconds: float) -> bool:
         return seconds >= TIMEOUT_SHARE * self._browsing.page_seconds
@@ -165,7 +158,7 @@ class BrowserFetcher:
         if not self._meter.may_spend(Priority.LIVE):
             for session in self.sessions:
                 self._sessions.discard(session)
-        raise BudgetSpent(
+        raise errors.BudgetSpent(
             f"the month's bytes through the proxy are used up or reserved: none for "
             f"{request.priority.name.lower()} matches"
         )
@@ -177,12 +170,12 @@ class BrowserFetcher:
         else:
             self._sessions.close_idle_pages(session)
 
-    def _failed(self, error: FetchError, session: Session) -> None:
-        if isinstance(error, FetchTimeout):
+    def _failed(self, error: errors.FetchError, session: Session) -> None:
+        if isinstance(error, errors.FetchTimeout):
             session.engine.timeouts += 1
-        elif not isinstance(error, BrowserLost):
+        elif not isinstance(error, errors.BrowserLost):
             session.engine.timeouts = 0  # the browser did respond
         self._mode_policy.failed(error, session.plan.name, self._clock.monotonic())
         # A context does not send a refused credential again, although the proxy may accept it later.
-        if isinstance(error, SourceRefused | ProxyRefused):
+        if isinstance(error, errors.SourceRefused | errors.ProxyRefused):
             self._sessions.discard(session)
