@@ -48,8 +48,6 @@ class BrowserRecycled(Telemetry, frozen=True, kw_only=True):
 
 
 class BrowserClosed(Telemetry, frozen=True, kw_only=True):
-    """A browser and all of its processes have exited."""
-
     name = "browser.closed"
     source: str
     generation: int
@@ -61,8 +59,6 @@ class BrowserClosed(Telemetry, frozen=True, kw_only=True):
 
 
 class PageDiscarded(Telemetry, frozen=True, kw_only=True):
-    """A page crashed, hung or was closed unexpectedly."""
-
     name = "page.discarded"
     severity = Severity.WARN
     source: str
@@ -70,8 +66,6 @@ class PageDiscarded(Telemetry, frozen=True, kw_only=True):
 
 
 class PageRotated(Telemetry, frozen=True, kw_only=True):
-    """A long-used page was replaced by a new one."""
-
     name = "page.rotated"
     severity = Severity.DEBUG
     source: str
@@ -89,8 +83,6 @@ class PageRotationFailed(Telemetry, frozen=True, kw_only=True):
 
 
 class PageMeasured(Telemetry, frozen=True, kw_only=True):
-    """Network traffic of one response."""
-
     name = "page.measured"
     severity = Severity.DEBUG
     source: str
@@ -103,8 +95,6 @@ class PageMeasured(Telemetry, frozen=True, kw_only=True):
 
 
 class ModeChanged(Telemetry, frozen=True, kw_only=True):
-    """A source is fetched in a cheaper mode than before, or needs a more expensive one."""
-
     name = "mode.changed"
     source: str
     before: str
@@ -113,8 +103,6 @@ class ModeChanged(Telemetry, frozen=True, kw_only=True):
 
 
 class ProxyRotated(Telemetry, frozen=True, kw_only=True):
-    """A proxy session was replaced by a new one."""
-
     name = "proxy.rotated"
     source: str
     #: Our own name of the session; no part of the credential.
@@ -123,8 +111,6 @@ class ProxyRotated(Telemetry, frozen=True, kw_only=True):
 
 
 class ProxyQuarantined(Telemetry, frozen=True, kw_only=True):
-    """A proxy session failed too often and is not used for a while."""
-
     name = "proxy.quarantined"
     severity = Severity.WARN
     source: str
@@ -134,8 +120,6 @@ class ProxyQuarantined(Telemetry, frozen=True, kw_only=True):
 
 
 class BudgetReached(Telemetry, frozen=True, kw_only=True):
-    """A threshold of the monthly proxy budget was reached."""
-
     name = "proxy.budget_reached"
     severity = Severity.WARN
     percent: int

@@ -1,4 +1,7 @@
-"""Telemetry events: frozen values whose names are shared by logs, metrics, alerts and tests."""
+"""Telemetry events: frozen values whose names are shared by logs, metrics, alerts and tests.
+
+`docs/reference/events.md` says when each is emitted; a docstring adds what that table does not say.
+"""
 
 from enum import StrEnum
 from typing import Any, ClassVar

@@ -4,8 +4,6 @@ from longstop.telemetry.events import Severity, Telemetry
 
 
 class MatchTelemetry(Telemetry, frozen=True, kw_only=True):
-    """The base of these events."""
-
     match_id: int
     ref: str
 
@@ -43,8 +41,6 @@ class UpdateStored(MatchTelemetry, frozen=True, kw_only=True):
 
 
 class PollSucceeded(MatchTelemetry, frozen=True, kw_only=True):
-    """A poll of a match succeeded, with or without a change."""
-
     name = "poll.succeeded"
     severity = Severity.DEBUG
     seconds: float
@@ -69,8 +65,6 @@ class PollFailed(MatchTelemetry, frozen=True, kw_only=True):
 
 
 class CadenceChanged(MatchTelemetry, frozen=True, kw_only=True):
-    """A match is polled more or less often than before."""
-
     name = "cadence.changed"
     #: One of `baseline`, `busy`, `break`, `errors`, `important`, `imminent`, `upcoming`, `completed`.
     reason: str
@@ -78,8 +72,6 @@ class CadenceChanged(MatchTelemetry, frozen=True, kw_only=True):
 
 
 class ErrorRateHigh(MatchTelemetry, frozen=True, kw_only=True):
-    """A match had too many errors within a minute."""
-
     name = "errors.rate_high"
     severity = Severity.ERROR
     errors: int
@@ -88,8 +80,6 @@ class ErrorRateHigh(MatchTelemetry, frozen=True, kw_only=True):
 
 
 class MatchStale(MatchTelemetry, frozen=True, kw_only=True):
-    """The data of a match in play is too old."""
-
     name = "match.stale"
     severity = Severity.WARN
     age_seconds: float
@@ -97,8 +87,6 @@ class MatchStale(MatchTelemetry, frozen=True, kw_only=True):
 
 
 class WatchRestarted(MatchTelemetry, frozen=True, kw_only=True):
-    """Polling of a match was restarted from its durable base."""
-
     name = "watch.restarted"
     severity = Severity.WARN
     #: One of `stale`, `errors`, `lifetime`, `cool_down`, `asked`, `recycled`.
@@ -120,8 +108,6 @@ class SourceFrozen(MatchTelemetry, frozen=True, kw_only=True):
 
 
 class SourceResumed(MatchTelemetry, frozen=True, kw_only=True):
-    """A frozen page changes again."""
-
     name = "source.resumed"
     seconds: float
 
@@ -142,8 +128,6 @@ class MatchGone(MatchTelemetry, frozen=True, kw_only=True):
 
 
 class MatchFinished(MatchTelemetry, frozen=True, kw_only=True):
-    """A match is over; its last events and its result are stored."""
-
     name = "match.finished"
     #: The stored result; `None` if the site showed none.
     result: str | None
@@ -164,8 +148,6 @@ class FindingClosed(MatchTelemetry, frozen=True, kw_only=True):
 
 
 class ResourceFailed(MatchTelemetry, frozen=True, kw_only=True):
-    """An optional page could not be read; the poll continued without it."""
-
     name = "resource.failed"
     severity = Severity.WARN
     resource: str

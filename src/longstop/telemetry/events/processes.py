@@ -25,8 +25,6 @@ class ProcessStopped(Telemetry, frozen=True, kw_only=True):
 
 
 class ChildDied(Telemetry, frozen=True, kw_only=True):
-    """A child of the supervisor exited unexpectedly."""
-
     name = "process.died"
     severity = Severity.ERROR
     process: str
@@ -38,8 +36,6 @@ class ChildDied(Telemetry, frozen=True, kw_only=True):
 
 
 class ChildRestarted(Telemetry, frozen=True, kw_only=True):
-    """The supervisor stopped a child in order to restart it."""
-
     name = "process.restarted"
     severity = Severity.WARN
     process: str
@@ -49,8 +45,6 @@ class ChildRestarted(Telemetry, frozen=True, kw_only=True):
 
 
 class ChildUnresponsive(Telemetry, frozen=True, kw_only=True):
-    """A child sends no heartbeat; it is killed and restarted."""
-
     name = "process.unresponsive"
     severity = Severity.ERROR
     process: str
@@ -59,8 +53,6 @@ class ChildUnresponsive(Telemetry, frozen=True, kw_only=True):
 
 
 class OrphanKilled(Telemetry, frozen=True, kw_only=True):
-    """An orphaned process of ours was killed."""
-
     name = "orphan.killed"
     severity = Severity.WARN
     pid: int
@@ -89,16 +81,12 @@ class TaskFailed(Telemetry, frozen=True, kw_only=True):
 
 
 class TaskEnded(Telemetry, frozen=True, kw_only=True):
-    """A background task that runs forever ended: a bug. It is restarted."""
-
     name = "task.ended"
     severity = Severity.CRITICAL
     task: str
 
 
 class LoopStalled(Telemetry, frozen=True, kw_only=True):
-    """The event loop has been blocked for seconds."""
-
     name = "loop.stalled"
     severity = Severity.ERROR
     seconds: float
@@ -107,8 +95,6 @@ class LoopStalled(Telemetry, frozen=True, kw_only=True):
 
 
 class LoopResumed(Telemetry, frozen=True, kw_only=True):
-    """The event loop runs again."""
-
     name = "loop.resumed"
     severity = Severity.WARN
     seconds: float
@@ -127,8 +113,6 @@ class ClockJumped(Telemetry, frozen=True, kw_only=True):
 
 
 class MemoryHigh(Telemetry, frozen=True, kw_only=True):
-    """A process and its descendants use more than 80 % of the soft limit."""
-
     name = "memory.high"
     severity = Severity.WARN
     process: str
@@ -140,16 +124,12 @@ class MemoryHigh(Telemetry, frozen=True, kw_only=True):
 
 
 class MemoryRecovered(Telemetry, frozen=True, kw_only=True):
-    """They use less than 70 % of the soft limit again."""
-
     name = "memory.recovered"
     process: str
     held_bytes: int
 
 
 class MemoryExceeded(Telemetry, frozen=True, kw_only=True):
-    """A process and its descendants exceed a memory limit; it is restarted."""
-
     name = "memory.exceeded"
     severity = Severity.ERROR
     process: str
@@ -162,8 +142,6 @@ class MemoryExceeded(Telemetry, frozen=True, kw_only=True):
 
 
 class MemoryInsufficient(Telemetry, frozen=True, kw_only=True):
-    """New matches are not polled because memory is low; they are tried again later."""
-
     name = "memory.insufficient"
     severity = Severity.WARN
     source: str
@@ -201,8 +179,6 @@ class ResourcesRecovered(Telemetry, frozen=True, kw_only=True):
 
 
 class HealthRecovered(Telemetry, frozen=True, kw_only=True):
-    """A scraper is HEALTHY again."""
-
     name = "health.recovered"
     before: str
 
@@ -235,8 +211,6 @@ class HealthRecovering(Telemetry, frozen=True, kw_only=True):
 
 
 class RecoveryStarted(Telemetry, frozen=True, kw_only=True):
-    """An automatic recovery started; its outcome is reported later with the same id."""
-
     name = "recovery.started"
     severity = Severity.WARN
     id: str
@@ -255,8 +229,6 @@ class RecoverySucceeded(Telemetry, frozen=True, kw_only=True):
 
 
 class RecoveryFailed(Telemetry, frozen=True, kw_only=True):
-    """No improvement was observed after a recovery."""
-
     name = "recovery.failed"
     severity = Severity.ERROR
     id: str
@@ -270,8 +242,6 @@ class RecoveryFailed(Telemetry, frozen=True, kw_only=True):
 
 
 class StoreFailed(Telemetry, frozen=True, kw_only=True):
-    """A read or write of a match in the store failed; it is retried, and other matches are unaffected."""
-
     name = "store.failed"
     severity = Severity.ERROR
     ref: str
@@ -288,8 +258,6 @@ class HotViewFailed(Telemetry, frozen=True, kw_only=True):
 
 
 class RecordsFailed(Telemetry, frozen=True, kw_only=True):
-    """Operational records could not be written; polling continues."""
-
     name = "records.failed"
     severity = Severity.ERROR
     #: One of `errors`, `match logs`, `recoveries`, `health log`, `commands`.
@@ -298,8 +266,6 @@ class RecordsFailed(Telemetry, frozen=True, kw_only=True):
 
 
 class ReloadFailed(Telemetry, frozen=True, kw_only=True):
-    """The configuration of a source could not be reloaded; the old one stays in effect."""
-
     name = "reload.failed"
     severity = Severity.WARN
     source: str
@@ -307,8 +273,6 @@ class ReloadFailed(Telemetry, frozen=True, kw_only=True):
 
 
 class CommandAnswered(Telemetry, frozen=True, kw_only=True):
-    """The scraper executed or refused a command."""
-
     name = "command.answered"
     id: int
     kind: str
@@ -319,8 +283,6 @@ class CommandAnswered(Telemetry, frozen=True, kw_only=True):
 
 
 class ScreenshotSaved(Telemetry, frozen=True, kw_only=True):
-    """A screenshot of a page that could not be parsed was saved."""
-
     name = "screenshot.saved"
     source: str
     #: Its path below the data directory.
@@ -334,8 +296,6 @@ class MetricsServed(Telemetry, frozen=True, kw_only=True):
 
 
 class MetricsUnavailable(Telemetry, frozen=True, kw_only=True):
-    """The port for metrics cannot be opened; polling continues, and the port is retried."""
-
     name = "metrics.unavailable"
     severity = Severity.WARN
     host: str
@@ -344,8 +304,6 @@ class MetricsUnavailable(Telemetry, frozen=True, kw_only=True):
 
 
 class AlertUndelivered(Telemetry, frozen=True, kw_only=True):
-    """An alert could not be delivered to the webhook."""
-
     name = "alert.undelivered"
     severity = Severity.ERROR
     alert: str

@@ -28,8 +28,6 @@ class ListingFailed(Telemetry, frozen=True, kw_only=True):
 
 
 class RequestRetried(Telemetry, frozen=True, kw_only=True):
-    """A request failed and will be retried."""
-
     name = "request.retried"
     severity = Severity.DEBUG
     source: str
@@ -41,8 +39,6 @@ class RequestRetried(Telemetry, frozen=True, kw_only=True):
 
 
 class CircuitTelemetry(Telemetry, frozen=True, kw_only=True):
-    """The base of a breaker's events."""
-
     #: What the breaker protects: `target`, `match` or `source`.
     scope: str
     #: The host, match or source.
@@ -51,8 +47,6 @@ class CircuitTelemetry(Telemetry, frozen=True, kw_only=True):
 
 
 class CircuitOpened(CircuitTelemetry, frozen=True, kw_only=True):
-    """A breaker opened: no requests are sent until it is half open."""
-
     name = "circuit_opened"
     severity = Severity.WARN
     reason: str
@@ -66,16 +60,12 @@ class CircuitHalfOpened(CircuitTelemetry, frozen=True, kw_only=True):
 
 
 class CircuitClosed(CircuitTelemetry, frozen=True, kw_only=True):
-    """A breaker closed: requests are sent again."""
-
     name = "circuit_closed"
     #: Requests rejected since it opened.
     rejected: int
 
 
 class TimeoutsChanged(Telemetry, frozen=True, kw_only=True):
-    """A site became slower or faster, and its time-outs were adapted."""
-
     name = "timeouts.changed"
     source: str
     #: Mean of the last ten requests.
@@ -98,16 +88,12 @@ class ChallengeServed(Telemetry, frozen=True, kw_only=True):
 
 
 class ChallengeCleared(Telemetry, frozen=True, kw_only=True):
-    """A site that served a CAPTCHA serves data again."""
-
     name = "source.challenge_cleared"
     source: str
     challenges: int
 
 
 class SourceRateLimited(Telemetry, frozen=True, kw_only=True):
-    """A site sent Retry-After, and the source is paused."""
-
     name = "source.rate_limited"
     severity = Severity.WARN
     source: str
@@ -140,14 +126,10 @@ class LayoutBroken(LayoutTelemetry, frozen=True, kw_only=True):
 
 
 class LayoutRecovered(LayoutTelemetry, frozen=True, kw_only=True):
-    """Pages that could not be parsed can be parsed again."""
-
     name = "layout.recovered"
 
 
 class SelectorFallbackUsed(Telemetry, frozen=True, kw_only=True):
-    """The first selector of a field found nothing on a rendered page; a fallback did."""
-
     name = "selector.fallback_used"
     severity = Severity.WARN
     source: str
