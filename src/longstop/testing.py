@@ -116,7 +116,6 @@ class ScriptedFetcher:
 
 
 def page(body: bytes, *, request: FetchRequest, status: int = 200, headers: Mapping[str, str] | None = None) -> Page:
-    """Return a page as a fetcher returns it."""
     return Page(
         request=request,
         status=status,

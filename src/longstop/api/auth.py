@@ -87,7 +87,6 @@ class Secret:
 def issue_token(
     secret: Secret, *, subject: str, permissions: Collection[Permission], ttl: timedelta, now: datetime
 ) -> str:
-    """Return a signed token."""
     issued = int(now.timestamp())
     claims = {
         "iss": ISSUER,

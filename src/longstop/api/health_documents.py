@@ -99,7 +99,6 @@ def health_facts(snapshot: StatusSnapshot, started: Moment) -> dict[str, Any]:
 
 
 def status_document(snapshot: StatusSnapshot, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document of `/status`."""
     verdict, beats, records, now = snapshot.verdict, snapshot.beats, snapshot.records, snapshot.taken_at
     recoveries = snapshot.recoveries
     active = live_beats(beats, now)
@@ -127,7 +126,6 @@ def status_document(snapshot: StatusSnapshot, config: Mapping[str, Any]) -> dict
 
 
 def recovery_entry(recovery: Recovery) -> dict[str, Any]:
-    """Return one entry of the audit."""
     return msgspec.structs.asdict(recovery) | {"began_at": to_iso(recovery.began_at)}
 
 

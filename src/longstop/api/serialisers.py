@@ -59,7 +59,6 @@ def from_hot(match: MatchRow, row: HotRow) -> MatchView | None:
 
 
 def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | None) -> MatchView:
-    """Return the view from the newest snapshot."""
     return MatchView(
         match=match,
         record=record,
@@ -156,7 +155,6 @@ def match_entry(match: MatchRow, record: MonitoringRecord | None, now: Moment) -
 
 
 def event_entry(stored: StoredEvent, match: MatchRow) -> dict[str, Any]:
-    """Return one event version of a match."""
     return event_of(sport_named(match.sport), stored, match.ref.source)
 
 

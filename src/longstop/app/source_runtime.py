@@ -215,7 +215,6 @@ class SourceRuntime:
 
 
 def watch_rules(settings: Scraper) -> WatchRules:
-    """Return the rules of watching that the settings make."""
     lifecycle, breaker = settings.lifecycle, settings.resilience.circuit_breaker
     return WatchRules(
         cadence=Cadence(

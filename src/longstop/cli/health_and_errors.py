@@ -126,7 +126,6 @@ VERBS = (health, errors, recoveries)
 
 
 def exit_code(verdict: HealthVerdict) -> int:
-    """Return the exit code of `health`."""
     if verdict.status is HealthStatus.DOWN or verdict.grade is Grade.FAILING:
         return 2
     return 1 if verdict.status is HealthStatus.DEGRADED else 0

@@ -13,8 +13,6 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class FetchRequest(Struct, frozen=True, kw_only=True):
-    """One request to one site."""
-
     source: str
     url: str
     method: str = "GET"

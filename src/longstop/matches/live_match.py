@@ -88,7 +88,6 @@ class LiveMatch:
             return feed
 
     def leave(self, feed: Feed) -> None:
-        """Remove a feed."""
         self._feeds.pop(feed.ref, None)
         if self.leader == feed.ref:
             self.leader = None

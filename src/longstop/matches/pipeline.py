@@ -39,8 +39,6 @@ SINGLE_SOURCE = 1.0
 
 
 class PollResult(Struct, frozen=True, kw_only=True):
-    """The result of one poll."""
-
     state: MatchState
     #: What was stored; `None` when there was nothing to store.
     receipt: Receipt | None

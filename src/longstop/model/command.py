@@ -10,8 +10,6 @@ from longstop.errors import IllegalTransition
 
 
 class CommandKind(StrEnum):
-    """What an operator can command."""
-
     #: By the URL of a match's page.
     WATCH = "watch"
     UNWATCH = "unwatch"
@@ -74,8 +72,6 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """One command as stored."""
-
     id: int
     kind: CommandKind
     #: A URL for WATCH, a match ref, or a source; empty for RECYCLE.

@@ -8,8 +8,6 @@ from msgspec.structs import replace
 
 
 class ErrorType(StrEnum):
-    """The category of an error."""
-
     NETWORK = "network"
     #: The site refuses us.
     AUTH = "auth"
@@ -44,8 +42,6 @@ class Episode(Struct, frozen=True, order=True):
 
 
 class ErrorSeen(Struct, frozen=True, kw_only=True):
-    """One occurrence of an error."""
-
     episode: Episode
     scraper_id: str
     match_id: int | None

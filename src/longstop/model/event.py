@@ -71,8 +71,6 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class StoredEvent(Struct, frozen=True, kw_only=True):
-    """An event version as stored."""
-
     event: Event
     #: Counter for each match, assigned in the transaction that stored the version.
     seq: int

@@ -110,8 +110,6 @@ def priority_of(status: MatchStatus, start_at: datetime | None, now: datetime) -
 
 
 class MatchRow(Struct, frozen=True, kw_only=True):
-    """A stored match."""
-
     match_id: int
     ref: MatchRef
     phase: Phase

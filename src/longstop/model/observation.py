@@ -14,8 +14,6 @@ LIST, LIVE, RENDERED = "list", "live", "drawn"
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """A query to a source."""
-
     #: One of the three above, or one of the sport's.
     resource: str
     #: The source's id of the match; empty for a listing, and offline where any match fits.

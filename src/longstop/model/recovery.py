@@ -7,8 +7,6 @@ from msgspec import Struct
 
 
 class RecoveryKind(StrEnum):
-    """The recovery action."""
-
     #: A dead process was restarted.
     RESTART = "restart"
     #: A process was stopped with a signal, and restarted.
@@ -26,8 +24,6 @@ class RecoveryKind(StrEnum):
 
 
 class RecoveryOutcome(StrEnum):
-    """The observed outcome."""
-
     #: Not observed yet.
     PENDING = "pending"
     RECOVERED = "recovered"

@@ -76,7 +76,6 @@ class ChildGroup:
                 _write(self.folder / "cgroup.procs", str(pid))
 
     def pids(self) -> frozenset[int]:
-        """Return the members."""
         if self.folder is not None:
             with suppress(OSError, ValueError):
                 return frozenset(map(int, (self.folder / "cgroup.procs").read_text(encoding="ascii").split()))

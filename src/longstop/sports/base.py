@@ -26,8 +26,6 @@ Value = TypeVar("Value")
 
 
 class EventKind(Struct, frozen=True, kw_only=True):
-    """One kind of event."""
-
     content: type[Struct]
     #: Names of the numbers in its key.
     fields: tuple[str, ...] = ()

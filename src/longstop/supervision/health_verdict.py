@@ -43,8 +43,6 @@ NEVER_RAN = "no scraper has run here yet"
 
 
 class HealthStatus(StrEnum):
-    """The status of `/health`."""
-
     HEALTHY = "healthy"
     #: Data is served, but a scraper is not healthy or a match has a problem.
     DEGRADED = "degraded"

@@ -141,7 +141,6 @@ class FeedWatch:
         )
 
     def see_no_listing(self) -> None:
-        """Note that there is no listing."""
         self.polling = self.polling.without_listing()
 
     def see_refusal(self) -> None:
@@ -193,7 +192,6 @@ class FeedWatch:
         return not self.is_polling and self.polling.may_be_archived(self.state, self._context.now())
 
     def cancel_poll(self) -> None:
-        """Cancel the poll in progress."""
         if self._poll_task is not None:
             self._poll_task.cancel()
 
@@ -231,7 +229,6 @@ class FeedWatch:
         self.publish()
 
     async def store_pause(self) -> None:
-        """Store that the match is paused."""
         if self._is_pausable:
             await self._store(self.feed.pipeline.pause)
 

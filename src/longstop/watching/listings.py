@@ -51,7 +51,6 @@ class Listings:
 
     @property
     def read_at(self) -> datetime | None:
-        """Return when a listing was last read."""
         return self._read.wall if self._read else None
 
     @property

@@ -99,7 +99,6 @@ class Dispatcher:
 
     @property
     def waiting(self) -> list[ScrapeRequest]:
-        """Return the requests that have not started."""
         return list(self._queue.waiting)
 
     @property

@@ -27,8 +27,6 @@ class ScreenshotFetcher(Protocol):
 
 
 class ScreenshotStore(Protocol):
-    """Saves screenshots."""
-
     def keep(self, source: str, name: str, picture: bytes, now: datetime) -> str | None:
         """Save a screenshot; return its path, or `None` when it could not be saved."""
         ...

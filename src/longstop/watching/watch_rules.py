@@ -164,8 +164,6 @@ class ErrorBackoff(Struct, frozen=True, kw_only=True):
 
 
 class IntervalReason(StrEnum):
-    """What determined an interval."""
-
     BASELINE = "baseline"
     BUSY = "busy"
     IMPORTANT = "important"

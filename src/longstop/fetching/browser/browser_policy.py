@@ -8,8 +8,6 @@ from longstop.model.scraper_report import Usage
 
 
 class BrowserStats(Struct, frozen=True, kw_only=True):
-    """The pages and resources of one browser."""
-
     source: str
     generation: int
     #: Of the browser's root process; `None` until it is known.

@@ -52,8 +52,6 @@ class PoolPlan(Struct, frozen=True, kw_only=True):
 
 
 class BrowserPool:
-    """All browsers of a node."""
-
     def __init__(self, plan: PoolPlan, bus: Bus, meter: ProxyMeter | None = None) -> None:
         self._plan = plan
         #: Counts the bytes of all sources through the proxy; `None` without a proxy.

@@ -53,8 +53,6 @@ _UNREACHABLE_PROXY = "http://127.0.0.1:9"
 
 
 class EnginePlan(Struct, frozen=True, kw_only=True):
-    """How an engine is started."""
-
     program: Path
     kind: BrowserKind
     is_process_per_site: bool = False

@@ -27,8 +27,6 @@ class ProxyMode(StrEnum):
 
 
 class ProxyAccount(Struct, frozen=True, kw_only=True):
-    """The account at the proxy provider."""
-
     host: str
     port: int
     username: str

@@ -26,8 +26,6 @@ WRITE_EVERY_BYTES = 1_000_000
 
 
 class Spending(msgspec.Struct, frozen=True):
-    """What one month has used."""
-
     #: As `2026-11`, in UTC.
     month: str = ""
     used_bytes: int = 0

@@ -28,8 +28,6 @@ _MAX_REMEMBERED = 64
 
 
 class SessionPlan(Struct, frozen=True, kw_only=True):
-    """What a session is made of."""
-
     policy: FetchPolicy
     browsing: BrowserPolicy
     #: Makes the fetcher for requests by HTTP, through the proxy if there is one.

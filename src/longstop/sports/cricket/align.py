@@ -76,7 +76,6 @@ Slot = Unreached | Matched | New | Vanished
 
 
 def lay_out(known: Mapping[EventKey, Event], listed: SeenEvents, innings: int) -> tuple[Slot, ...]:
-    """Return the slots of an innings."""
     mine = {
         key: event for key, event in known.items() if key.kind == CricketKind.DELIVERY and innings_of(key) == innings
     }

@@ -121,8 +121,6 @@ class Delivery(Struct, frozen=True, kw_only=True, tag="delivery", tag_field="kin
 
 
 class Score(Struct, frozen=True, kw_only=True):
-    """Runs and wickets."""
-
     runs: Count
     wickets: Count
 

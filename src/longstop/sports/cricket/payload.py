@@ -85,8 +85,6 @@ class MetadataV1(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CricketMatchV1(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One match, whole."""
-
     schema_version: Literal["cricket.match.v1"]
     matchId: int  # noqa: N815 - the name that API users of the seeds know
     match_id: str

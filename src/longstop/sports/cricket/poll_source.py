@@ -99,7 +99,6 @@ async def _names(client: Client, state: CricketState, view: CricketView, absent:
 
 
 def _player_keys(view: CricketView) -> set[str]:
-    """Return the player keys in the view."""
     balls = [event.content for event in view.listed.events if isinstance(event.content, Delivery)]
     wickets = (wicket for ball in balls for wicket in ball.wickets)
     return keys_in((*view.board.batters, view.board.bowler, *balls, *wickets), PLAYER_KEYS)

@@ -23,8 +23,6 @@ INCIDENTS, LINEUPS, STATISTICS = "incidents", "lineups", "statistics"
 
 
 class FootballKind(StrEnum):
-    """The kinds of event."""
-
     GOAL = "goal"
     CARD = "card"
     SUBSTITUTION = "substitution"
@@ -45,8 +43,6 @@ class Side(StrEnum):
 
 
 class Goals(Struct, frozen=True, kw_only=True):
-    """A score."""
-
     home: Count
     away: Count
 
@@ -168,7 +164,6 @@ class FootballResult(Struct, frozen=True, kw_only=True, tag="football_result", t
 
     @property
     def text(self) -> str:
-        """Return the result in words."""
         score = f" {self.home}-{self.away}" if self.home is not None and self.away is not None else ""
         kicks = f" ({self.home_penalties}-{self.away_penalties})" if self.home_penalties is not None else ""
         match self.outcome:
@@ -203,8 +198,6 @@ class FootballTeam(Struct, frozen=True, kw_only=True):
 
 
 class PeriodScore(Struct, frozen=True, kw_only=True, rename={"name": "period"}):
-    """The goals of one period."""
-
     #: `period1`, `period2`, `extra1` or `extra2`.
     name: str
     home: Count
@@ -409,7 +402,6 @@ class FootballState(MatchState, frozen=True, kw_only=True):
 
     @property
     def event_players(self) -> set[str]:
-        """Return the players in stored events."""
         return keys_in((event.content for event in self.incidents), PLAYER_KEYS)
 
     @property

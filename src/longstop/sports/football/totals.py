@@ -25,7 +25,6 @@ def disagreement(state: FootballState, seen: FootballView) -> frozenset[Differen
 
 
 def mismatches(off: Iterable[Difference]) -> Iterable[Finding]:
-    """Return the findings for these differences."""
     for side, listed, shown in sorted(off):
         detail = f"{listed} goals are listed, the board shows {shown}"
         yield Finding(kind=FindingKind.MISMATCH, place=side.value, detail=detail)

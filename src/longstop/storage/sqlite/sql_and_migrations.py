@@ -48,8 +48,6 @@ class Database(StrEnum):
 
 
 class Migration(Struct, frozen=True, kw_only=True):
-    """One migration of a schema."""
-
     number: int
     name: str
     script: str
