@@ -72,8 +72,8 @@ IMPLEMENTATIONS = (
 #: The simulator and those who run whole programs against it. They are no part of the product.
 LAB = ("longstop_lab", "longstop_lab.*")
 SIMULATOR = ("longstop_lab.simulator", "longstop_lab.simulator.*")
-#: Verbs of the command line may load the lab, when they run.
-MAY_LOAD_THE_LAB = ("cli.*",)
+#: The command line loads the lab's verbs, when it is started.
+MAY_LOAD_THE_LAB = ("cli.main",)
 #: Those who put the program together; the simulator is none of them.
 ASSEMBLERS = ("app", "app.*", "cli", "cli.*", *LAB, "__main__")
 #: What the simulator may know of the product; it must be able to contradict everything else.
@@ -83,8 +83,6 @@ MAY_NAME_A_SPORT = (
     *("sports.*", "sources.*", *LAB),
     # Examples in the API's document: the address of a match, and that of a site's page.
     "api.openapi_examples",
-    # What the lab can simulate, in the help of the verbs that load it.
-    *("cli.options", "cli.simulation"),
 )
 A_SPORT = re.compile("cricket|football", re.IGNORECASE)
 #: Modules that wait, ask for the time, or touch the machine.
@@ -261,7 +259,7 @@ def the_simulator_knows_only_the_words(module: Module) -> Iterator[str]:
                 yield f"{module.name} imports {name}: shared code shares its mistakes; write it independently"
 
 
-def only_verbs_load_the_lab(module: Module) -> Iterator[str]:
+def only_the_command_line_loads_the_lab(module: Module) -> Iterator[str]:
     if module.is_one_of(LAB):
         return
     if not module.is_one_of(MAY_LOAD_THE_LAB):
@@ -273,7 +271,7 @@ def only_verbs_load_the_lab(module: Module) -> Iterator[str]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             for name in imported(node):
                 if matches(name, LAB):
-                    yield f"{module.name} imports {name} at its start: import it inside the verb's function"
+                    yield f"{module.name} imports {name} at its start: import it inside a function"
 
 
 def only_plug_ins_name_a_sport(module: Module) -> Iterator[str]:
@@ -333,7 +331,7 @@ RULES: list[Rule] = [
     only_assemblers_know_implementations,
     nobody_imports_the_assemblers,
     the_simulator_knows_only_the_words,
-    only_verbs_load_the_lab,
+    only_the_command_line_loads_the_lab,
     only_plug_ins_name_a_sport,
     the_environment_is_read_at_the_edge,
     names_say_something,
@@ -396,13 +394,13 @@ def test_no_module_imports_itself_in_a_circle() -> None:
             "from longstop_lab import deployment",
         ),
         (
-            only_verbs_load_the_lab,
+            only_the_command_line_loads_the_lab,
             "watching.feed_watch",
             "def watch():\n    import longstop_lab.simulator.cricket.world",
         ),
-        (only_verbs_load_the_lab, "app.up", "def run():\n    from longstop_lab import deployment"),
-        (only_verbs_load_the_lab, "cli.simulation", "from longstop_lab.demo import run_demo"),
-        (only_verbs_load_the_lab, "cli.simulation", "class Demo:\n    if True:\n        import longstop_lab"),
+        (only_the_command_line_loads_the_lab, "app.up", "def run():\n    from longstop_lab import deployment"),
+        (only_the_command_line_loads_the_lab, "cli.main", "from longstop_lab.demo import run_demo"),
+        (only_the_command_line_loads_the_lab, "cli.main", "class Demo:\n    if True:\n        import longstop_lab"),
         (only_plug_ins_name_a_sport, "matches.pipeline", "from longstop.sports.cricket.sport import Cricket"),
         (only_plug_ins_name_a_sport, "matches.pipeline", "if sport.name == 'football': ..."),
         (only_plug_ins_name_a_sport, "api.server", "path = f'/cricket-data/{name}'"),
@@ -467,10 +465,10 @@ def test_a_constructor_may_take_eight_arguments_beside_itself() -> None:
     assert not list(constructors_take_few_arguments(Module("app.up", ast.parse(code))))
 
 
-def test_a_verb_may_load_the_lab_inside_its_function() -> None:
+def test_the_command_line_may_load_the_lab_inside_a_function() -> None:
     code = "def demo():\n    from longstop_lab.demo import run_demo"
 
-    assert not list(only_verbs_load_the_lab(Module("cli.simulation", ast.parse(code))))
+    assert not list(only_the_command_line_loads_the_lab(Module("cli.main", ast.parse(code))))
 
 
 def test_messages_may_name_a_sport() -> None:

@@ -18,7 +18,7 @@ import longstop
 from longstop import errors
 from longstop.api.auth import Secret
 from longstop.api.server import build_app
-from longstop.cli.main import app
+from longstop.cli.main import command_line
 from longstop.settings import Leaf, Settings, known_variables, leaves
 from longstop.supervision.exit_codes import Exit
 from longstop.telemetry.events import Telemetry
@@ -51,7 +51,7 @@ def row_with(name: str, text: str) -> str:
 
 def options_of_verbs() -> dict[str, set[str]]:
     """Return every verb of the command line with its long options."""
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(command_line())
     assert isinstance(group, TyperGroup)
     return {
         name: {option for parameter in command.params for option in parameter.opts if option.startswith("--")}

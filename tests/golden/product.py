@@ -24,7 +24,7 @@ from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
 from longstop.cli.health_and_errors import UNKNOWN, exit_code
-from longstop.cli.main import app as command_line_app
+from longstop.cli.main import command_line as the_command_line
 from longstop.cli.operator_commands import EXIT_CODES
 from longstop.clock import Moment
 from longstop.errors import PageNotFound, StorageError
@@ -493,7 +493,7 @@ def settings() -> dict[str, str]:
 
 def verbs() -> dict[str, dict[str, list[str]]]:
     """Return arguments and options of every verb."""
-    group = typer.main.get_command(command_line_app)
+    group = typer.main.get_command(the_command_line())
     return {
         name: {
             "arguments": [each.metavar or each.name.upper() for each in verb.params if not _options(each)],

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import apsw
 
-from longstop.cli.main import app
+from longstop.cli.main import command_line
 from longstop.storage.sqlite.connection import open_readable
 
 
@@ -24,4 +24,4 @@ with (
     patch("longstop.storage.sqlite.connection.open_readable", open_or_hang),
     patch("longstop.storage.sqlite.connection.open_writable", hang),
 ):
-    app(["api", "--data", sys.argv[1], "--port", "0"])
+    command_line()(["api", "--data", sys.argv[1], "--port", "0"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from longstop.cli.main import app
+from longstop.cli.main import command_line
 from longstop.errors import UsageError
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.storage.directory import DataDirectory
@@ -26,7 +26,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def run(data: Path, *arguments: str) -> str:
-    done = CliRunner().invoke(app, ["errors", "--data", str(data), *arguments], env={"COLUMNS": "100"})
+    done = CliRunner().invoke(command_line(), ["errors", "--data", str(data), *arguments], env={"COLUMNS": "100"})
     if done.exception is not None:
         raise done.exception
     return done.output

@@ -23,7 +23,7 @@ import pytest
 from msgspec.structs import replace
 from typer.testing import CliRunner, Result
 
-from longstop.cli.main import app
+from longstop.cli.main import command_line
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
@@ -47,7 +47,7 @@ def node(tmp_path: Path) -> DataDirectory:
 
 def run(data: Path, *arguments: str) -> Result:
     """Run a verb; what it raises, other than an exit, is raised here."""
-    done = CliRunner().invoke(app, [*arguments, "--data", str(data)], env={"COLUMNS": "120"})
+    done = CliRunner().invoke(command_line(), [*arguments, "--data", str(data)], env={"COLUMNS": "120"})
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done
@@ -212,7 +212,7 @@ def test_another_directory_is_asked_for_only_where_none_was_given(
 ) -> None:
     monkeypatch.setenv("LONGSTOP_DATA", str(tmp_path))
 
-    done = CliRunner().invoke(app, [verb])
+    done = CliRunner().invoke(command_line(), [verb])
 
     assert str(done.exception) == (
         f"nothing has run in {tmp_path} yet: start scraping there with `longstop up`,"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from longstop.cli.main import app
+from longstop.cli.main import command_line
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.ops import SqliteAudit
@@ -25,7 +25,10 @@ def directory(tmp_path: Path) -> DataDirectory:
 
 def run(directory: DataDirectory, *arguments: str) -> str:
     done = CliRunner().invoke(
-        app, ["recoveries", "--data", str(directory.path), *arguments], env={"COLUMNS": "140"}, catch_exceptions=False
+        command_line(),
+        ["recoveries", "--data", str(directory.path), *arguments],
+        env={"COLUMNS": "140"},
+        catch_exceptions=False,
     )
     assert done.exit_code == 0
     return done.output

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from longstop.cli.main import app
+from longstop.cli.main import command_line
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.storage.directory import DataDirectory
@@ -34,7 +34,7 @@ runpy.run_module("longstop", run_name="__main__")
 def test_simulate_names_the_process_on_its_port_and_the_option_for_another(option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = CliRunner().invoke(app, ["simulate", "--port", "0", option, str(port)])
+        done = CliRunner().invoke(command_line(), ["simulate", "--port", "0", option, str(port)])
 
     assert isinstance(done.exception, UsageError)
     assert f"port {port} is taken by " in str(done.exception)
@@ -44,7 +44,7 @@ def test_simulate_names_the_process_on_its_port_and_the_option_for_another(optio
 
 def test_demo_checks_its_port_before_it_prints_anything() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        done = CliRunner().invoke(app, ["demo", "--port", str(taken.getsockname()[1])])
+        done = CliRunner().invoke(command_line(), ["demo", "--port", str(taken.getsockname()[1])])
 
     assert isinstance(done.exception, UsageError)
     assert "is in use by" in str(done.exception)
@@ -52,7 +52,7 @@ def test_demo_checks_its_port_before_it_prints_anything() -> None:
 
 
 def test_a_wrong_choice_is_a_plain_message() -> None:
-    done = CliRunner().invoke(app, ["demo", "--site", "cricbuzz"])
+    done = CliRunner().invoke(command_line(), ["demo", "--site", "cricbuzz"])
 
     assert done.exit_code == 2
     assert "'cricbuzz' is not one of" in done.stderr
@@ -67,7 +67,9 @@ def test_ctrl_c_while_the_command_line_is_loaded_ends_quietly() -> None:
 
 def test_a_restore_into_a_stopped_directory_with_files_says_that_it_is_not_empty(tmp_path: Path) -> None:
     node = a_node(tmp_path / "data")
-    CliRunner().invoke(app, ["backup", str(tmp_path / "backup"), "--data", str(node.path)], catch_exceptions=False)
+    CliRunner().invoke(
+        command_line(), ["backup", str(tmp_path / "backup"), "--data", str(node.path)], catch_exceptions=False
+    )
 
     with pytest.raises(UsageError, match="is not empty: choose an empty directory, or pass --force"):
         restore(tmp_path / "backup", DataDirectory.open(node.path).path, SystemClock())

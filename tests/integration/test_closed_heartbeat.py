@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from longstop.app.up import close_heartbeat
-from longstop.cli.main import app
+from longstop.cli.main import command_line
 from longstop.clock import SystemClock
 from longstop.model.scraper_report import NodeBeat
 from longstop.storage.directory import DataDirectory
@@ -20,7 +20,7 @@ __all__ = ["node"]
 
 
 def run(directory: DataDirectory, *words: str) -> Result:
-    return CliRunner().invoke(app, [*words, "--data", str(directory.path)], env={"COLUMNS": "120"})
+    return CliRunner().invoke(command_line(), [*words, "--data", str(directory.path)], env={"COLUMNS": "120"})
 
 
 async def beats(directory: DataDirectory) -> list[NodeBeat]:

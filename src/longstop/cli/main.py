@@ -2,22 +2,14 @@
 
 import os
 import sys
+from functools import cache
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from longstop import __version__
-from longstop.cli import (
-    health_and_errors,
-    maintenance,
-    matches_and_events,
-    operator_commands,
-    parse,
-    processes,
-    simulation,
-    top,
-)
+from longstop.cli import health_and_errors, maintenance, matches_and_events, operator_commands, parse, processes, top
 from longstop.errors import LongstopError
 from longstop.supervision.exit_codes import Exit, exit_of
 
@@ -33,21 +25,30 @@ class _Verbs(TyperGroup):
             raise
 
 
-app = typer.Typer(
-    name="longstop",
-    cls=_Verbs,
-    help="Scrapes live matches from sites without an API, keeps them fresh and complete, serves them with their age.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-_FAMILIES = (
-    *(simulation, processes, matches_and_events, parse),
-    *(operator_commands, health_and_errors, top, maintenance),
-)
-for verb in (verb for family in _FAMILIES for verb in family.VERBS):
-    app.command()(verb)
+_ABOUT = "Scrapes live matches from sites without an API, keeps them fresh and complete, serves them with their age."
+_FAMILIES = (processes, matches_and_events, parse, operator_commands, health_and_errors, top, maintenance)
+
+
+@cache
+def command_line() -> typer.Typer:
+    """Return the command line: the verbs of the simulator, then those of the product."""
+    # Here, because the product must not load the lab when it is imported.
+    from longstop_lab import verbs
+
+    app = typer.Typer(
+        name="longstop",
+        cls=_Verbs,
+        help=_ABOUT,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for family in (verbs, *_FAMILIES):
+        for verb in family.VERBS:
+            app.command()(verb)
+    app.callback()(_options)
+    return app
 
 
 def _print_version(is_wanted: bool) -> None:
@@ -56,7 +57,6 @@ def _print_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
@@ -68,7 +68,7 @@ def _options(
 def main() -> None:
     """Run a verb; print an error as one sentence and exit with its code."""
     try:
-        app()
+        command_line()()
     except LongstopError as error:
         print(f"longstop: {error}", file=sys.stderr)
         sys.exit(exit_of(error))

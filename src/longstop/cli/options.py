@@ -34,13 +34,6 @@ Data = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Match = Annotated[str, typer.Argument(metavar="ID", help="The number of a match, or source_id as in crex_11HD.")]
 
-Kinds = Annotated[
-    str | None,
-    typer.Option(
-        metavar="KINDS", help="Kinds in turn, comma-separated: t20, t20-rain, odi, test, football, football-cup."
-    ),
-]
-
 
 def settings_for(data: Path | None, **more: str) -> Settings:
     """Return the settings of the environment, overridden by the command line."""

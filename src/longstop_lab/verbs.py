@@ -12,12 +12,19 @@ import msgspec
 import typer
 from rich.console import Console
 
-from longstop.cli.options import Json, Kinds
+from longstop.cli.options import Json
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.browser_policy import BrowserKind
 
 T = TypeVar("T")
+
+Kinds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KINDS", help="Kinds in turn, comma-separated: t20, t20-rain, odi, test, football, football-cup."
+    ),
+]
 
 
 class DemoSite(StrEnum):
