@@ -79,11 +79,7 @@ ASSEMBLERS = ("app", "app.*", "cli", "cli.*", *LAB, "__main__")
 #: What the simulator may know of the product; it must be able to contradict everything else.
 SIMULATOR_MAY_KNOW = ("", "model", "model.*", "sports.cricket.model", "clock", "errors", *SIMULATOR)
 #: Plug-ins, and what is no part of the product.
-MAY_NAME_A_SPORT = (
-    *("sports.*", "sources.*", *LAB),
-    # Examples in the API's document: the address of a match, and that of a site's page.
-    "api.openapi_examples",
-)
+MAY_NAME_A_SPORT = ("sports.*", "sources.*", *LAB)
 A_SPORT = re.compile("cricket|football", re.IGNORECASE)
 #: Modules that wait, ask for the time, or touch the machine.
 # fmt: off

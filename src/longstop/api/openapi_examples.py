@@ -1,10 +1,12 @@
-"""Responses and examples of all routes, for the OpenAPI document. The descriptions are the docstrings of the routes.
+"""Responses of all routes, for the OpenAPI document. Descriptions are the routes' docstrings; the examples are JSON.
 
 The routes return bytes that the scraper has encoded, so there are no response models to generate this from.
 """
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from importlib.resources import files
 from typing import Any
 
 from longstop.api.serialisers import event_of
@@ -12,115 +14,12 @@ from longstop.model.event import StoredEvent
 from longstop.sports.base import Sport
 from longstop.sports.registry import sport_named
 
-_RECOVERY = {
-    "id": "5f3c…",
-    "kind": "recycle",
-    "trigger": "no successful poll of a match in play for 92 s",
-    "subject": "node-1",
-    "process": "scraper",
-    "began_at": "2026-11-12T10:30:45.120Z",
-    "duration_seconds": 4.2,
-    "pids_before": [4711, 4720],
-    "pids_after": [4711, 4755],
-    "outcome": "recovered",
-    "observed": "crex_11HD was polled again",
-}
-_MATCH = {
-    "matchId": 1,
-    "match_id": "crex_11HD",
-    "title": "Reds v Blues",
-    "status": "live",
-    "phase": "active",
-    "start_time": "2026-11-12T10:00:00.000Z",
-    "data_age_seconds": 1.2,
-    "last_poll_at": "2026-11-12T10:30:45.120Z",
-    "sync": "in_sync",
-    "url": "/cricket-data/match-info/1",
-}
-_METADATA = {
-    "scraped_at": "2026-11-12T10:30:45.120Z",
-    "data_age_seconds": 1.2,
-    "captured_at": "2026-11-12T10:30:40.002Z",
-    "sequence": 17,
-    "checksum": "9f2c…",
-    "scraper_id": "node-1",
-    "source": "scraper",
-    "sync": "in_sync",
-    "phase": "active",
-    "open_findings": 0,
-}
-_SNAPSHOT = {
-    "sequence": 17,
-    "checksum": "9f2c…",
-    "created_at": "2026-11-12T10:30:40.002Z",
-    "scraper_id": "node-1",
-    "update_latency_ms": 12,
-    "data_source": "scraper",
-    "provenance": {"*": {"source": "crex", "confidence": 1.0, "at": "2026-11-12T10:30:40.002Z"}},
-    "payload": {"matchId": 1, "status": "live"},
-}
+_EXAMPLES = json.loads((files("longstop.api") / "openapi_examples.json").read_text(encoding="utf-8"))
+_METADATA, _HEALTH, _RECOVERY, _COMMAND = (_EXAMPLES[name] for name in ("metadata", "health", "recovery", "command"))
+_DELTA = _EXAMPLES["delta"] | {"_metadata": _METADATA}
+_FINDINGS = {"open": 1, "total": 1, "findings": [_EXAMPLES["finding"]]}
+_STATUS = _EXAMPLES["status"] | {"audit_entries": [_RECOVERY]}
 _OF_MATCH = {"matchId": 1, "match_id": "crex_11HD"}
-_DELTA = {
-    "_diff_type": "update",
-    "_sequence_delta": 2,
-    "_removed": ["headline"],
-    "status": "live",
-    "_metadata": _METADATA,
-}
-_FINDING = {
-    "kind": "gap",
-    "place": "1:14",
-    "detail": "missing: ball 3, 4",
-    "opened_at": "2026-11-12T10:30:40.002Z",
-    "closed_at": None,
-}
-_HEALTH_ROW = {
-    "scraper_id": "node-1",
-    "timestamp": "2026-11-12T10:30:45.120Z",
-    "matchId": 1,
-    "match_id": "crex_11HD",
-    "health_status": "degraded",
-    "error_count": 3,
-    "memory_mb": 31.4,
-    "cpu_percent": 0.6,
-    "update_latency_ms": None,
-    "polling_interval_seconds": 2.5,
-    "uptime_seconds": None,
-    "last_update_age_seconds": 124.0,
-}
-_HEALTH = {
-    "status": "healthy",
-    "grade": "healthy",
-    "reasons": [],
-    "snapshot_age_seconds": 0.4,
-    "timestamp": "2026-11-12T10:30:46.320Z",
-    "uptime_seconds": 900.0,
-    "active_scraper_count": 1,
-    "total_matches_scraping": 1,
-    "total_memory_mb": 61.4,
-}
-
-_STATUS = {
-    "grade": "healthy",
-    "status": "healthy",
-    "reasons": [],
-    "snapshot_age_seconds": 0.4,
-    "freshness": {"median": 1.2, "p50": 1.2, "p95": 2.4, "max": 2.6, "count": 13},
-    "queue_depth": 0,
-    "active_tasks": 2,
-    "audit_entries": [_RECOVERY],
-}
-_COMMAND = {
-    "id": 7,
-    "kind": "watch",
-    "argument": "https://crex.com/cricket-live-score/a-vs-b-match-updates-11HD",
-    "asked_by": "api: jane",
-    "asked_at": "2026-11-12T10:30:45.120Z",
-    "state": "done",
-    "refusal": None,
-    "answer": "Watching crex_11HD as match 12.",
-    "answered_at": "2026-11-12T10:30:45.530Z",
-}
 
 _AGE_HEADERS = {
     "X-Data-Freshness": {"description": "When the last accepted poll was, ISO 8601.", "schema": {"type": "string"}},
@@ -205,7 +104,7 @@ def events(sport: str) -> dict[str, Any]:
 
 HISTORY = _route(
     "matches",
-    {200: _response("The snapshots.", _OF_MATCH | {"snapshots": [_SNAPSHOT]}, _AGE_HEADERS)},
+    {200: _response("The snapshots.", _OF_MATCH | {"snapshots": [_EXAMPLES["snapshot"]]}, _AGE_HEADERS)},
     _MATCH_ERRORS | _BAD_PARAMETER | {404: "No such match, or this snapshot is not stored any more."},
 )
 DELTA = _route(
@@ -215,12 +114,12 @@ DELTA = _route(
 )
 FINDINGS = _route(
     "matches",
-    {200: _response("The findings.", _OF_MATCH | {"open": 1, "total": 1, "findings": [_FINDING]}, _AGE_HEADERS)},
+    {200: _response("The findings.", _OF_MATCH | _FINDINGS, _AGE_HEADERS)},
     _MATCH_ERRORS | _BAD_PARAMETER | {404: "No such match."},
 )
 MATCHES = _route(
     "matches",
-    {200: _response("The matches.", {"matches": [_MATCH], "next_after": None})},
+    {200: _response("The matches.", {"matches": [_EXAMPLES["match"]], "next_after": None})},
     _TOKEN_ERRORS | _BAD_PARAMETER,
 )
 
@@ -235,7 +134,7 @@ READY = _route("health", {200: _response("Ready.", {"status": "ready"})}, {503: 
 STATUS = _route("health", {200: _response("The status.", _STATUS)}, _TOKEN_ERRORS)
 STATUS_HISTORY = _route(
     "health",
-    {200: _response("The rows.", {"history": [_HEALTH_ROW]})},
+    {200: _response("The rows.", {"history": [_EXAMPLES["health_row"]]})},
     _TOKEN_ERRORS | _BAD_PARAMETER | {503: "The health log cannot be read."},
 )
 RECOVERIES = _route(
