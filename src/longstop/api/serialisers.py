@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from longstop.clock import Moment, to_iso
 from longstop.model.event import StoredEvent
@@ -45,17 +46,7 @@ class MatchView(Struct, frozen=True, kw_only=True):
 
 def from_hot(match: MatchRow, row: HotRow) -> MatchView | None:
     """Return the view from the live row; `None` while the row has no payload."""
-    if row.payload is None or row.checksum is None or row.sequence is None or row.captured_at is None:
-        return None
-    return MatchView(
-        match=match,
-        record=row.record,
-        payload=row.payload,
-        checksum=row.checksum,
-        sequence=row.sequence,
-        captured_at=row.captured_at,
-        scraper_id=row.scraper_id,
-    )
+    return None if row.payload is None else MatchView(match=match, **asdict(row))
 
 
 def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | None) -> MatchView:
@@ -137,12 +128,15 @@ def age_headers(view: MatchView | None, now: Moment) -> dict[str, str]:
     }
 
 
+def _of_match(match: MatchRow) -> dict[str, Any]:
+    return {"matchId": match.match_id, "match_id": str(match.ref)}
+
+
 def match_entry(match: MatchRow, record: MonitoringRecord | None, now: Moment) -> dict[str, Any]:
     """Return a match as the list shows it."""
     polled_at = record.last_poll_at if record else None
     return {
-        "matchId": match.match_id,
-        "match_id": str(match.ref),
+        **_of_match(match),
         "title": match.title,
         "status": match.status.value,
         "phase": match.phase.value,
@@ -184,8 +178,7 @@ def event_of(sport: Sport[Any], stored: StoredEvent, source: str) -> dict[str, A
 
 def events_page(match: MatchRow, events: Sequence[StoredEvent], next_after: int, has_more: bool) -> dict[str, Any]:
     return {
-        "matchId": match.match_id,
-        "match_id": str(match.ref),
+        **_of_match(match),
         "events": [event_entry(stored, match) for stored in events],
         "next_after": next_after,
         "has_more": has_more,
@@ -193,11 +186,7 @@ def events_page(match: MatchRow, events: Sequence[StoredEvent], next_after: int,
 
 
 def history(match: MatchRow, snapshots: Sequence[Snapshot]) -> dict[str, Any]:
-    return {
-        "matchId": match.match_id,
-        "match_id": str(match.ref),
-        "snapshots": [snapshot_entry(snapshot) for snapshot in snapshots],
-    }
+    return {**_of_match(match), "snapshots": [snapshot_entry(snapshot) for snapshot in snapshots]}
 
 
 def snapshot_entry(snapshot: Snapshot) -> dict[str, Any]:
@@ -220,8 +209,7 @@ def snapshot_entry(snapshot: Snapshot) -> dict[str, Any]:
 def findings(match: MatchRow, found: Sequence[StoredFinding], limit: int) -> dict[str, Any]:
     """Return up to `limit` findings and the total counts."""
     return {
-        "matchId": match.match_id,
-        "match_id": str(match.ref),
+        **_of_match(match),
         "open": sum(stored.closed_at is None for stored in found),
         "total": len(found),
         "findings": [finding_entry(stored) for stored in found[:limit]],

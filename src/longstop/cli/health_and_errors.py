@@ -29,6 +29,7 @@ from longstop.model.episode import StoredError
 from longstop.model.match import MatchRef, parse_match_id
 from longstop.model.recovery import Recovery
 from longstop.storage.base import ErrorFilter, HealthRow
+from longstop.storage.sqlite.connection import columns_of
 from longstop.storage.sqlite.hot import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteErrors, SqliteHealthLog
@@ -203,25 +204,9 @@ async def _errors(data: Path, match: str | None, is_open: bool, limit: int) -> l
 
 
 def _error_entry(error: StoredError) -> dict[str, Any]:
-    resolution = error.resolution
-    return {
-        "id": error.id,
-        "scraper_id": error.scraper_id,
-        "match_id": error.match_id,
-        "ref": error.episode.ref,
-        "source": error.source,
-        "timestamp": to_iso(error.timestamp),
-        "last_seen": to_iso(error.last_seen),
-        "count": error.count,
-        "error_type": error.error_type.value,
-        "error_class": error.error_class,
-        "error_message": error.error_message,
-        "signature": error.episode.signature,
-        "stack_trace": error.stack_trace,
-        "url": error.url,
-        "operation": error.operation,
-        "retry_attempt": error.retry_attempt,
-        "snapshot": error.snapshot,
+    entry, resolution = columns_of(error) | columns_of(error.episode), error.resolution
+    del entry["episode"], entry["resolution"]
+    return entry | {
         "resolved": resolution is not None,
         "resolution_time": to_iso(resolution.at) if resolution else None,
         "resolution_method": resolution.method.value if resolution else None,

@@ -78,6 +78,13 @@ class _OpsTable:
     async def aclose(self) -> None:
         await asyncio.gather(self._file.aclose(), self._view.aclose())
 
+    async def _prune(self, old: str, many: str, now: datetime, max_rows: int) -> None:
+        def prune(connection: apsw.Connection) -> None:
+            connection.execute(_SQL[old], {"before": to_iso(now - KEEP_FOR)})
+            connection.execute(_SQL[many], {"max_rows": max_rows})
+
+        await self._file.transact(prune)
+
 
 # --- errors -----------------------------------------------------------------------------------------------------------
 
@@ -108,11 +115,7 @@ class SqliteErrors(_OpsTable):
         return await self._view.rows(_SQL["errors"], bindings, _stored_error)
 
     async def prune(self, now: datetime, max_rows: int = MAX_ERRORS) -> None:
-        def prune(connection: apsw.Connection) -> None:
-            connection.execute(_SQL["prune_old"], {"before": to_iso(now - KEEP_FOR)})
-            connection.execute(_SQL["prune_many"], {"max_rows": max_rows})
-
-        await self._file.transact(prune)
+        await self._prune("prune_old", "prune_many", now, max_rows)
 
 
 def _write_episode(connection: apsw.Connection, episode: Episode, change: EpisodeChange) -> None:
@@ -150,8 +153,7 @@ class SqliteAudit(_OpsTable):
         written = [_recovery_columns(each) for each in recoveries]
 
         def write(connection: apsw.Connection) -> None:
-            for columns in written:
-                connection.execute(_SQL["put_recovery"], columns)
+            connection.executemany(_SQL["put_recovery"], written)
             connection.execute(_SQL["count_same_recoveries"], {"kept": RECOVERIES_KEPT_OF_THE_SAME})
             connection.execute(_SQL["prune_same_recoveries"], {"kept": RECOVERIES_KEPT_OF_THE_SAME})
             connection.execute(_SQL["prune_recoveries"], {"kept": RECOVERIES_KEPT})
@@ -291,19 +293,10 @@ class SqliteHealthLog(_OpsTable):
 
     async def write(self, rows: Iterable[HealthRow]) -> None:
         written = [columns_of(each) for each in rows]
-
-        def write(connection: apsw.Connection) -> None:
-            for columns in written:
-                connection.execute(_SQL["put_health"], columns)
-
-        await self._file.transact(write)
+        await self._file.transact(lambda connection: connection.executemany(_SQL["put_health"], written))
 
     async def prune(self, now: datetime, max_rows: int = MAX_HEALTH_ROWS) -> None:
-        def prune(connection: apsw.Connection) -> None:
-            connection.execute(_SQL["prune_old_health"], {"before": to_iso(now - KEEP_FOR)})
-            connection.execute(_SQL["prune_many_health"], {"max_rows": max_rows})
-
-        await self._file.transact(prune)
+        await self._prune("prune_old_health", "prune_many_health", now, max_rows)
 
     async def recent(
         self, *, match_id: int | None = None, ref: str | None = None, since: datetime | None = None, limit: int = 100
