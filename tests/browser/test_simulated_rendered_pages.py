@@ -195,7 +195,7 @@ async def test_a_page_whose_data_cannot_be_read_is_kept_with_its_picture(
     befall(simulator, FaultKind.RENAMED, path="/api/v1/event", field="startTimestamp")
     fetcher = harness.fetcher("sofascore", browsing=BROWSING, host=host_of(simulator, "sofascore"))
     storage, clock = tmp_path / "storage", SystemClock()
-    store = ErrorScreenshots(storage / "errors")
+    store = ErrorScreenshots(storage / "errors", "sofascore")
     screenshots = Screenshots("sofascore", take=fetcher.screenshot, store=store, clock=clock, bus=harness.bus)
     admission = SourceAdmission(
         "sofascore",

@@ -96,29 +96,30 @@ def test_other_files_stay(folder: Path) -> None:
 
 @pytest.mark.req("FR-019")
 def test_a_picture_is_kept_in_the_folder_of_its_source(tmp_path: Path) -> None:
-    pictures = ErrorScreenshots(tmp_path / "storage" / "errors")
+    pictures = ErrorScreenshots(tmp_path / "storage" / "errors", "crex")
 
-    kept = pictures.keep("crex", "crex-live", b"\x89PNG", NOW)
+    kept = pictures.keep("crex-live", b"\x89PNG", NOW)
 
     assert kept == "storage/errors/crex/20261115T120000000Z_crex-live.png"
     assert (tmp_path / kept).read_bytes() == b"\x89PNG"
 
 
 def test_pictures_of_one_source_are_bounded_and_leave_those_of_another_alone(tmp_path: Path) -> None:
-    pictures = ErrorScreenshots(tmp_path / "storage" / "errors")
-    pictures.keep("sofascore", "sofascore-live", b"x", NOW)
+    pictures = ErrorScreenshots(tmp_path / "storage" / "errors", "crex")
+    others = ErrorScreenshots(tmp_path / "storage" / "errors", "sofascore")
+    others.keep("sofascore-live", b"x", NOW)
 
     for number in range(MAX_SCREENSHOTS + 5):
-        pictures.keep("crex", "crex-live", b"x", NOW + timedelta(seconds=number))
+        pictures.keep("crex-live", b"x", NOW + timedelta(seconds=number))
 
     assert len(names(tmp_path / "storage" / "errors" / "crex")) == MAX_SCREENSHOTS
     assert len(names(tmp_path / "storage" / "errors" / "sofascore")) == 1
 
 
 def test_a_picture_that_is_too_large_is_not_kept_in_half(tmp_path: Path) -> None:
-    pictures = ErrorScreenshots(tmp_path / "storage" / "errors")
+    pictures = ErrorScreenshots(tmp_path / "storage" / "errors", "crex")
 
-    assert pictures.keep("crex", "crex-live", bytes(error_pages.MAX_BODY_BYTES + 1), NOW) is None
+    assert pictures.keep("crex-live", bytes(error_pages.MAX_BODY_BYTES + 1), NOW) is None
 
 
 def test_where_nothing_shall_be_kept_nothing_is() -> None:

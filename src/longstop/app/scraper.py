@@ -15,7 +15,7 @@ from longstop.model.match import MatchRef
 from longstop.settings import Settings
 from longstop.sources.load_sources import enabled_sources
 from longstop.storage.directory import DataDirectory
-from longstop.storage.error_pages import ErrorPages, ErrorScreenshots, NoPages
+from longstop.storage.error_pages import ErrorPages, NoPages
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter, former_polls
 from longstop.storage.sqlite.matches import SqliteMatchStore
 from longstop.storage.sqlite.ops import open_operations
@@ -57,7 +57,7 @@ async def run_scraper(settings: Settings) -> None:
                 browsers=browser_pool(settings.scraper.browser, directory, scratch, bus),
                 dispatcher=Dispatcher(clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap),
                 pages=ErrorPages(directory.storage / "error_pages") if is_kept else NoPages(),
-                screenshots=ErrorScreenshots(directory.storage / "errors") if is_kept else None,
+                screenshots=directory.storage / "errors" if is_kept else None,
                 memory_check=MemoryCheck(settings.scraper.resources.memory.min_available_mb << 20),
                 former=former,
             )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from math import inf
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -23,12 +24,13 @@ from longstop.sources.base import SourceConfig
 from longstop.sources.load_sources import enabled_sources, make_source
 from longstop.sports.registry import sport_named
 from longstop.storage.base import HotWriter, Operations
+from longstop.storage.error_pages import ErrorScreenshots
 from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ReloadFailed
 from longstop.watching.feed_watch import WatchContext
 from longstop.watching.poll_dispatcher import Dispatcher
-from longstop.watching.screenshots import ScreenshotFetcher, Screenshots, ScreenshotStore
+from longstop.watching.screenshots import ScreenshotFetcher, Screenshots
 from longstop.watching.source_admission import ErrorPageStore, SourceAdmission
 from longstop.watching.source_scheduler import Scheduler
 from longstop.watching.watch_rules import Cadence, WatchRules
@@ -50,8 +52,8 @@ class Runtime(Struct, frozen=True, kw_only=True):
     dispatcher: Dispatcher
     pages: ErrorPageStore
     memory_check: MemoryCheck
-    #: `None` when error pages are not saved.
-    screenshots: ScreenshotStore | None = None
+    #: The folder of screenshots; `None` when error pages are not saved.
+    screenshots: Path | None = None
     #: The last accepted poll of each match by an earlier run, by match id.
     former: Mapping[int, Moment] = {}
 
@@ -198,16 +200,11 @@ class SourceRuntime:
 
     def _make_screenshots(self) -> Screenshots | None:
         """Return `None` when error pages are not saved, or no browser opens the source's pages."""
-        runtime = self._runtime
+        runtime, name = self._runtime, self.config.domain_id
         if runtime.screenshots is None or self.config.browser is None:
             return None
-        return Screenshots(
-            self.config.domain_id,
-            take=self._screenshot,
-            store=runtime.screenshots,
-            clock=runtime.clock,
-            bus=runtime.bus,
-        )
+        store = ErrorScreenshots(runtime.screenshots, name)
+        return Screenshots(name, take=self._screenshot, store=store, clock=runtime.clock, bus=runtime.bus)
 
     async def _screenshot(self, address: str) -> bytes | None:
         current = self._fetcher.current

@@ -71,24 +71,21 @@ class NoPages:
         return None
 
 
-class ErrorScreenshots:
-    """Saves at most 20 screenshots and 20 MB per source; the oldest are deleted first."""
+class ErrorScreenshots(ErrorPages):
+    """The screenshots of a source: at most 20 and 20 MB; the oldest are deleted first."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def keep(self, source: str, name: str, screenshot: bytes, now: datetime) -> str | None:
-        """Save a screenshot; return its path relative to the data directory, or `None`. Never raises."""
-        if len(screenshot) > MAX_BODY_BYTES:
-            return None
-        pages = ErrorPages(
-            self._folder / source,
+    def __init__(self, folder: Path, source: str) -> None:
+        super().__init__(
+            folder / source,
             suffix="png",
-            root=self._folder.parents[1],
+            root=folder.parents[1],
             max_pages=MAX_SCREENSHOTS,
             max_total_bytes=MAX_TOTAL_SCREENSHOT_BYTES,
         )
-        return pages.keep(name, screenshot, now)
+
+    def keep(self, name: str, body: bytes, now: datetime) -> str | None:
+        # A truncated picture is useless.
+        return None if len(body) > MAX_BODY_BYTES else super().keep(name, body, now)
 
 
 def file_name(hint: str, now: datetime, suffix: str = "html") -> str:

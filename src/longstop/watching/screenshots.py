@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from longstop.clock import Clock
 from longstop.errors import LongstopError
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import ScreenshotSaved
+from longstop.watching.source_admission import ErrorPageStore
 
 #: From the request to the saved file.
 SCREENSHOT_SECONDS = 10.0
@@ -26,16 +26,10 @@ class ScreenshotFetcher(Protocol):
         ...
 
 
-class ScreenshotStore(Protocol):
-    def keep(self, source: str, name: str, picture: bytes, now: datetime) -> str | None:
-        """Save a screenshot; return its path, or `None` when it could not be saved."""
-        ...
-
-
 class Screenshots:
     """Takes screenshots for one source, one at a time. A request during another one is dropped."""
 
-    def __init__(self, source: str, *, take: TakeScreenshot, store: ScreenshotStore, clock: Clock, bus: Bus) -> None:
+    def __init__(self, source: str, *, take: TakeScreenshot, store: ErrorPageStore, clock: Clock, bus: Bus) -> None:
         self._source = source
         self._take = take
         self._store = store
@@ -60,7 +54,7 @@ class Screenshots:
                 screenshot = await self._take(address)
                 if screenshot is None:
                     return
-                path = await asyncio.to_thread(self._store.keep, self._source, name, screenshot, self._clock.now())
+                path = await asyncio.to_thread(self._store.keep, name, screenshot, self._clock.now())
         except (TimeoutError, LongstopError):
             return  # optional: the parse error that it illustrates is reported anyway
         except Exception as error:

@@ -19,10 +19,10 @@ PNG = b"\x89PNG picture"
 class Store:
     def __init__(self, path: str | None = "storage/errors/crex/1.png") -> None:
         self.path = path
-        self.kept: list[tuple[str, str, bytes]] = []
+        self.kept: list[tuple[str, bytes]] = []
 
-    def keep(self, source: str, name: str, picture: bytes, now: datetime) -> str | None:
-        self.kept.append((source, name, picture))
+    def keep(self, name: str, picture: bytes, now: datetime) -> str | None:
+        self.kept.append((name, picture))
         return self.path
 
 
@@ -48,7 +48,7 @@ async def test_a_screenshot_is_saved_and_reported() -> None:
     await until_reported(setup)
 
     assert asked == ["https://crex.com/match"]
-    assert setup.store.kept == [("crex", "crex-live", PNG)]
+    assert setup.store.kept == [("crex-live", PNG)]
     assert setup.sink.events == [ScreenshotSaved(source="crex", page="storage/errors/crex/1.png")]
 
 
