@@ -12,7 +12,7 @@ from longstop.api.health_cache import HealthCache
 from longstop.api.health_documents import health_log_entry, recovery_entry
 from longstop.api.responses import NO_STORE, RETRY_SOON, error_response, json_response, reading_within
 from longstop.clock import Clock
-from longstop.storage.base import KEEP_FOR, MAX_MATCH_ID, RECOVERIES_KEPT, HealthLogReader, HealthRow
+from longstop.storage.base import KEEP_FOR, MAX_MATCH_ID, RECOVERIES_KEPT, HealthLogStore, HealthRow
 
 #: Rows are not kept for longer.
 MAX_HOURS = int(KEEP_FOR.total_seconds() // 3600)
@@ -28,7 +28,7 @@ class HealthRoutes:
         self,
         cache: HealthCache,
         *,
-        log: HealthLogReader,
+        log: HealthLogStore,
         secret: Secret,
         clock: Clock,
         lag: Callable[[], float | None],
@@ -105,7 +105,7 @@ class HealthRoutes:
         return json_response({"history": [health_log_entry(each) for each in rows]}, headers=NO_STORE)
 
 
-async def health_log_rows(log: HealthLogReader, match: str | None, since: datetime, limit: int) -> list[HealthRow]:
+async def health_log_rows(log: HealthLogStore, match: str | None, since: datetime, limit: int) -> list[HealthRow]:
     """Return the newest rows first: all, or those of the match with this number or reference."""
     if match is not None and match.isdecimal() and int(match) <= MAX_MATCH_ID:
         return await log.recent(match_id=int(match), since=since, limit=limit)

@@ -22,7 +22,7 @@ from longstop.clock import Clock
 from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
 from longstop.sports.registry import sports
-from longstop.storage.base import CommandStore, HealthLogReader, HotReader, MatchReader
+from longstop.storage.base import CommandStore, HealthLogStore, HotReader, MatchReader
 from longstop.telemetry.bus import Bus
 
 #: How long running requests may take on shutdown; with the ticks of uvicorn that stays under 5 s.
@@ -37,7 +37,7 @@ class Stores(Struct, frozen=True, kw_only=True):
     commands: CommandStore
     #: For the admin routes. It must not answer on the event loop: a hung file must not delay data routes.
     admin_matches: MatchReader
-    health_log: HealthLogReader
+    health_log: HealthLogStore
 
     async def aclose(self) -> None:
         stores = (self.matches, self.hot, self.commands, self.admin_matches, self.health_log)

@@ -345,19 +345,7 @@ class CommandStore(Protocol):
     async def aclose(self) -> None: ...
 
 
-class HealthLogReader(Protocol):
-    """Reads the health log."""
-
-    async def recent(
-        self, *, match_id: int | None = None, ref: str | None = None, since: datetime | None = None, limit: int = 100
-    ) -> list[HealthRow]:
-        """Return rows of one match or of all, newest first."""
-        ...
-
-    async def aclose(self) -> None: ...
-
-
-class HealthLogStore(HealthLogReader, Protocol):
+class HealthLogStore(Protocol):
     """The health of nodes and matches over time."""
 
     async def write(self, rows: Iterable[HealthRow]) -> None:
@@ -367,6 +355,14 @@ class HealthLogStore(HealthLogReader, Protocol):
     async def prune(self, now: datetime, max_rows: int = MAX_HEALTH_ROWS) -> None:
         """Remove rows older than `KEEP_FOR`, and those beyond the limit."""
         ...
+
+    async def recent(
+        self, *, match_id: int | None = None, ref: str | None = None, since: datetime | None = None, limit: int = 100
+    ) -> list[HealthRow]:
+        """Return rows of one match or of all, newest first."""
+        ...
+
+    async def aclose(self) -> None: ...
 
 
 class Operations(Struct, frozen=True, kw_only=True):
