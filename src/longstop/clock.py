@@ -65,6 +65,10 @@ def to_iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def iso_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else to_iso(moment)
+
+
 def from_iso(text: str) -> datetime:
     """Parse what `to_iso` returned."""
     return datetime.fromisoformat(text)

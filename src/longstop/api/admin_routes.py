@@ -17,8 +17,7 @@ from longstop.api.auth import BearerScheme, Permission, Secret, require
 from longstop.api.match_routes import find_match, unknown_match
 from longstop.api.middleware import MAX_BODY_BYTES
 from longstop.api.responses import NO_STORE, RETRY_SOON, STORE_UNREADABLE, error_response, json_response, reading_within
-from longstop.api.serialisers import iso_or_none
-from longstop.clock import Clock, to_iso
+from longstop.clock import Clock, iso_or_none, to_iso
 from longstop.errors import UsageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal
 from longstop.storage.base import MAX_ARGUMENT_CHARACTERS, CommandStore, MatchReader

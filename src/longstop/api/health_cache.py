@@ -20,7 +20,7 @@ from longstop.supervision.health_verdict import (
     down,
     live_beats,
     silence_reason,
-    with_age,
+    with_reasons,
 )
 from longstop.telemetry.bus import Bus, failure_of
 
@@ -191,9 +191,7 @@ class HealthCache:
         unread_seconds = self._clock.monotonic() - self._started.monotonic if age is None else age
         if unread_seconds <= BLIND_AFTER_SECONDS:
             return current
-        status = HealthStatus.DEGRADED if current.status is HealthStatus.HEALTHY else current.status
-        reason = f"the store could not be read for {unread_seconds:.0f} s"
-        return replace(current, status=status, reasons=(*current.reasons, reason))
+        return with_reasons(current, (*current.reasons, f"the store could not be read for {unread_seconds:.0f} s"))
 
     def _live_verdict(self) -> HealthVerdict:
         newest, age = self._live.newest, self._live.age_seconds or 0.0
@@ -202,7 +200,9 @@ class HealthCache:
         if age > BLIND_AFTER_SECONDS:
             return down(f"the live view could not be read for {age:.0f} s")
         verdict = newest.value[0].verdict
-        return with_age(verdict, age) if age > OLD_AFTER_SECONDS else verdict
+        if age <= OLD_AFTER_SECONDS:
+            return verdict
+        return with_reasons(verdict, (*verdict.reasons, f"live data is {age:.0f} s old"))
 
     async def _read_live(self) -> tuple[StatusSnapshot, dict[str, Any]]:
         """Return the live view, and the part of `/health` that does not change until the next read."""

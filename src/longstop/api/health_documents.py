@@ -9,23 +9,17 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from longstop.api.serialisers import iso_or_none, match_path, record_age, shown_age
-from longstop.clock import Clock, Moment, to_iso
+from longstop.api.serialisers import match_path, record_age, shown_age
+from longstop.clock import Clock, Moment, iso_or_none, to_iso
 from longstop.model.command import StandingOrder
 from longstop.model.match import IN_PLAY, Phase
 from longstop.model.monitoring_record import MonitoringRecord
 from longstop.model.recovery import Recovery
-from longstop.model.scraper_report import MatchCost, NodeBeat
+from longstop.model.scraper_report import MatchCost, NodeBeat, megabytes
 from longstop.storage.base import HealthRow, HotReader
 from longstop.supervision import health_grade
 from longstop.supervision.health_grade import Grade, match_grade, percentile
-from longstop.supervision.health_verdict import (
-    MAX_ERRORS_A_MINUTE,
-    HealthVerdict,
-    assess_health,
-    is_silent,
-    live_beats,
-)
+from longstop.supervision.health_verdict import MAX_ERRORS_A_MINUTE, HealthVerdict, assess_health, is_silent, live_beats
 
 #: How many of the newest recoveries `/status` shows.
 SHOWN_RECOVERIES = 10
@@ -75,7 +69,7 @@ def health_facts(snapshot: StatusSnapshot, started: Moment) -> dict[str, Any]:
         "resources": {
             "total_memory_mb": total_memory,
             "average_memory_mb": _mean(memory),
-            "peak_memory_mb": _total(_megabytes(beat.resources.peak_rss_bytes) for beat in active if beat.resources),
+            "peak_memory_mb": _total(megabytes(beat.resources.peak_rss_bytes) for beat in active if beat.resources),
             "total_cpu_percent": _total(beat.resources.cpu_percent for beat in active if beat.resources),
         },
         "errors": {
@@ -174,7 +168,7 @@ def _match_entry(record: MonitoringRecord, cost: MatchCost, now: Moment) -> dict
         "error_count": record.consecutive_failures,
         "total_errors": record.total_failures,
         "total_polls": record.total_polls,
-        "memory_mb": _megabytes(cost.pss_bytes),
+        "memory_mb": megabytes(cost.pss_bytes),
         "cpu_percent": cost.cpu_percent,
     }
 
@@ -206,10 +200,10 @@ def _process(beat: NodeBeat, now: Moment) -> dict[str, Any]:
         "beat_age_seconds": shown_age(beat.silence_at(now)),
         "uptime_seconds": beat.uptime_seconds,
         "pids": used.pids if used else None,
-        "rss_mb": _megabytes(used.rss_bytes if used else None),
-        "pss_mb": _megabytes(used.pss_bytes if used else None),
-        "peak_rss_mb": _megabytes(used.peak_rss_bytes if used else None),
-        "own_rss_mb": _megabytes(beat.rss_bytes),
+        "rss_mb": megabytes(used.rss_bytes if used else None),
+        "pss_mb": megabytes(used.pss_bytes if used else None),
+        "peak_rss_mb": megabytes(used.peak_rss_bytes if used else None),
+        "own_rss_mb": megabytes(beat.rss_bytes),
         "cpu_percent": used.cpu_percent if used else None,
         "loop_lag_seconds": beat.loop_lag_seconds,
         "listings": {source: iso_or_none(at) for source, at in beat.listed_at.items()},
@@ -233,11 +227,7 @@ def _freshness(records: Sequence[MonitoringRecord], now: Moment) -> dict[str, An
 
 def _memory_mb(beat: NodeBeat) -> float | None:
     """Return the memory of a scraper with its children; of itself alone until the whole tree was measured."""
-    return _megabytes(beat.resources.rss_bytes if beat.resources else beat.rss_bytes)
-
-
-def _megabytes(count: int | None) -> float | None:
-    return None if count is None else round(count / 1024 / 1024, 1)
+    return megabytes(beat.resources.rss_bytes if beat.resources else beat.rss_bytes)
 
 
 def _total(values: Iterable[float | None]) -> float | None:

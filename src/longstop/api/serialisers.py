@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from longstop.clock import Moment, to_iso
+from longstop.clock import Moment, iso_or_none, to_iso
 from longstop.model.event import StoredEvent
 from longstop.model.finding import StoredFinding
 from longstop.model.match import MatchRow, Phase
@@ -89,10 +89,6 @@ def data_path(sport: str) -> str:
 
 def match_path(match: MatchRow | MonitoringRecord) -> str:
     return f"{data_path(match.sport)}/match-info/{match.match_id}"
-
-
-def iso_or_none(at: datetime | None) -> str | None:
-    return to_iso(at) if at else None
 
 
 def metadata(view: MatchView, open_findings: int, now: Moment) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from longstop.storage.sqlite.hot import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteErrors, SqliteHealthLog
 from longstop.supervision.health_grade import Grade
-from longstop.supervision.health_verdict import NEVER_RAN, HealthStatus, HealthVerdict, start_failure
+from longstop.supervision.health_verdict import NEVER_RAN, HealthStatus, HealthVerdict, start_failure, with_reasons
 
 #: The exit code of `health` when the data directory cannot be read.
 UNKNOWN = 3
@@ -160,10 +160,9 @@ def _with_restarts(verdict: HealthVerdict, recoveries: Sequence[Recovery], now: 
     problems = [problem for name in ("scraper", "api") if (problem := start_failure(name, recoveries, now.wall))]
     if not problems:
         return verdict
-    status = HealthStatus.DEGRADED if verdict.status is HealthStatus.HEALTHY else verdict.status
     # That no scraper has run yet would contradict this.
     others = tuple(each for each in verdict.reasons if each != NEVER_RAN)
-    return replace(verdict, status=status, reasons=(*problems, *others))
+    return with_reasons(verdict, (*problems, *others))
 
 
 def _history(data: Path, match: str | None, hours: float) -> list[HealthRow]:

@@ -121,3 +121,7 @@ class NodeBeat(Struct, frozen=True, kw_only=True):
     def silence_at(self, now: Moment) -> float:
         """Return the seconds since this heartbeat; negative if the wall clock was set back since."""
         return now.seconds_since(self.beat_at, self.beat_monotonic)
+
+
+def megabytes(count: int | None) -> float | None:
+    return None if count is None else round(count / 1024 / 1024, 1)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from longstop.clock import Clock, Moment
 from longstop.model.monitoring_record import MonitoringRecord
-from longstop.model.scraper_report import MatchCost, NodeBeat
+from longstop.model.scraper_report import MatchCost, NodeBeat, megabytes
 from longstop.storage.base import HealthLogStore, HealthRow
 from longstop.supervision.health_grade import Grade, match_grade
 from longstop.telemetry.bus import Bus
@@ -73,7 +73,7 @@ def node_row(beat: NodeBeat, now: datetime) -> HealthRow:
         timestamp=now,
         health_status=beat.grade,
         error_count=beat.errors_last_minute,
-        memory_mb=_megabytes(used.rss_bytes if used else None),
+        memory_mb=megabytes(used.rss_bytes if used else None),
         cpu_percent=used.cpu_percent if used else None,
         update_latency_ms=None if latency is None else round(latency),
         uptime_seconds=round(beat.uptime_seconds, 1),
@@ -89,15 +89,11 @@ def match_row(node: str, record: MonitoringRecord, grade: Grade, now: Moment, co
         timestamp=now.wall,
         health_status=grade.value,
         error_count=record.consecutive_failures,
-        memory_mb=_megabytes(cost.pss_bytes),
+        memory_mb=megabytes(cost.pss_bytes),
         cpu_percent=cost.cpu_percent,
         polling_interval_seconds=record.interval_seconds,
         last_update_age_seconds=_rounded(record.age_at(now)),
     )
-
-
-def _megabytes(count: int | None) -> float | None:
-    return None if count is None else round(count / 1024 / 1024, 1)
 
 
 def _rounded(seconds: float | None) -> float | None:

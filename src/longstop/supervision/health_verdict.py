@@ -1,6 +1,6 @@
 """The health of all scrapers together, for clients and operators. Pure.
 
-Each scraper grades itself (`scraper_health.py`). This module adds what a scraper cannot report: that it is silent, and
+Each scraper grades itself (`health_grade.py`). This module adds what a scraper cannot report: that it is silent, and
 the state of single matches at this moment.
 """
 
@@ -97,10 +97,10 @@ def down(reason: str, *, grade: Grade | None = None, notes: tuple[str, ...] = ()
     return HealthVerdict(status=HealthStatus.DOWN, grade=grade, reasons=(reason,), notes=notes)
 
 
-def with_age(verdict: HealthVerdict, seconds: float) -> HealthVerdict:
-    """Return a verdict on data that is too old to be called healthy."""
+def with_reasons(verdict: HealthVerdict, reasons: tuple[str, ...]) -> HealthVerdict:
+    """Return the verdict with these reasons: degraded, unless it is down."""
     status = HealthStatus.DEGRADED if verdict.status is HealthStatus.HEALTHY else verdict.status
-    return replace(verdict, status=status, reasons=(*verdict.reasons, f"live data is {seconds:.0f} s old"))
+    return replace(verdict, status=status, reasons=reasons)
 
 
 def live_beats(beats: Sequence[NodeBeat], now: Moment) -> list[NodeBeat]:

@@ -22,7 +22,7 @@ from longstop.supervision.health_verdict import (
     open_circuits,
     silence_reason,
     start_failure,
-    with_age,
+    with_reasons,
 )
 from tests.readers import MOMENT, NOW, a_beat, a_record
 
@@ -232,7 +232,7 @@ def test_people_get_one_word_for_status_and_grade(status: HealthStatus, grade: G
 
 
 def test_what_is_down_is_no_better_for_being_old() -> None:
-    old = with_age(down("the live view cannot be read"), 7.2)
+    old = with_reasons(down("the live view cannot be read"), ("the live view cannot be read", "live data is 7 s old"))
 
     assert old.status is HealthStatus.DOWN
     assert old.reasons == ("the live view cannot be read", "live data is 7 s old")

@@ -205,10 +205,6 @@ def to_record(kind: type[T], row: Row) -> T:
         ) from error
 
 
-def iso(moment: datetime | None) -> str | None:
-    return None if moment is None else to_iso(moment)
-
-
 # --- files that several processes use --------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from longstop.clock import from_iso, to_iso
+from longstop.clock import from_iso, iso_or_none, to_iso
 from longstop.errors import EpochLost, StorageError
 from longstop.model.event import Event, EventKey, Op, StoredEvent, content_hash
 from longstop.model.finding import Finding, StoredFinding
@@ -29,7 +29,6 @@ from longstop.storage.sqlite.connection import (
     Synchronous,
     columns_of,
     first_or_none,
-    iso,
     open_writable,
     row,
     rows,
@@ -128,7 +127,7 @@ def _register(
     if known is not None:
         return match_row(known)
     first = {"phase": Phase.DISCOVERED.value, "status": MatchStatus.UPCOMING.value, "created_at": to_iso(now)}
-    shown = {"title": title, "start_at": iso(start_at), "sport": sport}
+    shown = {"title": title, "start_at": iso_or_none(start_at), "sport": sport}
     [added] = rows(connection, _SQL["add_match"], {**names, **first, **shown})
     connection.execute(_SQL["add_ref"], {**names, "match_id": added["match_id"]})
     return match_row(added)

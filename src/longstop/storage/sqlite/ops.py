@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from longstop.clock import Clock, Moment, from_iso, this_boot, to_iso
+from longstop.clock import Clock, Moment, from_iso, iso_or_none, this_boot, to_iso
 from longstop.errors import UsageError
 from longstop.model.command import (
     LOST,
@@ -43,16 +43,7 @@ from longstop.storage.base import (
     HealthRow,
     Operations,
 )
-from longstop.storage.sqlite.connection import (
-    ReadOnlyDatabase,
-    ReopenedDatabase,
-    Row,
-    columns_of,
-    iso,
-    row,
-    rows,
-    to_record,
-)
+from longstop.storage.sqlite.connection import ReadOnlyDatabase, ReopenedDatabase, Row, columns_of, row, rows, to_record
 from longstop.storage.sqlite.sql_and_migrations import Database, queries, transaction
 
 _SQL = queries("ops/queries.sql")
@@ -301,5 +292,5 @@ class SqliteHealthLog(_OpsTable):
     async def recent(
         self, *, match_id: int | None = None, ref: str | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[HealthRow]:
-        bindings = {"match_id": match_id, "ref": ref, "since": iso(since), "limit": limit}
+        bindings = {"match_id": match_id, "ref": ref, "since": iso_or_none(since), "limit": limit}
         return await self._view.rows(_SQL["health_log"], bindings, partial(to_record, HealthRow))
