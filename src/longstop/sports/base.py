@@ -5,24 +5,25 @@ confirmation, commit, finish and pause are the same for all sports and live in `
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from longstop.errors import SourceError, UsageError, WrongMatch
+from longstop.errors import PageNotFound, SourceError, UsageError, WrongMatch
 from longstop.model.event import RESULT, Event, EventKey
 from longstop.model.finding import Finding, FindingKind
 from longstop.model.match import MatchRef, MatchRow, MatchStatus, Priority, priority_of
 from longstop.model.monitoring_record import SyncState
-from longstop.model.observation import Keys, ListingEntry, Observation, Query
+from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
 from longstop.model.snapshot import Snapshot
 from longstop.storage.base import MatchBase, Receipt
 
 View = TypeVar("View")
 Value = TypeVar("Value")
+Board = TypeVar("Board", bound=ListingEntry)
 
 
 class EventKind(Struct, frozen=True, kw_only=True):
@@ -232,8 +233,34 @@ def _rekeyed(shown: Any, stored: Mapping[str, str]) -> Any:
     return stored.get(shown, shown)
 
 
+# --- queries of a poll ------------------------------------------------------------------------------------------------
+
 #: Why a resource could not be read, by its name.
 Absent = dict[str, SourceError]
+
+
+async def ask_live(client: Client, source_id: str, kind: type[Board], stand_in: ListingEntry | None) -> Board:
+    """Return the live state of a match, or the stand-in if the site no longer has one."""
+    try:
+        return await client.ask(Query(resource=LIVE, source_id=source_id), kind)
+    except PageNotFound:
+        if not isinstance(stand_in, kind):
+            raise
+        return stand_in
+
+
+async def ask_optional(
+    client: Client, query: Query, kind: type[View], absent: Absent, check: Callable[[View], None] | None = None
+) -> View | None:
+    """Return an optional resource; `None` if the site has none, or it cannot be read, which is recorded."""
+    try:
+        view = await client.ask_if_there(query, kind)
+        if view is not None and check is not None:
+            check(view)
+    except SourceError as error:
+        absent[query.resource] = error
+        return None
+    return view
 
 
 # --- shared by sports that support rendered pages ---------------------------------------------------------------------

@@ -7,14 +7,15 @@ are fetched once more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
-from longstop.errors import ImpossibleObservation, PageNotFound, SourceError
+from longstop.errors import ImpossibleObservation
 from longstop.model.match import Phase
 from longstop.model.monitoring_record import SyncState
 from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
-from longstop.sports.base import Absent, Client, keys_in
+from longstop.sports.base import Absent, Client, ask_live, ask_optional, keys_in
 from longstop.sports.cricket.align import lay_out, proposed, suspected
 from longstop.sports.cricket.model import (
     BALLS,
@@ -71,17 +72,12 @@ async def introduce(client: Client, state: CricketState) -> Keys:
 
 
 async def _scorecard(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Scorecard | None:
-    """Return the scorecard, fetched again after the whole list was read. It is optional: a failure is recorded."""
+    """Return the scorecard, fetched again after the whole list was read."""
     if not view.is_exhausted:
         return state.scorecard
-    try:
-        scorecard = await client.ask_if_there(Query(resource=SCORECARD, source_id=state.feed.source_id), Scorecard)
-        if scorecard is not None:
-            validate_scorecard(scorecard, view.board)
-            return scorecard
-    except SourceError as error:
-        absent[SCORECARD] = error
-    return state.scorecard
+    query = Query(resource=SCORECARD, source_id=state.feed.source_id)
+    check = partial(validate_scorecard, board=view.board)
+    return await ask_optional(client, query, Scorecard, absent, check) or state.scorecard
 
 
 async def _names(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Names:
@@ -90,12 +86,9 @@ async def _names(client: Client, state: CricketState, view: CricketView, absent:
     known = state.players.keys() if state.ref is None else set(state.keys.players.values())
     players = tuple(sorted(_player_keys(view) - known))
     teams = tuple(sorted(view.board.team_keys - state.teams.keys()))
-    if players or teams:
-        try:
-            return await client.ask_if_there(Query(resource=NAMES, players=players, teams=teams), Names) or Names()
-        except SourceError as error:
-            absent[NAMES] = error
-    return Names()
+    if not (players or teams):
+        return Names()
+    return await ask_optional(client, Query(resource=NAMES, players=players, teams=teams), Names, absent) or Names()
 
 
 def _player_keys(view: CricketView) -> set[str]:
@@ -204,16 +197,8 @@ class _Pages:
                 break
         if is_first:
             self._oldest, self._is_exhausted = before, before is None
-        self.board = await self._shown_board()
+        self.board = await ask_live(self._client, self._source_id, Board, self._last_board)
         validate_board(self._state, self.board)
-
-    async def _shown_board(self) -> Board:
-        try:
-            return await self._client.ask(Query(resource=LIVE, source_id=self._source_id), Board)
-        except PageNotFound:
-            if not isinstance(self._last_board, Board):
-                raise
-            return self._last_board
 
     async def further(self) -> None:
         page = await self._page(self._oldest)

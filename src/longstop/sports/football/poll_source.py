@@ -4,15 +4,12 @@ Incidents and event are two requests, so a goal may fall between them: before a 
 once more. Line-ups and statistics are optional: a failure is recorded, and the poll continues.
 """
 
-from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
 import msgspec
 
-from longstop.errors import PageNotFound, SourceError
 from longstop.model.observation import LIVE, ListingEntry, Observation, Query
-from longstop.sports.base import Absent, Client
+from longstop.sports.base import Absent, Client, ask_live, ask_optional
 from longstop.sports.football.model import (
     INCIDENTS,
     LINEUPS,
@@ -37,8 +34,6 @@ from longstop.sports.football.validate import (
 
 #: Interval of line-ups and statistics. Asking too early may make a cache keep its "not found" longer.
 PARTS_INTERVAL_SECONDS = 60.0
-
-Part = TypeVar("Part")
 
 
 async def read(
@@ -71,20 +66,11 @@ async def read_course(client: Client, state: FootballState, board: ListingEntry 
 async def _read_once(client: Client, state: FootballState, board: ListingEntry | None) -> FootballView:
     source_id = state.feed.source_id
     incidents = await client.ask_if_there(Query(resource=INCIDENTS, source_id=source_id), Incidents)
-    shown = await _event(client, source_id, board)
+    shown = await ask_live(client, source_id, FootballBoard, board)
     validate_board(state, shown)
     if incidents is not None:
         validate_incidents(state, incidents)
     return FootballView(board=shown, incidents=incidents)
-
-
-async def _event(client: Client, source_id: str, board: ListingEntry | None) -> FootballBoard:
-    try:
-        return await client.ask(Query(resource=LIVE, source_id=source_id), FootballBoard)
-    except PageNotFound:
-        if not isinstance(board, FootballBoard):
-            raise
-        return board
 
 
 # --- line-ups and statistics -----------------------------------------------------------------------------------------
@@ -107,32 +93,18 @@ async def _with_parts(
     if not are_due:
         return seen
     query = Query(resource=STATISTICS, source_id=state.feed.source_id)
-    statistics = await _part(client, query, Statistics, partial(validate_statistics, seen.incidents), absent)
+    statistics = await ask_optional(client, query, Statistics, absent, partial(validate_statistics, seen.incidents))
     return msgspec.structs.replace(seen, statistics=statistics, parts_asked_at=asked_at)
 
 
 async def _lineups(client: Client, state: FootballState, absent: Absent) -> Lineups | None:
     """Return the line-ups. They do not name their match, so unknown players must appear in two responses."""
     query = Query(resource=LINEUPS, source_id=state.feed.source_id)
-    first = await _part(client, query, Lineups, partial(validate_lineups, state), absent)
+    first = await ask_optional(client, query, Lineups, absent, partial(validate_lineups, state))
     if first is None or (state.squad_keys and not first.keys):  # an empty list replaces no known players
         return None
     if is_known_squad(state, first):
         return first
     client.forget()
-    again = await _part(client, query, Lineups, partial(validate_again, first), absent)
+    again = await ask_optional(client, query, Lineups, absent, partial(validate_again, first))
     return first if again else None
-
-
-async def _part(
-    client: Client, query: Query, kind: type[Part], check: Callable[[Part], None], absent: Absent
-) -> Part | None:
-    """Return a part of the payload; `None` if the site has none yet, or it is rejected."""
-    try:
-        part = await client.ask_if_there(query, kind)
-        if part is not None:
-            check(part)
-    except SourceError as error:
-        absent[query.resource] = error
-        return None
-    return part
