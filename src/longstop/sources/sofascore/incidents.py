@@ -75,7 +75,7 @@ def read_incidents(body: bytes) -> Incidents:
     for item in items:
         # The current period has an item too, which is not its end.
         if item.incidentType in _READERS and not item.isLive:
-            incident = _READERS[item.incidentType](item, context)
+            incident = _seen(item, context)
             seen.setdefault((item.incidentType, incident.source_event_id), incident)
     players = (player for item in items for player in (item.player, item.assist1, item.playerIn, item.playerOut))
     names = {str(player.id): clean_name(player.name) for player in players if player and player.name.strip()}
@@ -106,83 +106,61 @@ class _Context:
         return Side.HOME if score.home > before.home else Side.AWAY
 
 
-def _to_goal(item: _Item, context: _Context) -> SeenIncident:
-    score, how = _score_after(item), _GOALS.get(_class(item), GoalKind.OTHER)
+def _seen(item: _Item, context: _Context) -> SeenIncident:
+    content = _READERS[item.incidentType](item, context)
+    if isinstance(content, PeriodEnd):  # it has no id, so its name is used
+        return SeenIncident(source_event_id=f"period-{content.period}", side=None, content=content)
     side = _side(item)
-    if how is GoalKind.OWN_GOAL:
+    if isinstance(content, Goal) and content.how is GoalKind.OWN_GOAL:
         # Some entries have the side of the scorer, others the side that the goal counts for.
-        side = context.credited(score) or side
-    minute, added = _clock(item)
-    goal = Goal(
-        minute=minute,
-        added=added,
-        scorer=_key(item.player),
-        assist=_key(item.assist1),
-        how=how,
-        home=score.home,
-        away=score.away,
-    )
-    return _seen(item, side, goal)
+        side = context.credited(_score_after(item)) or side
+    return SeenIncident(source_event_id=str(_number(item, "id", item.id)), side=side, content=content)
 
 
-def _to_card(item: _Item, _context: _Context) -> SeenIncident:
-    minute, added = _clock(item)
-    card = _CARDS.get(_class(item), CardKind.OTHER)
-    return _seen(item, _side(item), Card(minute=minute, added=added, player=_key(item.player), card=card))
+def _to_goal(item: _Item, _context: _Context) -> Goal:
+    score, how = _score_after(item), _GOALS.get(_class(item), GoalKind.OTHER)
+    scorer, assist = _key(item.player), _key(item.assist1)
+    return Goal(**_clock(item), scorer=scorer, assist=assist, how=how, home=score.home, away=score.away)
 
 
-def _to_substitution(item: _Item, _context: _Context) -> SeenIncident:
-    minute, added = _clock(item)
-    change = Substitution(
-        minute=minute,
-        added=added,
-        player_in=_key(item.playerIn),
-        player_out=_key(item.playerOut),
-        is_injury=item.injury,
-    )
-    return _seen(item, _side(item), change)
+def _to_card(item: _Item, _context: _Context) -> Card:
+    return Card(**_clock(item), player=_key(item.player), card=_CARDS.get(_class(item), CardKind.OTHER))
 
 
-def _to_decision(item: _Item, _context: _Context) -> SeenIncident:
-    minute, added = _clock(item)
+def _to_substitution(item: _Item, _context: _Context) -> Substitution:
+    player_in, player_out = _key(item.playerIn), _key(item.playerOut)
+    return Substitution(**_clock(item), player_in=player_in, player_out=player_out, is_injury=item.injury)
+
+
+def _to_decision(item: _Item, _context: _Context) -> VarDecision:
     decision = _CAPITAL.sub(r" \1", _class(item)).lower()
-    found = VarDecision(minute=minute, added=added, decision=decision, player=_key(item.player))
-    return _seen(item, _side(item), found)
+    return VarDecision(**_clock(item), decision=decision, player=_key(item.player))
 
 
-def _to_missed(item: _Item, _context: _Context) -> SeenIncident:
-    minute, added = _clock(item)
-    return _seen(item, _side(item), MissedPenalty(minute=minute, added=added, player=_key(item.player)))
+def _to_missed(item: _Item, _context: _Context) -> MissedPenalty:
+    return MissedPenalty(**_clock(item), player=_key(item.player))
 
 
-def _to_kick(item: _Item, _context: _Context) -> SeenIncident:
-    score = _score_after(item)
-    kick = Kick(
-        sequence=_number(item, "sequence", item.sequence),
-        player=_key(item.player),
-        is_scored=_class(item) == "scored",
-        home=score.home,
-        away=score.away,
-    )
-    return _seen(item, _side(item), kick)
+def _to_kick(item: _Item, _context: _Context) -> Kick:
+    score, sequence = _score_after(item), _number(item, "sequence", item.sequence)
+    is_scored = _class(item) == "scored"
+    return Kick(sequence=sequence, player=_key(item.player), is_scored=is_scored, home=score.home, away=score.away)
 
 
-def _to_period(item: _Item, context: _Context) -> SeenIncident:
-    """Convert the end of a period; it has no id, so its name is used."""
+def _to_period(item: _Item, context: _Context) -> PeriodEnd:
     score, minute = _score_after(item), _number(item, "time", item.time)
     if item.text is UNSET or not item.text.strip():
         _raise_missing(item, "text")
-    end = PeriodEnd(
+    return PeriodEnd(
         period=item.text.strip(),
         minute=None if minute == _NO_NUMBER else minute,
         added=context.announced.get(minute),
         home=score.home,
         away=score.away,
     )
-    return SeenIncident(source_event_id=f"period-{end.period}", side=None, content=end)
 
 
-_READERS: dict[str, Callable[[_Item, _Context], SeenIncident]] = {
+_READERS: dict[str, Callable[[_Item, _Context], Incident]] = {
     "goal": _to_goal,
     "card": _to_card,
     "substitution": _to_substitution,
@@ -195,19 +173,15 @@ _READERS: dict[str, Callable[[_Item, _Context], SeenIncident]] = {
 _NO_EVENTS = frozenset({"injuryTime"})
 
 
-def _seen(item: _Item, side: Side, content: Incident) -> SeenIncident:
-    return SeenIncident(source_event_id=str(_number(item, "id", item.id)), side=side, content=content)
-
-
-def _clock(item: _Item) -> tuple[int | None, int | None]:
+def _clock(item: _Item) -> dict[str, int | None]:
     """Return minute and added time; both `None` for a card shown on the bench, which has minute -5."""
     minute = _number(item, "time", item.time)
     if minute < 0:
-        return None, None
+        return {"minute": None, "added": None}
     added = None if item.addedTime is UNSET or item.addedTime == _NO_NUMBER else item.addedTime
     if minute > _LAST_MINUTE or (added or 0) > _MOST_ADDED:
         raise ImpossibleObservation(f"{item.incidentType} {item.id} in minute {minute}+{added}")
-    return minute, added
+    return {"minute": minute, "added": added}
 
 
 def _score_after(item: _Item) -> Goals:
