@@ -27,7 +27,7 @@ from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
 from longstop.model.finding import Finding, FindingKind
 from longstop.model.match import MatchStatus, Phase, move
 from longstop.model.monitoring_record import SyncState
-from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
+from longstop.model.observation import Keys, ListingEntry, Observation
 from longstop.model.snapshot import Provenance, checksum
 from longstop.resilience.attempt_state import AttemptState
 from longstop.sports.base import Draft, MatchState, Sport
@@ -146,11 +146,7 @@ class Pipeline:
 
     async def entry(self, state: MatchState, attempt: PollAttempt) -> ListingEntry:
         """Return the live state of a match, without its events."""
-        client = PollClient(
-            self._client, attempt=attempt, priority=state.priority(self._clock.now()), clock=self._clock
-        )
-        query = Query(resource=LIVE, source_id=state.feed.source_id)
-        return await client.ask(query, ListingEntry)
+        return await self._client.entry(state.feed.source_id, attempt, state.priority(self._clock.now()))
 
     async def read_last(self, state: MatchState, attempt: PollAttempt) -> Observation | None:
         """Return what is left of a match whose page was removed; `None` if nothing can be read."""

@@ -135,9 +135,12 @@ class SourceClient:
             self._listing_digest = client.digests
         return self._listing
 
-    async def entry(self, source_id: str) -> ListingEntry:
+    async def entry(
+        self, source_id: str, attempt: PollAttempt | None = None, priority: Priority = Priority.LIVE
+    ) -> ListingEntry:
         """Return the live state that a match's own page shows."""
-        return await PollClient(self).ask(Query(resource=LIVE, source_id=source_id), ListingEntry)
+        client = PollClient(self, attempt=attempt, priority=priority)
+        return await client.ask(Query(resource=LIVE, source_id=source_id), ListingEntry)
 
 
 class PollClient:
