@@ -216,9 +216,7 @@ def _update_after(
         status=draft.status,
         title=draft.title,
         start_at=draft.start_at,
-        events=as_stored(draft.events, before.stored, source, row.ref.source)
-        if before.stored is not None
-        else draft.events,
+        events=as_stored(draft.events, before.stored, source, row.ref.source),
         snapshot=_snapshot(before, draft, observation.captured_at, now),
         findings=draft.state.findings,
         players=_new_names(draft.state.players, before.players),
@@ -252,11 +250,7 @@ def _phase_update(state: MatchState, phase: Phase, status: MatchStatus, scraper_
         status=status,
         title=row.title,
         start_at=row.start_at,
-        events=(),
-        snapshot=None,
         findings=state.findings,
-        players={},
-        teams={},
     )
 
 

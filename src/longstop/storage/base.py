@@ -58,14 +58,14 @@ class MatchUpdate(Struct, frozen=True, kw_only=True):
     status: MatchStatus
     title: str
     start_at: datetime | None
-    events: tuple[Event, ...]
+    events: tuple[Event, ...] = ()
     #: `None` if the payload is unchanged.
-    snapshot: SnapshotDraft | None
+    snapshot: SnapshotDraft | None = None
     #: The open findings; stored ones that are not listed here are closed.
     findings: tuple[Finding, ...]
     #: New names.
-    players: dict[str, str]
-    teams: dict[str, str]
+    players: dict[str, str] = {}
+    teams: dict[str, str] = {}
     #: The source of this update, its new ids for events of other sources, and new key mappings.
     source: str = ""
     ids: Mapping[EventKey, str] = {}
