@@ -4,9 +4,6 @@
 these where they enter. Every fetch and parse error names its source and request.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 
 class LongstopError(Exception):
     """Base of all errors. Its message is shown to the user as it is, without a traceback."""
@@ -189,13 +186,3 @@ class RestartNeeded(LongstopError):
 
 class IllegalTransition(LongstopError):
     """A state machine has no such transition."""
-
-
-@contextmanager
-def belonging_to(source: str, request: str) -> Iterator[None]:
-    """Add source and request to every `SourceError` raised inside."""
-    try:
-        yield
-    except SourceError as error:
-        error.name(source, request)
-        raise

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
-from longstop.errors import FetchError, SourceError, SourceUnreachable, belonging_to
+from longstop.errors import FetchError, SourceError, SourceUnreachable
 from longstop.fetching.base import FetchRequest, Page
 from longstop.model.match import SOURCE_ID, MatchStatus
 from longstop.model.observation import LIST, LIVE, RENDERED, Listing, ListingEntry, Query
@@ -98,12 +98,15 @@ class ScriptedFetcher:
         self.requests: list[FetchRequest] = []
 
     async def fetch(self, request: FetchRequest) -> Page:
-        with belonging_to(request.source, str(request)):
+        try:
             if self._is_closed:
                 raise SourceUnreachable("the fetcher is closed")
             self.requests.append(request)
             await asyncio.sleep(self._delay_seconds)
             return self._page(request)
+        except SourceError as error:
+            error.name(request.source, str(request))
+            raise
 
     async def aclose(self) -> None:
         self._is_closed = True
