@@ -327,13 +327,10 @@ class Scheduler:
     async def _discover(self, entry: ListingEntry) -> FeedWatch | None:
         ref = MatchRef(self._source, entry.source_id)
         try:
-            watch = await self._register(entry.source_id, entry.start_at)
+            return await self._register(entry.source_id, entry.start_at)
         except Exception as error:  # this match waits for the next listing; the others go on
             self._bus.emit(StoreFailed(ref=str(ref), error_type=type(error).__name__, error_message=str(error)))
             return None
-        if watch is not None:
-            watch.see_entry(entry)
-        return watch
 
     async def _register(self, source_id: str, start_at: datetime | None) -> FeedWatch | None:
         """Register and claim a match; return `None` for an archived or excluded one."""
