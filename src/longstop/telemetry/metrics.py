@@ -5,7 +5,7 @@ A match has series while it is polled. At most `MAX_MATCHES` matches have their 
 """
 
 from collections import Counter as Tally
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 
 from msgspec import Struct
@@ -251,31 +251,21 @@ def _by_priority(waiting: Sequence[int]) -> dict[str, int]:
     return {name: counts[name] for name in names}
 
 
-_BROWSER_SUMS: Sequence[tuple[str, str, Callable[[BrowserStats], int | None]]] = (
-    (
-        "longstop_browser_rss_bytes",
-        "RSS of the process tree (counts shared pages repeatedly).",
-        lambda browser: browser.usage.rss_bytes if browser.usage else None,
-    ),
-    (
-        "longstop_browser_pss_bytes",
-        "PSS of the process tree (counts shared pages once).",
-        lambda browser: browser.usage.pss_bytes if browser.usage else None,
-    ),
-    (
-        "longstop_browser_processes",
-        "Processes of the tree, including the driver.",
-        lambda browser: browser.usage.processes if browser.usage else None,
-    ),
-    ("longstop_browser_contexts", "Open contexts.", lambda browser: browser.contexts),
-    ("longstop_browser_pages", "Open pages.", lambda browser: browser.pages),
-)
-
-
 def browser_gauges(browsers: Sequence[BrowserStats]) -> Iterator[Metric]:
     """Yield gauges by source, for all generations of its browser together."""
-    for name, about, value_of in _BROWSER_SUMS:
-        yield _gauge(name, about, "source", _sums((each.source, value_of(each)) for each in browsers))
+    sources, usages = [each.source for each in browsers], [each.usage for each in browsers]
+
+    def total(name: str, about: str, values: Iterable[int | None]) -> Metric:
+        return _gauge(name, about, "source", _sums(zip(sources, values, strict=True)))
+
+    about = "RSS of the process tree (counts shared pages repeatedly)."
+    yield total("longstop_browser_rss_bytes", about, (usage.rss_bytes if usage else None for usage in usages))
+    about = "PSS of the process tree (counts shared pages once)."
+    yield total("longstop_browser_pss_bytes", about, (usage.pss_bytes if usage else None for usage in usages))
+    about = "Processes of the tree, including the driver."
+    yield total("longstop_browser_processes", about, (usage.processes if usage else None for usage in usages))
+    yield total("longstop_browser_contexts", "Open contexts.", (each.contexts for each in browsers))
+    yield total("longstop_browser_pages", "Open pages.", (each.pages for each in browsers))
     shares = {each.source: each.pss_per_page for each in browsers}
     yield _gauge("longstop_browser_page_pss_bytes", "PSS for each open page of the newest browser.", "source", shares)
 
