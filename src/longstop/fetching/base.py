@@ -38,19 +38,15 @@ class RawResponse(Struct, frozen=True, kw_only=True):
     #: Names in lower case.
     headers: Mapping[str, str]
     body: bytes
+    #: Bytes on the wire, still compressed.
     wire_bytes: int
 
 
-class Page(Struct, frozen=True, kw_only=True):
+class Page(RawResponse, frozen=True, kw_only=True):
     """A good response (2xx), complete and within the size limit."""
 
     request: FetchRequest
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
     elapsed_seconds: float
-    #: Bytes on the wire, still compressed.
-    wire_bytes: int
     #: How many attempts failed before.
     retries: int = 0
 

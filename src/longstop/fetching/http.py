@@ -45,31 +45,26 @@ class HttpFetcher:
 
     async def fetch(self, request: FetchRequest) -> Page:
         started = self._clock.monotonic()
-        response, wire_bytes = await self._follow(request)
+        response = await self._follow(request)
         error = status_error(response.status, response.headers, self._clock.now())
         if error is not None:
             raise error
-        return Page(
-            request=request,
-            status=response.status,
-            headers=response.headers,
-            body=response.body,
-            elapsed_seconds=self._clock.monotonic() - started,
-            wire_bytes=wire_bytes,
-        )
+        seconds = self._clock.monotonic() - started
+        return Page(request=request, elapsed_seconds=seconds, **msgspec.structs.asdict(response))
 
     async def aclose(self) -> None:
         if not self._is_closed:
             self._is_closed = True
             await self._session.close()
 
-    async def _follow(self, request: FetchRequest) -> tuple[RawResponse, int]:
+    async def _follow(self, request: FetchRequest) -> RawResponse:
+        """Return the response after all redirects, with the bytes of all of them."""
         wire_bytes = 0
         for _ in range(self._policy.max_redirects + 1):
             response = await self._request(request)
             wire_bytes += response.wire_bytes
             if response.status not in REDIRECTS:
-                return response, wire_bytes
+                return msgspec.structs.replace(response, wire_bytes=wire_bytes)
             request = redirected_request(request, response.status, response.headers)
         raise errors.ForbiddenTarget(f"redirected more than {self._policy.max_redirects} times")
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+import msgspec
 from playwright.async_api import Error as PlaywrightError
 
 from longstop import errors
@@ -82,14 +83,7 @@ class BrowserFetcher:
         async with self._sessions.lease(deadline) as session:
             response = await self._read(request, session, deadline)
             seconds = self._clock.monotonic() - started
-        return Page(
-            request=request,
-            status=response.status,
-            headers=response.headers,
-            body=response.body,
-            elapsed_seconds=seconds,
-            wire_bytes=response.wire_bytes,
-        )
+        return Page(request=request, elapsed_seconds=seconds, **msgspec.structs.asdict(response))
 
     async def screenshot(self, address: str) -> bytes | None:
         """Return a screenshot of an open page as PNG; `None` if it is not open, or does not respond."""
