@@ -82,7 +82,6 @@ class EspnOver(Struct, frozen=True):
 
 class EspnInnings(Struct, frozen=True):
     inningNumber: Annotated[int, Meta(ge=1, le=99)]
-    isCurrent: bool
     team: EspnNamed
     runs: Small
     wickets: Small
