@@ -11,11 +11,11 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from longstop.clock import Clock, SystemClock
-from longstop.errors import PageNotFound, SourceError, UsageError
+from longstop.errors import IllegalTransition, PageNotFound, SourceError, UsageError
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.model.match import SOURCE_ID, Priority
 from longstop.model.observation import LIST, LIVE, Listing, ListingEntry, Query
-from longstop.resilience.attempt_state import AttemptState, step
+from longstop.resilience.attempt_state import TRANSITIONS, AttemptState
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Source
 from longstop.sources.parsing import digest_of, read_body
@@ -75,7 +75,9 @@ class PollAttempt:
     def reach(self, state: AttemptState) -> None:
         """Move to the next stage, unless the attempt is already there."""
         if state is not self.state:
-            self.state = step(self.state, state)
+            if state not in TRANSITIONS[self.state]:
+                raise IllegalTransition(f"an attempt cannot move from {self.state} to {state}")
+            self.state = state
 
     def answered(self, page: Page) -> None:
         self.answers += 1
