@@ -37,15 +37,11 @@ def _seen(event: Event, source: str, own: str, ids: Mapping[EventKey, str]) -> E
     return msgspec.structs.replace(event, source=came_from, source_event_id=name)
 
 
-def as_stored(
-    events: Iterable[Event], stored: Mapping[EventKey, Event] | None, source: str, own: str
-) -> tuple[Event, ...]:
+def as_stored(events: Iterable[Event], stored: Mapping[EventKey, Event], source: str, own: str) -> tuple[Event, ...]:
     """Return new versions with their source, as they are stored; unchanged if the feed uses the stored ids.
 
     A version that only moves or voids another source's event keeps that source's id.
     """
-    if stored is None:
-        return tuple(events)
     return tuple(_stored(event, stored.get(event.key), "" if source == own else source) for event in events)
 
 

@@ -206,7 +206,7 @@ def _update_after(
     before: MatchState, draft: Draft, observation: Observation, scraper_id: str, now: datetime
 ) -> MatchUpdate | None:
     """Return what is new after a poll; `None` when nothing changed."""
-    row, source = before.row, before.feed.source
+    row, source, stored = before.row, before.feed.source, before.stored
     update = MatchUpdate(
         match_id=row.match_id,
         epoch=row.epoch,
@@ -216,7 +216,7 @@ def _update_after(
         status=draft.status,
         title=draft.title,
         start_at=draft.start_at,
-        events=as_stored(draft.events, before.stored, source, row.ref.source),
+        events=as_stored(draft.events, stored, source, row.ref.source) if stored is not None else draft.events,
         snapshot=_snapshot(before, draft, observation.captured_at, now),
         findings=draft.state.findings,
         players=_new_names(draft.state.players, before.players),
