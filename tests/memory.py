@@ -7,8 +7,7 @@ import msgspec
 
 from longstop.errors import EpochLost, LongstopError, StorageError
 from longstop.model.event import EventKey, StoredEvent
-from longstop.model.finding import Finding
-from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase, move
+from longstop.model.match import Finding, MatchRef, MatchRow, MatchStatus, Phase, move
 from longstop.model.observation import Keys
 from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Snapshot

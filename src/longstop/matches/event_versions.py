@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from longstop.model.event import Event, EventKey, Op, content_hash
-from longstop.model.finding import Finding
+from longstop.model.match import Finding
 from longstop.model.monitoring_record import SyncState
 from longstop.model.observation import Keys, ListingEntry
 from longstop.sports.base import MatchState

@@ -24,8 +24,7 @@ from longstop.errors import ResourcesExhausted, SourceError, StorageError
 from longstop.matches.dom_fallback import DomFallback, resource_failed
 from longstop.matches.feed_ids import as_stored, learn_keys
 from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
-from longstop.model.finding import Finding, FindingKind
-from longstop.model.match import MatchStatus, Phase, move
+from longstop.model.match import Finding, FindingKind, MatchStatus, Phase, move
 from longstop.model.monitoring_record import SyncState
 from longstop.model.observation import Keys, ListingEntry, Observation
 from longstop.model.snapshot import Provenance, checksum

@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from longstop.errors import PageNotFound, SourceError, UsageError, WrongMatch
 from longstop.model.event import RESULT, Event, EventKey
-from longstop.model.finding import Finding, FindingKind
-from longstop.model.match import MatchRef, MatchRow, MatchStatus, Priority, priority_of
+from longstop.model.match import Finding, FindingKind, MatchRef, MatchRow, MatchStatus, Priority, priority_of
 from longstop.model.monitoring_record import SyncState
 from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
 from longstop.model.snapshot import Snapshot

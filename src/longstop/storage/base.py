@@ -10,8 +10,7 @@ from msgspec import Struct
 from longstop.model.command import Command, CommandKind, Reply, StandingKind, StandingOrder
 from longstop.model.episode import Episode, EpisodeChange, StoredError
 from longstop.model.event import Event, EventKey, StoredEvent
-from longstop.model.finding import Finding, StoredFinding
-from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase
+from longstop.model.match import Finding, MatchRef, MatchRow, MatchStatus, Phase, StoredFinding
 from longstop.model.monitoring_record import MonitoringRecord
 from longstop.model.observation import Keys
 from longstop.model.recovery import Recovery

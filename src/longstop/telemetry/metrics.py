@@ -15,8 +15,7 @@ from prometheus_client.registry import Collector
 
 from longstop.clock import Moment
 from longstop.fetching.browser.browser_policy import BrowserStats
-from longstop.model.finding import FindingKind
-from longstop.model.match import Priority, priority_of
+from longstop.model.match import FindingKind, Priority, priority_of
 from longstop.model.monitoring_record import MonitoringRecord
 from longstop.telemetry.events import Telemetry, matches, sources
 

@@ -11,8 +11,7 @@ from uuid import uuid4
 from longstop.clock import Moment
 from longstop.matches.live_match import LiveMatch
 from longstop.matches.source_client import SourceClient
-from longstop.model.finding import Finding
-from longstop.model.match import IN_PLAY, MatchRef, Phase, Priority, priority_of
+from longstop.model.match import IN_PLAY, Finding, MatchRef, Phase, Priority, priority_of
 from longstop.model.monitoring_record import MonitoringRecord
 from longstop.model.observation import Listing, ListingEntry
 from longstop.supervision.memory_admission import MemoryCheck, idle_watches

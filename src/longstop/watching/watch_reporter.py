@@ -4,8 +4,7 @@ from collections import Counter, deque
 
 from longstop.clock import Moment, to_iso
 from longstop.errors import SourceError
-from longstop.model.finding import Finding
-from longstop.model.match import MatchRow, Phase
+from longstop.model.match import Finding, MatchRow, Phase
 from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.resilience.attempt_state import AttemptState, end_of
 from longstop.resilience.breaker import Transition

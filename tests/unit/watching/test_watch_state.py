@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.errors import FetchTimeout, PageNotFound
-from longstop.model.finding import Finding, FindingKind
-from longstop.model.match import MatchStatus, Phase
+from longstop.model.match import Finding, FindingKind, MatchStatus, Phase
 from longstop.model.monitoring_record import MonitoringRecord, SyncState
 from longstop.sports.cricket.model import Board, CricketState
 from longstop.watching.watch_rules import Behind, IntervalReason, RestartReason, WatchRules

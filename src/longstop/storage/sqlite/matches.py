@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from longstop.clock import from_iso, iso_or_none, to_iso
 from longstop.errors import EpochLost, StorageError
 from longstop.model.event import Event, EventKey, Op, StoredEvent, content_hash
-from longstop.model.finding import Finding, StoredFinding
-from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase, move
+from longstop.model.match import Finding, MatchRef, MatchRow, MatchStatus, Phase, StoredFinding, move
 from longstop.model.observation import Keys
 from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot
 from longstop.sports.base import EventKind

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from longstop.model.event import Event, EventKey
-from longstop.model.finding import FindingKind
+from longstop.model.match import FindingKind
 from longstop.sports.cricket.align import is_step_back
 from longstop.sports.cricket.model import (
     CricketKind,
