@@ -230,13 +230,15 @@ class Tab:
 
     async def screenshot(self, seconds: float) -> bytes | None:
         """Return a screenshot as PNG; `None` if the page does not respond in time."""
-        with suppress(PlaywrightError, TimeoutError):
+        try:
             async with asyncio.timeout(seconds):
                 await self._set_scale(1)
-                image = await self._page.screenshot(timeout=0)
-                await self._set_scale(_MINIMAL_SCALE)
-                return image
-        return None
+                return await self._page.screenshot(timeout=0)
+        except (PlaywrightError, TimeoutError):
+            return None
+        finally:
+            # Otherwise every later change of the page would be painted in full size.
+            await closes_within(self._set_scale(_MINIMAL_SCALE), PAGE_SECONDS)
 
     async def probe(self, seconds: float) -> bool:
         """Return whether the page's script still responds."""
