@@ -130,6 +130,13 @@ def _literal(host: str) -> Address | None:
         return None
 
 
+def may_be_public(entry: str) -> bool:
+    """Return whether a host entry may lead to another machine's site: any name but `localhost`, any public address."""
+    host = urlsplit(f"//{entry}").hostname or ""
+    address = _literal(host)
+    return is_public(address) if address else host != "localhost"
+
+
 @lru_cache(maxsize=256)
 def is_public(address: Address) -> bool:
     """Return whether an address is public; embedded IPv4 addresses are checked themselves."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, ValidationError
 
 from longstop.errors import ForbiddenTarget, LongstopError, SettingsError, UsageError
-from longstop.fetching.addresses import allowed_url
+from longstop.fetching.addresses import allowed_url, may_be_public
 from longstop.fetching.browser.browser_policy import LADDER, BrowserKind, Mode
 from longstop.fetching.browser.chromium_launch import INSTALL, missing_packages
 from longstop.model.observation import LIST, Query
@@ -211,7 +211,9 @@ def _read_entry(raw: object, position: int, file: str) -> tuple[SourceConfig | N
 
 
 def _without_permission(config: SourceConfig, where: str) -> list[str]:
-    if not config.enabled or config.allow_private_addresses or config.permission:
+    # Only our own machines need no permission: a name may lead anywhere, an address does not.
+    is_ours = config.allow_private_addresses and not any(map(may_be_public, config.hosts))
+    if not config.enabled or is_ours or config.permission:
         return []
     return [
         f"{where} is enabled without permission: write into permission who gave it, when and how, or set enabled: false"

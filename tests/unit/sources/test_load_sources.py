@@ -120,6 +120,18 @@ def test_a_real_site_without_permission_cannot_be_enabled() -> None:
     ]
 
 
+@pytest.mark.parametrize("host", ["crex.com", "sim.internal:8080", "93.184.216.34"])
+def test_private_addresses_do_not_replace_the_permission_for_a_real_site(host: str) -> None:
+    [problem] = refusal(entry(hosts=["127.0.0.1:8080", host], allow_private_addresses=True))
+
+    assert problem.startswith("source echo of sources.yaml is enabled without permission")
+
+
+@pytest.mark.parametrize("host", ["localhost:8080", "127.0.0.1", "10.0.0.7:80"])
+def test_a_simulator_at_a_private_address_needs_no_permission(host: str) -> None:
+    assert parse_sources({"sources": [entry(hosts=[host], allow_private_addresses=True)]}, "sources.yaml")
+
+
 @pytest.mark.parametrize("blank", ["", "  ", "\n"])
 def test_a_blank_permission_is_none(blank: str) -> None:
     assert refusal(entry(allow_private_addresses=False, permission=blank))[0].startswith(
