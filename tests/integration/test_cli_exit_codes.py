@@ -115,14 +115,29 @@ def test_an_unknown_match_is_a_usage_error(
     assert capsys.readouterr().err == "longstop: there is no match 999: `longstop matches` lists all\n"
 
 
+SIMULATED = """\
+sources:
+  - domain_id: crex
+    enabled: true
+    precedence_weight: 100
+    adapter_class: crex
+    hosts: ["127.0.0.1:9"]
+    allow_private_addresses: true
+    metadata: {api_url: "http://127.0.0.1:9", content_url: "http://127.0.0.1:9", names_url: "http://127.0.0.1:9"}
+"""
+
+
+@pytest.mark.parametrize("verb", ["matches", "up"])
 def test_a_file_that_is_not_sqlite_is_named_with_advice(
-    node: DataDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    node: DataDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, verb: str
 ) -> None:
+    (tmp_path / "sources.yaml").write_text(SIMULATED)
+    monkeypatch.setenv("LONGSTOP_SOURCES", str(tmp_path / "sources.yaml"))
     for suffix in ("", "-wal", "-shm"):
         node.matches_db.with_name(f"matches.db{suffix}").unlink(missing_ok=True)
     node.matches_db.write_text("no database at all, but long enough to be read as one" * 100)
 
-    assert run(monkeypatch, "matches", "--data", str(node.path)) == Exit.STORAGE
+    assert run(monkeypatch, verb, "--data", str(node.path)) == Exit.STORAGE
 
     error = capsys.readouterr().err
     assert error.startswith(f"longstop: {node.matches_db}: ")

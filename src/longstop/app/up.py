@@ -18,8 +18,10 @@ from longstop.process.orphans import OrphanSweep
 from longstop.settings import Memory, Settings
 from longstop.sources.load_sources import check_sources
 from longstop.storage.directory import DataDirectory
+from longstop.storage.sqlite.connection import check_readable
 from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.storage.sqlite.sql_and_migrations import Database
 from longstop.supervision.child_runner import ChildSpec, protect_from_oom_killer
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.heartbeat_watch import HeartbeatMonitor
@@ -43,12 +45,13 @@ CLEANUP_SECONDS = 5.5
 
 async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
     """Run the children until SIGTERM or SIGINT; a second signal kills them. Exits with the code of the reason."""
-    # A child that cannot start would be restarted forever: report a wrong setting once, and exit.
+    # A child that cannot start would be restarted forever: report a wrong setting or a bad file once, and exit.
     check_sources(settings.sources)
     limits = memory_limits(settings.scraper.resources.memory)
     clock = SystemClock()
     directory = DataDirectory.open(settings.data)
     with directory.lock("supervisor"):
+        check_readable(directory.matches_db, Database.MATCHES)
         watch_parent(environ)
         protect_from_oom_killer()
         store = SqliteAudit(directory.ops_db)
