@@ -127,15 +127,19 @@ sources:
 """
 
 
+def fill_with_garbage(database: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        database.with_name(f"{database.name}{suffix}").unlink(missing_ok=True)
+    database.write_text("no database at all, but long enough to be read as one" * 100)
+
+
 @pytest.mark.parametrize("verb", ["matches", "up"])
 def test_a_file_that_is_not_sqlite_is_named_with_advice(
     node: DataDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, verb: str
 ) -> None:
     (tmp_path / "sources.yaml").write_text(SIMULATED)
     monkeypatch.setenv("LONGSTOP_SOURCES", str(tmp_path / "sources.yaml"))
-    for suffix in ("", "-wal", "-shm"):
-        node.matches_db.with_name(f"matches.db{suffix}").unlink(missing_ok=True)
-    node.matches_db.write_text("no database at all, but long enough to be read as one" * 100)
+    fill_with_garbage(node.matches_db)
 
     assert run(monkeypatch, verb, "--data", str(node.path)) == Exit.STORAGE
 
@@ -144,7 +148,39 @@ def test_a_file_that_is_not_sqlite_is_named_with_advice(
     assert "longstop restore" in error
 
 
-def test_a_store_that_cannot_be_opened_is_named_with_advice(
+@pytest.mark.parametrize(("verb", "code"), [(("health",), 2), (("top", "--once"), 0)], ids=["health", "top"])
+def test_a_store_that_is_not_sqlite_is_the_reason_for_the_health(
+    node: DataDirectory,
+    verb: tuple[str, ...],
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    fill_with_garbage(node.matches_db)
+    monkeypatch.setenv("COLUMNS", "400")
+
+    assert run(monkeypatch, *verb, "--data", str(node.path)) == code
+
+    words = " ".join(capsys.readouterr().out.split())
+    assert "the store cannot be read: " in words
+    assert "matches.db: not an SQLite file" in words
+    assert "restore a backup with `longstop restore`" in words
+    assert "no scraper has run here yet" not in words
+
+
+def test_a_live_view_that_is_not_sqlite_is_to_be_deleted_not_restored(
+    node: DataDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill_with_garbage(node.hot_db)
+
+    assert run(monkeypatch, "health", "--data", str(node.path)) == 3
+
+    error = capsys.readouterr().err
+    assert f"{node.hot_db}: not an SQLite file" in error
+    assert error.endswith("; delete it; the scraper rebuilds it\n")
+
+
+def test_a_directory_in_the_place_of_the_store_is_named_with_advice(
     node: DataDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     node.matches_db.unlink()
@@ -152,9 +188,9 @@ def test_a_store_that_cannot_be_opened_is_named_with_advice(
 
     assert run(monkeypatch, "matches", "--data", str(node.path)) == Exit.STORAGE
 
-    error = capsys.readouterr().err
-    assert error.startswith(f"longstop: {node.matches_db}: ")
-    assert "that it is a file that this user may read and write" in error
+    assert capsys.readouterr().err.startswith(
+        f"longstop: {node.matches_db}: a directory, not a file; move it away, or "
+    )
 
 
 def test_a_token_for_a_mistyped_directory_is_refused_and_nothing_is_created(

@@ -23,12 +23,11 @@ from longstop.api.health_documents import (
 )
 from longstop.cli.options import Data, Json, ask, existing_data, find_match
 from longstop.cli.tables import errors_table, health_log_table, printable, recoveries_table
-from longstop.clock import Moment, SystemClock, to_iso
+from longstop.clock import SystemClock, to_iso
 from longstop.errors import LongstopError, StorageError, UsageError
 from longstop.model.episode import StoredError
 from longstop.model.match import MatchRef, parse_match_id
-from longstop.model.recovery import Recovery
-from longstop.storage.base import ErrorFilter, HealthRow
+from longstop.storage.base import ErrorFilter, HealthRow, MatchFilter
 from longstop.storage.sqlite.connection import columns_of
 from longstop.storage.sqlite.hot import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
@@ -137,27 +136,33 @@ class StatusReader:
 
     def __init__(self, data: Path) -> None:
         self._hot = SqliteHotReader(data / "hot.db")
+        self._matches = SqliteMatchReader(data / "matches.db")
         self._audit = SqliteAudit(data / "ops.db")
         self._commands = SqliteCommands(data / "ops.db", SystemClock())
 
     async def read(self) -> StatusSnapshot:
         """Return the current status; raise `StorageError` when the live view cannot be read."""
         live = await read_live_view(self._hot, SystemClock())
+        problems = []
+        try:
+            await self._matches.matches(MatchFilter(limit=1))
+        except StorageError as error:
+            problems.append(f"the store cannot be read: {error}")
         try:
             recoveries, standing = await self._audit.recent(), await self._commands.standing()
         except StorageError:  # the verdict does not depend on it
-            return live
-        verdict = _with_restarts(live.verdict, recoveries, live.taken_at)
+            return replace(live, verdict=_with_problems(live.verdict, problems))
+        # An API that keeps failing at start could not report it itself.
+        starts = (start_failure(name, recoveries, live.taken_at.wall) for name in ("scraper", "api"))
+        verdict = _with_problems(live.verdict, [*problems, *filter(None, starts)])
         return replace(live, verdict=verdict, recoveries=recoveries, standing=standing)
 
     async def aclose(self) -> None:
-        for file in (self._hot, self._audit, self._commands):
+        for file in (self._hot, self._matches, self._audit, self._commands):
             await file.aclose()
 
 
-def _with_restarts(verdict: HealthVerdict, recoveries: Sequence[Recovery], now: Moment) -> HealthVerdict:
-    """Add the processes that keep failing at start: an API that does could not report it itself."""
-    problems = [problem for name in ("scraper", "api") if (problem := start_failure(name, recoveries, now.wall))]
+def _with_problems(verdict: HealthVerdict, problems: Sequence[str]) -> HealthVerdict:
     if not problems:
         return verdict
     # That no scraper has run yet would contradict this.

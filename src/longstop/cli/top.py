@@ -29,7 +29,7 @@ from longstop.model.match import IN_PLAY, MatchStatus, Phase
 from longstop.model.monitoring_record import MonitoringRecord
 from longstop.model.scraper_report import NodeBeat
 from longstop.supervision.health_grade import OLD_SECONDS
-from longstop.supervision.health_verdict import NEVER_RAN, is_silent
+from longstop.supervision.health_verdict import is_silent
 
 #: The cells of a row by column.
 Row = Mapping[str, Text | str]
@@ -157,7 +157,7 @@ def _some(sentences: Sequence[str], most: int, style: str) -> Iterator[Text]:
 
 def _nodes(snapshot: StatusSnapshot, width: int) -> Table:
     rows = [_node(beat, snapshot.taken_at) for beat in snapshot.beats]
-    return _table(rows or [{"scraper": Text(NEVER_RAN, "dim")}], width)
+    return _table(rows or [{"scraper": Text("no heartbeat", "dim")}], width)
 
 
 def _node(beat: NodeBeat, now: Moment) -> Row:

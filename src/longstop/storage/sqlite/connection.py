@@ -74,6 +74,10 @@ def as_storage_error(error: apsw.Error, path: Path) -> StorageError:
     if exhaustion is not None:
         return exhaustion
     meaning, advice = _MEANINGS.get(type(error), ("SQLite refused", ""))
+    if path.is_dir():
+        return StorageError(f"{path}: a directory, not a file; move it away, or choose another data directory")
+    if advice == _RESTORE and path.stem == Database.HOT:
+        advice = "delete it; the scraper rebuilds it"
     kind = StoreDamaged if isinstance(error, _DAMAGE) else StorageError
     return kind(f"{path}: {meaning} ({type(error).__name__}: {error}){'; ' if advice else ''}{advice}")
 
