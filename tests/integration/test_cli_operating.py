@@ -140,7 +140,10 @@ def test_a_command_without_a_scraper_is_rejected_at_once_and_not_stored(node: Da
     done = run(node.path, "recycle")
 
     assert done.exit_code == 3
-    assert done.stderr == f"No scraper is running on {node.path}. Start one with `longstop up`, then try again.\n"
+    assert done.stderr == (
+        f"No scraper is running on {node.path}. Start one with `longstop up`, or keep `longstop demo` running,"
+        " then try again.\n"
+    )
     assert time.monotonic() - began < 10
     assert not apart(SqliteCommands(node.ops_db, SystemClock()).take(8))
 

@@ -26,10 +26,13 @@ SECRET_BYTES = 32
 LEEWAY_SECONDS = 30
 #: Longer headers are rejected before decoding, which would be expensive.
 MAX_HEADER_CHARACTERS = 4096
-_MISSING = "This route needs a Bearer token: run `longstop token` and send it as `Authorization: Bearer TOKEN`."
+_MISSING = (
+    "This route needs a Bearer token: run `longstop token --data DIR` with the data directory of this API "
+    "and send it as `Authorization: Bearer TOKEN`."
+)
 _INVALID = (
     "This token is not valid here: it has expired, is damaged, or was issued for another data directory. "
-    "Run `longstop token` for a new one."
+    "Run `longstop token --data DIR` with the data directory of this API for a new one."
 )
 
 
@@ -125,7 +128,7 @@ def verify_token(secret: Secret, header: str | None, now: datetime) -> Bearer | 
 
 # --- in routes --------------------------------------------------------------------------------------------------------
 
-_bearer_scheme = HTTPBearer(auto_error=False, description="A token from `longstop token`.")
+_bearer_scheme = HTTPBearer(auto_error=False, description="A token from `longstop token --data DIR`.")
 #: Documents the security scheme of a route; `require` does the check.
 BearerScheme = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer_scheme)]
 
@@ -140,6 +143,7 @@ def require(secret: Secret, permission: Permission, request: Request, now: datet
     if permission not in bearer.permissions:
         option = " --admin" if permission is Permission.ADMIN else ""
         raise HTTPException(
-            403, f"This token does not have the permission {permission}: run `longstop token{option}` for one that has."
+            403,
+            f"This token does not have the permission {permission}: get one with `longstop token{option} --data DIR`.",
         )
     return bearer

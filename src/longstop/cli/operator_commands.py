@@ -89,7 +89,8 @@ def _send(data: Path, kind: CommandKind, argument: str) -> None:
     directory = DataDirectory.open(data)
     if not _is_scraper_running(directory):
         print(
-            f"No scraper is running on {directory.path}. Start one with `longstop up`, then try again.",
+            f"No scraper is running on {directory.path}. Start one with `longstop up`, or keep `longstop demo`"
+            " running, then try again.",
             file=sys.stderr,
         )
         raise typer.Exit(EXIT_CODES[CommandState.EXPIRED])

@@ -22,10 +22,13 @@ from longstop.errors import UsageError
 from tests.readers import NOW
 
 SECRET = Secret(b"s" * 32)
-MISSING = "This route needs a Bearer token: run `longstop token` and send it as `Authorization: Bearer TOKEN`."
+MISSING = (
+    "This route needs a Bearer token: run `longstop token --data DIR` with the data directory of this API "
+    "and send it as `Authorization: Bearer TOKEN`."
+)
 INVALID = (
     "This token is not valid here: it has expired, is damaged, or was issued for another data directory. "
-    "Run `longstop token` for a new one."
+    "Run `longstop token --data DIR` with the data directory of this API for a new one."
 )
 ISSUED = int(NOW.timestamp())
 CLAIMS: dict[str, Any] = {
@@ -154,7 +157,7 @@ async def test_a_token_without_the_permission_is_forbidden(stranger: httpx.Async
 
     assert answer.status_code == 403
     assert answer.json() == {
-        "error": "This token does not have the permission read: run `longstop token` for one that has."
+        "error": "This token does not have the permission read: get one with `longstop token --data DIR`."
     }
 
 
