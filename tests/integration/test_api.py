@@ -141,7 +141,7 @@ async def test_a_taken_port_is_one_sentence() -> None:
             await run_server(await an_app(), "127.0.0.1", number, on_ready=lambda _port: None)
 
     assert f"pid {os.getpid()}; stop that process, or choose another" in str(refused.value)
-    assert "LONGSTOP_API_PORT" in str(refused.value)
+    assert "--port or LONGSTOP_API_PORT" in str(refused.value)
 
 
 async def test_an_impossible_address_is_one_sentence() -> None:

@@ -91,7 +91,9 @@ def test_a_file_in_the_place_of_the_data_directory_is_named_as_one(
 
     assert run(monkeypatch, *verb, "--data", str(tmp_path / "data")) == code
 
-    assert f"{tmp_path / 'data'} is a file, not a directory" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"{tmp_path / 'data'} is a file, not a directory" in error
+    assert "--data or LONGSTOP_DATA" in error
 
 
 @pytest.mark.parametrize(

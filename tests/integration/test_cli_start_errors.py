@@ -51,6 +51,14 @@ def test_demo_checks_its_port_before_it_prints_anything() -> None:
     assert done.stdout == ""
 
 
+def test_a_port_that_does_not_exist_is_an_error_of_the_option(tmp_path: Path) -> None:
+    done = CliRunner().invoke(command_line(), ["api", "--data", str(tmp_path), "--port", "99999"])
+
+    assert done.exit_code == 2
+    assert "--port" in done.stderr
+    assert "LONGSTOP_API_PORT" not in done.stderr
+
+
 def test_a_wrong_choice_is_a_plain_message() -> None:
     done = CliRunner().invoke(command_line(), ["demo", "--site", "cricbuzz"])
 

@@ -47,7 +47,9 @@ def scraper(data: Data = None) -> None:
 
 def api(
     data: Data = None,
-    port: Annotated[int | None, typer.Option(help="The port; by default LONGSTOP_API_PORT, else 8700.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="The port; by default LONGSTOP_API_PORT, else 8700.")
+    ] = None,
 ) -> None:
     """Serve a data directory over HTTP."""
     from longstop.app.api import run_api

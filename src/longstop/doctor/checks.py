@@ -122,7 +122,7 @@ def check_space(place: str, free_bytes: int) -> Check:
     return _check(
         "disk space",
         f"{free_bytes / 1e9:,.1f} GB free at {place}",
-        f"free {MIN_SPACE_BYTES / 1e9:,.0f} GB, or choose another directory with LONGSTOP_DATA",
+        f"free {MIN_SPACE_BYTES / 1e9:,.0f} GB, or choose another directory with --data or LONGSTOP_DATA",
         is_good=free_bytes >= MIN_SPACE_BYTES,
     )
 
@@ -217,7 +217,7 @@ def browsers_wanted(settings: Settings) -> set[BrowserKind]:
 def check_data_directory(path: Path, holder: Holder | None) -> Check:
     """Check whether `up` can use or create the directory; this creates nothing."""
     existing = nearest_existing(path)
-    other = "choose another directory with LONGSTOP_DATA"
+    other = "choose another directory with --data or LONGSTOP_DATA"
     if not existing.is_dir():
         return _check("data directory", f"{existing} is a file, not a directory", other, is_good=False)
     # Not the live view: it is rebuilt.

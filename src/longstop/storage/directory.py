@@ -44,7 +44,8 @@ class DataDirectory:
             return cls(path, _node_id(path / "node-id"))
         except OSError as error:
             raise StorageError(
-                f"cannot use {path} as data directory: {error.strerror}. Fix its permissions, or set LONGSTOP_DATA"
+                f"cannot use {path} as data directory: {error.strerror}. Fix its permissions, or choose another"
+                " with --data or LONGSTOP_DATA"
             ) from error
 
     @contextmanager
@@ -88,7 +89,9 @@ def _in_use(path: Path, role: str) -> str:
 def refuse_file(path: Path) -> None:
     """Raise if a file is in the place of the directory."""
     if path.is_file():
-        raise StorageError(f"{path} is a file, not a directory: choose another data directory")
+        raise StorageError(
+            f"{path} is a file, not a directory: choose another data directory with --data or LONGSTOP_DATA"
+        )
 
 
 def is_private(path: Path) -> bool:

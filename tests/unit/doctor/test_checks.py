@@ -241,6 +241,7 @@ def test_a_file_in_the_place_of_the_directory_is_in_the_way(tmp_path: Path) -> N
 
         assert check.is_problem
         assert check.found == f"{tmp_path / 'data'} is a file, not a directory"
+        assert check.advice == "choose another directory with --data or LONGSTOP_DATA"
 
 
 def test_a_directory_of_other_files_that_others_can_read_is_refused_as_by_up(tmp_path: Path) -> None:
