@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from longstop.storage.directory import DataDirectory
 from longstop.supervision.exit_codes import Exit
 from tests.acceptance.harness import logged, read_log
 from tests.chaos.live_deployment import until
@@ -71,6 +72,7 @@ async def test_a_lone_scraper_that_has_stopped_is_gone_at_once_and_leaves_no_tem
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     scraper_log, api_log = tmp_path / "scraper.log", tmp_path / "api.log"
+    DataDirectory.open(Path(environ["LONGSTOP_DATA"]))  # `longstop api` does not create it
     async with (
         process("scraper", environ, scraper_log) as scraper,
         process("api", environ, api_log),

@@ -195,10 +195,11 @@ def test_a_directory_in_the_place_of_the_store_is_named_with_advice(
     )
 
 
-def test_a_token_for_a_mistyped_directory_is_refused_and_nothing_is_created(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("verb", ["token", "api"])
+def test_a_mistyped_directory_is_refused_and_not_created(
+    tmp_path: Path, verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, "token", "--data", str(tmp_path / "typo")) == Exit.USAGE
+    assert run(monkeypatch, verb, "--data", str(tmp_path / "typo")) == Exit.USAGE
 
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -43,9 +43,9 @@ def settings_for(data: Path | None, **more: str) -> Settings:
     return read_settings({**environ, **more})
 
 
-def existing_directory(data: Path | None) -> Settings:
-    """Return the settings if their data directory exists. Only verbs that run a process may create one."""
-    settings = settings_for(data)
+def existing_directory(data: Path | None, **more: str) -> Settings:
+    """Return the settings if their data directory exists. Only verbs that scrape may create one."""
+    settings = settings_for(data, **more)
     if not _exists(settings.data, settings.data):
         raise UsageError(f"the data directory {settings.data} does not exist: {_start_there(data, 'create it')}")
     refuse_file(settings.data)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from longstop.cli.options import Data, settings_for
+from longstop.cli.options import Data, existing_directory, settings_for
 from longstop.errors import LongstopError
 from longstop.exhaustion import exhausted_resource
 from longstop.supervision.exit_codes import exit_of
@@ -56,7 +56,7 @@ def api(
 
     changed = {} if port is None else {"LONGSTOP_API_PORT": str(port)}
     with _exit_with_code():
-        settings = settings_for(data, **changed)
+        settings = existing_directory(data, **changed)
         host = settings.api.host
 
         def print_address(chosen: int) -> None:
