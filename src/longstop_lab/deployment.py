@@ -183,6 +183,10 @@ async def deployed(options: DeploymentOptions) -> AsyncIterator[Deployment]:
 
 def check(options: DeploymentOptions) -> None:
     """Raise `UsageError` when something that the options need is missing or in use."""
+    if options.keep and options.keep.is_file():
+        raise UsageError(f"{options.keep} is a file, not a directory: choose another with --keep")
+    if options.truth and (options.truth.is_dir() or not options.truth.parent.is_dir()):
+        raise UsageError(f"cannot write the truth log {options.truth}: name a file in an existing directory")
     if options.keep and (options.keep / "matches.db").exists():
         raise UsageError(f"{options.keep} contains matches already: use a new directory for each run")
     wanted = options.api_port

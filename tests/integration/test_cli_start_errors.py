@@ -15,6 +15,8 @@ from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.storage.directory import DataDirectory
 from longstop.storage.restore import restore
+from longstop.supervision.exit_codes import Exit
+from tests.chaos.unreachable_site import unreachable_site
 from tests.integration.test_backup import a_node
 
 #: Ends the import of the command line as Ctrl-C would.
@@ -51,6 +53,39 @@ def test_demo_checks_its_port_before_it_prints_anything() -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "error"),
+    [
+        ("--keep", "file", "file is a file, not a directory"),
+        ("--truth", "missing/truth.jsonl", "name a file in an existing directory"),
+        ("--truth", ".", "name a file in an existing directory"),
+    ],
+)
+def test_demo_checks_its_paths_before_it_prints_anything(tmp_path: Path, option: str, value: str, error: str) -> None:
+    (tmp_path / "file").write_text("")
+
+    done = CliRunner().invoke(command_line(), ["demo", option, str(tmp_path / value)])
+
+    assert isinstance(done.exception, UsageError)
+    assert error in str(done.exception)
+    assert done.stdout == ""
+
+
+def test_up_names_the_process_on_the_port_of_the_api_and_creates_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in unreachable_site(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setenv("LONGSTOP_API_PORT", str(port := taken.getsockname()[1]))
+        done = CliRunner().invoke(command_line(), ["up"])
+
+    assert done.exit_code == Exit.USAGE
+    assert f"port {port} of the API is taken by " in done.stderr
+    assert f"pid {os.getpid()}" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
 def test_a_port_that_does_not_exist_is_an_error_of_the_option(tmp_path: Path) -> None:
     done = CliRunner().invoke(command_line(), ["api", "--data", str(tmp_path), "--port", "99999"])
 
@@ -71,6 +106,11 @@ def test_ctrl_c_while_the_command_line_is_loaded_ends_quietly() -> None:
     done = subprocess.run([sys.executable, "-c", _INTERRUPTED], capture_output=True, text=True, timeout=50, check=False)
 
     assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, "", "")
+
+
+def test_a_backup_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"the backup .*nosuch does not exist"):
+        restore(tmp_path / "nosuch", tmp_path / "data", SystemClock())
 
 
 def test_a_restore_into_a_stopped_directory_with_files_says_that_it_is_not_empty(tmp_path: Path) -> None:

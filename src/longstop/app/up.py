@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from longstop.app.process_lifetime import STOP_SIGNALS, exit_now
 from longstop.app.sinks import make_bus, make_webhook
 from longstop.clock import Clock, SystemClock
-from longstop.errors import DataDirectoryInUse, SettingsError, StorageError
+from longstop.doctor.holders import listener_on
+from longstop.errors import DataDirectoryInUse, SettingsError, StorageError, UsageError
 from longstop.process.cgroups import create_group, memory_limit
 from longstop.process.orphans import OrphanSweep
 from longstop.settings import Memory, Settings
@@ -47,6 +48,7 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
     """Run the children until SIGTERM or SIGINT; a second signal kills them. Exits with the code of the reason."""
     # A child that cannot start would be restarted forever: report a wrong setting or a bad file once, and exit.
     check_sources(settings.sources)
+    _check_port(settings)
     limits = memory_limits(settings.scraper.resources.memory)
     clock = SystemClock()
     directory = DataDirectory.open(settings.data)
@@ -85,6 +87,16 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
             await orphans.sweep()
             await observer.finish()
     exit_now(ended)
+
+
+def _check_port(settings: Settings) -> None:
+    """Raise if another program listens on the API's port. One that a killed supervisor left behind is ended later."""
+    holder = listener_on(settings.api.host, settings.api.port)
+    if holder and holder.pid and holder.data != settings.data.resolve():
+        raise UsageError(
+            f"port {settings.api.port} of the API is taken by {holder}: stop that process, or choose another port"
+            " with LONGSTOP_API_PORT"
+        )
 
 
 def _limit_cleanup(loop: asyncio.AbstractEventLoop) -> None:

@@ -184,6 +184,8 @@ def _read(folder: Path) -> Manifest:
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
+        if not folder.exists():
+            raise UsageError(f"the backup {folder} does not exist: check the path") from None
         raise StorageError(
             f"{folder} is not a complete backup: {MANIFEST} is missing. Pass a folder that longstop backup has written"
         ) from None

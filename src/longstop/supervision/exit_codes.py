@@ -26,7 +26,7 @@ class Exit(IntEnum):
 
 _DESCRIPTIONS = {
     Exit.DONE: "it stopped as requested",
-    Exit.FAILED: "it failed (see its log)",
+    Exit.FAILED: "it failed",
     Exit.USAGE: "its command line is wrong, or its port is in use",
     Exit.RESOURCES: "it was out of file descriptors or processes",
     Exit.STORAGE: "the data directory cannot be used",
