@@ -214,7 +214,7 @@ def test_a_bad_kind_of_body_lists_the_valid_ones(
 
     assert run(monkeypatch, "parse", "crex", "nonsense", str(tmp_path / "body")) == Exit.USAGE
 
-    assert "crex has no bodies of kind nonsense: the kinds are list, live, " in capsys.readouterr().err
+    assert "crex has no bodies of kind nonsense: the kinds are list, live, balls, " in capsys.readouterr().err
 
 
 def test_the_version_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

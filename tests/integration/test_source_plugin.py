@@ -81,10 +81,18 @@ def test_an_error_in_a_plug_in_is_one_sentence_without_a_traceback(tmp_path: Pat
     assert "returned a view" in stderr or "broken.py, line " in done.stderr
 
 
+def test_a_kind_that_does_not_exist_lists_those_that_the_source_offers(tmp_path: Path) -> None:
+    done = longstop(tmp_path, "parse", "kickoff", "lve", page("live"))
+
+    assert done.returncode == 64
+    assert done.stderr.endswith("the kinds are list, live, incidents\n")
+
+
 @pytest.mark.parametrize(
     ("wrong", "right", "stderr"),
     [
         ("kickoff:KickofSource", "kickoff:KickoffSource", "source kickoff: cannot load kickoff:KickofSource"),
+        ("kickoff.KickoffSource", "kickoff:KickoffSource", "nor of the form package.module:Class: "),
         ("api_ur:", "api_url:", "unknown metadata key api_ur, did you mean api_url? Valid keys: api_url"),
     ],
 )

@@ -1,6 +1,7 @@
 """The verb `parse`: reads a recorded body offline, for authors of sources."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -8,8 +9,10 @@ import msgspec
 import typer
 
 from longstop.cli.options import settings_for
-from longstop.errors import UsageError
+from longstop.errors import SourceError, UsageError
 from longstop.model.observation import LIST, LIVE, Query
+from longstop.sources.base import Source
+from longstop.sources.parsing import read_body
 from longstop.sports.registry import sport_named
 
 #: The fetcher rejects larger bodies, too.
@@ -26,12 +29,12 @@ def parse(
 ) -> None:
     """Parse a recorded body offline and print the result as JSON."""
     from longstop.sources.load_sources import source_for_parsing
-    from longstop.sources.parsing import read_body
 
     parser = source_for_parsing(source, settings_for(None).sources)
     known = (LIST, LIVE, *sport_named(parser.sport).resources)
     if kind not in known:
-        raise UsageError(f"{source} has no bodies of kind {kind}: the kinds are {', '.join(known)}")
+        offered = ", ".join(each for each in known if _offers(parser, each))
+        raise UsageError(f"{source} has no bodies of kind {kind}: the kinds are {offered}")
     view = read_body(parser, Query(resource=kind, source_id=match or ""), _read_body(file))
     try:
         shown = msgspec.to_builtins(view)
@@ -41,6 +44,15 @@ def parse(
 
 
 VERBS = (parse,)
+
+
+def _offers(source: Source, kind: str) -> bool:
+    try:
+        with suppress(SourceError):  # there is nothing to parse
+            read_body(source, Query(resource=kind), b"")
+    except UsageError:
+        return False
+    return True
 
 
 def _read_body(file: Path) -> bytes:

@@ -234,11 +234,17 @@ def _find_class(config: SourceConfig) -> Callable[[SourceConfig], object]:
     shipped = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
     if not colon and config.adapter_class not in shipped:
         advice = suggest(config.adapter_class, sorted(shipped))
-        raise SettingsError(f"source {config.domain_id}: adapter_class {config.adapter_class} is unknown: {advice}")
+        raise SettingsError(
+            f"source {config.domain_id}: adapter_class {config.adapter_class} is neither a known name nor of the form"
+            f" package.module:Class: {advice}"
+        )
     try:
         found = getattr(import_module(module_name), class_name) if colon else shipped[config.adapter_class].load()
     except (ImportError, AttributeError, ValueError) as error:
-        raise SettingsError(f"source {config.domain_id}: cannot load {config.adapter_class}: {error}") from error
+        raise SettingsError(
+            f"source {config.domain_id}: cannot load {config.adapter_class}: {error}. Check the spelling of"
+            " package.module:Class, install the package, or put its folder on PYTHONPATH"
+        ) from error
     except Exception as error:  # plug-in code may raise anything
         raise SettingsError(
             f"source {config.domain_id}: importing {config.adapter_class} raised {error!r} ({location_of(error)})"

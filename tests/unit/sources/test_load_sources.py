@@ -238,8 +238,9 @@ def test_a_class_is_found_by_its_entry_point() -> None:
 @pytest.mark.parametrize(
     ("adapter", "reason"),
     [
-        ("crexx", "adapter_class crexx is unknown: did you mean crex?"),
-        ("no.such.module:Class", "cannot load no.such.module:Class: No module named"),
+        ("crexx", "nor of the form package.module:Class: did you mean crex?"),
+        ("crex.source.CrexSource", "is neither a known name nor of the form package.module:Class: "),
+        ("no.such.module:Class", "cannot load no.such.module:Class: No module named 'no'. Check the spelling"),
         (f"{THIS}:Missing", "Missing: module"),
         (":Class", "cannot load"),
         (
