@@ -134,6 +134,13 @@ def test_a_command_that_was_not_done_prints_to_stderr_and_sets_the_exit_code(
     assert (done.exit_code, done.stdout, done.stderr) == (code, "", "No.\n")
 
 
+def test_an_unknown_source_is_a_usage_error_like_an_unknown_match(node: DataDirectory) -> None:
+    refused = Reply(state=CommandState.REFUSED, answer="Source crexx is not enabled.", refusal=Refusal.NOT_KNOWN)
+
+    with a_scraper(node, refused), pytest.raises(UsageError, match="Source crexx is not enabled"):
+        run(node.path, "pause", "crexx")
+
+
 def test_a_command_without_a_scraper_is_rejected_at_once_and_not_stored(node: DataDirectory) -> None:
     began = time.monotonic()
 

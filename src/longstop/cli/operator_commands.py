@@ -18,8 +18,8 @@ import typer
 from longstop.cli.options import Data, Match, ask, existing_data, find_match
 from longstop.clock import Clock, Moment, SystemClock
 from longstop.doctor.holders import lock_holder
-from longstop.errors import StorageError
-from longstop.model.command import LOST_AFTER_SECONDS, Command, CommandKind, CommandState, Reply
+from longstop.errors import StorageError, UsageError
+from longstop.model.command import LOST_AFTER_SECONDS, Command, CommandKind, CommandState, Refusal, Reply
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.hot import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
@@ -100,6 +100,8 @@ def _send(data: Path, kind: CommandKind, argument: str) -> None:
         return await wait_for_reply(await commands.place(kind, argument, user_name()), commands.find, clock)
 
     reply = ask(SqliteCommands(directory.ops_db, clock), reply_of)
+    if reply.refusal is Refusal.NOT_KNOWN:
+        raise UsageError(reply.answer)
     is_done = reply.state is CommandState.DONE
     print(reply.answer, file=sys.stdout if is_done else sys.stderr)
     raise typer.Exit(EXIT_CODES[reply.state])

@@ -215,7 +215,7 @@ class CommandLoop:
         for each in self._schedulers.values():
             each.pause(ref)
         await watch.store_pause()
-        return f"Paused {ref} until it is resumed." if is_new else f"{ref} was already paused."
+        return _paused(str(ref), is_new)
 
     async def _resume_match(self, command: Command) -> str:
         ref, scheduler = self._match(command)
@@ -251,9 +251,7 @@ class CommandLoop:
         is_new = await self._store.put_order(StandingKind.PAUSED_SOURCE, source, command.asked_by)
         scheduler.pause_source()
         await scheduler.reconnect(True)
-        if not is_new:
-            return f"{source} was already paused."
-        return f"Paused {source} until it is resumed, also across restarts."
+        return _paused(source, is_new)
 
     async def _resume_source(self, command: Command) -> str:
         scheduler = self._scheduler(command.argument)
@@ -310,6 +308,10 @@ async def _first_poll(scheduler: Scheduler, ref: MatchRef) -> str:
     except (SourceError, TimeoutError) as error:
         return f" The first poll failed ({type(error).__name__}); it is retried automatically."
     return ""
+
+
+def _paused(what: str, is_new: bool) -> str:
+    return f"Paused {what} until it is resumed, also across restarts." if is_new else f"{what} was already paused."
 
 
 def _failed(sentence: str) -> Reply:
