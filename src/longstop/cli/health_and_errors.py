@@ -22,7 +22,7 @@ from longstop.api.health_documents import (
     status_document,
 )
 from longstop.cli.options import Data, Json, ask, existing_data, find_match
-from longstop.cli.tables import errors_table, health_log_table, printable, recoveries_table
+from longstop.cli.tables import errors_table, health_log_table, printable, recoveries_table, wrapped
 from longstop.clock import SystemClock, to_iso
 from longstop.errors import LongstopError, StorageError, UsageError
 from longstop.model.episode import StoredError
@@ -60,7 +60,7 @@ def health(
         else:
             snapshot = ask(StatusReader(path), StatusReader.read)
     except LongstopError as error:
-        print(f"longstop: health unknown: {error}", file=sys.stderr)
+        print(wrapped(f"longstop: health unknown: {error}", sys.stderr), file=sys.stderr)
         raise typer.Exit(UNKNOWN) from None
     if wants_history:
         if match is not None and not rows:
@@ -72,7 +72,7 @@ def health(
         print(msgspec.json.encode(status_document(snapshot, config={})).decode())
     else:
         for line in (verdict.summary, *(f"  {each}" for each in (*verdict.reasons, *verdict.notes))):
-            print(printable(line))
+            print(wrapped(printable(line), sys.stdout, hanging=4))
     raise typer.Exit(exit_code(verdict))
 
 

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from longstop import __version__
 from longstop.cli import health_and_errors, maintenance, matches_and_events, operator_commands, parse, processes, top
+from longstop.cli.tables import wrapped
 from longstop.errors import LongstopError
 from longstop.supervision.exit_codes import Exit, exit_of
 
@@ -70,14 +71,15 @@ def main() -> None:
     try:
         command_line()()
     except LongstopError as error:
-        print(f"longstop: {error}", file=sys.stderr)
+        print(wrapped(f"longstop: {error}", sys.stderr), file=sys.stderr)
         sys.exit(exit_of(error))
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             # The reader of our output has exited (`longstop events 1 | head`): not an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return
-        print(f"longstop: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
+        text = f"longstop: {error.filename or 'the system'}: {error.strerror}"
+        print(wrapped(text, sys.stderr), file=sys.stderr)
         sys.exit(Exit.STORAGE if error.filename else exit_of(error))
     except KeyboardInterrupt:
         sys.exit(130)

@@ -1,6 +1,7 @@
 """Verbs that maintain a node: backup, restore, doctor."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from longstop.cli.options import Data, Json, existing_data, settings_for
+from longstop.cli.tables import wrapped
 from longstop.clock import SystemClock, to_iso
 from longstop.doctor.checks import Check, CheckStatus, has_no_site, is_ready
 
@@ -53,9 +55,8 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print(msgspec.json.encode({"ok": is_ready(checks), "checks": checks}).decode())
     else:
-        # The terminal wraps long lines, so that a command can be copied as one line.
         Console(soft_wrap=True).print(_list(checks))
-        print(_summary(checks))
+        print(wrapped(_summary(checks), sys.stdout))
     raise typer.Exit(0 if is_ready(checks) else 1)
 
 
@@ -65,11 +66,13 @@ VERBS = (backup, restore, doctor)
 def _list(checks: list[Check]) -> Text:
     """Return a line for each check, with the advice below it."""
     width = max(len(check.name) for check in checks)
-    lines = Text()
+    lines, indent = Text(), 8 + width + 2
     for check in checks:
-        lines.append(f"{check.verdict.value:8}", style=_style(check)).append(f"{check.name:{width}}  {check.found}\n")
+        line = wrapped(f"{check.verdict.value:8}{check.name:{width}}  {check.found}", sys.stdout, indent)
+        lines.append(line[:8], style=_style(check)).append(f"{line[8:]}\n")
         if check.advice:
-            lines.append(f"{'':8}{'':{width}}  → {check.advice}\n", style="bold")
+            advice = wrapped(f"{'':{indent}}→ {check.advice}", sys.stdout, indent + 2)
+            lines.append(f"{advice}\n", style="bold")
     return lines
 
 

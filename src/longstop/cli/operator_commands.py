@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from longstop.cli.options import Data, Match, ask, existing_data, find_match
+from longstop.cli.tables import wrapped
 from longstop.clock import Clock, Moment, SystemClock
 from longstop.doctor.holders import lock_holder
 from longstop.errors import StorageError, UsageError
@@ -88,11 +89,11 @@ def _send(data: Path, kind: CommandKind, argument: str) -> None:
     """Send a command, print its reply, and exit with the code of its state."""
     directory = DataDirectory.open(data)
     if not _is_scraper_running(directory):
-        print(
-            f"No scraper is running on {directory.path}. Start one with `longstop up`, or keep `longstop demo`"
-            " running, then try again.",
-            file=sys.stderr,
+        text = (
+            f"No scraper is running on {directory.path}. Start one with `longstop up`, or keep `longstop demo` running,"
+            " then try again."
         )
+        print(wrapped(text, sys.stderr), file=sys.stderr)
         raise typer.Exit(EXIT_CODES[CommandState.EXPIRED])
     clock = SystemClock()
 
@@ -102,8 +103,8 @@ def _send(data: Path, kind: CommandKind, argument: str) -> None:
     reply = ask(SqliteCommands(directory.ops_db, clock), reply_of)
     if reply.refusal is Refusal.NOT_KNOWN:
         raise UsageError(reply.answer)
-    is_done = reply.state is CommandState.DONE
-    print(reply.answer, file=sys.stdout if is_done else sys.stderr)
+    file = sys.stdout if reply.state is CommandState.DONE else sys.stderr
+    print(wrapped(reply.answer, file), file=file)
     raise typer.Exit(EXIT_CODES[reply.state])
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from longstop.cli.options import Data, existing_directory, settings_for
+from longstop.cli.tables import wrapped
 from longstop.errors import LongstopError
 from longstop.exhaustion import exhausted_resource
 from longstop.supervision.exit_codes import exit_of
@@ -25,7 +26,7 @@ def _exit_with_code() -> Iterator[None]:
     except (LongstopError, OSError, MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and exhausted_resource(error) is None:
             raise
-        print(f"longstop: {error or type(error).__name__}", file=sys.stderr)
+        print(wrapped(f"longstop: {error or type(error).__name__}", sys.stderr), file=sys.stderr)
         raise typer.Exit(exit_of(error)) from None
 
 

@@ -1,10 +1,12 @@
-"""Tables for a terminal. Pure functions.
+"""Tables and text for a terminal. They print nothing.
 
 Names and reasons wrap, so that a narrow terminal cuts nothing. Below `WIDE` columns they share a cell with the id.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from shutil import get_terminal_size
+from textwrap import TextWrapper
+from typing import Any, TextIO
 
 from rich.table import Table
 from rich.text import Text
@@ -34,6 +36,16 @@ def plain(text: str, style: str = "") -> Text:
 
 def printable(text: str) -> str:
     return "".join(letter for letter in text if letter.isprintable())
+
+
+def wrapped(text: str, file: TextIO, hanging: int = 2) -> str:
+    """Return text whose lines wrap at words, with a hanging indent, on a terminal; elsewhere it stays as it is."""
+    if not file.isatty():
+        return text
+    wrapper = TextWrapper(
+        get_terminal_size().columns, subsequent_indent=" " * hanging, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(wrapper.fill(line) for line in text.splitlines())
 
 
 def number(value: float | None, missing: str = "-") -> str:

@@ -1,5 +1,6 @@
 """The tables of verbs, also on a narrow terminal."""
 
+import sys
 from datetime import timedelta
 from io import StringIO
 
@@ -7,7 +8,9 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console, RenderableType
 
-from longstop.cli.tables import errors_table, health_log_table, matches_table, recoveries_table
+from longstop.cli.maintenance import _list
+from longstop.cli.tables import errors_table, health_log_table, matches_table, recoveries_table, wrapped
+from longstop.doctor.checks import Check, CheckStatus
 from longstop.model.episode import Episode, ErrorType, StoredError
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.base import HealthRow
@@ -32,6 +35,36 @@ def shown(table: RenderableType, width: int) -> str:
     text = console.file.getvalue()
     assert max(map(len, text.splitlines())) <= width
     return text
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_text_wraps_at_words_with_a_hanging_indent_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    text = "  degraded: crex_1 is stale\nrun a-very-long-word-that-does-not-fit"
+
+    assert wrapped(text, StringIO()) == text
+    assert wrapped(text, Terminal(), hanging=4) == (
+        "  degraded: crex_1 is\n    stale\nrun\n    a-very-long-word-that-does-not-fit"
+    )
+
+
+def test_the_checks_of_doctor_wrap_below_their_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    found, advice = "no site is enabled in sources.yaml", "name who permitted scraping"
+
+    listed = _list([Check(name="sources", verdict=CheckStatus.MISSING, found=found, advice=advice)])
+
+    assert listed.plain == (
+        "missing sources  no site is enabled in\n"
+        "                 sources.yaml\n"
+        "                 → name who permitted\n"
+        "                   scraping\n"
+    )
 
 
 def cells(text: str) -> str:
