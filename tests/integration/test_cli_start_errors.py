@@ -81,7 +81,7 @@ def test_up_names_the_process_on_the_port_of_the_api_and_creates_nothing(
         done = CliRunner().invoke(command_line(), ["up"])
 
     assert done.exit_code == Exit.USAGE
-    assert f"port {port} of the API is taken by " in done.stderr
+    assert f"port {port} is taken by " in done.stderr
     assert f"pid {os.getpid()}" in done.stderr
     assert not (tmp_path / "data").exists()
 

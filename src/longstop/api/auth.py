@@ -27,8 +27,7 @@ LEEWAY_SECONDS = 30
 #: Longer headers are rejected before decoding, which would be expensive.
 MAX_HEADER_CHARACTERS = 4096
 _MISSING = (
-    "This route needs a Bearer token: run `longstop token --data DIR` with the data directory of this API "
-    "and send it as `Authorization: Bearer TOKEN`."
+    "This route needs a Bearer token: run `longstop token --data DIR` and send it as `Authorization: Bearer TOKEN`."
 )
 _INVALID = (
     "This token is not valid here: it has expired, is damaged, or was issued for another data directory. "

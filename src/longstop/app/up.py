@@ -91,12 +91,10 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
 
 def _check_port(settings: Settings) -> None:
     """Raise if another program listens on the API's port. One that a killed supervisor left behind is ended later."""
-    holder = listener_on(settings.api.host, settings.api.port)
+    host, port = settings.api.host, settings.api.port
+    holder = listener_on(host, port)
     if holder and holder.pid and holder.data != settings.data.resolve():
-        raise UsageError(
-            f"port {settings.api.port} of the API is taken by {holder}: stop that process, or choose another port"
-            " with LONGSTOP_API_PORT"
-        )
+        raise UsageError(f"port {port} is taken by {holder}: stop it, or choose another port with LONGSTOP_API_PORT")
 
 
 def _limit_cleanup(loop: asyncio.AbstractEventLoop) -> None:

@@ -1,7 +1,6 @@
 """The verb `parse`: reads a recorded body offline, for authors of sources."""
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import msgspec
 import typer
 
 from longstop.cli.options import settings_for
-from longstop.errors import SourceError, UsageError
+from longstop.errors import LongstopError, UsageError
 from longstop.model.observation import LIST, LIVE, Query
 from longstop.sources.base import Source
 from longstop.sources.parsing import read_body
@@ -48,10 +47,9 @@ VERBS = (parse,)
 
 def _offers(source: Source, kind: str) -> bool:
     try:
-        with suppress(SourceError):  # there is nothing to parse
-            read_body(source, Query(resource=kind), b"")
-    except UsageError:
-        return False
+        read_body(source, Query(resource=kind), b"")
+    except LongstopError as error:
+        return not isinstance(error, UsageError)
     return True
 
 

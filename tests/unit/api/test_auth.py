@@ -23,8 +23,7 @@ from tests.readers import NOW
 
 SECRET = Secret(b"s" * 32)
 MISSING = (
-    "This route needs a Bearer token: run `longstop token --data DIR` with the data directory of this API "
-    "and send it as `Authorization: Bearer TOKEN`."
+    "This route needs a Bearer token: run `longstop token --data DIR` and send it as `Authorization: Bearer TOKEN`."
 )
 INVALID = (
     "This token is not valid here: it has expired, is damaged, or was issued for another data directory. "
