@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,8 @@ async def test_html_comes_where_json_should(simulator: RunningSimulator, client:
 
 
 async def test_faults_are_set_and_taken_away_over_http(client: Client) -> None:
-    wish = [{"kind": "status", "status": 503, "path": "/api/"}, {"kind": "drop", "match": "NONE"}]
+    key = (await client.ask("GET", "/_sim/status")).json()["matches"][0]["key"]
+    wish = [{"kind": "status", "status": 503, "path": "/api/"}, {"kind": "drop", "match": key}]
 
     await client.ask("POST", "/_sim/faults", wish)
     spoilt = await client.ask("GET", LIST)
@@ -201,6 +203,33 @@ async def test_an_invalid_fault_is_rejected(client: Client) -> None:
 
     assert answer.status == 400
     assert answer.json()["error"].startswith("this is not a valid fault: ")
+
+
+async def test_a_fault_of_a_match_that_no_site_has_is_rejected(client: Client) -> None:
+    answer = await client.ask("POST", "/_sim/faults", [{"kind": "html"}, {"kind": "drop", "match": "NONE"}])
+    faults = (await client.ask("GET", "/_sim/faults")).json()
+
+    assert answer.status == 400
+    assert answer.json()["error"].startswith(
+        "no site has a match 'NONE': GET /_sim/status lists the matches by key, such as "
+    )
+    assert faults == []
+
+
+async def test_a_fault_whose_time_is_over_is_not_listed(simulator: RunningSimulator, client: Client) -> None:
+    simulator.faults.add(Fault(kind=FaultKind.DROP, valid_seconds=5), SystemClock().now() - timedelta(seconds=6))
+    lasting = simulator.faults.add(Fault(kind=FaultKind.HTML, valid_seconds=60), SystemClock().now())
+
+    assert [rule["id"] for rule in (await client.ask("GET", "/_sim/faults")).json()] == [lasting.id]
+
+
+async def test_the_root_says_what_is_served(client: Client) -> None:
+    answer = await client.ask("GET", "/")
+
+    assert answer.status == 200
+    assert answer.json()["simulator"].startswith(
+        "This port serves a simulated site. GET /_sim/status lists the matches"
+    )
 
 
 async def test_a_fault_that_is_not_there_cannot_be_taken_away(client: Client) -> None:

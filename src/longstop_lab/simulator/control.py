@@ -20,6 +20,11 @@ from longstop_lab.simulator.sites.sofascore.statuses import has_begun, is_over, 
 from longstop_lab.simulator.timeline import Timeline
 
 PREFIX = "/_sim/"
+#: The answer to `/`, which no simulated site has.
+ABOUT = (
+    f"This port serves a simulated site. GET {PREFIX}status lists the matches and their pages, "
+    f"{PREFIX}faults the faults. See docs/reference/simulator.md"
+)
 _MAX_DIGITS = 15
 
 
@@ -58,15 +63,26 @@ class Control:
         return to_json({"requests": self._requests.after(int(after))})
 
     def _change_faults(self, request: Request, now: datetime) -> Response:
+        self._faults.expire(now)
         try:
             if request.method == "POST":
-                for fault in read_faults(request.body):
+                faults = read_faults(request.body)
+                for fault in faults:
+                    self._require_match(fault.match)
+                for fault in faults:
                     self._faults.add(fault, now)
             elif request.method == "DELETE":
                 self._remove(request.query.get("id"))
         except UsageError as error:
             return failure(400, str(error))
         return to_json([_shown(rule) for rule in self._faults.rules])
+
+    def _require_match(self, key: str | None) -> None:
+        keys = [each for world in self._worlds for each in world.boards]
+        if key is not None and key not in keys:
+            raise UsageError(
+                f"no site has a match {key[:40]!r}: GET {PREFIX}status lists the matches by key, such as {keys[0]}"
+            )
 
     def _remove(self, rule_id: str | None) -> None:
         if rule_id is None:

@@ -1,5 +1,6 @@
 """Faults that the simulator can inject: rules as data, and which of them affect a request."""
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -13,6 +14,15 @@ from longstop.errors import UsageError
 from longstop_lab.simulator.http import Request
 
 _Seconds = Annotated[float, Meta(ge=0)]
+#: How errors name the types of JSON.
+_TYPES = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "a text",
+    "array": "a list",
+    "object": "an object",
+    "bool": "true or false",
+}
 
 
 class FaultKind(StrEnum):
@@ -165,6 +175,10 @@ class FaultRules:
     def clear(self) -> None:
         self._rules.clear()
 
+    def expire(self, now: datetime) -> None:
+        """Remove the rules whose time is over."""
+        self._rules = {rule.id: rule for rule in self.rules if rule.until is None or now < rule.until}
+
     def choose(self, request: Request, now: datetime) -> Choice:
         return choose(self.rules, request, now, self._dice) if self._rules else Choice()
 
@@ -173,13 +187,45 @@ def read_faults(body: bytes) -> list[Fault]:
     """Decode the body of a POST: one fault or a list of faults."""
     try:
         posted: Any = msgspec.json.decode(body)
-        faults = msgspec.convert(posted if isinstance(posted, list) else [posted], list[Fault])
     except msgspec.MsgspecError as error:
+        raise UsageError(f"this is not a valid fault: it is not JSON ({error})") from error
+    return [_read_fault(each) for each in (posted if isinstance(posted, list) else [posted])]
+
+
+def _read_fault(posted: object) -> Fault:
+    try:
+        fault = msgspec.convert(posted, Fault)
+    except msgspec.ValidationError as error:
         kinds = f". Kinds: {', '.join(FaultKind)}" if "kind" in str(error) else ""
-        raise UsageError(f"this is not a valid fault: {error}{kinds}") from error
-    if any(fault.kind is FaultKind.RENAMED and not fault.field for fault in faults):
-        raise UsageError("this is not a valid fault: renamed needs a field, the one to rename")
-    return faults
+        raise UsageError(f"this is not a valid fault: {_in_words(error)}{kinds}") from error
+    if wanted := _missing_from(fault):
+        raise UsageError(f"this is not a valid fault: {fault.kind} needs {wanted}")
+    return fault
+
+
+def _in_words(error: msgspec.ValidationError) -> str:
+    """Return an error of msgspec without its notation: "share: expected a number <= 1.0"."""
+    what, _, field = str(error).partition(" - at `$.")
+    what = re.sub(r"`(\w+)( \| null)?`", lambda named: _TYPES.get(named[1], named[1]), what)
+    what = what.replace("Object contains unknown field", "there is no field")
+    what = what.replace("Object missing required field", "it needs the field")
+    where = f"{field.rstrip('`')}: " if field else ""
+    return where + what[0].lower() + what[1:]
+
+
+def _missing_from(fault: Fault) -> str | None:
+    """Return the field without which a fault would do nothing; `None` if it is there."""
+    match fault:
+        case Fault(kind=FaultKind.RENAMED, field=""):
+            return "a field, the one to rename"
+        case Fault(kind=FaultKind.OLDER, seconds=0.0):
+            return "seconds, the age of the copy in world seconds, such as 600"
+        case (
+            Fault(kind=FaultKind.LATENCY, seconds=0.0, jitter_seconds=0.0)
+            | Fault(kind=FaultKind.LATE_CALLS, seconds=0.0)
+        ):
+            return "seconds, the delay"
+    return None
 
 
 def _active(rules: Iterable[int]) -> str:

@@ -8,10 +8,10 @@ from contextlib import suppress
 from typing import Any, Generic, Protocol
 
 from longstop.clock import Clock
-from longstop_lab.simulator.control import PREFIX, Control
+from longstop_lab.simulator.control import ABOUT, PREFIX, Control
 from longstop_lab.simulator.fault_responses import FaultInjector, Site, WorldT
 from longstop_lab.simulator.faults import Choice, Fault, FaultKind, FaultRules
-from longstop_lab.simulator.http import BadRequest, Request, Response, failure, read_request
+from longstop_lab.simulator.http import BadRequest, Request, Response, failure, read_request, to_json
 from longstop_lab.simulator.pages.hostile import PREFIX as HOSTILE
 from longstop_lab.simulator.pages.hostile import hostile_answer
 from longstop_lab.simulator.request_log import RequestLog
@@ -106,6 +106,8 @@ class SimulatorServer(Generic[WorldT]):
             await asyncio.sleep(choice.delay_seconds)
         if request.path.startswith(HOSTILE):
             return await _send(hostile_answer(request), request, writer)
+        if request.path == "/" and choice.rule is None:
+            return await _send(to_json({"simulator": ABOUT}), request, writer)
         if wants_channel(request) and choice.rule is None and (channel := self._open_channel(request)):
             writer.write(accept(request))
             await channel.run(reader, writer)

@@ -133,6 +133,28 @@ def test_an_invalid_fault_is_an_error(body: bytes) -> None:
         read_faults(body)
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"kind":"drop","valid_seconds":"5"}', "valid_seconds: expected a number, got a text"),
+        (b'[{"kind":"drop","share":2}]', "share: expected a number <= 1.0"),
+        (b'{"kind":"drop","shre":1}', "there is no field shre"),
+        (b'{"share":1}', "it needs the field kind. Kinds: latency, "),
+        (b"7", "expected an object, got a whole number"),
+        (b"{", "it is not JSON ("),
+        (b'{"kind":"older"}', "older needs seconds, the age of the copy"),
+        (b'{"kind":"latency"}', "latency needs seconds, the delay"),
+        (b'{"kind":"late-calls"}', "late-calls needs seconds, the delay"),
+    ],
+)
+def test_an_invalid_fault_is_explained_in_words(body: bytes, reason: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_faults(body)
+
+    assert str(caught.value).startswith(f"this is not a valid fault: {reason}")
+    assert "$" not in str(caught.value)
+
+
 def test_an_unknown_kind_of_fault_is_an_error_that_lists_the_valid_ones() -> None:
     with pytest.raises(UsageError, match=r"Kinds: latency, drop, .*, late-calls, no-calls$"):
         read_faults(b'{"kind":"flood"}')
