@@ -112,6 +112,8 @@ async def _watch(deployment: Deployment, samples: Samples, options: DemoOptions,
             else:
                 with without_echoed_control_keys(), Live(console=console, refresh_per_second=4) as live:
                     await _sample(deployment, samples, live)
+    if not options.is_quiet and not console.is_terminal:
+        console.line()  # in a file or a pipe, the table ends without a newline
 
 
 @contextmanager

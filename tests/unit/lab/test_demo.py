@@ -5,14 +5,17 @@ import os
 import termios
 from contextlib import nullcontext
 from io import StringIO
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
 from longstop.errors import UsageError
-from longstop_lab.demo import DemoOptions, run_demo, without_echoed_control_keys
+from longstop_lab.client import Samples
+from longstop_lab.demo import DemoOptions, _watch, run_demo, without_echoed_control_keys
+from longstop_lab.deployment import Deployment
 
 OPTIONS = DemoOptions(
     seconds=1,
@@ -44,6 +47,19 @@ async def test_wrong_options_are_refused_before_anything_is_said_to_start(wrong:
         await run_demo(replace(OPTIONS, **wrong), Console(file=said))
 
     assert said.getvalue() == ""
+
+
+async def test_the_table_in_a_pipe_ends_with_a_newline(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_matches(*_arguments: object) -> list[dict[str, Any]]:
+        return []
+
+    monkeypatch.setattr("longstop_lab.demo.list_matches", no_matches)
+    monkeypatch.setattr("longstop_lab.demo.without_echoed_control_keys", nullcontext)
+    said, deployment = StringIO(), SimpleNamespace(rss_bytes=lambda: 0)
+
+    await _watch(cast(Deployment, deployment), Samples(), replace(OPTIONS, seconds=0.05), Console(file=said))
+
+    assert said.getvalue().endswith("╯\n")
 
 
 @pytest.mark.parametrize("interruption", [asyncio.CancelledError, KeyboardInterrupt])
