@@ -8,8 +8,7 @@ from longstop.sources.base import SourceConfig
 from longstop.testing import check_source
 
 PAGES = Path(__file__).parent / "pages"
-HOSTS = ("kickoff.example",)
-CONFIG = SourceConfig(domain_id="kickoff", adapter_class="examples.kickoff:KickoffSource", hosts=HOSTS)
+CONFIG = SourceConfig(domain_id="kickoff", adapter_class="examples.kickoff:KickoffSource", hosts=("kickoff.example",))
 MATCH_URLS = {"https://kickoff.example/match/7": "7"}
 BODIES = [
     (Query(resource="list"), (PAGES / "list.json").read_bytes()),
@@ -20,4 +19,4 @@ BODIES = [
 
 
 def test_kickoff_keeps_the_contract() -> None:
-    check_source(KickoffSource(CONFIG), BODIES, hosts=HOSTS, match_urls=MATCH_URLS)
+    check_source(KickoffSource(CONFIG), BODIES, config=CONFIG, match_urls=MATCH_URLS)

@@ -17,7 +17,7 @@ from longstop.errors import FetchError, SourceError, SourceUnreachable
 from longstop.fetching.base import FetchRequest, Page
 from longstop.model.match import SOURCE_ID, MatchStatus
 from longstop.model.observation import LIST, LIVE, RENDERED, Listing, ListingEntry, Query
-from longstop.sources.base import Source
+from longstop.sources.base import Source, SourceConfig
 from longstop.sources.load_sources import problems_of
 from longstop.sources.parsing import host_of
 from longstop.sports.base import Sport
@@ -143,31 +143,38 @@ def check_source(
     source: Source,
     bodies: Iterable[tuple[Query, bytes]],
     *,
-    hosts: Collection[str],
+    config: SourceConfig,
     match_urls: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise an `AssertionError` that says where a source breaks its contract.
+    """Raise an `AssertionError` that says where a source breaks its contract, and what to do.
 
     `bodies` are recorded bodies, each with the query that it answers: at least one of the list and one of the live
-    state, and two that differ for each resource whose digest matters. `hosts` are those of the configuration.
-    `match_urls` maps addresses of match pages to source ids.
+    state, and two that differ for each resource whose digest matters. `config` is what the source was created with; its
+    `hosts` are those that may be requested. `match_urls` maps addresses of match pages to source ids.
     """
     bodies = list(bodies)
-    _check_members(source)
+    _check_members(source, config)
     sport = sports()[source.sport]
     missing = {LIST, LIVE} - {query.resource for query, _ in bodies}
     _require(not missing, f"record a body of each resource; missing: {', '.join(sorted(missing))}")
     for query, body in bodies:
-        _check_request(source, query, hosts)
+        _check_request(source, query, config.hosts)
         _check_view(sport, query, _parse(source, query, body))
         _check_other_match(source, query, body)
         _check_garbage(source, query, body)
     _check_digests(source, bodies)
     for url, source_id in (match_urls or {}).items():
         found = source.match_of(url)
-        _require(found == source_id, f"match_of({url!r}) returned {found!r}, not {source_id!r}")
+        _require(
+            found == source_id,
+            f"match_of({url!r}) returned {found!r}, not {source_id!r}: correct match_of, or the line in match_urls",
+        )
     for url in NO_MATCH_URLS:
-        _require(source.match_of(url) is None, f"match_of({url[:40]!r}) must return None: it is no page of this site")
+        _require(
+            source.match_of(url) is None,
+            f"match_of({url[:40]!r}) must return None, because it is no page of this site: check the address with "
+            "parsing.split_site_url(url, self.sites)",
+        )
 
 
 def _require(is_kept: bool, message: str) -> None:
@@ -175,53 +182,84 @@ def _require(is_kept: bool, message: str) -> None:
         raise AssertionError(message)
 
 
-def _check_members(source: Source) -> None:
+def _check_members(source: Source, config: SourceConfig) -> None:
     problems = list(problems_of(source))
-    _require(not problems, "; ".join(problems))
+    _require(
+        not problems, f"{'; '.join(problems)}: write what docs/howto/add-a-source.md lists under 'Write the class'"
+    )
+    _require(
+        source.name == config.domain_id,
+        f"name is {source.name!r}, but the domain_id of the configuration is {config.domain_id!r}: "
+        "write self.name = config.domain_id",
+    )
     keys = getattr(source, "metadata_keys", None)
     advice = "list the keys of config.metadata that the class reads, or write metadata_keys = ()"
     _require(isinstance(keys, tuple), f"metadata_keys must be a tuple: {advice}")
     installed = ", ".join(sports())
-    _require(source.sport in sports(), f"sport {source.sport!r} is not installed; installed: {installed}")
+    _require(
+        source.sport in sports(),
+        f"sport {source.sport!r} is not installed; installed: {installed}. Use one of these, or install its package",
+    )
 
 
 def _check_request(source: Source, query: Query, hosts: Collection[str]) -> None:
     request = source.request(query)
-    _require(isinstance(request, FetchRequest), f"request({query}) must return a FetchRequest")
-    _require(request.source == source.name, f"request({query}) has source {request.source!r}, not {source.name!r}")
+    _require(
+        isinstance(request, FetchRequest),
+        f"request({query}) returned {type(request).__name__}: return FetchRequest(source=self.name, url=…)",
+    )
+    _require(
+        request.source == source.name,
+        f"request({query}) has source {request.source!r}, not {source.name!r}: write source=self.name",
+    )
     host = host_of(request.url)
-    _require(host in hosts, f"request({query}) goes to {host or request.url!r}, which is not in hosts")
+    _require(
+        host in hosts,
+        f"request({query}) goes to {host or request.url!r}, which is not in hosts: correct the URL, or add the host to "
+        "hosts of the configuration",
+    )
 
 
 def _parse(source: Source, query: Query, body: bytes) -> object:
     try:
         return source.parse(query, body)
     except Exception as error:
-        raise AssertionError(f"parse({query}) of a recorded body raised {error!r}; it must return a view") from error
+        raise AssertionError(
+            f"parse({query}) of a recorded body raised {error!r}: make it return a view, or record a body of {query}"
+        ) from error
 
 
 def _check_view(sport: Sport[Any], query: Query, view: object) -> None:
     """Check that a body becomes a view of the sport, and one that can be printed."""
     if query.resource == LIST:
-        _require(isinstance(view, Listing), f"parse({query}) must return a Listing, not {type(view).__name__}")
+        _require(isinstance(view, Listing), f"parse({query}) returned {type(view).__name__}: return Listing(boards=…)")
         entries = view.boards if isinstance(view, Listing) else ()
         wrong = [entry.source_id for entry in entries if not SOURCE_ID.fullmatch(entry.source_id)]
-        _require(not wrong, f"source ids may have letters, digits and dashes only: {wrong}")
+        _require(
+            not wrong,
+            f"parse({query}) returned the source ids {wrong}: use an id of letters, digits and dashes only",
+        )
     elif query.resource in (LIVE, RENDERED):
         board = _board_type(sport) if query.resource == LIVE else sport.dom_board or ListingEntry
-        _require(isinstance(view, board), f"parse({query}) must return {board.__name__}, not {type(view).__name__}")
+        _require(isinstance(view, board), f"parse({query}) returned {type(view).__name__}: return a {board.__name__}")
         shown = view.source_id if isinstance(view, ListingEntry) else ""
-        _require(query.source_id in ("", shown), f"parse({query}) returned match {shown!r}")
+        _require(query.source_id in ("", shown), f"parse({query}) returned match {shown!r}: raise WrongMatch for it")
     else:
-        _require(query.resource in sport.resources, f"{sport.name} has no resource {query.resource!r}")
+        _require(
+            query.resource in sport.resources,
+            f"{sport.name} has no resource {query.resource!r}: use one of {', '.join(sport.resources)} in the Query",
+        )
         package = type(sport).__module__.rpartition(".")[0]
         for part in view if isinstance(view, tuple | list) else (view,):
             kind = type(part)
-            _require(kind.__module__.startswith(package), f"parse({query}) must return a view of {package}, not {kind}")
+            _require(
+                kind.__module__.startswith(package),
+                f"parse({query}) returned {kind.__name__}: return a view of {package}.model",
+            )
     for entry in view.boards if isinstance(view, Listing) else [view]:
         if isinstance(entry, ListingEntry):
             is_typed = isinstance(entry.status, MatchStatus)
-            _require(is_typed, f"parse({query}) returned status {entry.status!r}: it must be a MatchStatus")
+            _require(is_typed, f"parse({query}) returned status {entry.status!r}: map it to a MatchStatus")
     msgspec.to_builtins(view)
 
 
@@ -253,7 +291,8 @@ def _check_garbage(source: Source, query: Query, body: bytes) -> None:
             continue
         except Exception as error:
             raise AssertionError(
-                f"parse({query}) of {garbage[:20]!r} raised {error!r}; it must raise a ParseError or ObservationError"
+                f"parse({query}) of {garbage[:20]!r} raised {error!r}: raise a ParseError or an ObservationError, "
+                "as parsing.decode(body, Shape) does"
             ) from error
 
 
@@ -261,14 +300,24 @@ def _check_digests(source: Source, bodies: Sequence[tuple[Query, bytes]]) -> Non
     """Check that equal bodies have equal digests, and that a digest covers everything that is parsed."""
     for query, body in bodies:
         digest = source.digest(query, body)
-        _require(isinstance(digest, bytes), f"digest({query}) must return bytes, not {type(digest).__name__}")
+        _require(
+            isinstance(digest, bytes),
+            f"digest({query}) returned {type(digest).__name__}: return digest_of(…), which is bytes",
+        )
         _require(
             len(digest) <= MAX_DIGEST_BYTES,
             f"digest({query}) must be at most {MAX_DIGEST_BYTES} bytes, not {len(digest)}: "
             "return digest_of(what you parse)",
         )
-        _require(digest == source.digest(query, body), f"digest({query}) differs for the same body")
+        _require(
+            digest == source.digest(query, body),
+            f"digest({query}) differs for the same body: digest nothing but what you parse, and no clock or counter",
+        )
         for other, changed in bodies:
             is_other_view = other == query and source.parse(query, changed) != source.parse(query, body)
             is_covered = not is_other_view or source.digest(query, changed) != digest
-            _require(is_covered, f"digest({query}) is the same for two bodies with different views: a change is missed")
+            _require(
+                is_covered,
+                f"digest({query}) is the same for two bodies with different views, so a change is missed: digest "
+                "everything that parse reads",
+            )

@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
 
 from examples.kickoff import KickoffSource
-from examples.test_kickoff import BODIES, CONFIG, HOSTS, MATCH_URLS, test_kickoff_keeps_the_contract
+from examples.site import BODIES as LOCAL_BODIES
+from examples.test_kickoff import BODIES, CONFIG, MATCH_URLS, test_kickoff_keeps_the_contract
 from longstop.errors import MalformedBody
 from longstop.model.observation import LIST, LIVE, Query
 from longstop.sources.base import Source, SourceConfig
-from longstop.sources.load_sources import load_sources, make_source
+from longstop.sources.load_sources import check_hosts, load_sources, make_source
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 from longstop.sports.football.model import INCIDENTS, LINEUPS, STATISTICS
 from longstop.testing import check_source
@@ -25,7 +27,7 @@ Bodies = list[tuple[Query, bytes]]
 
 
 def check_kickoff(source: Source, bodies: Bodies | None = None, **changes: Any) -> None:
-    options: dict[str, Any] = {"hosts": HOSTS, "match_urls": MATCH_URLS}
+    options: dict[str, Any] = {"config": CONFIG, "match_urls": MATCH_URLS}
     check_source(source, BODIES if bodies is None else bodies, **options | changes)
 
 
@@ -34,6 +36,19 @@ def test_the_example_keeps_the_contract_in_less_than_80_lines_of_code() -> None:
 
     lines = (EXAMPLES / "kickoff.py").read_text().splitlines()
     assert sum(bool(line.strip()) for line in lines) < 80
+
+
+def test_the_example_reads_the_local_site_as_its_local_configuration_says() -> None:
+    (config,) = load_sources(EXAMPLES / "local_sources.yaml")
+    source = KickoffSource(config)
+    queries = [Query(resource=LIST)] + [
+        Query(resource=resource, source_id=match) for match in ("7", "8") for resource in (LIVE, INCIDENTS)
+    ]
+
+    check_hosts(source, config)
+    check_source(
+        source, [(query, LOCAL_BODIES[urlsplit(source.request(query).url).path]) for query in queries], config=config
+    )
 
 
 def shipped(name: str) -> tuple[Source, SourceConfig]:
@@ -73,7 +88,7 @@ def test_a_shipped_source_keeps_the_contract(name: str, queries: dict[str, Query
     source, config = shipped(name)
     bodies = [(query, (PAGES / name / file).read_bytes()) for file, query in queries.items()]
 
-    check_source(source, bodies, hosts=config.hosts, match_urls={url: source_id})
+    check_source(source, bodies, config=config, match_urls={url: source_id})
 
 
 def test_a_source_whose_resources_share_a_page_keeps_the_contract() -> None:
@@ -82,7 +97,7 @@ def test_a_source_whose_resources_share_a_page_keeps_the_contract() -> None:
     bodies = [(Query(resource=resource), page) for resource in (LIVE, BALLS, SCORECARD, NAMES)]
     bodies.append((Query(resource=LIST), (PAGES / "espncricinfo" / "live_list.html").read_bytes()))
 
-    check_source(source, bodies, hosts=config.hosts)
+    check_source(source, bodies, config=config)
 
 
 class _Changed(KickoffSource):
@@ -97,6 +112,17 @@ class _OtherHost(_Changed):
     def __init__(self) -> None:
         super().__init__()
         self._api_url = "https://elsewhere.example"
+
+
+class _OtherName(_Changed):
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "kick"
+
+
+class _TextRequest(_Changed):
+    def request(self, query: Query) -> Any:
+        return super().request(query).url
 
 
 class _NoMethods(Source):
@@ -168,16 +194,21 @@ class _AnyMatch(_Changed):
     ("mistake", "message"),
     [
         (_OtherHost, "request(list) goes to 'elsewhere.example', which is not in hosts"),
+        (
+            _OtherName,
+            "name is 'kick', but the domain_id of the configuration is 'kickoff': write self.name = config.domain_id",
+        ),
+        (_TextRequest, "request(list) returned str: return FetchRequest(source=self.name, url=…)"),
         (_NoMethods, "method request() is missing; method parse() is missing"),
         (_UnknownSport, "sport 'curling' is not installed; installed: cricket, football"),
-        (_RawError, "raised KeyError('id'); it must raise a ParseError or ObservationError"),
-        (_RawView, "parse(incidents 7) must return a view of longstop.sports.football"),
+        (_RawError, "raised KeyError('id'): raise a ParseError or an ObservationError"),
+        (_RawView, "parse(incidents 7) returned dict: return a view of longstop.sports.football.model"),
         (_BlindDigest, "digest(live 7) is the same for two bodies with different views"),
         (_RestlessDigest, "digest(list) differs for the same body"),
         (_NoMetadataKeys, "metadata_keys must be a tuple"),
         (_OtherMatch, "parse(live 71) accepted the body of match '7': raise WrongMatch"),
         (_BodyAsDigest, "digest(list) must be at most 64 bytes, not 283: return digest_of("),
-        (_TextStatus, "parse(live 7) returned status 'live': it must be a MatchStatus"),
+        (_TextStatus, "parse(live 7) returned status 'live': map it to a MatchStatus"),
         (_NoParser, "parse(list) of a recorded body raised KeyError('list')"),
         (_AnyMatch, "match_of('') must return None"),
     ],
