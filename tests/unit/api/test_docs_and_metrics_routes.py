@@ -37,6 +37,15 @@ async def test_the_documentation_page_loads_nothing_from_other_hosts(stranger: h
     assert not re.search(r"https?://|\bsrc=|@import|<link", answer.text)
 
 
+async def test_the_documentation_page_can_tell_admin_routes_by_their_tag(stranger: httpx.AsyncClient) -> None:
+    paths = (await stranger.get("/openapi.json")).json()["paths"]
+
+    tagged = {path for path, methods in paths.items() for route in methods.values() if "admin" in route.get("tags", ())}
+
+    assert tagged == {path for path in paths if path.startswith("/admin/")} != set()
+    assert '.includes("admin")' in (await stranger.get("/docs")).text
+
+
 async def test_the_browser_may_run_the_script_of_the_page_and_no_other(stranger: httpx.AsyncClient) -> None:
     answer = await stranger.get("/docs")
 
