@@ -46,7 +46,9 @@ _CRICKET = ("crex", "espncricinfo")
 
 def demo(
     seconds: Annotated[float | None, typer.Option("--for", metavar="S", min=1, help="Stop after S seconds.")] = None,
-    matches: Annotated[int, typer.Option(min=1, help="Simulated matches; two sites list one twice.")] = 20,
+    matches: Annotated[
+        int, typer.Option(min=1, help="How many matches to simulate. Two cricket sites each list all of them.")
+    ] = 20,
     kinds: Kinds = None,
     site: Annotated[
         DemoSite, typer.Option(help="Which simulated sites to scrape: one cricket site, both, football, or all.")

@@ -184,7 +184,7 @@ def test_the_command_ends_with_0_on_a_machine_that_can_run_longstop(tmp_path: Pa
     text, document = run_doctor(tmp_path), run_doctor(tmp_path, "--json")
 
     assert text.returncode == 0, text.stdout
-    assert "`longstop demo` has everything it needs; `longstop up` needs an enabled site (exit 0" in text.stdout
+    assert "This machine is ready, so the exit code is 0: `longstop demo` can run now." in text.stdout
     assert "Longstop has everything it needs" not in text.stdout
     document = json.loads(document.stdout)
     assert document["ok"] is True

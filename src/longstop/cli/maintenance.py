@@ -89,7 +89,7 @@ def _summary(checks: list[Check]) -> str:
     if has_no_site(checks):
         # The exit code is about the machine, and nothing is wrong with that.
         return (
-            "`longstop demo` has everything it needs; `longstop up` needs an enabled site"
-            f" (exit 0 all the same: the machine is ready).{rest}"
+            "This machine is ready, so the exit code is 0: `longstop demo` can run now. Before `longstop up`, enable a "
+            f"site in the sources file.{rest}"
         )
     return f"Longstop has everything it needs.{rest}"

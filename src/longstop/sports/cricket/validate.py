@@ -31,7 +31,10 @@ def validate_page(state: CricketState, page: EventListPage) -> None:
     owners = {name: key for key, name in state.teams.items()}
     for key, name in page.teams.items():
         if owners.get(name, key) != key:
-            raise WrongMatch(f"the page calls team {key!r} {name!r}, which is the name of {owners[name]!r}")
+            raise WrongMatch(
+                f"the page has swapped the teams, or is of another match: it gives team {key!r} the name {name!r}, "
+                f"which belongs to team {owners[name]!r}"
+            )
 
 
 def validate_listed(listed: SeenEvents, board: Board) -> None:

@@ -48,7 +48,9 @@ def test_a_page_may_call_the_teams_by_their_names_and_by_unknown_ones(teams: dic
 def test_a_page_that_calls_a_team_by_the_name_of_the_other_has_their_keys_exchanged() -> None:
     state = match_state(teams={"T1": "Reds", "T2": "Blues"})
 
-    with pytest.raises(WrongMatch, match="'T2' 'Reds', which is the name of 'T1'"):
+    with pytest.raises(
+        WrongMatch, match=r"swapped the teams, .* team 'T2' the name 'Reds', which belongs to team 'T1'"
+    ):
         validate_page(state, EventListPage(items=(), next_before=None, teams={"T2": "Reds"}))
 
 
