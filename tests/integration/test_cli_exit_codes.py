@@ -141,6 +141,7 @@ def test_a_file_that_is_not_sqlite_is_named_with_advice(
 ) -> None:
     (tmp_path / "sources.yaml").write_text(SIMULATED)
     monkeypatch.setenv("LONGSTOP_SOURCES", str(tmp_path / "sources.yaml"))
+    monkeypatch.setenv("LONGSTOP_API_PORT", "0")
     fill_with_garbage(node.matches_db)
 
     assert run(monkeypatch, verb, "--data", str(node.path)) == Exit.STORAGE
