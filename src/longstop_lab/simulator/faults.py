@@ -220,11 +220,6 @@ def _missing_from(fault: Fault) -> str | None:
             return "a field, the one to rename"
         case Fault(kind=FaultKind.OLDER, seconds=0.0):
             return "seconds, the age of the copy in world seconds, such as 600"
-        case (
-            Fault(kind=FaultKind.LATENCY, seconds=0.0, jitter_seconds=0.0)
-            | Fault(kind=FaultKind.LATE_CALLS, seconds=0.0)
-        ):
-            return "seconds, the delay"
     return None
 
 

@@ -143,8 +143,6 @@ def test_an_invalid_fault_is_an_error(body: bytes) -> None:
         (b"7", "expected an object, got a whole number"),
         (b"{", "it is not JSON ("),
         (b'{"kind":"older"}', "older needs seconds, the age of the copy"),
-        (b'{"kind":"latency"}', "latency needs seconds, the delay"),
-        (b'{"kind":"late-calls"}', "late-calls needs seconds, the delay"),
     ],
 )
 def test_an_invalid_fault_is_explained_in_words(body: bytes, reason: str) -> None:
