@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 
 from longstop.api.auth import Permission, Secret, issue_token
-from longstop.api.server import build_app, run_server
+from longstop.api.server import bound_socket, build_app, run_server
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.snapshot import canonical
@@ -131,6 +131,13 @@ async def test_a_huge_body_is_refused_before_it_is_sent(port: int) -> None:
     answer = await raw_exchange(port, head)
 
     assert answer.startswith(b"HTTP/1.1 413")
+
+
+def test_an_answer_is_sent_at_once_and_does_not_wait_for_an_acknowledgement() -> None:
+    with bound_socket("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
 async def test_a_taken_port_is_one_sentence() -> None:
