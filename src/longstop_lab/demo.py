@@ -15,6 +15,7 @@ from msgspec import Struct
 from rich.console import Console
 from rich.live import Live
 
+from longstop.errors import UsageError
 from longstop.fetching.browser.browser_policy import BrowserKind
 from longstop_lab.client import Samples, list_matches, percentile, site_of
 from longstop_lab.deployment import Deployment, DeploymentOptions, check, deployed
@@ -25,6 +26,8 @@ from longstop_lab.simulator.service import SimulatorOptions, choose_kinds, read_
 from longstop_lab.table import greeting, summary, table
 
 REFRESH_SECONDS = 1.0
+#: The API is back within seconds after a crash.
+RESTARTED_WITHIN_SECONDS = 30.0
 MEGABYTE = 1_000_000
 
 
@@ -137,17 +140,27 @@ def without_echoed_control_keys(terminal: int | None = None) -> Iterator[None]:
 
 
 async def _sample(deployment: Deployment, samples: Samples, live: Live | None) -> None:
+    answered_at = monotonic()
     while True:
-        entries = await list_matches(deployment, samples.api_seconds)
-        payloads: dict[str, Any] = {}
-        for entry in (each for each in entries if each["last_poll_at"]):
-            response = await deployment.api.get(entry["url"])
-            samples.api_seconds.append(response.seconds)
-            payloads[entry["match_id"]] = response.body
-        samples.add(entries, deployment.rss_bytes())
-        if live is not None:
-            live.update(table(entries, payloads, live.console.size))
+        try:
+            await _sample_once(deployment, samples, live)
+            answered_at = monotonic()
+        except UsageError:  # `up` may be restarting the API
+            if monotonic() - answered_at > RESTARTED_WITHIN_SECONDS:
+                raise
         await asyncio.sleep(REFRESH_SECONDS)
+
+
+async def _sample_once(deployment: Deployment, samples: Samples, live: Live | None) -> None:
+    entries = await list_matches(deployment, samples.api_seconds)
+    payloads: dict[str, Any] = {}
+    for entry in (each for each in entries if each["last_poll_at"]):
+        response = await deployment.api.get(entry["url"])
+        samples.api_seconds.append(response.seconds)
+        payloads[entry["match_id"]] = response.body
+    samples.add(entries, deployment.rss_bytes())
+    if live is not None:
+        live.update(table(entries, payloads, live.console.size))
 
 
 async def _report(deployment: Deployment, samples: Samples) -> DemoReport:

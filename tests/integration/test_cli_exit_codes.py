@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision.exit_codes import Exit
 from tests.integration.test_backup import a_node
 from tests.readers import apart
+
+OLD_DIRECTORIES = Path(__file__).parents[1] / "golden/recorded/data_directories"
 
 
 @pytest.fixture
@@ -181,6 +184,17 @@ def test_a_live_view_that_is_not_sqlite_is_to_be_deleted_not_restored(
     error = capsys.readouterr().err
     assert f"{node.hot_db}: not an SQLite file" in error
     assert error.endswith("; delete it; the scraper rebuilds it\n")
+
+
+@pytest.mark.parametrize("verb", [("matches",), ("events", "1"), ("errors",)], ids=" ".join)
+def test_data_of_an_older_version_are_not_shown_as_empty(
+    verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(OLD_DIRECTORIES / "matches2_hot2_ops5", tmp_path / "old")
+
+    assert run(monkeypatch, *verb, "--data", str(tmp_path / "old")) == Exit.STORAGE
+
+    assert "written by an older version: start `longstop up` once to migrate it" in capsys.readouterr().err
 
 
 def test_a_directory_in_the_place_of_the_store_is_named_with_advice(

@@ -121,3 +121,15 @@ def test_a_restore_into_a_stopped_directory_with_files_says_that_it_is_not_empty
 
     with pytest.raises(UsageError, match="is not empty: choose an empty directory, or pass --force"):
         restore(tmp_path / "backup", DataDirectory.open(node.path).path, SystemClock())
+
+
+def test_a_terminal_that_cannot_show_a_character_gets_another_one() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "longstop", "doctor"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=60,
+    )
+
+    assert b"Traceback" not in done.stderr
+    assert done.stdout.isascii()

@@ -1,5 +1,6 @@
 """The command line: `longstop VERB`. Every error is one clear sentence and an exit code, never a traceback."""
 
+import io
 import os
 import sys
 from functools import cache
@@ -68,6 +69,9 @@ def _options(
 
 def main() -> None:
     """Run a verb; print an error as one sentence and exit with its code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not end the verb
+            stream.reconfigure(errors="replace")
     try:
         command_line()()
     except LongstopError as error:

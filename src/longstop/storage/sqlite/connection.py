@@ -293,15 +293,17 @@ class ReadOnlyDatabase(_ReopenedFile):
     def _open(self) -> apsw.Connection | None:
         if file_identity(self._path) is None:
             return None
-        connection = open_readable(self._path, self._inline_ms)
+        connection, known = open_readable(self._path, self._inline_ms), migrations_of(self._database)
         try:
-            if not pending(connection, migrations_of(self._database)):
-                return connection
+            missing = pending(connection, known)
+            if missing and missing != known:
+                raise StorageError(f"{self._path}: written by an older version: start `longstop up` once to migrate it")
         except BaseException:
             connection.close()
             raise
-        # The writer is still creating it, or is an older version: there is nothing to read yet.
-        connection.close()
+        if not missing:
+            return connection
+        connection.close()  # a writer is creating the file: there is nothing to read yet
         return None
 
 

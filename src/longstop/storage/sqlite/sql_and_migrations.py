@@ -1,7 +1,7 @@
 """Loads SQL statements and applies migrations.
 
-SQL is in the `.sql` files of `storage/sql`. Migrations are numbered; each is applied once, in its own transaction, and
-never changed afterwards.
+SQL is in the `.sql` files of `storage/sql`. Migrations are numbered; each is applied once, and never changed
+afterwards.
 """
 
 import re
@@ -70,10 +70,11 @@ def migrations_of(database: Database) -> tuple[Migration, ...]:
 def migrate(connection: apsw.Connection, database: Database) -> None:
     """Migrate a file to the newest schema; raise if its schema is unknown."""
     known = migrations_of(database)
-    while pending(connection, known):
+    if pending(connection, known):
+        # One transaction, so that a reader sees an empty, an old or a new file, and nothing in between.
         with transaction(connection):
             # Several processes may open a new file at the same time: check again inside the transaction.
-            for migration in pending(connection, known)[:1]:
+            for migration in pending(connection, known):
                 _apply(connection, migration)
 
 
