@@ -1,6 +1,7 @@
 """Operator commands: a real file between the sender and a scheduler on a small site."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -101,6 +102,17 @@ async def test_a_match_is_watched_by_the_address_of_its_page(desk: Desk) -> None
     assert (answer.state, answer.answer) == (CommandState.DONE, "Watching crex_M9 as match 3.")
     assert (again.state, again.answer) == (CommandState.DONE, "crex_M9 is already watched, as match 3.")
     await eventually(lambda: desk.running.row("M9").record.phase is Phase.ACTIVE)
+
+
+async def test_a_source_that_exits_fails_the_command_and_not_the_scraper(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk.running.scheduler.client.source, "match_of", sys.exit)
+
+    answer = await desk.ask(CommandKind.WATCH, PAGE.format("M9"))
+
+    assert (answer.state, answer.answer) == (CommandState.FAILED, "Internal error; see task.failed in the log.")
+    assert len(desk.sink.named(TaskFailed.name)) == 1
 
 
 @pytest.mark.parametrize(

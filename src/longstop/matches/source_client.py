@@ -18,7 +18,7 @@ from longstop.model.observation import LIST, LIVE, Listing, ListingEntry, Query
 from longstop.resilience.attempt_state import TRANSITIONS, AttemptState
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Source
-from longstop.sources.parsing import digest_of, read_body
+from longstop.sources.parsing import digest_of, mapping_errors, read_body
 
 View = TypeVar("View")
 #: Identifies a request within one poll: method, URL, body.
@@ -119,7 +119,8 @@ class SourceClient:
 
     def page_of(self, source_id: str) -> str:
         """Return the address of a match's page; empty when the site has none."""
-        return self.source.request(Query(resource=LIVE, source_id=source_id)).page
+        with mapping_errors(Exception, f"{self.source.name}: request() failed"):
+            return self.source.request(Query(resource=LIVE, source_id=source_id)).page
 
     @property
     def can_render(self) -> bool:
@@ -215,7 +216,8 @@ class PollClient:
         body: bytes | None = None
         address = ""
         try:
-            request = source.request(query)
+            with mapping_errors(Exception, f"{source.name}: request() failed"):
+                request = source.request(query)
             address = request.page or request.url
             body = (await self._page(request)).body
             self._attempt.reach(AttemptState.CAPTURED)
@@ -250,7 +252,7 @@ class PollClient:
         if key not in self._page_digests:
             try:
                 digest = self._client.source.digest(query, body)
-            except Exception:  # parsing the body raises the proper error
+            except (Exception, SystemExit):  # parsing the body raises the proper error
                 digest = digest_of(body)
             self._page_digests[key] = digest
         return self._page_digests[key]

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, Validat
 
 from longstop.errors import ForbiddenTarget, LongstopError, SettingsError, UsageError
 from longstop.fetching.addresses import allowed_url, may_be_public
+from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.browser_policy import LADDER, BrowserKind, Mode
 from longstop.fetching.browser.chromium_launch import INSTALL, missing_packages
 from longstop.model.observation import LIST, Query
@@ -125,7 +126,7 @@ def make_source(config: SourceConfig) -> Source:
         source = make(config)
     except LongstopError:
         raise
-    except Exception as error:  # plug-in code may raise anything
+    except (Exception, SystemExit) as error:  # plug-in code may raise anything
         raise SettingsError(
             f"{who}: {config.adapter_class} raised {error!r} in its constructor ({location_of(error)})"
         ) from error
@@ -144,21 +145,29 @@ def make_source(config: SourceConfig) -> Source:
 
 def check_hosts(source: Source, config: SourceConfig) -> None:
     """Raise if the listing is at an address that the guards would refuse for ever."""
+    who = f"source {config.domain_id}"
     try:
-        url = source.request(Query(resource=LIST)).url
-        allowed_url(url, config.hosts, config.allow_private_addresses)
-    except ForbiddenTarget as error:
-        raise SettingsError(
-            f"source {config.domain_id}: its listing at {url} can never be requested: {error.reason}. Correct its "
-            "metadata, or add the host to hosts (with the port, unless it is the default)"
-        ) from error
+        request: object = source.request(Query(resource=LIST))
     except UsageError:  # it offers no listing
         return
+    except (Exception, SystemExit) as error:  # plug-in code may raise anything
+        raise SettingsError(f"{who}: request() raised {error!r} ({location_of(error)})") from error
+    if not isinstance(request, FetchRequest):
+        raise SettingsError(f"{who}: request() must return a FetchRequest, not {request!r}")
+    try:
+        allowed_url(str(request.url), config.hosts, config.allow_private_addresses)
+    except ForbiddenTarget as error:
+        raise SettingsError(
+            f"{who}: its listing at {request.url} can never be requested: {error.reason}. Correct its "
+            "metadata, or add the host to hosts (with the port, unless it is the default)"
+        ) from error
 
 
 def _unknown_metadata(make: object, metadata: Mapping[str, str]) -> str | None:
     """Return what is wrong with the metadata: a typo would otherwise fall back to the default, the real site."""
-    known = tuple(getattr(make, "metadata_keys", ()))
+    known = getattr(make, "metadata_keys", ())
+    if not isinstance(known, tuple):
+        return f"metadata_keys must be a tuple of strings, not {known!r}"
     unknown = next((key for key in metadata if key not in known), None)
     if unknown is None:
         return None
@@ -245,7 +254,7 @@ def _find_class(config: SourceConfig) -> Callable[[SourceConfig], object]:
             f"source {config.domain_id}: cannot load {config.adapter_class}: {error}. Check the spelling of"
             " package.module:Class, install the package, or put its folder on PYTHONPATH"
         ) from error
-    except Exception as error:  # plug-in code may raise anything
+    except (Exception, SystemExit) as error:  # plug-in code may raise anything
         raise SettingsError(
             f"source {config.domain_id}: importing {config.adapter_class} raised {error!r} ({location_of(error)})"
         ) from error

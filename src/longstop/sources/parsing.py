@@ -1,7 +1,8 @@
 """Helpers for sources: decode JSON, compute digests, split match addresses. Pure."""
 
 import traceback
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Annotated, Any, TypeVar
 from unicodedata import normalize
@@ -61,13 +62,24 @@ def read_body(source: Source, query: Query, body: bytes) -> Any:
         raise
     except (LongstopError, OSError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         changed = LayoutChanged(f"{type(error).__name__} in {location_of(error)}: {error}")
         changed.name(source.name, str(query))
         raise changed from error
 
 
-def location_of(error: Exception) -> str:
+@contextmanager
+def mapping_errors(wanted: type[Exception], what: str) -> Iterator[None]:
+    """Raise a `wanted` error, with file and line, for anything else that plug-in code raises, such as `SystemExit`."""
+    try:
+        yield
+    except wanted:
+        raise
+    except (Exception, SystemExit) as error:
+        raise wanted(f"{what}: {error!r} in {location_of(error)}") from error
+
+
+def location_of(error: BaseException) -> str:
     """Return the file and line where an error was raised, with the last folder of the path."""
     if isinstance(error, SyntaxError) and error.filename:
         filename, line = error.filename, error.lineno

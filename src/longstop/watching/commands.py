@@ -20,7 +20,7 @@ from longstop.model.command import (
     StandingKind,
 )
 from longstop.model.match import MatchRef, Phase
-from longstop.sources.parsing import host_of
+from longstop.sources.parsing import host_of, mapping_errors
 from longstop.storage.base import CommandStore
 from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus, failure_of
@@ -191,7 +191,9 @@ class CommandLoop:
     def _page(self, url: str) -> MatchRef:
         """Return the match that a URL shows."""
         for source, scheduler in self._schedulers.items():
-            if (source_id := scheduler.client.source.match_of(url)) is not None:
+            with mapping_errors(Exception, f"{source}: match_of() failed"):
+                source_id = scheduler.client.source.match_of(url)
+            if source_id is not None:
                 return MatchRef(source, source_id)
         known = "; ".join(f"{name} ({', '.join(each.client.source.sites)})" for name, each in self._schedulers.items())
         what = f"This URL of {host_of(url)[:100]}" if host_of(url) else "This"

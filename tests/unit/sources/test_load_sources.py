@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from longstop.errors import SettingsError, UsageError
+from longstop.errors import PageNotFound, SettingsError, UsageError
 from longstop.fetching.base import FetchRequest
 from longstop.model.observation import Query
 from longstop.sources.base import Source, SourceConfig
 from longstop.sources.load_sources import (
+    check_hosts,
     check_sources,
     enabled_sources,
     load_sources,
@@ -77,6 +78,42 @@ class Broken:
 
     def __init__(self, config: SourceConfig) -> None:
         raise KeyError("api_url")
+
+
+class Quitting:
+    metadata_keys = ()
+
+    def __init__(self, config: SourceConfig) -> None:
+        sys.exit("no licence")
+
+
+class NoKeys(EchoSource):
+    metadata_keys: Any = None
+
+
+class RawRequest(EchoSource):
+    def request(self, ask: Query) -> FetchRequest:
+        raise KeyError("url")
+
+
+class QuittingRequest(EchoSource):
+    def request(self, ask: Query) -> FetchRequest:
+        sys.exit()
+
+
+class NamelessError(EchoSource):
+    def request(self, ask: Query) -> FetchRequest:
+        raise PageNotFound("no list")
+
+
+class NoRequest(EchoSource):
+    def request(self, ask: Query) -> Any:
+        return None
+
+
+class NoUrl(EchoSource):
+    def request(self, ask: Query) -> Any:
+        return msgspec.structs.replace(super().request(ask), url=None)
 
 
 def entry(**changes: object) -> dict[str, Any]:
@@ -256,6 +293,8 @@ def test_a_class_is_found_by_its_entry_point() -> None:
         ),
         (f"{THIS}:Broken", "raised KeyError('api_url') in its constructor (sources/test_load_sources.py, line "),
         (f"{THIS}:THIS", "raised TypeError("),
+        (f"{THIS}:Quitting", "raised SystemExit('no licence') in its constructor (sources/test_load_sources.py, line "),
+        (f"{THIS}:NoKeys", "source echo: metadata_keys must be a tuple of strings, not None"),
     ],
 )
 def test_a_class_that_cannot_serve_is_refused_in_a_sentence(adapter: str, reason: str) -> None:
@@ -271,6 +310,7 @@ def test_a_class_that_cannot_serve_is_refused_in_a_sentence(adapter: str, reason
     [
         ("SITES = {}\nURL = SITES['main']\n", "raised KeyError('main') ("),
         ("def broken(:\n", "raised SyntaxError("),
+        ("import sys\nsys.exit()\n", "raised SystemExit() ("),
     ],
 )
 def test_a_plug_in_that_cannot_be_imported_is_one_sentence_with_file_and_line(
@@ -330,6 +370,25 @@ def test_a_listing_that_can_never_be_requested_stops_the_start(
 
     with pytest.raises(SettingsError, match=f"{reason}. Correct its metadata, or add the host to hosts"):
         check_sources(file)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "reason"),
+    [
+        ("RawRequest", "request() raised KeyError('url') (sources/test_load_sources.py, line "),
+        ("QuittingRequest", "request() raised SystemExit() (sources/test_load_sources.py, line "),
+        ("NamelessError", "request() raised PageNotFound('no list') (sources/test_load_sources.py, line "),
+        ("NoRequest", "request() must return a FetchRequest, not None"),
+        ("NoUrl", "its listing at None can never be requested: only http and https URLs are allowed"),
+    ],
+)
+def test_a_request_that_cannot_be_built_stops_the_start_in_a_sentence(adapter: str, reason: str) -> None:
+    faulty = config(adapter_class=f"{THIS}:{adapter}")
+
+    with pytest.raises(SettingsError) as caught:
+        check_hosts(make_source(faulty), faulty)
+
+    assert str(caught.value).startswith(f"source echo: {reason}")
 
 
 def test_offline_a_source_is_the_configured_one_or_else_the_class_of_that_name(tmp_path: Path) -> None:

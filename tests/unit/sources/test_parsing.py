@@ -1,5 +1,6 @@
 """Parsing helpers: errors of a plug-in name its file and line; match addresses map to source ids."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -86,6 +87,28 @@ def test_what_this_machine_misses_is_no_change_of_a_page(monkeypatch: pytest.Mon
 
     with pytest.raises(MemoryError):
         read_body(source, QUERY, b"{}")
+
+
+class QuittingSource(CarelessSource):
+    """Ends the process wherever it can."""
+
+    def parse(self, query: Query, body: bytes) -> Any:
+        sys.exit("done")
+
+    def digest(self, query: Query, body: bytes) -> bytes:
+        sys.exit("done")
+
+
+def test_a_source_that_exits_fails_its_poll_and_not_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = QuittingSource()
+    client = SourceClient(source, ScriptedFetcher(lambda _: b"{}"))
+
+    with pytest.raises(LayoutChanged, match=r"careless list: SystemExit in sources/test_parsing.py, line \d+: done"):
+        run_virtual(client.listing())
+    monkeypatch.setattr(source, "request", sys.exit)
+    for query in (lambda: run_virtual(client.listing()), lambda: client.page_of("7")):
+        with pytest.raises(Exception, match=r"careless: request\(\) failed: SystemExit\(Query\("):
+            query()
 
 
 def test_a_source_whose_digest_fails_is_read_and_its_equal_bodies_are_unchanged() -> None:
