@@ -19,7 +19,7 @@ from longstop.model.match import SOURCE_ID, MatchStatus
 from longstop.model.observation import LIST, LIVE, RENDERED, Listing, ListingEntry, Query
 from longstop.sources.base import Source, SourceConfig
 from longstop.sources.load_sources import problems_of
-from longstop.sources.parsing import host_of
+from longstop.sources.parsing import host_of, mapping_errors
 from longstop.sports.base import Sport
 from longstop.sports.registry import sports
 
@@ -158,23 +158,27 @@ def check_source(
     missing = {LIST, LIVE} - {query.resource for query, _ in bodies}
     _require(not missing, f"record a body of each resource; missing: {', '.join(sorted(missing))}")
     for query, body in bodies:
-        _check_request(source, query, config.hosts)
-        _check_view(sport, query, _parse(source, query, body))
+        with mapping_errors(AssertionError, f"request({query}) must return FetchRequest(source=…, url='https://…')"):
+            _check_request(source, query, config.hosts)
+        with mapping_errors(AssertionError, f"parse({query}) must return a view whose fields have the declared types"):
+            _check_view(sport, query, _parse(source, query, body))
         _check_other_match(source, query, body)
         _check_garbage(source, query, body)
-    _check_digests(source, bodies)
-    for url, source_id in (match_urls or {}).items():
-        found = source.match_of(url)
-        _require(
-            found == source_id,
-            f"match_of({url!r}) returned {found!r}, not {source_id!r}: correct match_of, or the line in match_urls",
-        )
-    for url in NO_MATCH_URLS:
-        _require(
-            source.match_of(url) is None,
-            f"match_of({url[:40]!r}) must return None, because it is no page of this site: check the address with "
-            "parsing.split_site_url(url, self.sites)",
-        )
+    with mapping_errors(AssertionError, "digest() of a recorded body must return digest_of(what you parse)"):
+        _check_digests(source, bodies)
+    with mapping_errors(AssertionError, "match_of() must return a source id or None for any text"):
+        for url, source_id in (match_urls or {}).items():
+            found = source.match_of(url)
+            _require(
+                found == source_id,
+                f"match_of({url!r}) returned {found!r}, not {source_id!r}: correct match_of, or the line in match_urls",
+            )
+        for url in NO_MATCH_URLS:
+            _require(
+                source.match_of(url) is None,
+                f"match_of({url[:40]!r}) must return None, because it is no page of this site: check the address with "
+                "parsing.split_site_url(url, self.sites)",
+            )
 
 
 def _require(is_kept: bool, message: str) -> None:
@@ -223,7 +227,7 @@ def _check_request(source: Source, query: Query, hosts: Collection[str]) -> None
 def _parse(source: Source, query: Query, body: bytes) -> object:
     try:
         return source.parse(query, body)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise AssertionError(
             f"parse({query}) of a recorded body raised {error!r}: make it return a view, or record a body of {query}"
         ) from error
@@ -289,7 +293,7 @@ def _check_garbage(source: Source, query: Query, body: bytes) -> None:
             source.parse(query, garbage)
         except SourceError:
             continue
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise AssertionError(
                 f"parse({query}) of {garbage[:20]!r} raised {error!r}: raise a ParseError or an ObservationError, "
                 "as parsing.decode(body, Shape) does"

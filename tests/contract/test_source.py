@@ -1,5 +1,6 @@
 """The contract of a source: every shipped source, a third-party one, and the example keep it."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,32 @@ class _NoParser(_Changed):
         raise KeyError(query.resource)
 
 
+class _RawRequest(_Changed):
+    def request(self, query: Query) -> Any:
+        raise KeyError(query.resource)
+
+
+class _NoUrl(_Changed):
+    def request(self, query: Query) -> Any:
+        return msgspec.structs.replace(super().request(query), url=None)
+
+
+class _NoBoards(_Changed):
+    def parse(self, query: Query, body: bytes) -> Any:
+        view: Any = super().parse(query, body)
+        return msgspec.structs.replace(view, boards=None) if query.resource == LIST else view
+
+
+class _RawDigest(_Changed):
+    def digest(self, query: Query, body: bytes) -> bytes:
+        raise KeyError("score")
+
+
+class _RawMatch(_Changed):
+    def match_of(self, url: str) -> str | None:
+        sys.exit("no match")
+
+
 class _AnyMatch(_Changed):
     def match_of(self, url: str) -> str | None:
         return "7"
@@ -210,6 +237,17 @@ class _AnyMatch(_Changed):
         (_BodyAsDigest, "digest(list) must be at most 64 bytes, not 283: return digest_of("),
         (_TextStatus, "parse(live 7) returned status 'live': map it to a MatchStatus"),
         (_NoParser, "parse(list) of a recorded body raised KeyError('list')"),
+        (
+            _RawRequest,
+            "request(list) must return FetchRequest(source=…, url='https://…'): KeyError('list') in contract/",
+        ),
+        (_NoUrl, "request(list) must return FetchRequest(source=…, url='https://…'): TypeError("),
+        (_NoBoards, "parse(list) must return a view whose fields have the declared types: TypeError("),
+        (
+            _RawDigest,
+            "digest() of a recorded body must return digest_of(what you parse): KeyError('score') in contract/",
+        ),
+        (_RawMatch, "match_of() must return a source id or None for any text: SystemExit('no match') in contract/"),
         (_AnyMatch, "match_of('') must return None"),
     ],
 )

@@ -11,7 +11,7 @@ from longstop.cli.options import settings_for
 from longstop.errors import LongstopError, UsageError
 from longstop.model.observation import LIST, LIVE, Query
 from longstop.sources.base import Source
-from longstop.sources.parsing import read_body
+from longstop.sources.parsing import mapping_errors, read_body
 from longstop.sports.registry import sport_named
 
 #: The fetcher rejects larger bodies, too.
@@ -34,12 +34,17 @@ def parse(
     if kind not in known:
         offered = ", ".join(each for each in known if _offers(parser, each))
         raise UsageError(f"{source} has no bodies of kind {kind}: the kinds are {offered}")
-    view = read_body(parser, Query(resource=kind, source_id=match or ""), _read_body(file))
+    with mapping_errors(LongstopError, f"{source}: parse() failed"):
+        view = read_body(parser, Query(resource=kind, source_id=match or ""), _read_body(file))
+    wrong = f"{source} returned a view that is not a msgspec Struct of its sport that JSON can express"
+    if view is None:
+        raise UsageError(f"{wrong}: None")
     try:
-        shown = msgspec.to_builtins(view)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{source} returned a view that is not a msgspec Struct of its sport: {error}") from error
-    print(json.dumps(shown, ensure_ascii=False, indent=2))
+        shown = json.dumps(msgspec.to_builtins(view), ensure_ascii=False, indent=2, allow_nan=False)
+        shown.encode()  # a lone surrogate cannot be printed
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"{wrong}: {error}") from error
+    print(shown)
 
 
 VERBS = (parse,)
@@ -48,7 +53,7 @@ VERBS = (parse,)
 def _offers(source: Source, kind: str) -> bool:
     try:
         read_body(source, Query(resource=kind), b"")
-    except LongstopError as error:
+    except (LongstopError, OSError) as error:
         return not isinstance(error, UsageError)
     return True
 

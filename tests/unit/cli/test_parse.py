@@ -1,0 +1,66 @@
+"""The verb `parse`, with sources whose views cannot be printed."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from examples.kickoff import KickoffSource
+from longstop.cli.parse import parse
+from longstop.errors import LongstopError, UsageError
+from longstop.model.observation import LIVE, Query
+
+SOURCE = f"{__name__}:ScriptedSource"
+
+
+class ScriptedSource(KickoffSource):
+    """Returns whatever a test wants."""
+
+    view: Callable[[], Any]
+
+    def parse(self, query: Query, body: bytes) -> Any:
+        return type(self).view()
+
+
+@pytest.fixture
+def body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LONGSTOP_SOURCES", str(tmp_path / "none.yaml"))
+    file = tmp_path / "body"
+    file.write_bytes(b"{}")
+    return file
+
+
+def _endless() -> list[Any]:
+    endless: list[Any] = []
+    endless.append(endless)
+    return endless
+
+
+@pytest.mark.parametrize(
+    "view",
+    [None, _endless(), {(1, 2): 3}, {"name": "\ud800"}, 10**5_000, [math.nan], object()],
+    ids=["none", "endless", "tuple key", "surrogate", "huge", "nan", "object"],
+)
+def test_a_view_that_cannot_be_printed_as_json_is_one_sentence(
+    body: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], view: Any
+) -> None:
+    monkeypatch.setattr(ScriptedSource, "view", lambda: view, raising=False)
+
+    with pytest.raises(UsageError, match="returned a view that is not a msgspec Struct of its sport that JSON can"):
+        parse(SOURCE, LIVE, body)
+
+    assert capsys.readouterr().out == ""
+
+
+def test_a_system_error_in_a_source_names_its_file_and_line(body: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise OSError("no cache")
+
+    monkeypatch.setattr(ScriptedSource, "view", fail, raising=False)
+
+    with pytest.raises(LongstopError, match=r"parse\(\) failed: OSError\('no cache'\) in cli/test_parse.py, line "):
+        parse(SOURCE, LIVE, body)
+    with pytest.raises(UsageError, match="the kinds are list, live"):
+        parse(SOURCE, "nonsense", body)
