@@ -270,18 +270,21 @@ async def test_what_ran_away_from_a_child_that_died_is_ended_and_waited_for(grou
 async def test_a_scraper_that_cannot_start_is_tried_ever_more_rarely_and_the_api_lives_on(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    data, log = tmp_path / "data", tmp_path / "log"
-    data.mkdir(mode=0o700)
-    (data / "matches.db").write_bytes(b"this was a store once" * 1000)
+    log = tmp_path / "log"
 
     # A busy machine may need longer for a start than the ten seconds that count as a good life.
-    async with up({**environ, "LONGSTOP_SETTLED_SECONDS": "60"}, log):
+    async with up({**environ, "LONGSTOP_SETTLED_SECONDS": "60"}, log) as process:
+        store = tmp_path / "data" / "matches.db"
+        await until(lambda: store.exists() and store.stat().st_size > 0, "it opens its store")
+        scraper = next(c for c in psutil.Process(process.pid).children() if "scraper" in c.cmdline())
+        store.write_bytes(b"this was a store once" * 1000)
+        scraper.kill()
         await until(
             lambda: len(logged(read_log(log), "process.died", process="scraper")) >= 3, "it dies three times", 90
         )
 
-        deaths = logged(read_log(log), "process.died", process="scraper")
-        assert [death["restart_in_seconds"] for death in deaths[:3]] == [0, 1, 2]
+        killed, *deaths = logged(read_log(log), "process.died", process="scraper")
+        assert [death["restart_in_seconds"] for death in (killed, *deaths[:2])] == [0, 1, 2]
         assert {death["exit_code"] for death in deaths} == {Exit.STORAGE}
         assert {death["reason"] for death in deaths} == {"the data directory cannot be used"}
         assert not logged(read_log(log), "process.died", process="api")
