@@ -277,6 +277,8 @@ async def test_a_scraper_that_cannot_start_is_tried_ever_more_rarely_and_the_api
         store = tmp_path / "data" / "matches.db"
         await until(lambda: store.exists() and store.stat().st_size > 0, "it opens its store")
         scraper = next(c for c in psutil.Process(process.pid).children() if "scraper" in c.cmdline())
+        for log_of_store in (tmp_path / "data").glob("matches.db-*"):
+            log_of_store.unlink()  # SQLite would restore the file from it
         store.write_bytes(b"this was a store once" * 1000)
         scraper.kill()
         await until(
