@@ -1,5 +1,6 @@
 """Reads YAML files into validated values, or raises sentences that say what to write instead."""
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import Enum
@@ -8,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import yaml
 from annotated_types import Ge, Le
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, SecretStr, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
@@ -16,6 +17,10 @@ from longstop.errors import SettingsError
 
 #: Longer wrong values are shortened in messages.
 _QUOTED_CHARACTERS = 80
+#: Fields of these types, as passwords and metadata, are not quoted in messages.
+_SECRET_TYPES = (SecretStr, dict[str, str])
+#: What may precede the host of an address: a user name and password. They may contain any character.
+_USER_INFO = re.compile(r"^(['\"]?(?:\w+://)?).*@", re.DOTALL)
 
 
 class Wanted(NamedTuple):
@@ -91,7 +96,7 @@ def parse_yaml(text: str, file: str) -> Mapping[str, Any]:
     if tree is None:
         return {}
     if not isinstance(tree, Mapping):
-        raise SettingsError(f"{file} contains {_quote(tree)}: write `name: value` lines")
+        raise SettingsError(f"{file} is a list or a single value: write `name: value` lines")
     return tree
 
 
@@ -104,6 +109,12 @@ def suggest(name: str, known: Sequence[str]) -> str:
     """Return the advice for an unknown name."""
     near = get_close_matches(name, known, n=1)
     return f"did you mean {near[0]}?" if near else "remove it, or use one of " + ", ".join(known)
+
+
+def quote(value: object) -> str:
+    """Return a wrong value for a message: shortened, without the user name and password of an address."""
+    text = _USER_INFO.sub(r"\1***@", repr(value))
+    return text if len(text) <= _QUOTED_CHARACTERS else f"{text[:_QUOTED_CHARACTERS]}…"
 
 
 def is_group(field: FieldInfo) -> type[Group] | None:
@@ -121,7 +132,17 @@ def _sentence(model: type[Group], details: ErrorDetails, names: Mapping[str, str
     advice = _advice_for(field) if field else "a group of " + ", ".join(group.model_fields)
     if details["type"] == "missing":
         return f"{name} is missing: write {advice}"
-    return f"{name} is {_quote(details['input'])}: write {advice}"
+    has_secret = _is_secret(field) if field else _contains_secret(group)
+    return f"{name} is {'not valid' if has_secret else quote(details['input'])}: write {advice}"
+
+
+def _is_secret(field: FieldInfo) -> bool:
+    group = is_group(field)
+    return _contains_secret(group) if group else field.annotation in _SECRET_TYPES
+
+
+def _contains_secret(group: type[Group]) -> bool:
+    return any(map(_is_secret, group.model_fields.values()))
 
 
 def _find(model: type[Group], path: tuple[int | str, ...]) -> tuple[type[Group], FieldInfo | None]:
@@ -153,8 +174,3 @@ def _range(field: FieldInfo) -> str:
     low = next((note.ge for note in field.metadata if isinstance(note, Ge)), None)
     high = next((note.le for note in field.metadata if isinstance(note, Le)), None)
     return f" from {low} to {high}"
-
-
-def _quote(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _QUOTED_CHARACTERS else f"{text[:_QUOTED_CHARACTERS]}…"

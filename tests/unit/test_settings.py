@@ -236,6 +236,27 @@ def test_a_wrong_line_of_the_file_is_named_with_what_to_write(file: dict[str, An
     assert refusal({}, file) == [sentence]
 
 
+@pytest.mark.parametrize(
+    ("environ", "file"),
+    [
+        ({}, {"scraper": {"browser": {"proxy": {"password": ["hunter2"]}}}}),
+        ({}, {"scraper": {"monitoring": {"webhook": {"secret": {"hunter2": 1}}}}}),
+        ({}, {"scraper": {"monitoring": {"webhook": [{"secret": "hunter2"}]}}}),
+        ({}, {"scraper": ["hunter2"]}),
+        ({"ALERT_WEBHOOK_URL": "ftp://me:hunter2@example.org/"}, {}),
+        ({"ALERT_WEBHOOK_URL": f"ftp://me:hunter2{'x' * 99}@example.org/"}, {}),
+        ({"IPROYAL_HOST": "me:hunter2/@\n@example.org"}, {}),
+        ({}, {"scraper": {"monitoring": {"webhook": {"url": ["http://me:hunter2@example.org"]}}}}),
+    ],
+)
+def test_no_message_contains_a_secret(environ: dict[str, str], file: dict[str, Any]) -> None:
+    (line,) = refusal(environ, file)
+
+    assert ": write " in line
+    assert "hunter2" not in line
+    assert not environ or "***@example.org" in line
+
+
 def test_all_problems_are_reported_together_one_per_line() -> None:
     lines = refusal({"LONGSTOP_API_PORT": "-1", "RETRY_OFTEN": "1"}, {"api": {"host": 3}})
 
@@ -282,7 +303,7 @@ def test_the_file_named_in_the_environment_is_read(tmp_path: Path) -> None:
         (b"api: [", "mine.yaml, line 1, is not valid YAML"),
         (b"api:\n  port: 1\n  port: 2\n", "line 3, is not valid YAML: 'port' is given twice"),
         (b"\xff\xfe\x00", "(it is not UTF-8 text)"),
-        (b"- a\n", "contains ['a']: write `name: value` lines"),
+        (b"- a\n", "is a list or a single value: write `name: value` lines"),
         (b"when: 2026-99-99\n", "is not valid YAML"),
         (b"[" * 100_000, "is not valid YAML"),
         (b"!!python/object:os.system {}", "is not valid YAML"),

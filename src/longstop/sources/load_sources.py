@@ -18,7 +18,7 @@ from longstop.model.observation import LIST, Query
 from longstop.sources.base import Source, SourceConfig
 from longstop.sources.parsing import location_of
 from longstop.sports.registry import sports
-from longstop.yaml_config import Group, Wanted, Whole, describe_problems, parse_yaml, read_text, suggest
+from longstop.yaml_config import Group, Wanted, Whole, describe_problems, parse_yaml, quote, read_text, suggest
 
 ENTRY_POINT_GROUP = "longstop.sources"
 
@@ -158,8 +158,8 @@ def check_hosts(source: Source, config: SourceConfig) -> None:
         allowed_url(str(request.url), config.hosts, config.allow_private_addresses)
     except ForbiddenTarget as error:
         raise SettingsError(
-            f"{who}: its listing at {request.url} can never be requested: {error.reason}. Correct its "
-            "metadata, or add the host to hosts (with the port, unless it is the default)"
+            f"{who}: its listing at {quote(request.url)} can never be requested: {error.reason}. Correct "
+            "its metadata, or add the host to hosts (with the port, unless it is the default)"
         ) from error
 
 
@@ -210,7 +210,7 @@ def _read_entry(raw: object, position: int, file: str) -> tuple[SourceConfig | N
     name = raw.get("domain_id", position) if isinstance(raw, Mapping) else position
     where = f"source {name} of {file}"
     if not isinstance(raw, Mapping):
-        return None, [f"{where} is {raw!r}: write a block that begins with `- domain_id: …`"]
+        return None, [f"{where} is no block: write a block that begins with `- domain_id: …`"]
     try:
         entry = _Entry.model_validate(raw)
     except ValidationError as error:

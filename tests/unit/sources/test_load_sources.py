@@ -197,7 +197,7 @@ def test_a_permitted_site_a_disabled_one_and_a_simulated_one_are_accepted(change
         ({"enabled": "perhaps"}, "enabled in source echo of sources.yaml is 'perhaps': write true or false"),
         ({"domain_id": "Crex.com"}, "domain_id in source Crex.com of sources.yaml is 'Crex.com': write a short name"),
         ({"hots": []}, "hots in source echo of sources.yaml is unknown: did you mean hosts?"),
-        ({"metadata": {"depth": 3}}, "metadata.depth in source echo of sources.yaml is 3: write `name: text` lines"),
+        ({"metadata": {"depth": 3}}, "metadata.depth in source echo of sources.yaml is not valid: write `name: text`"),
     ],
 )
 def test_a_wrong_line_is_named_with_what_to_write(changes: dict[str, Any], sentence: str) -> None:
@@ -214,7 +214,7 @@ def test_all_problems_are_reported_together() -> None:
 
     assert [line.split(": write")[0] for line in lines[:2]] == [
         "hosts in source echo of sources.yaml is missing",
-        "source 2 of sources.yaml is 'crex'",
+        "source 2 of sources.yaml is no block",
     ]
     assert lines[2:] == ["source echo occurs twice in sources.yaml: remove one of them"]
 
@@ -389,6 +389,15 @@ def test_a_request_that_cannot_be_built_stops_the_start_in_a_sentence(adapter: s
         check_hosts(make_source(faulty), faulty)
 
     assert str(caught.value).startswith(f"source echo: {reason}")
+
+
+def test_the_password_in_the_address_of_a_listing_is_not_printed(tmp_path: Path) -> None:
+    file = tmp_path / "sources.yaml"
+    with_password = entry(adapter_class="crex", metadata={"api_url": "http://me:hunter2@127.0.0.1:8080"})
+    file.write_bytes(msgspec.json.encode({"sources": [with_password]}))
+
+    with pytest.raises(SettingsError, match=r"listing at 'http://\*\*\*@127\.0\.0\.1:8080.*contains a user name"):
+        check_sources(file)
 
 
 def test_offline_a_source_is_the_configured_one_or_else_the_class_of_that_name(tmp_path: Path) -> None:
