@@ -147,7 +147,7 @@ class Proxy(Group):
 
 
 class Browser(Group):
-    executable: Annotated[str, Env("BROWSER_EXECUTABLE"), Wanted("a path")] = ""
+    executable: Annotated[str, Field(pattern=r"^[^\x00]*$"), Env("BROWSER_EXECUTABLE"), Wanted("a path")] = ""
     """The path of Chromium; empty to search for one."""
 
     headless: Annotated[bool, Env("BROWSER_HEADLESS")] = True

@@ -1,6 +1,8 @@
 """Reads YAML files into validated values, or raises sentences that say what to write instead."""
 
+import errno
 import re
+import stat
 from collections.abc import Hashable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import Enum
@@ -17,6 +19,10 @@ from longstop.errors import SettingsError
 
 #: Longer wrong values are shortened in messages.
 _QUOTED_CHARACTERS = 80
+#: Longer YAML scalars are text: numbers of thousands of digits take minutes to convert, or raise.
+_NUMBER_CHARACTERS = 50
+#: Larger files are refused; a hundred sites need a quarter of it.
+_MAX_FILE_BYTES = 200_000
 #: Fields of these types, as passwords and metadata, are not quoted in messages.
 _SECRET_TYPES = (SecretStr, dict[str, str])
 #: What may precede the host of an address: a user name and password. They may contain any character.
@@ -51,34 +57,58 @@ def _refuse_boolean(value: object) -> object:
     return value
 
 
-def _refuse_blank(value: object) -> object:
-    """Reject empty paths: they would mean the working directory."""
-    if isinstance(value, str) and not value.strip():
-        raise ValueError("an empty text is not a path")
+def _refuse_bad_path(value: object) -> object:
+    """Reject paths that the system cannot open, and empty ones: they would mean the working directory."""
+    if isinstance(value, str) and (not value.strip() or b"\0" in value.encode()):
+        raise ValueError("this text is not a path")
     return value
 
 
 Whole = Annotated[int, BeforeValidator(_refuse_boolean)]
 Number = Annotated[float, BeforeValidator(_refuse_boolean)]
-PathText = Annotated[Path, BeforeValidator(_refuse_blank), Wanted("a path")]
+PathText = Annotated[Path, BeforeValidator(_refuse_bad_path), Wanted("a path")]
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """The safe loader, which also rejects duplicate keys: one of the two values would be lost silently."""
+    """The safe loader without tags and aliases, which can crash it or expand for ever, and without duplicate keys."""
+
+    def _refuse(self) -> None:
+        raise yaml.scanner.ScannerError(None, None, "quote texts that begin with &, * or !", self.get_mark())
+
+    fetch_alias = fetch_anchor = fetch_tag = _refuse
+
+    def compose_scalar_node(self, anchor: Any) -> yaml.ScalarNode:
+        node = super().compose_scalar_node(anchor)
+        if len(node.value) > _NUMBER_CHARACTERS:
+            node.tag = self.DEFAULT_SCALAR_TAG
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} is given twice", key.start_mark)
+                # One of the two values would be lost silently.
+                problem = f"{quote(key.value)} is given twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.add(str(key.value))
         return super().construct_mapping(node, deep)
+
+
+def read_file(path: Path, max_bytes: int) -> bytes:
+    """Return the content of a regular file, or raise an `OSError`: reading a device may never end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    with path.open("rb") as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes")
+    return content
 
 
 def read_text(path: Path, advice: str) -> str:
     """Return the text of a file; `advice` is what to do if it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        return read_file(path, _MAX_FILE_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise SettingsError(f"cannot read {path} ({reason}): {advice}") from error
@@ -124,7 +154,7 @@ def is_group(field: FieldInfo) -> type[Group] | None:
 
 
 def _sentence(model: type[Group], details: ErrorDetails, names: Mapping[str, str], file: str) -> str:
-    path = ".".join(str(part) for part in details["loc"])
+    path = "".join(filter(str.isprintable, ".".join(map(str, details["loc"]))))[:_QUOTED_CHARACTERS]
     name = names.get(path, f"{path} in {file}")
     group, field = _find(model, details["loc"])
     if details["type"] in ("extra_forbidden", "invalid_key"):

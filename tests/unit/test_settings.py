@@ -308,6 +308,20 @@ def test_the_file_named_in_the_environment_is_read(tmp_path: Path) -> None:
         (b"[" * 100_000, "is not valid YAML"),
         (b"!!python/object:os.system {}", "is not valid YAML"),
         (b"? [a]\n: 1\n", "is not valid YAML"),
+        (b"a: &a [1]\nb: *a\n", "line 1, is not valid YAML: quote texts that begin with &, * or !"),
+        (b"api: *hunter2", "line 1, is not valid YAML: quote texts that begin with &, * or !"),
+        *((b"api: !!" + tag, "quote texts") for tag in (b'bool "x"', b"timestamp x", b'int ""', b'float ""')),
+        (b"api: {port: 0x" + b"f" * 9999 + b"}", "api.port in "),
+        (b"api: {port: 1" + b"0" * 9999 + b"}", "api.port in "),
+        (b"api: {port: 1" + b":59" * 60_000 + b"}", "api.port in "),
+        (b"api: {port: 1" + b":59" * 60_000 + b".0}", "api.port in "),
+        (b"? 0x" + b"f" * 9999 + b"\n: 1", " is unknown: "),
+        (b'data: "a\\0b"', "data in "),
+        (b'data: "a\\uD800b"', "data in "),
+        (b'scraper: {browser: {executable: "a\\0b"}}', "executable in "),
+        (b'"\\e[31m\\n": 1', "[31m in "),
+        (b'api: {port: "\\e[31m"}', r"is '\x1b[31m': write"),
+        (b"#" * 200_001, "(it is larger than 200,000 bytes)"),
     ],
 )
 def test_a_file_that_is_no_settings_file_is_refused_in_a_sentence(tmp_path: Path, content: bytes, reason: str) -> None:
@@ -318,7 +332,24 @@ def test_a_file_that_is_no_settings_file_is_refused_in_a_sentence(tmp_path: Path
         read_settings({"LONGSTOP_CONFIG": str(file)})
 
     assert reason in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "."])
+def test_a_file_that_is_not_regular_is_refused_unread(device: str) -> None:
+    with pytest.raises(SettingsError, match=r"\(it is not a regular file\): set LONGSTOP_CONFIG"):
+        read_settings({"LONGSTOP_CONFIG": device})
+
+
+@given(text=st.text(st.sampled_from("a1x0:_.-+<=&*!?#%|>,[]{}'\"\\@ \n\t~")))
+def test_any_text_is_a_tree_or_a_sentence_and_nothing_else(text: str) -> None:
+    try:
+        outcome = f"config.yaml has {len(parse_yaml(text, 'config.yaml'))} names"
+    except SettingsError as error:
+        outcome = str(error)
+
+    assert outcome.startswith("config.yaml")
 
 
 def test_a_missing_file_is_named_with_what_to_write() -> None:

@@ -39,13 +39,14 @@ def printable(text: str) -> str:
 
 
 def wrapped(text: str, file: TextIO, hanging: int = 2) -> str:
-    """Return text whose lines wrap at words, with a hanging indent, on a terminal; elsewhere it stays as it is."""
+    """Return printable text; on a terminal its lines wrap at words, with a hanging indent."""
+    lines = [printable(line) for line in text.splitlines()]
     if not file.isatty():
-        return text
+        return "\n".join(lines)
     wrapper = TextWrapper(
         get_terminal_size().columns, subsequent_indent=" " * hanging, break_long_words=False, break_on_hyphens=False
     )
-    return "\n".join(wrapper.fill(line) for line in text.splitlines())
+    return "\n".join(wrapper.fill(line) for line in lines)
 
 
 def number(value: float | None, missing: str = "-") -> str:

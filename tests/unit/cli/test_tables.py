@@ -42,6 +42,11 @@ class Terminal(StringIO):
         return True
 
 
+@pytest.mark.parametrize("file", [StringIO(), Terminal()])
+def test_control_characters_of_a_message_do_not_reach_the_terminal(file: StringIO) -> None:
+    assert wrapped("source \x1b[31mred\x07 of\nsources.yaml", file) == "source [31mred of\nsources.yaml"
+
+
 def test_text_wraps_at_words_with_a_hanging_indent_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "24")
     text = "  degraded: crex_1 is stale\nrun a-very-long-word-that-does-not-fit"
