@@ -98,3 +98,20 @@ def test_a_lock_is_let_go_at_the_end(tmp_path: Path) -> None:
         held_again = True
 
     assert held_again
+
+
+def test_a_damaged_node_id_is_a_sentence_that_names_the_file(tmp_path: Path) -> None:
+    DataDirectory.open(tmp_path)
+    (tmp_path / "node-id").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(StorageError, match=r"node-id is damaged: restore a backup, or .* delete this file"):
+        DataDirectory.open(tmp_path)
+
+
+def test_a_damaged_lock_file_does_not_hide_that_the_directory_is_in_use(tmp_path: Path) -> None:
+    directory = DataDirectory.open(tmp_path)
+    with directory.lock():
+        (tmp_path / "scraper.lock").write_bytes(b"\xff\xfe")
+
+        with pytest.raises(DataDirectoryInUse), directory.lock():
+            pytest.fail("the lock was taken twice")

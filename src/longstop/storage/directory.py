@@ -81,7 +81,7 @@ def _locked(path: Path) -> TextIO:
 
 def _in_use(path: Path, role: str) -> str:
     # The file is empty between locking and writing the pid.
-    holder = (path / f"{role}.lock").read_text(encoding="ascii")
+    holder = (path / f"{role}.lock").read_text(encoding="ascii", errors="replace")
     who = f"the {role} with pid {holder}" if holder else f"another {role}"
     return f"the data directory {path} is in use by {who}: stop it first, or choose another directory"
 
@@ -109,7 +109,12 @@ def _node_id(path: Path) -> str:
     """Return the id in the file; the first process writes it."""
     if not path.exists():
         create_once(path, f"node-{uuid4().hex[:12]}")
-    return path.read_text(encoding="ascii")
+    try:
+        return path.read_text(encoding="ascii")
+    except UnicodeDecodeError as error:
+        raise StorageError(
+            f"{path} is damaged: restore a backup, or stop everything and delete this file; a new one is then created"
+        ) from error
 
 
 def create_once(path: Path, text: str) -> None:
