@@ -162,17 +162,14 @@ def _sentence(model: type[Group], details: ErrorDetails, names: Mapping[str, str
     advice = _advice_for(field) if field else "a group of " + ", ".join(group.model_fields)
     if details["type"] == "missing":
         return f"{name} is missing: write {advice}"
-    has_secret = _is_secret(field) if field else _contains_secret(group)
-    return f"{name} is {'not valid' if has_secret else quote(details['input'])}: write {advice}"
+    shown = "not valid" if _is_secret(field.annotation if field else group) else quote(details["input"])
+    return f"{name} is {shown}: write {advice}"
 
 
-def _is_secret(field: FieldInfo) -> bool:
-    group = is_group(field)
-    return _contains_secret(group) if group else field.annotation in _SECRET_TYPES
-
-
-def _contains_secret(group: type[Group]) -> bool:
-    return any(map(_is_secret, group.model_fields.values()))
+def _is_secret(kind: Any) -> bool:
+    """Return whether a type is secret, or a group with a secret field."""
+    fields = kind.model_fields.values() if isinstance(kind, type) and issubclass(kind, Group) else ()
+    return kind in _SECRET_TYPES or any(_is_secret(field.annotation) for field in fields)
 
 
 def _find(model: type[Group], path: tuple[int | str, ...]) -> tuple[type[Group], FieldInfo | None]:

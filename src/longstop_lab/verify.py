@@ -16,6 +16,7 @@ import psutil
 from msgspec import Struct
 
 from longstop.errors import UsageError
+from longstop.yaml_config import read_file
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 
 #: Real seconds of a replay, independent of the match's length.
@@ -24,6 +25,8 @@ REPLAY_SECONDS = 5.0
 REPLAY_SECONDS_WITH_KILLS = 12.0
 BALL_GAP = 30.0
 FINISH_TIMEOUT = 90.0
+#: A match of five days has 2 MB.
+MAX_FILE_BYTES = 20_000_000
 
 _SETTINGS = {
     "POLLING_INTERVAL_SECONDS": "0.2",
@@ -65,7 +68,7 @@ class Ball(Struct, frozen=True, kw_only=True):
 def balls_of_file(path: Path) -> list[Ball]:
     """Return the deliveries of a Cricsheet file in order of play."""
     try:
-        match = json.loads(path.read_bytes())
+        match = json.loads(read_file(path, MAX_FILE_BYTES))
         return list(_balls_of(match["innings"]))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error

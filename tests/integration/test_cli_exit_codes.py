@@ -232,6 +232,26 @@ def test_a_bad_kind_of_body_lists_the_valid_ones(
     assert "crex has no bodies of kind nonsense: the kinds are list, live, balls, " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("verb", [("parse", "crex", "live"), ("verify",)], ids=["parse", "verify"])
+def test_a_device_is_no_recording(
+    verb: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *verb, "/dev/zero") == Exit.USAGE
+
+    assert "/dev/zero" in (printed := capsys.readouterr().err)
+    assert "it is not a regular file" in printed
+
+
+def test_a_body_that_is_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "body").write_bytes(b" " * 5_000_001)
+
+    assert run(monkeypatch, "parse", "crex", "live", str(tmp_path / "body")) == Exit.USAGE
+
+    assert "it is larger than 5,000,000 bytes" in capsys.readouterr().err
+
+
 def test_the_version_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "--version") == 0
 

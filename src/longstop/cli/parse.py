@@ -13,6 +13,7 @@ from longstop.model.observation import LIST, LIVE, Query
 from longstop.sources.base import Source
 from longstop.sources.parsing import mapping_errors, read_body
 from longstop.sports.registry import sport_named
+from longstop.yaml_config import read_file
 
 #: The fetcher rejects larger bodies, too.
 MAX_FILE_BYTES = 5_000_000
@@ -60,8 +61,6 @@ def _offers(source: Source, kind: str) -> bool:
 
 def _read_body(file: Path) -> bytes:
     try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise UsageError(f"{file} is larger than {MAX_FILE_BYTES:,} bytes, the limit of one body")
-        return file.read_bytes()
+        return read_file(file, MAX_FILE_BYTES)
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
