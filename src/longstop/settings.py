@@ -33,7 +33,9 @@ BEAT_FD_VARIABLE = "LONGSTOP_BEAT_FD"
 #: The directory of recorded bodies of real sites; used by tests.
 RECORDED_VARIABLE = "LONGSTOP_RECORDED"
 
-_HOST_PATTERN = r"^[A-Za-z0-9.:-]+$"
+#: Labels as the resolver accepts them: others raise a UnicodeError there.
+_HOST_PATTERN = r"^[A-Za-z0-9:-]{1,63}(\.[A-Za-z0-9:-]{1,63})*\.?$"
+_PROXY_PATTERN = r"^$|^[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*$"
 _HOST = Wanted("a host name or address such as 127.0.0.1")
 
 
@@ -118,7 +120,7 @@ class BrowserLife(Group):
 
 
 class Proxy(Group):
-    host: Annotated[str, Field(pattern=r"^$|^[A-Za-z0-9.-]+$"), Env("IPROYAL_HOST"), Wanted("a host name")] = ""
+    host: Annotated[str, Field(pattern=_PROXY_PATTERN), Env("IPROYAL_HOST"), Wanted("a host name")] = ""
     """The proxy of browsers; empty for none. If it is set, no request bypasses it."""
 
     port: Annotated[Whole, Field(ge=1, le=65535), Env("IPROYAL_PORT")] = 12321

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from longstop.cli.main import command_line
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
+from longstop.settings import Settings
 from longstop.storage.directory import DataDirectory
 from longstop.storage.restore import restore
 from longstop.supervision.exit_codes import Exit
@@ -133,3 +135,16 @@ def test_a_terminal_that_cannot_show_a_character_gets_another_one() -> None:
 
     assert b"Traceback" not in done.stderr
     assert done.stdout.isascii()
+
+
+@pytest.mark.parametrize(("host", "url"), [("::1", "http://[::1]:8700"), ("127.0.0.1", "http://127.0.0.1:8700")])
+def test_api_prints_an_address_that_can_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, url: str
+) -> None:
+    async def serve(_settings: Settings, *, on_ready: Callable[[int], None]) -> None:
+        on_ready(8700)
+
+    monkeypatch.setattr("longstop.app.api.run_api", serve)
+    monkeypatch.setenv("LONGSTOP_API_HOST", host)
+
+    assert CliRunner().invoke(command_line(), ["api", "--data", str(tmp_path)]).stderr == f"API on {url}\n"

@@ -112,6 +112,13 @@ def test_the_environment_wins_over_the_file() -> None:
     assert (settings.api.port, settings.api.host, settings.scraper.lifecycle.polling_interval) == (9001, "0.0.0.0", 5)  # noqa: S104
 
 
+@pytest.mark.parametrize(
+    "host", ["localhost", "api.example.org.", "192.0.2.1", "::", "::1", "::ffff:127.0.0.1", "a" * 63]
+)
+def test_names_and_addresses_are_hosts(host: str) -> None:
+    assert load_settings({"LONGSTOP_API_HOST": host}, {}).api.host == host
+
+
 def test_every_variable_reaches_its_leaf() -> None:
     environ = {
         "LONGSTOP_DATA": "elsewhere",
@@ -212,6 +219,12 @@ def test_every_variable_reaches_its_leaf() -> None:
             {"LONGSTOP_API_HOST": "http://here/"},
             "LONGSTOP_API_HOST is 'http://here/': write a host name or address such as 127.0.0.1",
         ),
+        *(
+            ({name: host}, f"{name} is '{host}': write a host name or address such as 127.0.0.1")
+            for name in ("LONGSTOP_API_HOST", "PROMETHEUS_HOST")
+            for host in ("a..b", ".a", "a" * 64)
+        ),
+        ({"IPROYAL_HOST": "a..b"}, "IPROYAL_HOST is 'a..b': write a host name"),
         ({"LONGSTOP_API_PROT": "1"}, "LONGSTOP_API_PROT is unknown: did you mean LONGSTOP_API_PORT?"),
     ],
 )

@@ -139,4 +139,6 @@ def bound_socket(host: str, port: int) -> socket.socket:
 def _cannot_listen(host: str, port: int, error: OSError) -> UsageError:
     holder = listener_on(host, port) if error.errno == errno.EADDRINUSE else None
     why = f"it is taken by {holder}; stop that process, or choose" if holder else f"{error.strerror}; choose"
-    return UsageError(f"the API cannot listen on {host} port {port}: {why} another with --port or LONGSTOP_API_PORT")
+    is_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+    option = "--port or LONGSTOP_API_PORT" if is_port else "LONGSTOP_API_HOST"
+    return UsageError(f"the API cannot listen on {host} port {port}: {why} another with {option}")

@@ -58,7 +58,7 @@ def api(
     changed = {} if port is None else {"LONGSTOP_API_PORT": str(port)}
     with _exit_with_code():
         settings = existing_directory(data, **changed)
-        host = settings.api.host
+        host = f"[{settings.api.host}]" if ":" in settings.api.host else settings.api.host
 
         def print_address(chosen: int) -> None:
             print(f"API on http://{host}:{chosen}", file=sys.stderr, flush=True)
