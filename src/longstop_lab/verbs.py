@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Coroutine
 from enum import StrEnum
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -19,6 +20,18 @@ from longstop.fetching.browser.browser_policy import BrowserKind
 
 T = TypeVar("T")
 
+
+def _refuse_infinite(value: float) -> float:
+    """Reject nan and inf: the simulated clock cannot compute with them."""
+    if not isfinite(value):
+        raise typer.BadParameter(f"{value} is not a finite number.")
+    return value
+
+
+Speed = Annotated[
+    float,
+    typer.Option(callback=_refuse_infinite, help="The speed of the simulated clock: seconds per real second."),
+]
 Kinds = Annotated[
     str | None,
     typer.Option(
@@ -56,7 +69,7 @@ def demo(
     browser: Annotated[
         BrowserKind | None, typer.Option(help="Scrape with a browser of this kind instead of HTTP.")
     ] = None,
-    speed: Annotated[float, typer.Option(help="The speed of the simulated clock: seconds per real second.")] = 10.0,
+    speed: Speed = 10.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same matches.")] = 1,
     truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the truth log here.")] = None,
     keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the data directory here.")] = None,
@@ -130,7 +143,7 @@ def verify(
 def simulate(
     matches: Annotated[int, typer.Option(min=0, help="How many matches to invent.")] = 20,
     kinds: Kinds = None,
-    speed: Annotated[float, typer.Option(help="The speed of the simulated clock: seconds per real second.")] = 1.0,
+    speed: Speed = 1.0,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port of crex; 0 takes a free one.")] = 8701,
     espn_port: Annotated[int, typer.Option(min=0, max=65535, help="The port of espncricinfo; 0 takes a free one.")] = 0,
     sofascore_port: Annotated[
@@ -144,9 +157,16 @@ def simulate(
     ] = "crex",
     seed: Annotated[int, typer.Option(help="The same seed gives the same matches.")] = 1,
     truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write the truth log.")] = None,
-    ball_gap: Annotated[float, typer.Option(help="Simulated seconds between two balls of a replayed match.")] = 30.0,
-    poll: Annotated[float, typer.Option(metavar="S", help="Seconds between two polls by an open page.")] = 4.0,
-    drop: Annotated[float, typer.Option(metavar="S", help="Seconds until the push channel of a page drops.")] = 30.0,
+    ball_gap: Annotated[
+        float, typer.Option(callback=_refuse_infinite, help="Simulated seconds between two balls of a replayed match.")
+    ] = 30.0,
+    poll: Annotated[
+        float, typer.Option(callback=_refuse_infinite, metavar="S", help="Seconds between two polls by an open page.")
+    ] = 4.0,
+    drop: Annotated[
+        float,
+        typer.Option(callback=_refuse_infinite, metavar="S", help="Seconds until the push channel of a page drops."),
+    ] = 30.0,
     replay: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="A Cricsheet JSON file to replay; may be repeated.")
     ] = None,

@@ -132,7 +132,7 @@ def test_an_error_is_marked_as_dealt_with_while_the_scraper_runs(data: Path, wri
     asyncio.run(writer.aclose())
 
 
-@pytest.mark.parametrize("error_id", ["1", "99"])
+@pytest.mark.parametrize("error_id", ["1", "99", "9" * 22])
 def test_what_is_not_open_cannot_be_marked(data: Path, writer: SqliteErrors, error_id: str) -> None:
     asyncio.run(writer.aclose())
 

@@ -46,6 +46,18 @@ def test_simulate_names_the_process_on_its_port_and_the_option_for_another(optio
     assert str(done.exception).endswith(f"stop that process, or choose another port with {option}")
 
 
+@pytest.mark.parametrize("value", ["nan", "inf"])
+@pytest.mark.parametrize(
+    ("verb", "option"),
+    [("demo", "--speed"), *(("simulate", option) for option in ("--speed", "--ball-gap", "--poll", "--drop"))],
+)
+def test_a_number_that_is_not_finite_is_refused(verb: str, option: str, value: str) -> None:
+    done = CliRunner().invoke(command_line(), [verb, option, value])
+
+    assert done.exit_code == 2
+    assert f"{value} is not a finite number" in done.stderr
+
+
 def test_demo_checks_its_port_before_it_prints_anything() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = CliRunner().invoke(command_line(), ["demo", "--port", str(taken.getsockname()[1])])

@@ -93,7 +93,8 @@ def errors(
     if resolve is not None:
         # The file must not be created just to mark an error in it.
         now, file = SystemClock().now(), path / "ops.db"
-        if not (file.exists() and ask(SqliteErrors(file), lambda store: store.resolve(resolve, now))):
+        is_possible = resolve < 2**63 and file.exists()  # SQLite has no larger ids
+        if not (is_possible and ask(SqliteErrors(file), lambda store: store.resolve(resolve, now))):
             raise UsageError(f"there is no open error {resolve}: `longstop errors --open` lists all")
         print(f"Error {resolve} is resolved.")
         return
