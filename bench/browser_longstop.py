@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from bench.browser_setup import make_fetcher, make_pool
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_policy import BrowserKind, BrowserPolicy, Mode
+from longstop.fetching.browser.browser_types import BrowserKind, BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
 

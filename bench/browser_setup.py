@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from longstop.clock import SystemClock
-from longstop.fetching.browser.browser_policy import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_types import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.proxies import ProxyRing
 from longstop.fetching.guarded_fetcher import FetchPolicy

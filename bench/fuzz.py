@@ -18,10 +18,10 @@ from msgspec import Struct
 
 from bench.reporting import Report, run, say
 from longstop.errors import ObservationError, ParseError, SourceChallenged
-from longstop.model.observation import LIST, LIVE, Query
+from longstop.model.source_queries_and_answers import LIST, LIVE, Query
 from longstop.sources.base import Source
+from longstop.sources.bodies_and_urls import read_body
 from longstop.sources.load_sources import offline_source
-from longstop.sources.parsing import read_body
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 from longstop.sports.football.model import INCIDENTS, LINEUPS, STATISTICS
 

@@ -21,11 +21,11 @@ import httpx
 
 import longstop
 import longstop_lab
-from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
+from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.app.api import LOOP_BUSY_TIMEOUT_MS
-from longstop.app.source_runtime import Runtime, SourceRuntime
+from longstop.app.scraper_parts import Runtime, SourceRuntime
 from longstop.clock import Moment, SystemClock
 from longstop.errors import StorageError
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
@@ -34,7 +34,7 @@ from longstop.settings import Settings, load_settings
 from longstop.sources.load_sources import enabled_sources
 from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages import ErrorPages
-from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog, open_operations
 from longstop.supervision.memory_admission import MemoryCheck

@@ -18,11 +18,11 @@ from bench.reporting import Report, say
 from longstop.errors import StorageError
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchRef, MatchStatus, Phase
-from longstop.model.monitoring_record import MonitoringRecord, SyncState
+from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.model.snapshot import SNAPSHOTS_KEPT, canonical, checksum
 from longstop.sports.cricket.model import CricketKind, Delivery, Overs, Runs
 from longstop.storage.base import HotReader, HotRow, MatchFilter, MatchReader, MatchStore, MatchUpdate, SnapshotDraft
-from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 
 NOW = datetime(2026, 3, 7, 14, tzinfo=UTC)

@@ -8,9 +8,9 @@ from msgspec import Struct
 from longstop.errors import PageNotFound, WrongMatch
 from longstop.fetching.base import FetchRequest
 from longstop.model.match import MatchStatus
-from longstop.model.observation import LIST, LIVE, Listing, Query
+from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, Query
 from longstop.sources.base import SourceConfig, not_offered
-from longstop.sources.parsing import decode, digest_of, split_site_url
+from longstop.sources.bodies_and_urls import decode, digest_of, split_site_url
 from longstop.sports.football import model as football
 
 _STATUSES = {"before": MatchStatus.UPCOMING, "live": MatchStatus.LIVE, "ended": MatchStatus.COMPLETED}

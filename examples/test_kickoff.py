@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from examples.kickoff import KickoffSource
-from longstop.model.observation import Query
+from longstop.model.source_queries_and_answers import Query
 from longstop.sources.base import SourceConfig
 from longstop.testing import check_source
 

@@ -110,8 +110,8 @@ missing_browsers() { # kind=package …
     "$VENV/bin/python" - "$@" <<'END'
 import sys
 
-from longstop.fetching.browser.browser_policy import BrowserKind
-from longstop.fetching.browser.chromium_launch import find_chromium
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.chromium import find_chromium
 
 for kind, package in (pair.split("=") for pair in sys.argv[1:]):
     if find_chromium(BrowserKind(kind)) is None:

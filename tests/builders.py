@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase
-from longstop.model.monitoring_record import MonitoringRecord, SyncState
+from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.sources.base import SourceConfig
 from longstop.sports.cricket.model import (
     Board,

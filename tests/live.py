@@ -8,7 +8,7 @@ from longstop.sports.base import MatchState
 from longstop.sports.registry import sport_named
 from longstop.storage.base import HotWriter, MatchStore
 from longstop.telemetry.bus import Bus
-from longstop.watching.feed_watch import FeedWatch, WatchContext
+from longstop.watching.feed_polling import FeedWatch, WatchContext
 
 
 async def take(store: MatchStore, match_id: int, node: str) -> MatchState:

@@ -7,10 +7,11 @@ import msgspec
 
 from longstop.errors import EpochLost, LongstopError, StorageError
 from longstop.model.event import EventKey, StoredEvent
-from longstop.model.match import Finding, MatchRef, MatchRow, MatchStatus, Phase, move
-from longstop.model.observation import Keys
+from longstop.model.finding import Finding
+from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase, move
 from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Snapshot
+from longstop.model.source_queries_and_answers import Keys
 from longstop.storage.base import HotRow, MatchBase, MatchUpdate, Receipt, SnapshotDraft
 from longstop.telemetry.events import Telemetry
 

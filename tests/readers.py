@@ -13,8 +13,9 @@ from longstop.api.server import Stores
 from longstop.clock import Clock, Moment
 from longstop.errors import StorageError
 from longstop.model.event import Event, EventKey, Op, StoredEvent
-from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase, StoredFinding
-from longstop.model.monitoring_record import MonitoringRecord, SyncState
+from longstop.model.finding import StoredFinding
+from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase
+from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.model.recovery import Recovery
 from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Snapshot, canonical, checksum

@@ -17,23 +17,23 @@ SOURCE = Path(__file__).parents[1] / "src"
 #: What everybody may import, and what imports nothing but each other.
 SEAMS = (
     *("errors", "clock", "model", "model.*", "telemetry.events", "telemetry.events.*", "*.base"),
-    "fetching.browser.browser_policy",
+    "fetching.browser.browser_types",
 )
 #: Decisions: they take values and the time, and give values.
 PURE = (
     "sources.*",
     # Their `read` waits, but only for the client that it is handed.
     "sports.*",
-    "matches.feed_ids",
+    "matches.feed_key_mapping",
     "matches.event_versions",
     "resilience.*",
     "fetching.browser.events",
     "fetching.browser.proxies",
-    "fetching.browser.recycling",
+    "fetching.browser.recycle_policy",
     "fetching.browser.stealth",
-    "watching.watch_rules",
-    "watching.watch_state",
-    "supervision.health_grade",
+    "watching.polling_rules",
+    "watching.polling_state_and_decisions",
+    "supervision.health_grade_and_recovery",
     "supervision.health_verdict",
     "supervision.exit_codes",
     "supervision.restart_backoff",
@@ -42,7 +42,7 @@ PURE = (
 )
 #: Decisions that share a module with code that acts on them: they obey the same rules.
 PURE_PARTS = {
-    "fetching.browser.fetch_mode_policy": (
+    "fetching.browser.mode_and_proxy_policy": (
         *("ModeState", "initial_state", "after_success", "after_refusal", "after_failure", "_in_mode", "_cheaper"),
         *("ResponseSizes", "without_ids", "_is_far_from"),
     ),
@@ -52,16 +52,16 @@ PURE_PARTS = {
     "supervision.heartbeat_watch": ("HeartbeatWatch",),
     "supervision.memory_watch": ("MemoryLimits", "within_container", "MemoryLevel", "MemoryWatch"),
     "supervision.memory_admission": ("idle_watches",),
-    "supervision.resource_meter": ("match_costs", "_pss", "_browser_cpu"),
+    "supervision.resource_use_and_match_costs": ("match_costs", "_pss", "_browser_cpu"),
     "watching.poll_dispatcher": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),
-    "watching.listings": ("finished_after",),
-    "watching.watch_reporter": ("ErrorWindow",),
+    "watching.listing_requests": ("finished_after",),
+    "watching.watch_telemetry": ("ErrorWindow",),
 }
 #: Beside the pure rules, but allowed to wait or to read files.
 NOT_PURE = ("sources.load_sources", "sports.registry")
 #: Concrete things behind a seam: only those who put the program together may know them.
 IMPLEMENTATIONS = (
-    "storage.sqlite.hot",
+    "storage.sqlite.hot_view",
     "storage.sqlite.matches",
     "storage.sqlite.ops",
     "storage.sqlite.writer",
@@ -364,18 +364,18 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         (pure_rules_import_no_rim, "sources.crex", "def read():\n    import longstop.sources.load_sources"),
         (
             pure_rules_import_no_rim,
-            "watching.watch_state",
+            "watching.polling_state_and_decisions",
             "from longstop.matches.source_client import PollAttempt, SourceClient",
         ),
         (decisions_touch_nothing, "sports.cricket.poll_source", "import asyncio"),
-        (decisions_touch_nothing, "watching.watch_rules", "from datetime import datetime\nx = datetime.now()"),
+        (decisions_touch_nothing, "watching.polling_rules", "from datetime import datetime\nx = datetime.now()"),
         (decisions_touch_nothing, "sources.crex", "text = open('x').read()"),
         (only_assemblers_know_implementations, "matches.pipeline", "from longstop.storage.sqlite.matches import Any"),
         (only_assemblers_know_implementations, "telemetry.log", "from longstop.storage.sqlite.ops import SqliteErrors"),
         (
             only_assemblers_know_implementations,
             "longstop_lab.simulator.cricket.world",
-            "import longstop.storage.sqlite.hot",
+            "import longstop.storage.sqlite.hot_view",
         ),
         (nobody_imports_the_assemblers, "api.match_routes", "from longstop.app import open_app"),
         (nobody_imports_the_assemblers, "longstop_lab.simulator.cricket.world", "import longstop_lab.deployment"),
@@ -391,7 +391,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         ),
         (
             only_the_command_line_loads_the_lab,
-            "watching.feed_watch",
+            "watching.feed_polling",
             "def watch():\n    import longstop_lab.simulator.cricket.world",
         ),
         (only_the_command_line_loads_the_lab, "app.up", "def run():\n    from longstop_lab import deployment"),
@@ -400,9 +400,9 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         (only_plug_ins_name_a_sport, "matches.pipeline", "from longstop.sports.cricket.sport import Cricket"),
         (only_plug_ins_name_a_sport, "matches.pipeline", "if sport.name == 'football': ..."),
         (only_plug_ins_name_a_sport, "api.server", "path = f'/cricket-data/{name}'"),
-        (only_plug_ins_name_a_sport, "watching.watch_rules", "class FootballCadence: ..."),
-        (only_plug_ins_name_a_sport, "watching.watch_rules", "def due(*, is_football): ..."),
-        (only_plug_ins_name_a_sport, "watching.watch_rules", "x = self.cricket"),
+        (only_plug_ins_name_a_sport, "watching.polling_rules", "class FootballCadence: ..."),
+        (only_plug_ins_name_a_sport, "watching.polling_rules", "def due(*, is_football): ..."),
+        (only_plug_ins_name_a_sport, "watching.polling_rules", "x = self.cricket"),
         (the_environment_is_read_at_the_edge, "fetching.http", "import os\nx = os.environ['HTTPS_PROXY']"),
         (the_environment_is_read_at_the_edge, "fetching.http", "from os import getenv"),
         (the_environment_is_read_at_the_edge, "longstop_lab.simulator.http", "from os import getenv"),
@@ -416,7 +416,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         ),
         (
             constructors_take_few_arguments,
-            "watching.source_admission",
+            "watching.request_admission",
             f"class App:\n def __init__(self, {EIGHT}, *more): ...",
         ),
         (constructors_take_few_arguments, "watching", f"class App:\n def __init__(self, {EIGHT}, **more): ..."),
@@ -452,7 +452,7 @@ def test_the_other_part_of_a_module_may_act() -> None:
 def test_what_is_pure_in_a_module_that_acts_may_be_imported_by_a_pure_one() -> None:
     code = "from longstop.matches.source_client import PollAttempt"
 
-    assert not list(pure_rules_import_no_rim(Module("watching.watch_state", ast.parse(code))))
+    assert not list(pure_rules_import_no_rim(Module("watching.polling_state_and_decisions", ast.parse(code))))
 
 
 def test_a_constructor_may_take_eight_arguments_beside_itself() -> None:
@@ -470,7 +470,7 @@ def test_the_command_line_may_load_the_lab_inside_a_function() -> None:
 def test_messages_may_name_a_sport() -> None:
     code = '"""In cricket."""\n# In football.\nclass Course:\n    """In football."""\n    def at(self): "In cricket."'
 
-    assert not list(only_plug_ins_name_a_sport(Module("watching.watch_rules", ast.parse(code))))
+    assert not list(only_plug_ins_name_a_sport(Module("watching.polling_rules", ast.parse(code))))
 
 
 def test_no_module_of_the_product_loads_the_lab_when_it_is_imported() -> None:

@@ -16,8 +16,8 @@ from typer.core import TyperGroup
 
 import longstop
 from longstop import errors
-from longstop.api.auth import Secret
 from longstop.api.server import build_app
+from longstop.api.tokens import Secret
 from longstop.cli.main import command_line
 from longstop.settings import Leaf, Settings, known_variables, leaves
 from longstop.supervision.exit_codes import Exit

@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, ValidationError
 from longstop.errors import SettingsError
 from longstop.fetching.browser.proxies import ProxyMode
 from longstop.telemetry.events import Severity
-from longstop.yaml_config import (
+from longstop.yaml_validation import (
     Group,
     Number,
     PathText,

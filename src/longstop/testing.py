@@ -16,10 +16,10 @@ import msgspec
 from longstop.errors import FetchError, SourceError, SourceUnreachable
 from longstop.fetching.base import FetchRequest, Page
 from longstop.model.match import SOURCE_ID, MatchStatus
-from longstop.model.observation import LIST, LIVE, RENDERED, Listing, ListingEntry, Query
+from longstop.model.source_queries_and_answers import LIST, LIVE, RENDERED, Listing, ListingEntry, Query
 from longstop.sources.base import Source, SourceConfig
+from longstop.sources.bodies_and_urls import host_of, mapping_errors
 from longstop.sources.load_sources import problems_of
-from longstop.sources.parsing import host_of, mapping_errors
 from longstop.sports.base import Sport
 from longstop.sports.registry import sports
 
@@ -177,7 +177,7 @@ def check_source(
             _require(
                 source.match_of(url) is None,
                 f"match_of({url[:40]!r}) must return None, because it is no page of this site: check the address with "
-                "parsing.split_site_url(url, self.sites)",
+                "bodies_and_urls.split_site_url(url, self.sites)",
             )
 
 
@@ -296,7 +296,7 @@ def _check_garbage(source: Source, query: Query, body: bytes) -> None:
         except (Exception, SystemExit) as error:
             raise AssertionError(
                 f"parse({query}) of {garbage[:20]!r} raised {error!r}: raise a ParseError or an ObservationError, "
-                "as parsing.decode(body, Shape) does"
+                "as bodies_and_urls.decode(body, Shape) does"
             ) from error
 
 

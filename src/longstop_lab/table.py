@@ -11,7 +11,7 @@ from rich.text import Text
 
 from longstop.api.serialisers import data_path
 from longstop.model.match import IN_PLAY
-from longstop.supervision.health_grade import OLD_SECONDS
+from longstop.supervision.health_grade_and_recovery import OLD_SECONDS
 from longstop_lab.client import site_of, sport_at
 from longstop_lab.deployment import Deployment
 from longstop_lab.report import DemoReport, SportReport

@@ -16,7 +16,7 @@ from rich.console import Console
 from longstop.cli.options import Json
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.fetching.browser.browser_policy import BrowserKind
+from longstop.fetching.browser.browser_types import BrowserKind
 
 T = TypeVar("T")
 

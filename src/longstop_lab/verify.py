@@ -16,7 +16,7 @@ import psutil
 from msgspec import Struct
 
 from longstop.errors import UsageError
-from longstop.yaml_config import read_file
+from longstop.yaml_validation import read_file
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 
 #: Real seconds of a replay, independent of the match's length.

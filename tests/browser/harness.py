@@ -12,13 +12,13 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.clock import SystemClock
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_policy import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_types import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.proxies import ProxyRing
 from longstop.fetching.browser.proxy_budget import ProxyMeter
-from longstop.fetching.browser.recycling import HangPolicy, RecyclePolicy
+from longstop.fetching.browser.recycle_policy import HangPolicy, RecyclePolicy
 from longstop.fetching.browser.source_browser import SourceBrowser, SourceBrowserPolicy
 from longstop.fetching.guarded_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher

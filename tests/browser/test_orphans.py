@@ -14,11 +14,11 @@ from uuid import uuid4
 import pytest
 from msgspec import structs
 
-from longstop.fetching.browser.browser_policy import BrowserKind
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.chromium_launch import find_chromium
-from longstop.process.browser_registry import Registry
-from longstop.process.orphans import profile_of, remove_profile, sweep_browsers
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.chromium import find_chromium
+from longstop.process.browser_registry_and_temp_files import Registry
+from longstop.process.orphan_sweeps import profile_of, remove_profile, sweep_browsers
 from longstop.process.processes import (
     MARK_VARIABLE,
     Identity,

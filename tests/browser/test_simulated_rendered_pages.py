@@ -10,13 +10,13 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.errors import LayoutChanged
-from longstop.fetching.browser.browser_policy import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
 from longstop.fetching.guarded_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import PollClient, SourceClient
 from longstop.model.match import MatchRef
-from longstop.model.observation import LIVE, RENDERED, Query
+from longstop.model.source_queries_and_answers import LIVE, RENDERED, Query
 from longstop.resilience.breaker import source_policy
 from longstop.sources.base import Source
 from longstop.sources.crex.source import CrexSource
@@ -27,8 +27,8 @@ from longstop.sports.cricket.sport import Cricket
 from longstop.sports.football.model import FootballBoard, FootballDomBoard
 from longstop.sports.football.sport import Football
 from longstop.storage.error_pages import ErrorPages, ErrorScreenshots
+from longstop.watching.request_admission import SourceAdmission
 from longstop.watching.screenshots import Screenshots
-from longstop.watching.source_admission import SourceAdmission
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from tests.browser.harness import BrowserHarness, until

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from msgspec import Struct
 
-from longstop.process.cgroups import UNIFIED, own_folder
+from longstop.process.cgroup_limits_and_kill import UNIFIED, own_folder
 from tests.prerequisites import unavailable
 
 #: What each version calls a limit on memory; that on processes has one name.

@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 from longstop.clock import SystemClock
-from longstop.process.cgroups import UNIFIED, ChildGroup, create_group, own_folder
-from longstop.supervision.child_runner import ChildRunner, ChildSpec
+from longstop.process.cgroup_limits_and_kill import UNIFIED, ChildGroup, create_group, own_folder
 from longstop.supervision.lifeline_and_heartbeat import lifeline
 from longstop.supervision.restart_backoff import RestartBackoff
+from longstop.supervision.supervised_child import ChildRunner, ChildSpec
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildDied
 from tests.chaos.live_deployment import is_alive, until

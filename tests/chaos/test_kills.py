@@ -7,8 +7,8 @@ from time import monotonic
 import pytest
 
 from bench.chaos.process_faults import OWNERS
-from longstop.fetching.browser.browser_policy import BrowserKind
-from longstop.fetching.browser.chromium_launch import find_chromium
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.chromium import find_chromium
 from longstop.process import processes
 from longstop_lab.client import percentile
 from tests.acceptance.harness import assert_nothing_lost

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longstop.process.cgroups import UNIFIED
+from longstop.process.cgroup_limits_and_kill import UNIFIED
 from tests.chaos.limited_cgroups import Hierarchy, hierarchy_of, limited_group
 
 

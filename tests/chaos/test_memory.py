@@ -16,10 +16,10 @@ from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.supervision import memory_watch
-from longstop.supervision.child_runner import ChildSpec
 from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor
 from longstop.supervision.recovery_audit import RecoveryAudit
 from longstop.supervision.restart_backoff import RestartBackoff
+from longstop.supervision.supervised_child import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
@@ -58,7 +58,7 @@ SUPERVISOR_OF_GREEDY_CHILD = """
 import asyncio, os, sys
 from longstop.clock import SystemClock
 from longstop.supervision import memory_watch
-from longstop.supervision.child_runner import ChildSpec, protect_from_oom_killer
+from longstop.supervision.supervised_child import ChildSpec, protect_from_oom_killer
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.log import LogSink

@@ -30,7 +30,8 @@ SUPERVISOR_OF_ONE = """
 import asyncio, os, signal, sys
 from longstop.clock import SystemClock
 from longstop.supervision.restart_backoff import RestartBackoff
-from longstop.supervision.child_runner import ChildSpec
+
+from longstop.supervision.supervised_child import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity

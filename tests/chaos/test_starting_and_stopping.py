@@ -39,9 +39,9 @@ SUPERVISOR_OF_RUNAWAY = """
 import asyncio, os, sys
 from pathlib import Path
 from longstop.clock import SystemClock
-from longstop.supervision.child_runner import ChildSpec
-from longstop.process.orphans import OrphanSweep
-from longstop.process.cgroups import ChildGroup, create_group
+from longstop.supervision.supervised_child import ChildSpec
+from longstop.process.orphan_sweeps import OrphanSweep
+from longstop.process.cgroup_limits_and_kill import ChildGroup, create_group
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 program, file, name = sys.argv[1:]
@@ -62,7 +62,7 @@ DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time
 SUPERVISOR_OF_STUBBORN_CHILDREN = """
 import asyncio, os, signal, sys
 from longstop.clock import SystemClock
-from longstop.supervision.child_runner import ChildSpec
+from longstop.supervision.supervised_child import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from longstop.model.match import MatchStatus, Phase
-from longstop.model.monitoring_record import MonitoringRecord, SyncState
+from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.model.scraper_report import NodeBeat
 from longstop.storage.base import HotReader, HotRow
 from tests.contract.stores import HOT_VIEWS, NOW, REF, HotBackend, later

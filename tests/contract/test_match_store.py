@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from longstop.api.serialisers import event_entry
 from longstop.errors import EpochLost, IllegalTransition, StorageError
 from longstop.model.event import EventKey, Op, StoredEvent
-from longstop.model.match import Finding, FindingKind, MatchRef, MatchStatus, Phase, StoredFinding
-from longstop.model.observation import Keys
+from longstop.model.finding import Finding, FindingKind, StoredFinding
+from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.model.snapshot import Snapshot
+from longstop.model.source_queries_and_answers import Keys
 from longstop.sports.cricket.model import (
     CricketKind,
     Delivery,

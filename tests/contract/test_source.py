@@ -13,7 +13,7 @@ from examples.kickoff import KickoffSource
 from examples.site import BODIES as LOCAL_BODIES
 from examples.test_kickoff import BODIES, CONFIG, MATCH_URLS, test_kickoff_keeps_the_contract
 from longstop.errors import MalformedBody
-from longstop.model.observation import LIST, LIVE, Query
+from longstop.model.source_queries_and_answers import LIST, LIVE, Query
 from longstop.sources.base import Source, SourceConfig
 from longstop.sources.load_sources import check_hosts, load_sources, make_source
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD

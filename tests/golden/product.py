@@ -20,23 +20,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import longstop
-from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
+from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.cli.health_and_errors import UNKNOWN, exit_code
 from longstop.cli.main import command_line as the_command_line
 from longstop.cli.operator_commands import EXIT_CODES
 from longstop.clock import Moment
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_policy import BrowserStats
+from longstop.fetching.browser.browser_types import BrowserStats
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
 from longstop.model.command import CommandKind, CommandState, Refusal, Reply, StandingKind
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.model.match import MatchRef
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.model.scraper_report import BreakerNote, MatchCost, NodeBeat, ProcessResources, Rates, Usage
 from longstop.settings import leaves
@@ -44,11 +44,11 @@ from longstop.sources.load_sources import load_sources, make_source
 from longstop.sports.registry import sport_named
 from longstop.storage.base import CommandStore, HealthRow
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteErrors, SqliteHealthLog, open_operations
 from longstop.supervision.exit_codes import Exit
-from longstop.supervision.health_grade import Grade
+from longstop.supervision.health_grade_and_recovery import Grade
 from longstop.supervision.health_verdict import HealthStatus, HealthVerdict
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity, Telemetry
@@ -57,7 +57,7 @@ from longstop.telemetry.events.sources import ListingFailed, RequestRetried
 from longstop.telemetry.log import LogSink
 from longstop.telemetry.metrics import Metrics, ScraperState
 from longstop.testing import ScriptedFetcher
-from longstop.watching.feed_watch import FeedWatch, WatchContext
+from longstop.watching.feed_polling import FeedWatch, WatchContext
 from longstop_lab.simulator.cricket.mistakes import with_mistakes
 from longstop_lab.simulator.cricket.script import LIVE_PACE, narrate
 from longstop_lab.simulator.cricket.world import PlannedMatch, World, play

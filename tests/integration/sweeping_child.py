@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from longstop.process.orphans import OrphanSweep
+from longstop.process.orphan_sweeps import OrphanSweep
 from longstop.telemetry.bus import Bus
 
 #: Starts a process and prints its pid; the parent ends, or waits.

@@ -13,9 +13,9 @@ import pytest
 from fastapi import FastAPI
 
 from longstop.api.admin_routes import AdminRoutes
-from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.middleware import RequestMetrics, add_middleware
 from longstop.api.responses import STORE_UNREADABLE
+from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.clock import SystemClock
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
 from longstop.model.match import MatchRow

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.server import bound_socket, build_app, run_server
+from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.snapshot import canonical

@@ -27,11 +27,11 @@ from longstop.cli.main import command_line
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
-from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.polling_status import MonitoringRecord
 from longstop.model.scraper_report import NodeBeat
 from longstop.storage.base import HealthRow
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.hot import SqliteHotWriter
+from longstop.storage.sqlite.hot_view import SqliteHotWriter
 from longstop.storage.sqlite.ops import SqliteCommands, SqliteHealthLog
 from tests.contract.stores import REF
 from tests.integration.test_backup import a_node

@@ -13,10 +13,10 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.child_runner import ChildSpec
 from longstop.supervision.heartbeat_watch import HeartbeatMonitor
 from longstop.supervision.recovery_audit import RecoveryAudit
 from longstop.supervision.restart_backoff import RestartBackoff
+from longstop.supervision.supervised_child import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildUnresponsive, ProcessStarted

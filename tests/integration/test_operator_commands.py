@@ -16,7 +16,7 @@ from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed, TaskFailed
 from longstop.watching.commands import CommandLoop
-from longstop.watching.watch_rules import Cadence, WatchRules
+from longstop.watching.polling_rules import Cadence, WatchRules
 from tests.crex_site import OUT_OF_ORDER
 from tests.memory import MemorySink
 from tests.unit.watching.running import Running, match

@@ -10,9 +10,9 @@ import pytest
 from msgspec import UNSET
 
 from longstop.model.match import MatchStatus
-from longstop.model.observation import LIVE, Query
+from longstop.model.source_queries_and_answers import LIVE, Query
+from longstop.sources.bodies_and_urls import read_body
 from longstop.sources.crex.source import CrexSource
-from longstop.sources.parsing import read_body
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.cricket.model import (
     BALLS,
@@ -39,8 +39,8 @@ from longstop.sports.football.model import (
     Side,
     Statistics,
 )
+from longstop.sports.football.page_validation import validate_statistics
 from longstop.sports.football.totals import goals_in
-from longstop.sports.football.validate import validate_statistics
 from tests.builders import CREX_CONFIG, body
 from tests.football_site import SOFASCORE_CONFIG
 

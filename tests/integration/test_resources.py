@@ -8,7 +8,7 @@ from time import monotonic
 
 import pytest
 
-from longstop.supervision.resource_meter import ResourceMeter
+from longstop.supervision.resource_use_and_match_costs import ResourceMeter
 
 _PARENT = """
 import subprocess, sys, time

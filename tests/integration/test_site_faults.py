@@ -20,7 +20,7 @@ from longstop.fetching.http import HttpFetcher
 from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.resilience.breaker import match_policy
 from longstop.resilience.retry import RetryPolicy
 from longstop.sources.base import SourceConfig
@@ -28,10 +28,10 @@ from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.sport import Cricket
 from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
-from longstop.watching.feed_watch import WatchContext
+from longstop.watching.feed_polling import WatchContext
 from longstop.watching.poll_dispatcher import Dispatcher
+from longstop.watching.polling_rules import Cadence, WatchRules
 from longstop.watching.source_scheduler import Scheduler
-from longstop.watching.watch_rules import Cadence, WatchRules
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.judge import TruthComparison, judge
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator

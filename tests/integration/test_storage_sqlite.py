@@ -10,7 +10,8 @@ import pytest
 
 from longstop.errors import StorageError, StoreTooNew, UnsafeSQLite
 from longstop.matches.live_match import LiveMatches
-from longstop.model.match import Finding, FindingKind, MatchRef
+from longstop.model.finding import Finding, FindingKind
+from longstop.model.match import MatchRef
 from longstop.storage.base import MatchFilter
 from longstop.storage.sqlite import connection as connection_module
 from longstop.storage.sqlite.connection import Synchronous, open_readable, open_writable

@@ -15,10 +15,10 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
 from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.supervision.child_runner import ChildSpec
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.recovery_audit import RecoveryAudit
 from longstop.supervision.restart_backoff import RestartBackoff
+from longstop.supervision.supervised_child import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
@@ -68,7 +68,7 @@ time.sleep(60)
 SUPERVISOR = """
 import asyncio, os, sys
 from longstop.clock import SystemClock
-from longstop.supervision.child_runner import ChildSpec
+from longstop.supervision.supervised_child import ChildSpec
 from longstop.supervision.supervisor import Supervisor
 from longstop.telemetry.bus import Bus
 program, folder = sys.argv[1:]

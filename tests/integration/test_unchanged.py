@@ -21,13 +21,13 @@ from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
 from longstop.model.event import StoredEvent
 from longstop.model.match import MatchRef, MatchStatus
-from longstop.model.observation import LIST, LIVE, Listing, Query
 from longstop.model.snapshot import Snapshot
+from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, Query
 from longstop.sources.base import Source
+from longstop.sources.bodies_and_urls import read_body
 from longstop.sources.crex.source import CrexSource
 from longstop.sources.espncricinfo.page import embedded_json
 from longstop.sources.espncricinfo.source import EspncricinfoSource
-from longstop.sources.parsing import read_body
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.cricket.model import BALLS
 from longstop.sports.football.model import INCIDENTS

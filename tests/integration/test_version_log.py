@@ -9,8 +9,8 @@ import apsw
 import pytest
 from msgspec import Struct
 
-from longstop.api.auth import Permission, issue_token
 from longstop.api.server import build_app
+from longstop.api.tokens import Permission, issue_token
 from longstop.clock import SystemClock
 from longstop_lab.client import Client, all_events
 from longstop_lab.version_log import VersionLog, logging_versions, missing_versions

@@ -18,7 +18,7 @@ from longstop.storage.base import MatchStore, MatchUpdate, Receipt
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
-from longstop.watching.feed_watch import FeedWatch
+from longstop.watching.feed_polling import FeedWatch
 from tests.builders import NOW
 from tests.live import watch
 from tests.memory import MemoryHot, MemorySink

@@ -7,7 +7,8 @@ from itertools import groupby
 import msgspec
 
 from longstop.model.event import Event, EventKey, Op, StoredEvent
-from longstop.model.match import Finding, FindingKind, MatchRow
+from longstop.model.finding import Finding, FindingKind
+from longstop.model.match import MatchRow
 from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot, checksum
 from longstop.sports.cricket.align import order_of_play
 from longstop.sports.cricket.model import (

@@ -4,7 +4,7 @@ from tests.mutation.mutant import Change, Mutant, always, argument, drop, never,
 
 _VERSIONS = "matches.event_versions"
 _ALIGN, _READ, _SPORT = "sports.football.align", "sports.football.poll_source", "sports.football.sport"
-_VALIDATE, _PAYLOAD = "sports.football.validate", "sports.football.payload"
+_VALIDATE, _PAYLOAD = "sports.football.page_validation", "sports.football.payload"
 
 
 def _mutant(name: str, module: str, symbol: str, change: Change) -> Mutant:

@@ -112,11 +112,13 @@ PIPELINE = (
         "_save_update",
         swap("_save_events(_, _, _1)", "((), _1.seq)"),
     ),
-    _mutant("differing totals are not reported", "sports.cricket.totals", "find", swap("_mismatches(_)", "()")),
-    _mutant("gaps are not reported", "sports.cricket.totals", "find", swap("_gaps(_)", "()")),
+    _mutant(
+        "differing totals are not reported", "sports.cricket.totals_and_gaps", "find", swap("_mismatches(_)", "()")
+    ),
+    _mutant("gaps are not reported", "sports.cricket.totals_and_gaps", "find", swap("_gaps(_)", "()")),
     _mutant(
         "what fell out of a window is not summed up",
-        "sports.cricket.totals",
+        "sports.cricket.totals_and_gaps",
         "inferred",
         always("not _.is_window"),
     ),

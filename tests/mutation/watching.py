@@ -2,8 +2,8 @@
 
 from tests.mutation.mutant import always, drop, drop_argument, never, nth, rule, swap
 
-_CADENCE, _STATE = "watching.watch_rules", "watching.watch_state"
-_ADMISSION, _DISPATCHER = "watching.source_admission", "watching.poll_dispatcher"
+_CADENCE, _STATE = "watching.polling_rules", "watching.polling_state_and_decisions"
+_ADMISSION, _DISPATCHER = "watching.request_admission", "watching.poll_dispatcher"
 
 _CADENCES = (
     rule(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from longstop.errors import SettingsError
 from longstop.settings import Settings, known_variables, leaves, load_settings, read_settings
 from longstop.telemetry.events import Severity
-from longstop.yaml_config import parse_yaml
+from longstop.yaml_validation import parse_yaml
 
 CONFIG = Path(__file__).parents[2] / "config" / "config.yaml"
 

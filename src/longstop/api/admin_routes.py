@@ -13,10 +13,10 @@ from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 
 from longstop.api import openapi_examples
-from longstop.api.auth import BearerScheme, Permission, Secret, require
 from longstop.api.match_routes import find_match, unknown_match
 from longstop.api.middleware import MAX_BODY_BYTES
 from longstop.api.responses import NO_STORE, RETRY_SOON, STORE_UNREADABLE, error_response, json_response, reading_within
+from longstop.api.tokens import BearerScheme, Permission, Secret, require
 from longstop.clock import Clock, iso_or_none, to_iso
 from longstop.errors import UsageError
 from longstop.model.command import Command, CommandKind, CommandState, Refusal

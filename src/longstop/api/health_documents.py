@@ -13,12 +13,12 @@ from longstop.api.serialisers import match_path, record_age, shown_age
 from longstop.clock import Clock, Moment, iso_or_none, to_iso
 from longstop.model.command import StandingOrder
 from longstop.model.match import IN_PLAY, Phase
-from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.polling_status import MonitoringRecord
 from longstop.model.recovery import Recovery
 from longstop.model.scraper_report import MatchCost, NodeBeat, megabytes
 from longstop.storage.base import HealthRow, HotReader
-from longstop.supervision import health_grade
-from longstop.supervision.health_grade import Grade, match_grade, percentile
+from longstop.supervision import health_grade_and_recovery
+from longstop.supervision.health_grade_and_recovery import Grade, match_grade, percentile
 from longstop.supervision.health_verdict import MAX_ERRORS_A_MINUTE, HealthVerdict, assess_health, is_silent, live_beats
 
 #: How many of the newest recoveries `/status` shows.
@@ -26,10 +26,10 @@ SHOWN_RECOVERIES = 10
 
 #: The fixed thresholds of the grades; those that can be set are added to them.
 THRESHOLDS = {
-    "evaluated_every_seconds": health_grade.EVALUATED_EVERY_SECONDS,
-    "degraded_seconds": health_grade.OLD_SECONDS,
-    "failing_seconds": health_grade.TOO_OLD_SECONDS,
-    "good_intervals": health_grade.GOOD_INTERVALS,
+    "evaluated_every_seconds": health_grade_and_recovery.EVALUATED_EVERY_SECONDS,
+    "degraded_seconds": health_grade_and_recovery.OLD_SECONDS,
+    "failing_seconds": health_grade_and_recovery.TOO_OLD_SECONDS,
+    "good_intervals": health_grade_and_recovery.GOOD_INTERVALS,
 }
 
 

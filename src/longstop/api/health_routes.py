@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import Depends, FastAPI, Query, Request, Response
 
 from longstop.api import openapi_examples
-from longstop.api.auth import BearerScheme, Permission, Secret, require
 from longstop.api.health_cache import HealthCache
 from longstop.api.health_documents import health_log_entry, recovery_entry
 from longstop.api.responses import NO_STORE, RETRY_SOON, error_response, json_response, reading_within
+from longstop.api.tokens import BearerScheme, Permission, Secret, require
 from longstop.clock import Clock
 from longstop.storage.base import KEEP_FOR, MAX_MATCH_ID, RECOVERIES_KEPT, HealthLogStore, HealthRow
 

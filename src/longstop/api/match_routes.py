@@ -8,13 +8,13 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from longstop.api import openapi_examples, serialisers
-from longstop.api.auth import BearerScheme, Permission, Secret, require
 from longstop.api.responses import RETRY_SOON, STORE_UNREADABLE, json_response
 from longstop.api.serialisers import MatchView, from_hot, from_store
+from longstop.api.tokens import BearerScheme, Permission, Secret, require
 from longstop.clock import Clock, Moment
 from longstop.errors import UsageError
 from longstop.model.match import MatchRow, MatchStatus, Phase, parse_match_id
-from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.polling_status import MonitoringRecord
 from longstop.model.snapshot import Snapshot, delta
 from longstop.sports.registry import sports
 from longstop.storage.base import HotReader, MatchFilter, MatchReader

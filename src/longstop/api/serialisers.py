@@ -10,8 +10,9 @@ from msgspec.structs import asdict
 
 from longstop.clock import Moment, iso_or_none, to_iso
 from longstop.model.event import StoredEvent
-from longstop.model.match import MatchRow, Phase, StoredFinding
-from longstop.model.monitoring_record import MonitoringRecord, SyncState
+from longstop.model.finding import StoredFinding
+from longstop.model.match import MatchRow, Phase
+from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.model.snapshot import Snapshot
 from longstop.sports.base import Sport
 from longstop.sports.registry import sport_named

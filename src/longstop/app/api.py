@@ -4,16 +4,16 @@ from collections.abc import Callable
 from contextlib import aclosing
 from datetime import timedelta
 
-from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app, run_server
+from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.app.process_lifetime import process_lifetime, run_until_stopped
 from longstop.app.sinks import make_bus
 from longstop.clock import Clock, Moment, SystemClock
 from longstop.settings import Settings
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.connection import BUSY_TIMEOUT_MS
-from longstop.storage.sqlite.hot import SqliteHotReader
+from longstop.storage.sqlite.hot_view import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog
 from longstop.supervision.loop_watch import LoopWatch

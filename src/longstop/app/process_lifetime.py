@@ -12,7 +12,7 @@ from longstop import __version__
 from longstop.errors import RestartNeeded
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.lifeline_and_heartbeat import sending_heartbeats, watch_parent
-from longstop.supervision.run_forever import is_cancelled
+from longstop.supervision.supervisor import is_cancelled
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ProcessStarted, ProcessStopped
 

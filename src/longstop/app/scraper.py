@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, aclosing
 from longstop.app.browsers import browser_pool, scratch_of
 from longstop.app.process_lifetime import process_lifetime, run_until_stopped
 from longstop.app.scraper_monitoring import SelfMonitoring
+from longstop.app.scraper_parts import Runtime, SourceRuntime
 from longstop.app.sinks import ScraperSinks, make_bus
-from longstop.app.source_runtime import Runtime, SourceRuntime
 from longstop.clock import SystemClock
 from longstop.matches.live_match import LiveMatches
 from longstop.model.match import MatchRef
@@ -16,7 +16,7 @@ from longstop.settings import Settings
 from longstop.sources.load_sources import enabled_sources
 from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages import ErrorPages, NoPages
-from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter, former_polls
+from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter, former_polls
 from longstop.storage.sqlite.matches import SqliteMatchStore
 from longstop.storage.sqlite.ops import open_operations
 from longstop.supervision.lifeline_and_heartbeat import parent_fd

@@ -8,17 +8,17 @@ from contextlib import asynccontextmanager, suppress
 import psutil
 from msgspec.structs import replace
 
+from longstop.app.scraper_parts import Runtime
 from longstop.app.sinks import ScraperSinks
-from longstop.app.source_runtime import Runtime
 from longstop.clock import Clock, Moment
 from longstop.errors import RestartNeeded
-from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.polling_status import MonitoringRecord
 from longstop.model.scraper_report import MatchCost, NodeBeat
-from longstop.supervision.health_grade import Grade
+from longstop.supervision.health_grade_and_recovery import Grade
 from longstop.supervision.health_log import HealthLog
 from longstop.supervision.health_monitor import HealthMonitor
 from longstop.supervision.loop_watch import LoopWatch
-from longstop.supervision.resource_meter import ResourceMeter, match_costs
+from longstop.supervision.resource_use_and_match_costs import ResourceMeter, match_costs
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import ClockJumped
 from longstop.telemetry.metrics import ScraperState

@@ -14,16 +14,15 @@ from longstop.app.sinks import make_bus, make_webhook
 from longstop.clock import Clock, SystemClock
 from longstop.doctor.holders import listener_on
 from longstop.errors import DataDirectoryInUse, SettingsError, StorageError, UsageError
-from longstop.process.cgroups import create_group, memory_limit
-from longstop.process.orphans import OrphanSweep
+from longstop.process.cgroup_limits_and_kill import create_group, memory_limit
+from longstop.process.orphan_sweeps import OrphanSweep
 from longstop.settings import Memory, Settings
 from longstop.sources.load_sources import check_sources
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.connection import check_readable
-from longstop.storage.sqlite.hot import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.ops import SqliteAudit
 from longstop.storage.sqlite.sql_and_migrations import Database
-from longstop.supervision.child_runner import ChildSpec, protect_from_oom_killer
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.heartbeat_watch import HeartbeatMonitor
 from longstop.supervision.lifeline_and_heartbeat import watch_parent
@@ -31,6 +30,7 @@ from longstop.supervision.loop_watch import LoopWatch
 from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor, within_container
 from longstop.supervision.recovery_audit import RecoveryAudit, RecoveryObserver
 from longstop.supervision.restart_backoff import RestartBackoff
+from longstop.supervision.supervised_child import ChildSpec, protect_from_oom_killer
 from longstop.supervision.supervisor import Loop, Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import HotViewFailed

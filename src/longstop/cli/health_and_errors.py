@@ -29,10 +29,10 @@ from longstop.model.episode import StoredError
 from longstop.model.match import MatchRef, parse_match_id
 from longstop.storage.base import ErrorFilter, HealthRow, MatchFilter
 from longstop.storage.sqlite.connection import columns_of
-from longstop.storage.sqlite.hot import SqliteHotReader
+from longstop.storage.sqlite.hot_view import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteErrors, SqliteHealthLog
-from longstop.supervision.health_grade import Grade
+from longstop.supervision.health_grade_and_recovery import Grade
 from longstop.supervision.health_verdict import NEVER_RAN, HealthStatus, HealthVerdict, start_failure, with_reasons
 
 #: The exit code of `health` when the data directory cannot be read.

@@ -10,7 +10,15 @@ import typer
 from typer.core import TyperGroup
 
 from longstop import __version__
-from longstop.cli import health_and_errors, maintenance, matches_and_events, operator_commands, parse, processes, top
+from longstop.cli import (
+    health_and_errors,
+    maintenance,
+    matches_events_and_token,
+    operator_commands,
+    parse,
+    processes,
+    top,
+)
 from longstop.cli.tables import wrapped
 from longstop.errors import LongstopError
 from longstop.supervision.exit_codes import Exit, exit_of
@@ -28,7 +36,7 @@ class _Verbs(TyperGroup):
 
 
 _ABOUT = "Scrapes live matches from sites without an API, keeps them fresh and complete, serves them with their age."
-_FAMILIES = (processes, matches_and_events, parse, operator_commands, health_and_errors, top, maintenance)
+_FAMILIES = (processes, matches_events_and_token, parse, operator_commands, health_and_errors, top, maintenance)
 
 
 @cache

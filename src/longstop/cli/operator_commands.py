@@ -22,7 +22,7 @@ from longstop.doctor.holders import lock_holder
 from longstop.errors import StorageError, UsageError
 from longstop.model.command import LOST_AFTER_SECONDS, Command, CommandKind, CommandState, Refusal, Reply
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.hot import SqliteHotReader
+from longstop.storage.sqlite.hot_view import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from longstop.storage.sqlite.ops import SqliteCommands
 from longstop.supervision.health_verdict import live_beats

@@ -9,11 +9,11 @@ import typer
 
 from longstop.cli.options import settings_for
 from longstop.errors import LongstopError, UsageError
-from longstop.model.observation import LIST, LIVE, Query
+from longstop.model.source_queries_and_answers import LIST, LIVE, Query
 from longstop.sources.base import Source
-from longstop.sources.parsing import mapping_errors, read_body
+from longstop.sources.bodies_and_urls import mapping_errors, read_body
 from longstop.sports.registry import sport_named
-from longstop.yaml_config import read_file
+from longstop.yaml_validation import read_file
 
 #: The fetcher rejects larger bodies, too.
 MAX_FILE_BYTES = 5_000_000

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from longstop.model.episode import StoredError
 from longstop.model.match import IN_PLAY, MatchStatus
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.model.recovery import Recovery, RecoveryOutcome
 from longstop.storage.base import HealthRow
-from longstop.supervision.health_grade import OLD_SECONDS
+from longstop.supervision.health_grade_and_recovery import OLD_SECONDS
 
 #: Narrower terminals get fewer columns.
 WIDE = 100

@@ -26,9 +26,9 @@ from longstop.cli.tables import GRADE_STYLES, OUTCOME_STYLES, WIDE, number, outc
 from longstop.clock import Moment
 from longstop.errors import StorageError
 from longstop.model.match import IN_PLAY, MatchStatus, Phase
-from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.polling_status import MonitoringRecord
 from longstop.model.scraper_report import NodeBeat
-from longstop.supervision.health_grade import OLD_SECONDS
+from longstop.supervision.health_grade_and_recovery import OLD_SECONDS
 from longstop.supervision.health_verdict import is_silent
 
 #: The cells of a row by column.

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from longstop.doctor.holders import Holder
 from longstop.errors import SettingsError, StorageError
-from longstop.fetching.browser.browser_policy import BrowserKind
-from longstop.fetching.browser.chromium_launch import INSTALL, PACKAGES
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.chromium import INSTALL, PACKAGES
 from longstop.settings import Settings, read_settings
 from longstop.sources.base import SourceConfig
 from longstop.sources.load_sources import check_hosts, load_sources, make_source

@@ -16,8 +16,8 @@ import psutil
 
 from longstop.doctor import checks, holders
 from longstop.doctor.checks import NO_SITE, Check, skipped
-from longstop.fetching.browser.browser_policy import BrowserKind
-from longstop.fetching.browser.chromium_launch import find_chromium, launch_arguments, missing_packages
+from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.chromium import find_chromium, launch_arguments, missing_packages
 from longstop.settings import Settings
 
 #: Checks that need valid settings.

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from longstop.errors import FetchTimeout, LayoutPaused, ParseError, SourceError, UsageError
 from longstop.matches.source_client import PollClient
-from longstop.model.observation import RENDERED, Observation, Query
+from longstop.model.source_queries_and_answers import RENDERED, Observation, Query
 from longstop.sports.base import Draft, MatchState, Sport
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import ResourceFailed

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from longstop.model.event import Event, EventKey, Op, content_hash
-from longstop.model.match import Finding
-from longstop.model.monitoring_record import SyncState
-from longstop.model.observation import Keys, ListingEntry
+from longstop.model.finding import Finding
+from longstop.model.polling_status import SyncState
+from longstop.model.source_queries_and_answers import Keys, ListingEntry
 from longstop.sports.base import MatchState
 
 #: An event's place in the numbering: its kind, all its numbers but the last, its side.

@@ -12,11 +12,11 @@ from math import inf
 import msgspec
 
 from longstop.errors import EpochLost, SourceError, StorageError
-from longstop.matches.feed_ids import as_seen
+from longstop.matches.feed_key_mapping import as_seen
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client import PollAttempt
 from longstop.model.match import MatchRef, MatchRow
-from longstop.model.observation import Keys
+from longstop.model.source_queries_and_answers import Keys
 from longstop.sports.base import MatchState
 from longstop.sports.registry import sport_named
 from longstop.storage.base import MatchBase, MatchStore

@@ -2,9 +2,9 @@
 
 observe     query the source, as far back as needed                        sports/*/poll_source.py, source_client.py
             if its data cannot be read, read the rendered page             dom_fallback.py
-validate    is it this match, is it possible                               sports/*/validate.py
+validate    is it this match, is it possible                               sports/*/page_validation.py
 diff        what is new, changed or gone, compared with the stored base    sports/*/align.py, event_versions.py
-            what is missing or inconsistent                                sports/*/totals.py
+            what is missing or inconsistent                                sports/*/totals*.py
             the payload to serve                                           sports/*/payload.py
 commit      one transaction; nothing counts before it is durable           storage/
 
@@ -22,13 +22,14 @@ from msgspec import Struct
 from longstop.clock import Clock
 from longstop.errors import ResourcesExhausted, SourceError, StorageError
 from longstop.matches.dom_fallback import DomFallback, resource_failed
-from longstop.matches.feed_ids import as_stored, learn_keys
+from longstop.matches.feed_key_mapping import as_stored, learn_keys
 from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
-from longstop.model.match import Finding, FindingKind, MatchStatus, Phase, move
-from longstop.model.monitoring_record import SyncState
-from longstop.model.observation import Keys, ListingEntry, Observation
+from longstop.model.finding import Finding, FindingKind
+from longstop.model.match import MatchStatus, Phase, move
+from longstop.model.polling_status import SyncState
 from longstop.model.snapshot import Provenance, checksum
-from longstop.resilience.attempt_state import AttemptState
+from longstop.model.source_queries_and_answers import Keys, ListingEntry, Observation
+from longstop.resilience.poll_attempt_states import AttemptState
 from longstop.sports.base import Draft, MatchState, Sport
 from longstop.storage.base import MatchStore, MatchUpdate, Receipt, SnapshotDraft
 from longstop.telemetry.bus import Bus

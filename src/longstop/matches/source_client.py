@@ -14,11 +14,11 @@ from longstop.clock import Clock, SystemClock
 from longstop.errors import IllegalTransition, PageNotFound, SourceError, UsageError
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.model.match import SOURCE_ID, Priority
-from longstop.model.observation import LIST, LIVE, Listing, ListingEntry, Query
-from longstop.resilience.attempt_state import TRANSITIONS, AttemptState
+from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, ListingEntry, Query
+from longstop.resilience.poll_attempt_states import TRANSITIONS, AttemptState
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Source
-from longstop.sources.parsing import digest_of, mapping_errors, read_body
+from longstop.sources.bodies_and_urls import digest_of, mapping_errors, read_body
 
 View = TypeVar("View")
 #: Identifies a request within one poll: method, URL, body.

@@ -1,4 +1,4 @@
-"""Matches: identity, phase, status, priority, the stored row, and findings about the data."""
+"""Matches: identity, phase, status, priority, and the stored row."""
 
 import re
 from datetime import datetime, timedelta
@@ -126,27 +126,3 @@ class MatchRow(Struct, frozen=True, kw_only=True):
     updated_at: datetime | None
     completed_at: datetime | None
     sport: str
-
-
-class FindingKind(StrEnum):
-    """Kinds of problems in the data of a source."""
-
-    #: Events are missing.
-    GAP = "gap"
-    #: The totals of events and scoreboard differ.
-    MISMATCH = "mismatch"
-
-
-class Finding(Struct, frozen=True, kw_only=True):
-    """A problem in the data of a match: stored, served, and closed when it is resolved."""
-
-    kind: FindingKind
-    #: Where: in cricket `1` for an innings or `2:14` for over 14 of the second innings; in football `home` or `away`.
-    place: str
-    detail: str
-
-
-class StoredFinding(Struct, frozen=True, kw_only=True):
-    finding: Finding
-    opened_at: datetime
-    closed_at: datetime | None

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from longstop.errors import UsageError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_policy import LADDER, BrowserKind, Mode
-from longstop.model.observation import Query
+from longstop.fetching.browser.browser_types import LADDER, BrowserKind, Mode
+from longstop.model.source_queries_and_answers import Query
 
 
 class Source(Protocol):
@@ -38,7 +38,7 @@ class Source(Protocol):
         """Return the same digest for bodies with the same content: clocks, odds and tokens must not count.
 
         A page that answers several queries is digested once, for the first of them. So the digest must cover
-        everything that is read from the page. If it raises, `parsing.digest_of(body)` is used.
+        everything that is read from the page. If it raises, `bodies_and_urls.digest_of(body)` is used.
         """
         ...
 

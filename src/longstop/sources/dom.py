@@ -12,7 +12,7 @@ from msgspec import Struct
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from longstop.errors import LayoutChanged, SourceChallenged, SourceError
-from longstop.sources.challenge import is_challenge
+from longstop.sources.bodies_and_urls import is_challenge
 
 Value = TypeVar("Value")
 

@@ -12,13 +12,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, Validat
 from longstop.errors import ForbiddenTarget, LongstopError, SettingsError, UsageError
 from longstop.fetching.addresses import allowed_url, may_be_public
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_policy import LADDER, BrowserKind, Mode
-from longstop.fetching.browser.chromium_launch import INSTALL, missing_packages
-from longstop.model.observation import LIST, Query
+from longstop.fetching.browser.browser_types import LADDER, BrowserKind, Mode
+from longstop.fetching.browser.chromium import INSTALL, missing_packages
+from longstop.model.source_queries_and_answers import LIST, Query
 from longstop.sources.base import Source, SourceConfig
-from longstop.sources.parsing import location_of
+from longstop.sources.bodies_and_urls import location_of
 from longstop.sports.registry import sports
-from longstop.yaml_config import Group, Wanted, Whole, describe_problems, parse_yaml, quote, read_text, suggest
+from longstop.yaml_validation import Group, Wanted, Whole, describe_problems, parse_yaml, quote, read_text, suggest
 
 ENTRY_POINT_GROUP = "longstop.sources"
 

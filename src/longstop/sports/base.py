@@ -14,10 +14,11 @@ from msgspec import Struct
 
 from longstop.errors import PageNotFound, SourceError, UsageError, WrongMatch
 from longstop.model.event import RESULT, Event, EventKey
-from longstop.model.match import Finding, FindingKind, MatchRef, MatchRow, MatchStatus, Priority, priority_of
-from longstop.model.monitoring_record import SyncState
-from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
+from longstop.model.finding import Finding, FindingKind
+from longstop.model.match import MatchRef, MatchRow, MatchStatus, Priority, priority_of
+from longstop.model.polling_status import SyncState
 from longstop.model.snapshot import Snapshot
+from longstop.model.source_queries_and_answers import LIVE, Keys, ListingEntry, Observation, Query
 from longstop.storage.base import MatchBase, Receipt
 
 View = TypeVar("View")
@@ -51,7 +52,7 @@ class MatchState(Struct, frozen=True, kw_only=True):
     suspects: frozenset[str] = frozenset()
     #: Digests of the head bodies of the last stored poll.
     digests: Mapping[str, bytes] = {}
-    # How a feed other than the one that named the match sees it: see `matches/feed_ids.py`.
+    # How a feed other than the one that named the match sees it: see `matches/feed_key_mapping.py`.
     #: This source's reference of the match; `None` if it is the match's own.
     ref: MatchRef | None = None
     #: From this source's keys of players and teams to those stored.

@@ -10,12 +10,13 @@ from msgspec import Struct
 from longstop.model.command import Command, CommandKind, Reply, StandingKind, StandingOrder
 from longstop.model.episode import Episode, EpisodeChange, StoredError
 from longstop.model.event import Event, EventKey, StoredEvent
-from longstop.model.match import Finding, MatchRef, MatchRow, MatchStatus, Phase, StoredFinding
-from longstop.model.monitoring_record import MonitoringRecord
-from longstop.model.observation import Keys
+from longstop.model.finding import Finding, StoredFinding
+from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase
+from longstop.model.polling_status import MonitoringRecord
 from longstop.model.recovery import Recovery
 from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Provenance, Snapshot
+from longstop.model.source_queries_and_answers import Keys
 
 
 class MatchBase(Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 
 from longstop.clock import Clock, Moment
-from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.polling_status import MonitoringRecord
 from longstop.model.scraper_report import MatchCost, NodeBeat, megabytes
 from longstop.storage.base import HealthLogStore, HealthRow
-from longstop.supervision.health_grade import Grade, match_grade
+from longstop.supervision.health_grade_and_recovery import Grade, match_grade
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.periodic_flush import PeriodicFlush
 

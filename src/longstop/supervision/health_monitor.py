@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from longstop.clock import Clock
 from longstop.errors import RestartNeeded
-from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.polling_status import MonitoringRecord
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.supervision.health_grade import (
+from longstop.supervision.health_grade_and_recovery import (
     EVALUATED_EVERY_SECONDS,
     STALL_SECONDS,
     Age,

@@ -1,7 +1,7 @@
 """The health of all scrapers together, for clients and operators. Pure.
 
-Each scraper grades itself (`health_grade.py`). This module adds what a scraper cannot report: that it is silent, and
-the state of single matches at this moment.
+Each scraper grades itself (`health_grade_and_recovery.py`). This module adds what a scraper cannot
+report: that it is silent, and the state of single matches at this moment.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.model.match import Phase
-from longstop.model.monitoring_record import MonitoringRecord, SyncState
+from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.model.scraper_report import BreakerNote, MatchCost, NodeBeat
-from longstop.supervision.health_grade import OLD_SECONDS, Grade, is_wanted, name_some
+from longstop.supervision.health_grade_and_recovery import OLD_SECONDS, Grade, is_wanted, name_some
 
 #: A scraper without a heartbeat for this long counts as gone.
 SILENT_SECONDS = 15.0

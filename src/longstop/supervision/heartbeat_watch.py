@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from longstop.clock import Clock
 from longstop.model.recovery import RecoveryKind
-from longstop.supervision.child_runner import ChildRunner
+from longstop.supervision.supervised_child import ChildRunner
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ChildUnresponsive
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from longstop.process.cgroups import available_bytes
+from longstop.process.cgroup_limits_and_kill import available_bytes
 
 #: The text that a client reads.
 INSUFFICIENT_MEMORY = "Insufficient memory resources"

@@ -9,7 +9,7 @@ from msgspec import Struct
 from longstop.model.recovery import RecoveryKind
 from longstop.model.scraper_report import Usage
 from longstop.process import processes
-from longstop.supervision.child_runner import ChildRunner
+from longstop.supervision.supervised_child import ChildRunner
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import MemoryExceeded, MemoryHigh, MemoryRecovered
 

@@ -1,4 +1,4 @@
-"""How long to wait before a child is restarted, and how long it may take to stop. Pure."""
+"""How long to wait before a child or a loop is restarted. Pure."""
 
 from msgspec import Struct
 
@@ -31,11 +31,3 @@ class RestartBackoff(Struct, frozen=True, kw_only=True):
     def _doubled(self, times: int) -> float:
         # Weeks of failures must not overflow a float.
         return self.first_delay * 2.0 ** min(times, 64)
-
-
-def time_to_stop(left_seconds: float, behind: int, whole_seconds: float) -> float:
-    """Return how long a child may take to stop while `behind` others must stop after it within the same period.
-
-    Reserve a tenth of the period for each of them, so that one slow child cannot use up all of it.
-    """
-    return max(0.0, left_seconds - behind * whole_seconds / 10)

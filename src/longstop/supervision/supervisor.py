@@ -1,21 +1,27 @@
-"""The supervisor: one `ChildRunner` for each child. Children stop in the order in which they are listed."""
+"""The supervisor: keeps children and loops running, one `ChildRunner` for each child.
+
+Children stop in the order in which they are listed.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from longstop.clock import Clock
-from longstop.process.cgroups import ChildGroup
-from longstop.supervision.child_runner import ChildRunner, ChildSpec
+from longstop.process.cgroup_limits_and_kill import ChildGroup
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.lifeline_and_heartbeat import lifeline
 from longstop.supervision.recovery_audit import RecoveryAudit
-from longstop.supervision.restart_backoff import RestartBackoff, time_to_stop
-from longstop.supervision.run_forever import run_forever
+from longstop.supervision.restart_backoff import RestartBackoff
+from longstop.supervision.supervised_child import ChildRunner, ChildSpec
 from longstop.telemetry.bus import Bus, failure_of
+from longstop.telemetry.events.processes import TaskEnded
 
 #: Seconds in which all children together must stop; the rest is killed.
 STOP_WITHIN = 30.0
+
+#: Shorter delays than for processes: a loop costs nothing to restart, and its work is missed at once.
+LOOP_BACKOFF = RestartBackoff(settled_after=60.0, first_delay=0.1, longest_delay=10.0)
 
 #: The name of a loop and its function.
 Loop = tuple[str, Callable[[], Awaitable[None]]]
@@ -94,3 +100,44 @@ class Supervisor:
         except Exception as error:  # the other children must be stopped all the same
             self._bus.emit(failure_of(error, f"stop {runner.name}"))
             return False
+
+
+def time_to_stop(left_seconds: float, behind: int, whole_seconds: float) -> float:
+    """Return how long a child may take to stop while `behind` others must stop after it within the same period.
+
+    Reserve a tenth of the period for each of them, so that one slow child cannot use up all of it.
+    """
+    return max(0.0, left_seconds - behind * whole_seconds / 10)
+
+
+def is_cancelled() -> bool:
+    """Return whether the running task itself was cancelled, and not only something that it awaited."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def run_forever(
+    task: str,
+    loop: Callable[[], Awaitable[None]],
+    *,
+    bus: Bus,
+    clock: Clock,
+    is_over: Callable[[], bool] = lambda: False,
+) -> None:
+    """Run a loop that should never end, and restart it if it returns or fails, until `is_over` or cancelled."""
+    failures = 0
+    while not is_over():
+        started = clock.monotonic()
+        try:
+            await loop()
+            if is_over():
+                return
+            bus.emit(TaskEnded(task=task))
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            bus.emit(TaskEnded(task=task))
+        except Exception as error:  # any failure: no other task does this work
+            bus.emit(failure_of(error, task))
+        failures = LOOP_BACKOFF.count_failures(failures, clock.monotonic() - started)
+        await asyncio.sleep(LOOP_BACKOFF.delay_after(failures))

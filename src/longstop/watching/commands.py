@@ -20,13 +20,13 @@ from longstop.model.command import (
     StandingKind,
 )
 from longstop.model.match import MatchRef, Phase
-from longstop.sources.parsing import host_of, mapping_errors
+from longstop.sources.bodies_and_urls import host_of, mapping_errors
 from longstop.storage.base import CommandStore
 from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed
-from longstop.watching.feed_watch import FeedWatch
+from longstop.watching.feed_polling import FeedWatch
 from longstop.watching.source_scheduler import Scheduler
 
 #: How often new commands are read.

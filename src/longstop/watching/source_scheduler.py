@@ -11,18 +11,19 @@ from uuid import uuid4
 from longstop.clock import Moment
 from longstop.matches.live_match import LiveMatch
 from longstop.matches.source_client import SourceClient
-from longstop.model.match import IN_PLAY, Finding, MatchRef, Phase, Priority, priority_of
-from longstop.model.monitoring_record import MonitoringRecord
-from longstop.model.observation import Listing, ListingEntry
+from longstop.model.finding import Finding
+from longstop.model.match import IN_PLAY, MatchRef, Phase, Priority, priority_of
+from longstop.model.polling_status import MonitoringRecord
+from longstop.model.source_queries_and_answers import Listing, ListingEntry
 from longstop.supervision.memory_admission import MemoryCheck, idle_watches
 from longstop.telemetry.bus import failure_of
 from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchStopped
 from longstop.telemetry.events.processes import MemoryInsufficient, StoreFailed
 from longstop.telemetry.events.sources import ListingRead
-from longstop.watching.feed_watch import FeedWatch, WatchContext
-from longstop.watching.listings import UNLISTED_FACTOR, Listings, finished_after
+from longstop.watching.feed_polling import FeedWatch, WatchContext
+from longstop.watching.listing_requests import UNLISTED_FACTOR, Listings, finished_after
 from longstop.watching.poll_dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work
-from longstop.watching.watch_rules import RestartReason, listing_interval
+from longstop.watching.polling_rules import RestartReason, listing_interval
 
 #: After an outage all matches are due at once: their polls start spread over this many seconds.
 SPREAD_SECONDS = 2.0

@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from longstop.matches.event_versions import Versions, advance, settle
 from longstop.model.event import RESULT, Event, EventKey, content_hash
-from longstop.model.match import Finding, FindingKind, MatchStatus
-from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
+from longstop.model.finding import Finding, FindingKind
+from longstop.model.match import MatchStatus
 from longstop.model.snapshot import canonical
+from longstop.model.source_queries_and_answers import LIVE, Keys, ListingEntry, Observation, Query
 from longstop.sports.base import Client, Draft, EventKind, MatchState, Sport
 
 #: What a source is asked for, beside the list of matches and the live state of one: everything that was played.

@@ -6,9 +6,9 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import build_app
+from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from tests.readers import (

@@ -8,9 +8,9 @@ import pytest
 
 from longstop.api.health_documents import StatusSnapshot, health_facts, scraper_grade
 from longstop.model.match import Phase
-from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.polling_status import MonitoringRecord
 from longstop.model.scraper_report import BreakerNote, MatchCost, NodeBeat, ProcessResources, Rates
-from longstop.supervision.health_grade import Grade
+from longstop.supervision.health_grade_and_recovery import Grade
 from longstop.supervision.health_verdict import assess_health
 from tests.readers import MOMENT, NOW, a_beat, a_record
 

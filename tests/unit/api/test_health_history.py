@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 import httpx
 import pytest
 
-from longstop.api.auth import Permission, Secret, issue_token
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import build_app
+from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.errors import StorageError
 from longstop.storage.base import HealthRow
 from tests.readers import NOW, ManualClock, MemoryHot, MemoryReader, a_node_of

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from longstop.model.event import Op
-from longstop.model.match import Finding, FindingKind, MatchStatus, Phase, StoredFinding
-from longstop.model.monitoring_record import SyncState
+from longstop.model.finding import Finding, FindingKind, StoredFinding
+from longstop.model.match import MatchStatus, Phase
+from longstop.model.polling_status import SyncState
 from longstop.model.snapshot import checksum
 from tests.readers import NOW, PAYLOAD, ManualClock, MemoryHot, MemoryReader, a_ball, a_hot_row, a_match, a_record
 from tests.readers import a_snapshot as stored_snapshot

@@ -19,7 +19,7 @@ from longstop.api.serialisers import (
 from longstop.clock import Moment
 from longstop.model.event import Event, EventKey, Op, StoredEvent
 from longstop.model.match import Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.sports.cricket.model import (
     CricketKind,
     Delivery,

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from longstop.app.scraper_monitoring import SelfMonitoring
+from longstop.app.scraper_parts import Runtime
 from longstop.app.sinks import ScraperSinks
-from longstop.app.source_runtime import Runtime
-from longstop.fetching.browser.browser_policy import BrowserStats
 from longstop.fetching.browser.browser_pool import BrowserPool
+from longstop.fetching.browser.browser_types import BrowserStats
 from longstop.matches.live_match import LiveMatches
 from longstop.model.match import Phase
-from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.polling_status import MonitoringRecord
 from longstop.settings import load_settings
 from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages import NoPages

@@ -3,7 +3,7 @@
 import pytest
 
 from longstop.cli.health_and_errors import exit_code
-from longstop.supervision.health_grade import Grade
+from longstop.supervision.health_grade_and_recovery import Grade
 from longstop.supervision.health_verdict import HealthStatus, HealthVerdict
 
 

@@ -10,7 +10,7 @@ import pytest
 from examples.kickoff import KickoffSource
 from longstop.cli.parse import parse
 from longstop.errors import LongstopError, UsageError
-from longstop.model.observation import LIVE, Query
+from longstop.model.source_queries_and_answers import LIVE, Query
 
 SOURCE = f"{__name__}:ScriptedSource"
 

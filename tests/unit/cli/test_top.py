@@ -9,7 +9,7 @@ from longstop.api.health_documents import StatusSnapshot
 from longstop.cli.top import screen
 from longstop.model.command import StandingKind, StandingOrder
 from longstop.model.match import MatchStatus
-from longstop.model.monitoring_record import MonitoringRecord
+from longstop.model.polling_status import MonitoringRecord
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.model.scraper_report import BreakerNote, NodeBeat, ProcessResources
 from longstop.supervision.health_verdict import assess_health

@@ -24,7 +24,7 @@ from longstop.fetching.base import FetchRequest
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
 from longstop.model.match import MatchStatus, Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.resilience.breaker import source_policy
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.base import DOM_ONLY, is_name_of
@@ -35,7 +35,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import ResourceFailed
 from longstop.telemetry.events.sources import SelectorFallbackUsed
 from longstop.testing import ScriptedFetcher, ScriptedReply
-from longstop.watching.source_admission import MAX_UNREADABLE, SourceAdmission
+from longstop.watching.request_admission import MAX_UNREADABLE, SourceAdmission
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG
 from tests.live import finished

@@ -16,7 +16,7 @@ from longstop.errors import (
 from longstop.fetching.base import FetchRequest, Page
 from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
 from longstop.model.match import MatchStatus, Priority
-from longstop.model.observation import LIVE, Query
+from longstop.model.source_queries_and_answers import LIVE, Query
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.model import Board, CricketState
 from longstop.storage.base import MatchBase

@@ -13,17 +13,17 @@ from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
 from longstop.model.event import Op
 from longstop.model.match import MatchRef, MatchRow
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.model import Delivery
 from longstop.sports.cricket.sport import Cricket
 from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher, ScriptedReply, VirtualClock, run_virtual
-from longstop.watching.feed_watch import WatchContext
+from longstop.watching.feed_polling import WatchContext
 from longstop.watching.poll_dispatcher import Dispatcher
+from longstop.watching.polling_rules import WatchRules
 from longstop.watching.source_scheduler import Scheduler
-from longstop.watching.watch_rules import WatchRules
 from tests.builders import CREX_CONFIG, NOW
 from tests.crex_site import Site, SiteMatch
 from tests.memory import MemoryHot, MemorySink, MemoryStore

@@ -7,7 +7,7 @@ import msgspec
 
 from longstop.errors import SourceUnreachable
 from longstop.fetching.base import FetchRequest, Page
-from longstop.matches.feed_ids import as_seen
+from longstop.matches.feed_key_mapping import as_seen
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import Phase
 from longstop.sports.cricket.align import align
@@ -16,8 +16,8 @@ from longstop.sports.cricket.poll_source import assemble_window
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock
 from longstop.watching.poll_dispatcher import Dispatcher
+from longstop.watching.polling_rules import Cadence, WatchRules
 from longstop.watching.source_scheduler import Scheduler
-from longstop.watching.watch_rules import Cadence, WatchRules
 from tests.builders import delivery
 from tests.crex_site import OUT_OF_ORDER
 from tests.unit.matches.test_two_feeds import BOWLED, HangingFetcher, Mirror, TwoFeeds

@@ -23,7 +23,7 @@ from longstop.errors import (
     SourceUnreachable,
     StorageError,
 )
-from longstop.resilience.attempt_state import TRANSITIONS, AttemptState, end_of, step
+from longstop.resilience.poll_attempt_states import TRANSITIONS, AttemptState, end_of, step
 from longstop.resilience.taxonomy import MEANINGS, FailureKind, kind_of, meaning_of
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from longstop.errors import PageNotFound, SettingsError, UsageError
 from longstop.fetching.base import FetchRequest
-from longstop.model.observation import Query
+from longstop.model.source_queries_and_answers import Query
 from longstop.sources.base import Source, SourceConfig
+from longstop.sources.bodies_and_urls import digest_of
 from longstop.sources.load_sources import (
     check_hosts,
     check_sources,
@@ -21,8 +22,7 @@ from longstop.sources.load_sources import (
     parse_sources,
     source_for_parsing,
 )
-from longstop.sources.parsing import digest_of
-from longstop.yaml_config import parse_yaml
+from longstop.yaml_validation import parse_yaml
 
 SHIPPED = Path(__file__).parents[3] / "config" / "sources.yaml"
 THIS = "tests.unit.sources.test_load_sources"

@@ -15,7 +15,7 @@ from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import PollAttempt, SourceClient
 from longstop.model.event import EventKey
 from longstop.model.match import MatchRef, Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.sources.load_sources import offline_source
 from longstop.sports.base import MatchState, Sport
 from longstop.sports.registry import sport_named, sports

@@ -16,7 +16,8 @@ from longstop.errors import (
 )
 from longstop.exhaustion import MachineResource
 from longstop.supervision.exit_codes import Exit, describe_exit, exit_of
-from longstop.supervision.restart_backoff import RestartBackoff, time_to_stop
+from longstop.supervision.restart_backoff import RestartBackoff
+from longstop.supervision.supervisor import time_to_stop
 
 
 @pytest.mark.parametrize(

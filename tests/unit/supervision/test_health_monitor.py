@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from longstop.errors import RestartNeeded
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.supervision.health_grade import Grade
+from longstop.supervision.health_grade_and_recovery import Grade
 from longstop.supervision.health_monitor import RECYCLE_WITHIN_SECONDS, RESTART_AGAIN_SECONDS, HealthMonitor
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock, run_virtual

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.model.match import MatchRef, MatchStatus, Phase
-from longstop.model.monitoring_record import MonitoringRecord, SyncState
+from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.model.scraper_report import BreakerNote, MatchCost, NodeBeat
-from longstop.supervision.health_grade import Grade
+from longstop.supervision.health_grade_and_recovery import Grade
 from longstop.supervision.health_verdict import (
     MAX_MATCH_BYTES,
     HealthStatus,

@@ -6,13 +6,13 @@ from typing import cast
 import pytest
 
 from longstop.model.recovery import RecoveryKind
-from longstop.supervision.child_runner import ChildRunner
 from longstop.supervision.heartbeat_watch import (
     COUNTED_SECONDS,
     FIRST_PATIENCE_SECONDS,
     HeartbeatMonitor,
     HeartbeatWatch,
 )
+from longstop.supervision.supervised_child import ChildRunner
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock, run_virtual
 from tests.memory import MemorySink

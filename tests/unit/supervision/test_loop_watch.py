@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from longstop.app.scraper_monitoring import JUMP_SECONDS, ClockJumpWatch
-from longstop.supervision.run_forever import run_forever
+from longstop.supervision.supervisor import run_forever
 from longstop.telemetry.alerts import alert_of
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from longstop.model.recovery import RecoveryKind
 from longstop.process import processes
 from longstop.settings import Settings
-from longstop.supervision.child_runner import ChildRunner
 from longstop.supervision.memory_watch import (
     MEGABYTE,
     MemoryLevel,
@@ -22,6 +21,7 @@ from longstop.supervision.memory_watch import (
     MemoryWatch,
     within_container,
 )
+from longstop.supervision.supervised_child import ChildRunner
 from longstop.telemetry.bus import Bus
 from tests.memory import MemorySink
 

@@ -18,11 +18,11 @@ from longstop.storage.error_pages import NoPages
 from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
-from longstop.watching.feed_watch import WatchContext
+from longstop.watching.feed_polling import WatchContext
 from longstop.watching.poll_dispatcher import Dispatcher
-from longstop.watching.source_admission import SourceAdmission
+from longstop.watching.polling_rules import WatchRules
+from longstop.watching.request_admission import SourceAdmission
 from longstop.watching.source_scheduler import Scheduler
-from longstop.watching.watch_rules import WatchRules
 from tests.builders import CREX_CONFIG
 from tests.crex_site import Site, SiteMatch
 from tests.memory import MemoryHot, MemorySink, MemoryStore

@@ -9,13 +9,13 @@ from longstop.matches.live_match import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
 from longstop.model.match import MatchStatus, Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.football.sport import Football
 from longstop.supervision.memory_admission import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
-from longstop.watching.feed_watch import WatchContext
+from longstop.watching.feed_polling import WatchContext
 from longstop.watching.poll_dispatcher import Dispatcher
 from longstop.watching.source_scheduler import Scheduler
 from tests.football_site import SOFASCORE_CONFIG, FootballPages, card, event, goal

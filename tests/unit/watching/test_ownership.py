@@ -6,7 +6,7 @@ import pytest
 from longstop.errors import EpochLost, StorageError
 from longstop.matches.live_match import LiveMatches
 from longstop.model.match import MatchRef, Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.storage.base import MatchBase
 from tests.builders import NOW
 from tests.live import take

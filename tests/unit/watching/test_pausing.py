@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from longstop.model.match import MatchRef, Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.telemetry.events.matches import MatchStale, WatchRestarted
 from tests.crex_site import SiteMatch
 from tests.unit.watching.running import LIST, Running, match, run, script

@@ -7,12 +7,12 @@ import pytest
 
 from longstop.errors import PageNotFound, SourceFailed, SourceRefused, SourceUnreachable, StorageError
 from longstop.model.match import Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.sports.cricket.model import CricketKind
 from longstop.telemetry.events.matches import ErrorRateHigh, MatchStale, WatchRestarted
 from longstop.telemetry.events.sources import CircuitOpened, LayoutBroken, LayoutRecovered
 from longstop.testing import START
-from longstop.watching.watch_rules import WatchRules
+from longstop.watching.polling_rules import WatchRules
 from tests.unit.watching.running import LIST, Running, match, script
 
 STATE, FEED = "getSV3", "getBallFeeds"

@@ -8,7 +8,7 @@ import pytest
 
 from longstop.errors import PageNotFound, SourceRefused, StorageError
 from longstop.model.match import MatchStatus, Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.sports.cricket.model import CricketKind
 from longstop.telemetry.events.matches import MatchGone
 from tests.crex_site import OUT_OF_ORDER, SiteMatch

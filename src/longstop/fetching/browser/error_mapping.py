@@ -12,7 +12,7 @@ from playwright.async_api import Error as PlaywrightError
 from longstop import errors
 from longstop.exhaustion import first_line
 from longstop.fetching.http_error_mapping import status_error
-from longstop.sources.challenge import is_challenge
+from longstop.sources.bodies_and_urls import is_challenge
 
 _NETWORK_CODE = re.compile(r"net::(ERR_[A-Z0-9_]+)")
 _BY_CODE: dict[str, type[errors.FetchError]] = {

@@ -10,10 +10,10 @@ from longstop import errors
 from longstop.clock import Clock
 from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, HttpProxy, Page, RawResponse
-from longstop.fetching.browser.browser_policy import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
 from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
-from longstop.fetching.browser.fetch_mode_policy import ModePolicy
 from longstop.fetching.browser.fetch_modes import ModeReader
+from longstop.fetching.browser.mode_and_proxy_policy import ModePolicy
 from longstop.fetching.browser.proxies import ProxyRing
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.session import Session, SessionPlan

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from longstop.errors import BrowserLost, ResourcesExhausted
 from longstop.exhaustion import mapping_exhaustion
-from longstop.fetching.browser.browser_policy import BrowserKind, BrowserStats, Egress
+from longstop.fetching.browser.background_tasks_and_draining import TaskSet
+from longstop.fetching.browser.browser_types import BrowserKind, BrowserStats, Egress
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
-from longstop.fetching.browser.lifetimes import TaskSet
-from longstop.fetching.browser.recycling import (
+from longstop.fetching.browser.recycle_policy import (
     PATIENCE_SECONDS,
     RECURRING,
     HangPolicy,

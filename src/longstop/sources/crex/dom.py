@@ -5,7 +5,7 @@
 
 import re
 
-from longstop.sources.crex.scores import is_code, read_phase
+from longstop.sources.crex.live_list_and_scores import is_code, read_phase
 from longstop.sources.dom import ITSELF, Field, RenderedPage, Selector, at_any
 from longstop.sports.cricket.model import DomBoard, InningsScore, Overs, result_in
 

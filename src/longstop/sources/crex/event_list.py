@@ -6,8 +6,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from longstop.errors import LayoutChanged, WrongMatch
-from longstop.sources.crex.scores import numbers
-from longstop.sources.parsing import Id, Small, clean_name, decode
+from longstop.sources.bodies_and_urls import Id, Small, clean_name, decode
+from longstop.sources.crex.live_list_and_scores import numbers
 from longstop.sports.cricket.model import (
     Delivery,
     Dismissal,

@@ -14,12 +14,12 @@ from urllib.parse import quote
 import msgspec
 
 from longstop.fetching.base import FetchRequest
-from longstop.model.observation import LIST, LIVE, RENDERED, Query
+from longstop.model.source_queries_and_answers import LIST, LIVE, RENDERED, Query
 from longstop.sources.base import SourceConfig, not_offered
+from longstop.sources.bodies_and_urls import decode, digest_of, split_site_url
 from longstop.sources.crex.dom import read_rendered
 from longstop.sources.crex.event_list import read_event_list, read_items, read_names
-from longstop.sources.crex.scores import State, masked, read_live_list, read_scorecard, to_board
-from longstop.sources.parsing import decode, digest_of, split_site_url
+from longstop.sources.crex.live_list_and_scores import State, masked, read_live_list, read_scorecard, to_board
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 
 #: The path of a match page until 2025, and since then.

@@ -7,8 +7,7 @@ from typing import Annotated, Generic, TypeVar
 from msgspec import Meta, Struct
 
 from longstop.errors import MalformedBody, SourceChallenged
-from longstop.sources.challenge import is_challenge
-from longstop.sources.parsing import Id, Small
+from longstop.sources.bodies_and_urls import Id, Small, is_challenge
 
 _NEXT_DATA = re.compile(rb'<script id="__NEXT_DATA__" type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
 

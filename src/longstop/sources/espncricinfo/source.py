@@ -13,11 +13,11 @@ from typing import Any
 
 from longstop.errors import WrongMatch
 from longstop.fetching.base import FetchRequest
-from longstop.model.observation import LIST, LIVE, Listing, Query
+from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, Query
 from longstop.sources.base import SourceConfig, not_offered
+from longstop.sources.bodies_and_urls import decode, digest_of, split_site_url
 from longstop.sources.espncricinfo.page import EspnData, EspnListData, EspnMatchData, EspnPage, embedded_json
 from longstop.sources.espncricinfo.views import to_board, to_event_list, to_names, to_scorecard
-from longstop.sources.parsing import decode, digest_of, split_site_url
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 
 #: Series and match: each a slug that ends with a number.

@@ -8,8 +8,8 @@ from datetime import UTC
 
 from longstop.errors import LayoutChanged
 from longstop.model.match import MatchStatus
+from longstop.sources.bodies_and_urls import clean_name
 from longstop.sources.espncricinfo.page import EspnBall, EspnContent, EspnData, EspnInnings, EspnMatch, EspnOver
-from longstop.sources.parsing import clean_name
 from longstop.sports.cricket.model import (
     Board,
     Delivery,

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from longstop.errors import LayoutChanged
 from longstop.model.match import MatchStatus
+from longstop.sources.bodies_and_urls import clean_name
 from longstop.sources.dom import Field, RenderedPage, Selector, at_any
-from longstop.sources.parsing import clean_name
 from longstop.sports.football.model import FootballDomBoard, FootballTeam, Goals, Side
 
 _SCORE = re.compile(r"(\d{1,2}) ?[:–-] ?(\d{1,2})", re.ASCII)

@@ -9,8 +9,8 @@ from msgspec import Meta, Struct
 
 from longstop.errors import LayoutChanged, ParseError, WrongMatch
 from longstop.model.match import MatchStatus
-from longstop.model.observation import Listing
-from longstop.sources.parsing import Id, Small, clean_name, decode, read_listing
+from longstop.model.source_queries_and_answers import Listing
+from longstop.sources.bodies_and_urls import Id, Small, clean_name, decode, read_listing
 from longstop.sports.football.model import FootballBoard, FootballResult, FootballTeam, Goals, Outcome, PeriodScore
 
 _Seconds = Annotated[int, Meta(ge=0, le=4_102_444_800)]

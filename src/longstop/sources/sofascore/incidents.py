@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from longstop.errors import ImpossibleObservation, LayoutChanged
-from longstop.sources.parsing import Id, Small, clean_name, decode
+from longstop.sources.bodies_and_urls import Id, Small, clean_name, decode
 from longstop.sources.sofascore.lineups_and_statistics import SofascorePlayer
 from longstop.sports.football.model import (
     Card,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from longstop.sources.parsing import Id, Small, clean_name, decode
+from longstop.sources.bodies_and_urls import Id, Small, clean_name, decode
 from longstop.sports.football.model import LineupPlayer, Lineups, MissingPlayer, Squad, Statistic, Statistics
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from longstop.fetching.base import FetchRequest
-from longstop.model.observation import LIST, LIVE, RENDERED, Query
+from longstop.model.source_queries_and_answers import LIST, LIVE, RENDERED, Query
 from longstop.sources.base import SourceConfig, not_offered
-from longstop.sources.parsing import decode, digest_of, split_site_url
+from longstop.sources.bodies_and_urls import decode, digest_of, split_site_url
 from longstop.sources.sofascore.dom import read_rendered
 from longstop.sources.sofascore.event import EventBody, ListedEvents, read_event, read_live_list
 from longstop.sources.sofascore.incidents import IncidentsBody, read_incidents

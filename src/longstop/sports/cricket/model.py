@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from longstop.model.event import Event, EventKey
-from longstop.model.observation import Keys, ListingEntry
+from longstop.model.source_queries_and_answers import Keys, ListingEntry
 from longstop.sports.base import MatchState
 from longstop.storage.base import MatchBase
 

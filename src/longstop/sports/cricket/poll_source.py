@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from longstop.errors import ImpossibleObservation
 from longstop.model.match import Phase
-from longstop.model.monitoring_record import SyncState
-from longstop.model.observation import LIVE, Keys, ListingEntry, Observation, Query
+from longstop.model.polling_status import SyncState
+from longstop.model.source_queries_and_answers import LIVE, Keys, ListingEntry, Observation, Query
 from longstop.sports.base import Absent, Client, ask_live, ask_optional, keys_in
 from longstop.sports.cricket.align import lay_out, proposed, suspected
 from longstop.sports.cricket.model import (
@@ -40,8 +40,8 @@ from longstop.sports.cricket.model import (
     live,
     over_of,
 )
-from longstop.sports.cricket.totals import compare, inferred, pair_of, tally
-from longstop.sports.cricket.validate import validate_board, validate_listed, validate_page, validate_scorecard
+from longstop.sports.cricket.page_validation import validate_board, validate_listed, validate_page, validate_scorecard
+from longstop.sports.cricket.totals_and_gaps import compare, inferred, pair_of, tally
 
 #: A five-day Test match has about 300 pages.
 MAX_PAGES = 600

@@ -9,9 +9,9 @@ from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.matches.event_versions import advance, confirm_board, settle
 from longstop.model.event import Event, EventKey
 from longstop.model.match import MatchStatus
-from longstop.model.monitoring_record import SyncState
-from longstop.model.observation import Keys, Observation
+from longstop.model.polling_status import SyncState
 from longstop.model.snapshot import canonical
+from longstop.model.source_queries_and_answers import Keys, Observation
 from longstop.sports.base import Draft, EventKind, Sport, is_dom_only, is_name_of, stored_payload, with_dom_gap
 from longstop.sports.cricket.align import Milestones, align, order_of_play
 from longstop.sports.cricket.model import (
@@ -37,10 +37,10 @@ from longstop.sports.cricket.model import (
     is_less,
     over_of,
 )
+from longstop.sports.cricket.page_validation import validate_board
 from longstop.sports.cricket.payload import CricketMatchV1, newest_shown, normalise, status_of, title_of
 from longstop.sports.cricket.poll_source import introduce, read
-from longstop.sports.cricket.totals import find, inferred, milestones, pair_of, score_of, sides
-from longstop.sports.cricket.validate import validate_board
+from longstop.sports.cricket.totals_and_gaps import find, inferred, milestones, pair_of, score_of, sides
 
 
 class Cricket(Sport[CricketState]):

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from longstop.model.event import Event
-from longstop.model.observation import Keys, ListingEntry
+from longstop.model.source_queries_and_answers import Keys, ListingEntry
 from longstop.sports.base import MatchState, keys_in
 
 Count = Annotated[int, Meta(ge=0)]

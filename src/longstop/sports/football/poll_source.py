@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from longstop.model.observation import LIVE, ListingEntry, Observation, Query
+from longstop.model.source_queries_and_answers import LIVE, ListingEntry, Observation, Query
 from longstop.sports.base import Absent, Client, ask_live, ask_optional
 from longstop.sports.football.model import (
     INCIDENTS,
@@ -21,8 +21,7 @@ from longstop.sports.football.model import (
     Lineups,
     Statistics,
 )
-from longstop.sports.football.totals import disagreement
-from longstop.sports.football.validate import (
+from longstop.sports.football.page_validation import (
     is_known_squad,
     needs_lineups,
     validate_again,
@@ -31,6 +30,7 @@ from longstop.sports.football.validate import (
     validate_lineups,
     validate_statistics,
 )
+from longstop.sports.football.totals import disagreement
 
 #: Interval of line-ups and statistics. Asking too early may make a cache keep its "not found" longer.
 PARTS_INTERVAL_SECONDS = 60.0

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from longstop.errors import WrongMatch
 from longstop.matches.event_versions import advance, confirm_board, settle
 from longstop.model.event import Event, EventKey
-from longstop.model.monitoring_record import SyncState
-from longstop.model.observation import LIVE, Keys, Observation, Query
+from longstop.model.polling_status import SyncState
 from longstop.model.snapshot import canonical
+from longstop.model.source_queries_and_answers import LIVE, Keys, Observation, Query
 from longstop.sports.base import Client, Draft, EventKind, Sport, is_name_of, stored_payload, with_dom_gap
 from longstop.sports.football.align import align
 from longstop.sports.football.model import (
@@ -41,10 +41,10 @@ from longstop.sports.football.model import (
     names_in,
     order_of_play,
 )
+from longstop.sports.football.page_validation import are_strangers, polls_needed, validate_board
 from longstop.sports.football.payload import FootballEventV1, normalise, status_of, title_of
 from longstop.sports.football.poll_source import read
 from longstop.sports.football.totals import differences, disagreement, mismatches
-from longstop.sports.football.validate import are_strangers, polls_needed, validate_board
 
 #: The suspect token of a doubted list of incidents.
 DOUBTED_LIST = "list"

@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from longstop.clock import from_iso, iso_or_none, to_iso
 from longstop.errors import EpochLost, StorageError
 from longstop.model.event import Event, EventKey, Op, StoredEvent, content_hash
-from longstop.model.match import Finding, MatchRef, MatchRow, MatchStatus, Phase, StoredFinding, move
-from longstop.model.observation import Keys
+from longstop.model.finding import Finding, StoredFinding
+from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase, move
 from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot
+from longstop.model.source_queries_and_answers import Keys
 from longstop.sports.base import EventKind
 from longstop.sports.registry import sport_named
 from longstop.storage.base import MatchBase, MatchFilter, MatchUpdate, Receipt, SnapshotDraft

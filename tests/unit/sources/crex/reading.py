@@ -3,25 +3,25 @@
 from pathlib import Path
 from typing import Any
 
-from longstop.model import observation
-from longstop.model.observation import Listing, Query
+from longstop.model import source_queries_and_answers
+from longstop.model.source_queries_and_answers import Listing, Query
+from longstop.sources.bodies_and_urls import read_body
 from longstop.sources.crex.source import CrexSource
-from longstop.sources.parsing import read_body
 from longstop.sports.cricket import model
 from longstop.sports.cricket.model import Board, EventListPage
 from tests.builders import CREX_CONFIG, body
 
 PAGES = Path(__file__).parents[3] / "pages" / "crex"
 SOURCE = CrexSource(CREX_CONFIG)
-LIST = Query(resource=observation.LIST)
-LIVE = Query(resource=observation.LIVE, source_id="M1")
+LIST = Query(resource=source_queries_and_answers.LIST)
+LIVE = Query(resource=source_queries_and_answers.LIVE, source_id="M1")
 BALLS = Query(resource=model.BALLS, source_id="M1")
 SCORECARD = Query(resource=model.SCORECARD, source_id="M1")
 NAMES = Query(resource=model.NAMES, players=("A1",))
 EVERY_ASK = (LIST, LIVE, BALLS, SCORECARD, NAMES)
 PAGE_OF = {
-    observation.LIST: "live_list.json",
-    observation.LIVE: "live_in_play.json",
+    source_queries_and_answers.LIST: "live_list.json",
+    source_queries_and_answers.LIVE: "live_in_play.json",
     model.BALLS: "ball_feed.json",
     model.SCORECARD: "scorecard.json",
     model.NAMES: "names.json",

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from longstop.errors import ParseError
 from longstop.model.match import MatchStatus
-from longstop.model.observation import LIVE, RENDERED, Query
+from longstop.model.source_queries_and_answers import LIVE, RENDERED, Query
+from longstop.sources.bodies_and_urls import read_body
 from longstop.sources.crex.dom import read_rendered
 from longstop.sources.crex.source import CrexSource
-from longstop.sources.parsing import read_body
 from longstop.sports.cricket.model import DomBoard
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG, score

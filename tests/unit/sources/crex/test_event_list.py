@@ -3,8 +3,8 @@
 import pytest
 
 from longstop.errors import LayoutChanged, WrongMatch
+from longstop.sources.bodies_and_urls import read_body
 from longstop.sources.crex.event_list import read_ball_value
-from longstop.sources.parsing import read_body
 from longstop.sports.cricket.model import (
     Delivery,
     Dismissal,

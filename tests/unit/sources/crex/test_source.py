@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longstop.errors import MalformedBody, ObservationError, ParseError, SourceError
-from longstop.model.observation import Listing, Query
-from longstop.sources.parsing import read_body
+from longstop.model.source_queries_and_answers import Listing, Query
+from longstop.sources.bodies_and_urls import read_body
 from longstop.sports.cricket.model import Board, EventListPage, Names, Scorecard
 from tests.builders import body
 from tests.unit.sources.crex.reading import (

@@ -5,10 +5,10 @@ import pytest
 
 from longstop.errors import LayoutChanged, MalformedBody, SourceError, WrongMatch
 from longstop.model.match import MatchStatus
-from longstop.model.observation import LIST, LIVE, Listing, Query
+from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, Query
 from longstop.sources.base import SourceConfig
+from longstop.sources.bodies_and_urls import read_body
 from longstop.sources.espncricinfo.source import EspncricinfoSource
-from longstop.sources.parsing import read_body
 from longstop.sports.cricket.model import (
     BALLS,
     NAMES,

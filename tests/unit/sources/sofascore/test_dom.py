@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from longstop.errors import ParseError
 from longstop.model.match import MatchStatus
-from longstop.model.observation import LIVE, RENDERED, Query
-from longstop.sources.parsing import read_body
+from longstop.model.source_queries_and_answers import LIVE, RENDERED, Query
+from longstop.sources.bodies_and_urls import read_body
 from longstop.sources.sofascore.dom import read_rendered
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.football.model import FootballDomBoard, Goals

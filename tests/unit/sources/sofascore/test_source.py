@@ -19,10 +19,10 @@ from longstop.errors import (
     UsageError,
     WrongMatch,
 )
-from longstop.model import observation
+from longstop.model import source_queries_and_answers
 from longstop.model.match import MatchStatus
-from longstop.model.observation import Listing, Query
-from longstop.sources.parsing import read_body
+from longstop.model.source_queries_and_answers import Listing, Query
+from longstop.sources.bodies_and_urls import read_body
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.cricket.model import BALLS
 from longstop.sports.football import model
@@ -53,8 +53,8 @@ from tests.football_site import SOFASCORE_CONFIG, STATUSES, card, event, goal, p
 PAGES = Path(__file__).parents[3] / "pages" / "sofascore"
 SOURCE = SofascoreSource(SOFASCORE_CONFIG)
 
-LIST = Query(resource=observation.LIST)
-LIVE = Query(resource=observation.LIVE, source_id="77")
+LIST = Query(resource=source_queries_and_answers.LIST)
+LIVE = Query(resource=source_queries_and_answers.LIVE, source_id="77")
 INCIDENTS = Query(resource=model.INCIDENTS, source_id="77")
 LINEUPS = Query(resource=model.LINEUPS, source_id="77")
 STATISTICS = Query(resource=model.STATISTICS, source_id="77")

@@ -7,7 +7,7 @@ import pytest
 from longstop.errors import ImpossibleObservation, SourceFailed, StorageError, WrongMatch
 from longstop.matches.source_client import PollAttempt, PollClient
 from longstop.model.match import Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.sports.cricket.model import (
     Board,
     CricketKind,

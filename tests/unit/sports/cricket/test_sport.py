@@ -7,8 +7,9 @@ import pytest
 
 from longstop.errors import EpochLost, LayoutSuspected, ParseError, SourceFailed, StorageError
 from longstop.model.event import Event, EventKey, Op
-from longstop.model.match import FindingKind, MatchStatus, Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.finding import FindingKind
+from longstop.model.match import MatchStatus, Phase
+from longstop.model.polling_status import SyncState
 from longstop.sports.cricket.model import (
     CricketKind,
     CricketState,

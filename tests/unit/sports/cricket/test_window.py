@@ -7,8 +7,9 @@ import pytest
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client import SourceClient
 from longstop.model.event import EventKey, Op
-from longstop.model.match import Finding, FindingKind, MatchRef
-from longstop.model.monitoring_record import SyncState
+from longstop.model.finding import Finding, FindingKind
+from longstop.model.match import MatchRef
+from longstop.model.polling_status import SyncState
 from longstop.sources.espncricinfo.source import EspncricinfoSource
 from longstop.sports.cricket.model import CricketKind, CricketState, Delivery, InferredBalls, live
 from longstop.sports.cricket.sport import Cricket

@@ -3,8 +3,8 @@
 import pytest
 
 from longstop.errors import SourceFailed, WrongMatch
-from longstop.model.monitoring_record import SyncState
-from longstop.sports.football.validate import POLLS_AGAINST
+from longstop.model.polling_status import SyncState
+from longstop.sports.football.page_validation import POLLS_AGAINST
 from tests.football_site import LookingAtFootball, card, event, goal, lineups, period
 
 

@@ -7,7 +7,7 @@ from longstop.fetching.base import FetchRequest
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
 from longstop.model.match import MatchStatus, Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.base import DOM_ONLY
 from longstop.sports.football.model import FootballKind

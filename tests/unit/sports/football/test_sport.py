@@ -9,7 +9,7 @@ from longstop.errors import ImpossibleObservation, LayoutChanged, PageNotFound, 
 from longstop.matches.source_client import PollAttempt
 from longstop.model.event import EventKey
 from longstop.model.match import MatchStatus, Phase
-from longstop.model.monitoring_record import SyncState
+from longstop.model.polling_status import SyncState
 from longstop.sports.football.model import FootballResult, FootballState, Goal
 from longstop.sports.football.payload import FootballEventV1
 from tests.football_site import LookingAtFootball, card, event, goal, lineups, period, player, statistics, substitution

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from longstop.errors import SourceError
-from longstop.sports.football.validate import POLLS_AGAINST, POLLS_UNKNOWN
+from longstop.sports.football.page_validation import POLLS_AGAINST, POLLS_UNKNOWN
 from longstop.testing import run_virtual
 from tests.football_site import LookingAtFootball, card, event, goal, lineups
 

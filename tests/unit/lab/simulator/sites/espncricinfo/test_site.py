@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from longstop.clock import to_iso
-from longstop.model.observation import Query
+from longstop.model.source_queries_and_answers import Query
 from longstop.sources.base import SourceConfig
 from longstop.sources.espncricinfo.source import EspncricinfoSource
 from longstop.sports.cricket.model import BALLS, Delivery, EventListPage, OverSummary, SeenEvent

@@ -1,0 +1,171 @@
+"""Telemetry of one watch. A condition that lasts is reported once."""
+
+from collections import Counter, deque
+
+from longstop.clock import Moment, to_iso
+from longstop.errors import SourceError
+from longstop.model.finding import Finding
+from longstop.model.match import MatchRow, Phase
+from longstop.model.polling_status import MonitoringRecord, SyncState
+from longstop.resilience.breaker import Transition
+from longstop.resilience.poll_attempt_states import AttemptState, end_of
+from longstop.sports.base import MatchState
+from longstop.storage.base import Receipt
+from longstop.telemetry.bus import Bus, report_breaker
+from longstop.telemetry.events import matches
+from longstop.watching.polling_rules import MINUTE, WITNESS, IntervalReason, Lag, PollInterval
+
+#: A busy match alternates between these all the time; the changes are not reported.
+_USUAL = frozenset({IntervalReason.BASELINE, IntervalReason.BUSY, IntervalReason.IMPORTANT})
+#: The error window holds at most this many errors.
+MAX_COUNTED = 200
+
+
+class ErrorWindow:
+    """A sliding minute. It reports once when the threshold is exceeded, and again only after a calm phase."""
+
+    def __init__(self, threshold: int) -> None:
+        self._threshold = threshold
+        self._seen: deque[tuple[float, str]] = deque(maxlen=MAX_COUNTED)
+        self._is_reported = False
+
+    def add(self, now: float, types: dict[str, int]) -> dict[str, int] | None:
+        """Count the errors of one poll; return those of the last minute by type when too many are to be reported."""
+        self._seen.extend((now, name) for name, times in types.items() for _ in range(times))
+        while self._seen and now - self._seen[0][0] >= MINUTE:
+            self._seen.popleft()
+        is_burst = len(self._seen) > self._threshold
+        is_news, self._is_reported = is_burst and not self._is_reported, is_burst
+        return dict(sorted(Counter(name for _, name in self._seen).items())) if is_news else None
+
+
+class WatchEvents:
+    """Emits the events of one watch. It remembers what it has reported."""
+
+    def __init__(self, bus: Bus, row: MatchRow, max_errors: int) -> None:
+        self._bus = bus
+        self._match_id = row.match_id
+        self._ref = str(row.ref)
+        self._errors = ErrorWindow(max_errors)
+        self._interval: PollInterval | None = None
+        self._frozen: Lag | None = None
+        self._is_stale = False
+
+    def stored(self, receipt: Receipt) -> None:
+        ops = [stored.event.op.value for stored in receipt.events]
+        self._bus.emit(
+            matches.UpdateStored(
+                match_id=self._match_id,
+                ref=self._ref,
+                inserted=ops.count("insert"),
+                updated=ops.count("update"),
+                voided=ops.count("void"),
+                seq=receipt.match.seq,
+                latency_ms=receipt.snapshot.update_latency_ms if receipt.snapshot else None,
+            )
+        )
+
+    def changes(self, before: MatchState, after: MatchState) -> None:
+        """Report changes of phase, sync and findings."""
+        if before.row.phase is not after.row.phase:
+            self._phase_changed(before.row.phase, after)
+        if before.sync is not after.sync and after.sync is SyncState.IN_SYNC:
+            self._bus.emit(matches.MatchInSync(match_id=self._match_id, ref=self._ref, events=len(after.events)))
+        for finding in _sorted(set(after.findings) - set(before.findings)):
+            self._bus.emit(
+                matches.FindingOpened(
+                    match_id=self._match_id,
+                    ref=self._ref,
+                    kind=finding.kind,
+                    place=finding.place,
+                    detail=finding.detail,
+                )
+            )
+        for finding in _sorted(set(before.findings) - set(after.findings)):
+            self._bus.emit(
+                matches.FindingClosed(match_id=self._match_id, ref=self._ref, kind=finding.kind, place=finding.place)
+            )
+
+    def _phase_changed(self, before: Phase, after: MatchState) -> None:
+        phase = after.row.phase
+        self._bus.emit(matches.MatchPhaseChanged(match_id=self._match_id, ref=self._ref, before=before, after=phase))
+        if phase is Phase.COMPLETED:
+            text = after.result.text if after.result else None
+            self._bus.emit(matches.MatchFinished(match_id=self._match_id, ref=self._ref, result=text))
+
+    def failure(self, error: Exception, reached: AttemptState) -> None:
+        about = error if isinstance(error, SourceError) else None
+        self._bus.emit(
+            matches.PollFailed(
+                match_id=self._match_id,
+                ref=self._ref,
+                error_type=type(error).__name__,
+                error_message=str(error),
+                request=about.request if about else "",
+                reached=reached.value,
+                outcome=end_of(reached, error).value,
+                retries=about.retries if about else 0,
+                page=about.page if about else None,
+            )
+        )
+
+    def breaker(self, transition: Transition | None) -> None:
+        if transition is not None:
+            report_breaker(self._bus, "match", transition, match_id=self._match_id)
+
+    def errors(self, now: float, types: dict[str, int]) -> None:
+        """Count the errors of one poll; report when there were too many within a minute."""
+        burst = self._errors.add(now, types)
+        if burst is not None:
+            self._bus.emit(
+                matches.ErrorRateHigh(match_id=self._match_id, ref=self._ref, errors=sum(burst.values()), types=burst)
+            )
+
+    def staleness(self, stale: MonitoringRecord | None, now: Moment) -> None:
+        """Report that the match became stale; `None` while it is not."""
+        was_stale, self._is_stale = self._is_stale, stale is not None
+        if stale is None or was_stale:
+            return
+        self._bus.emit(
+            matches.MatchStale(
+                match_id=self._match_id,
+                ref=self._ref,
+                age_seconds=round(stale.age_at(now) or 0.0, 1),
+                last_update=to_iso(stale.last_poll_at) if stale.last_poll_at else None,
+            )
+        )
+
+    def interval(self, interval: PollInterval) -> None:
+        """Report a new interval, unless it changes all the time during play."""
+        last, self._interval = self._interval, interval
+        is_usual = interval.reason in _USUAL and (last is None or last.reason in _USUAL)
+        if interval != last and not is_usual:
+            self._bus.emit(
+                matches.CadenceChanged(
+                    match_id=self._match_id,
+                    ref=self._ref,
+                    reason=interval.reason.value,
+                    interval_seconds=interval.seconds,
+                )
+            )
+
+    def frozen(self, lag: Lag | None, now: float) -> None:
+        """Report a page that froze, and its recovery."""
+        if lag is not None and self._frozen is None:
+            self._frozen = lag
+            self._bus.emit(
+                matches.SourceFrozen(
+                    match_id=self._match_id,
+                    ref=self._ref,
+                    frozen=lag.behind.value,
+                    witness=WITNESS[lag.behind],
+                    seconds=round(now - lag.since, 1),
+                )
+            )
+        elif lag is None and self._frozen is not None:
+            since, self._frozen = self._frozen.since, None
+            self._bus.emit(matches.SourceResumed(match_id=self._match_id, ref=self._ref, seconds=round(now - since, 1)))
+
+
+def _sorted(findings: set[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda each: (each.kind, each.place))

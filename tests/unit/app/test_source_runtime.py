@@ -1,9 +1,0 @@
-"""The rules of watching that the settings make."""
-
-from longstop.app.source_runtime import watch_rules
-from longstop.settings import Scraper
-from longstop.watching.watch_rules import WatchRules
-
-
-def test_the_defaults_of_the_settings_are_those_of_the_rules() -> None:
-    assert watch_rules(Scraper()) == WatchRules()
