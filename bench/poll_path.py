@@ -29,15 +29,20 @@ from longstop.app.scraper_parts import Runtime, SourceRuntime
 from longstop.clock import Moment, SystemClock
 from longstop.errors import StorageError
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
-from longstop.matches.live_match import LiveMatches
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.settings import Settings, load_settings
 from longstop.sources.load_sources import enabled_sources
 from longstop.storage.directory import DataDirectory
-from longstop.storage.error_pages import ErrorPages
-from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter
+from longstop.storage.error_pages_and_screenshots import ErrorPages
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
-from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog, open_operations
-from longstop.supervision.memory_admission import MemoryCheck
+from longstop.storage.sqlite.operations_tables import (
+    SqliteAudit,
+    SqliteCommands,
+    SqliteHealthLog,
+    open_operations,
+)
+from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.watching.poll_dispatcher import Dispatcher
 from longstop_lab.simulator.cricket.script import PublishBall, Script

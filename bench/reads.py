@@ -22,7 +22,7 @@ from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.model.snapshot import SNAPSHOTS_KEPT, canonical, checksum
 from longstop.sports.cricket.model import CricketKind, Delivery, Overs, Runs
 from longstop.storage.base import HotReader, HotRow, MatchFilter, MatchReader, MatchStore, MatchUpdate, SnapshotDraft
-from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 
 NOW = datetime(2026, 3, 7, 14, tzinfo=UTC)

@@ -9,7 +9,7 @@ import msgspec
 
 from longstop.errors import SourceFailed
 from longstop.fetching.base import FetchRequest
-from longstop.sources.crex.event_list import read_ball_value
+from longstop.sources.crex.event_list_and_names import read_ball_value
 from longstop.testing import ScriptedReply
 from tests.builders import body
 

@@ -3,7 +3,7 @@
 from typing import cast
 from urllib.parse import urlsplit
 
-from longstop.api.serialisers import event_entry
+from longstop.api.match_documents import event_entry
 from longstop.errors import PageNotFound
 from longstop.fetching.base import FetchRequest
 from longstop.matches.pipeline import Pipeline, PollResult

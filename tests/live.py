@@ -1,7 +1,7 @@
 """Helpers that claim, watch and finish a match in tests."""
 
 from longstop.clock import Clock
-from longstop.matches.live_match import LiveMatches
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client import PollAttempt
 from longstop.sports.base import MatchState

@@ -6,8 +6,8 @@ from datetime import datetime
 import msgspec
 
 from longstop.errors import EpochLost, LongstopError, StorageError
+from longstop.model.data_finding import Finding
 from longstop.model.event import EventKey, StoredEvent
-from longstop.model.finding import Finding
 from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase, move
 from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Snapshot

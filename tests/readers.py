@@ -12,8 +12,8 @@ from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores
 from longstop.clock import Clock, Moment
 from longstop.errors import StorageError
+from longstop.model.data_finding import StoredFinding
 from longstop.model.event import Event, EventKey, Op, StoredEvent
-from longstop.model.finding import StoredFinding
 from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase
 from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.model.recovery import Recovery
@@ -21,7 +21,7 @@ from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Snapshot, canonical, checksum
 from longstop.sports.cricket.model import CricketKind, Delivery, Overs, Runs
 from longstop.storage.base import MAX_MATCH_ID, HotReader, HotRow, MatchFilter, MatchReader
-from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog
+from longstop.storage.sqlite.operations_tables import SqliteAudit, SqliteCommands, SqliteHealthLog
 
 T = TypeVar("T")
 

@@ -17,21 +17,21 @@ SOURCE = Path(__file__).parents[1] / "src"
 #: What everybody may import, and what imports nothing but each other.
 SEAMS = (
     *("errors", "clock", "model", "model.*", "telemetry.events", "telemetry.events.*", "*.base"),
-    "fetching.browser.browser_types",
+    "fetching.browser.browser_kinds_modes_and_policy",
 )
 #: Decisions: they take values and the time, and give values.
 PURE = (
     "sources.*",
     # Their `read` waits, but only for the client that it is handed.
     "sports.*",
-    "matches.feed_key_mapping",
+    "matches.ids_and_keys_between_feeds",
     "matches.event_versions",
     "resilience.*",
     "fetching.browser.events",
-    "fetching.browser.proxies",
-    "fetching.browser.recycle_policy",
-    "fetching.browser.stealth",
-    "watching.polling_rules",
+    "fetching.browser.proxy_sessions",
+    "fetching.browser.recycle_and_hang_policy",
+    "fetching.browser.profile_and_stealth_script",
+    "watching.poll_intervals_and_frozen_pages",
     "watching.polling_state_and_decisions",
     "supervision.health_grade_and_recovery",
     "supervision.health_verdict",
@@ -42,7 +42,7 @@ PURE = (
 )
 #: Decisions that share a module with code that acts on them: they obey the same rules.
 PURE_PARTS = {
-    "fetching.browser.mode_and_proxy_policy": (
+    "fetching.browser.fetch_mode_and_proxy_policy": (
         *("ModeState", "initial_state", "after_success", "after_refusal", "after_failure", "_in_mode", "_cheaper"),
         *("ResponseSizes", "without_ids", "_is_far_from"),
     ),
@@ -51,19 +51,19 @@ PURE_PARTS = {
     "matches.source_client": ("PollAttempt",),
     "supervision.heartbeat_watch": ("HeartbeatWatch",),
     "supervision.memory_watch": ("MemoryLimits", "within_container", "MemoryLevel", "MemoryWatch"),
-    "supervision.memory_admission": ("idle_watches",),
+    "supervision.memory_for_new_matches": ("idle_watches",),
     "supervision.resource_use_and_match_costs": ("match_costs", "_pss", "_browser_cpu"),
     "watching.poll_dispatcher": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),
-    "watching.listing_requests": ("finished_after",),
+    "watching.listing_request_timing": ("finished_after",),
     "watching.watch_telemetry": ("ErrorWindow",),
 }
 #: Beside the pure rules, but allowed to wait or to read files.
 NOT_PURE = ("sources.load_sources", "sports.registry")
 #: Concrete things behind a seam: only those who put the program together may know them.
 IMPLEMENTATIONS = (
-    "storage.sqlite.hot_view",
+    "storage.sqlite.hot_view_and_heartbeats",
     "storage.sqlite.matches",
-    "storage.sqlite.ops",
+    "storage.sqlite.operations_tables",
     "storage.sqlite.writer",
     "fetching.http",
     "fetching.browser.browser_pool",
@@ -367,15 +367,23 @@ def test_no_module_imports_itself_in_a_circle() -> None:
             "watching.polling_state_and_decisions",
             "from longstop.matches.source_client import PollAttempt, SourceClient",
         ),
-        (decisions_touch_nothing, "sports.cricket.poll_source", "import asyncio"),
-        (decisions_touch_nothing, "watching.polling_rules", "from datetime import datetime\nx = datetime.now()"),
+        (decisions_touch_nothing, "sports.cricket.one_poll", "import asyncio"),
+        (
+            decisions_touch_nothing,
+            "watching.poll_intervals_and_frozen_pages",
+            "from datetime import datetime\nx = datetime.now()",
+        ),
         (decisions_touch_nothing, "sources.crex", "text = open('x').read()"),
         (only_assemblers_know_implementations, "matches.pipeline", "from longstop.storage.sqlite.matches import Any"),
-        (only_assemblers_know_implementations, "telemetry.log", "from longstop.storage.sqlite.ops import SqliteErrors"),
+        (
+            only_assemblers_know_implementations,
+            "telemetry.log",
+            "from longstop.storage.sqlite.writer import Writer",
+        ),
         (
             only_assemblers_know_implementations,
             "longstop_lab.simulator.cricket.world",
-            "import longstop.storage.sqlite.hot_view",
+            "import longstop.storage.sqlite.hot_view_and_heartbeats",
         ),
         (nobody_imports_the_assemblers, "api.match_routes", "from longstop.app import open_app"),
         (nobody_imports_the_assemblers, "longstop_lab.simulator.cricket.world", "import longstop_lab.deployment"),
@@ -400,9 +408,9 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         (only_plug_ins_name_a_sport, "matches.pipeline", "from longstop.sports.cricket.sport import Cricket"),
         (only_plug_ins_name_a_sport, "matches.pipeline", "if sport.name == 'football': ..."),
         (only_plug_ins_name_a_sport, "api.server", "path = f'/cricket-data/{name}'"),
-        (only_plug_ins_name_a_sport, "watching.polling_rules", "class FootballCadence: ..."),
-        (only_plug_ins_name_a_sport, "watching.polling_rules", "def due(*, is_football): ..."),
-        (only_plug_ins_name_a_sport, "watching.polling_rules", "x = self.cricket"),
+        (only_plug_ins_name_a_sport, "watching.poll_intervals_and_frozen_pages", "class FootballCadence: ..."),
+        (only_plug_ins_name_a_sport, "watching.poll_intervals_and_frozen_pages", "def due(*, is_football): ..."),
+        (only_plug_ins_name_a_sport, "watching.poll_intervals_and_frozen_pages", "x = self.cricket"),
         (the_environment_is_read_at_the_edge, "fetching.http", "import os\nx = os.environ['HTTPS_PROXY']"),
         (the_environment_is_read_at_the_edge, "fetching.http", "from os import getenv"),
         (the_environment_is_read_at_the_edge, "longstop_lab.simulator.http", "from os import getenv"),
@@ -416,7 +424,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         ),
         (
             constructors_take_few_arguments,
-            "watching.request_admission",
+            "watching.source_and_layout_breakers",
             f"class App:\n def __init__(self, {EIGHT}, *more): ...",
         ),
         (constructors_take_few_arguments, "watching", f"class App:\n def __init__(self, {EIGHT}, **more): ..."),
@@ -470,7 +478,7 @@ def test_the_command_line_may_load_the_lab_inside_a_function() -> None:
 def test_messages_may_name_a_sport() -> None:
     code = '"""In cricket."""\n# In football.\nclass Course:\n    """In football."""\n    def at(self): "In cricket."'
 
-    assert not list(only_plug_ins_name_a_sport(Module("watching.polling_rules", ast.parse(code))))
+    assert not list(only_plug_ins_name_a_sport(Module("watching.poll_intervals_and_frozen_pages", ast.parse(code))))
 
 
 def test_no_module_of_the_product_loads_the_lab_when_it_is_imported() -> None:

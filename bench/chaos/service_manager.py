@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import psutil
 
 from longstop.settings import PARENT_FD_VARIABLE
-from longstop.supervision.lifeline_and_heartbeat import lifeline
+from longstop.supervision.lifeline_and_heartbeat_pipes import lifeline
 from longstop_lab.deployment import STOP_TIMEOUT, Deployment
 
 

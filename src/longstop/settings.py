@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, SecretStr, ValidationError
 
 from longstop.errors import SettingsError
-from longstop.fetching.browser.proxies import ProxyMode
+from longstop.fetching.browser.proxy_sessions import ProxyMode
 from longstop.telemetry.events import Severity
 from longstop.yaml_validation import (
     Group,

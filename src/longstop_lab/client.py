@@ -10,7 +10,7 @@ from curl_cffi import CurlError
 from curl_cffi.requests import AsyncSession, Response
 from msgspec import Struct
 
-from longstop.api.serialisers import data_path
+from longstop.api.match_documents import data_path
 from longstop.errors import UsageError
 from longstop.model.match import IN_PLAY
 

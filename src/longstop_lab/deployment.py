@@ -19,12 +19,12 @@ from longstop.app.api import make_token
 from longstop.clock import SystemClock
 from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
-from longstop.fetching.browser.browser_types import LADDER, BrowserKind
-from longstop.fetching.browser.chromium import INSTALL, find_chromium, missing_packages
+from longstop.fetching.browser.browser_kinds_modes_and_policy import LADDER, BrowserKind
+from longstop.fetching.browser.chromium_path_and_arguments import INSTALL, find_chromium, missing_packages
 from longstop.process.browser_registry_and_temp_files import open_scratch
 from longstop.settings import PARENT_FD_VARIABLE, read_settings
 from longstop.storage.directory import DataDirectory
-from longstop.supervision.lifeline_and_heartbeat import lifeline
+from longstop.supervision.lifeline_and_heartbeat_pipes import lifeline
 from longstop_lab.client import Client
 from longstop_lab.processes import DeploymentProcesses
 

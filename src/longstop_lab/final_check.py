@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from longstop.api.serialisers import data_path
+from longstop.api.match_documents import data_path
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.sports.registry import sports
-from longstop.storage.sqlite.ops import SqliteCommands
+from longstop.storage.sqlite.operations_tables import SqliteCommands
 from longstop_lab.client import all_events, list_matches, sport_at, sport_of, was_read_since
 from longstop_lab.deployment import Deployment
 from longstop_lab.simulator.judge import TruthComparison, judge, wrong_scores

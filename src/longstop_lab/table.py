@@ -9,7 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from longstop.api.serialisers import data_path
+from longstop.api.match_documents import data_path
 from longstop.model.match import IN_PLAY
 from longstop.supervision.health_grade_and_recovery import OLD_SECONDS
 from longstop_lab.client import site_of, sport_at

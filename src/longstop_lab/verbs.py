@@ -16,7 +16,7 @@ from rich.console import Console
 from longstop.cli.options import Json
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.fetching.browser.browser_types import BrowserKind
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
 
 T = TypeVar("T")
 
@@ -173,7 +173,7 @@ def simulate(
 ) -> None:
     """Serve simulated sites, for the demo, for tests, and for developing a source."""
     from longstop.doctor.holders import listener_on
-    from longstop.supervision.lifeline_and_heartbeat import watch_parent
+    from longstop.supervision.lifeline_and_heartbeat_pipes import watch_parent
     from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, read_kinds, serve
 
     for option, wanted in (("--port", port), ("--espn-port", espn_port), ("--sofascore-port", sofascore_port)):

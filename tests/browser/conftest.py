@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from longstop.fetching.browser.browser_types import BrowserKind
-from longstop.fetching.browser.chromium import find_chromium
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from tests.browser.harness import BrowserHarness, browser_harness
 from tests.browser.site import Site, serving
 from tests.prerequisites import unavailable

@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.browser_types import BrowserKind
 from longstop.telemetry.bus import Bus
 
 

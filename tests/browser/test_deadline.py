@@ -10,8 +10,8 @@ from time import monotonic
 import pytest
 
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.browser_types import BrowserKind, BrowserPolicy, Mode
-from longstop.fetching.browser.chromium import find_chromium
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Mode
+from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from tests.browser.harness import BrowserHarness, browser_harness, of_type
 from tests.browser.site import Site

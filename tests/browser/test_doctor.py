@@ -4,7 +4,7 @@ import asyncio
 import os
 
 from longstop.doctor.checks import CheckStatus
-from longstop.doctor.checkup import examine
+from longstop.doctor.measure_and_check import examine
 from tests.browser.harness import descendants, until
 
 

@@ -21,8 +21,8 @@ from longstop.errors import (
     SourceUnreachable,
 )
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_types import BrowserKind, BrowserPolicy, Mode
-from longstop.fetching.browser.chromium import find_chromium
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Mode
+from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from longstop.fetching.browser.events import PageMeasured
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from tests.browser.harness import BrowserHarness, browser_harness, leased, until

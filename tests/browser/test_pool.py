@@ -10,11 +10,11 @@ import pytest
 from longstop.errors import BrowserLost, FetchError, FetchTimeout, ResourcesExhausted
 from longstop.exhaustion import MachineResource
 from longstop.fetching.browser import engine as engine_module
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
 from longstop.fetching.browser.events import BrowserRecycled
 from longstop.fetching.browser.fetcher import BrowserFetcher
-from longstop.fetching.browser.recycle_policy import RecyclePolicy
+from longstop.fetching.browser.recycle_and_hang_policy import RecyclePolicy
 from longstop.process.processes import browser_mark
 from longstop.telemetry.bus import Bus
 from tests.browser.harness import BrowserHarness, RecordedEvents, browser_harness, crash, descendants, until

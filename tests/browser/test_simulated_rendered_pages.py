@@ -10,7 +10,7 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.errors import LayoutChanged
-from longstop.fetching.browser.browser_types import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
 from longstop.fetching.guarded_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.matches.pipeline import Pipeline
@@ -26,9 +26,9 @@ from longstop.sports.cricket.model import Board, DomBoard
 from longstop.sports.cricket.sport import Cricket
 from longstop.sports.football.model import FootballBoard, FootballDomBoard
 from longstop.sports.football.sport import Football
-from longstop.storage.error_pages import ErrorPages, ErrorScreenshots
-from longstop.watching.request_admission import SourceAdmission
+from longstop.storage.error_pages_and_screenshots import ErrorPages, ErrorScreenshots
 from longstop.watching.screenshots import Screenshots
+from longstop.watching.source_and_layout_breakers import SourceAdmission
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
 from tests.browser.harness import BrowserHarness, until

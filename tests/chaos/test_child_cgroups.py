@@ -15,7 +15,7 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.process.cgroup_limits_and_kill import UNIFIED, ChildGroup, create_group, own_folder
-from longstop.supervision.lifeline_and_heartbeat import lifeline
+from longstop.supervision.lifeline_and_heartbeat_pipes import lifeline
 from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.supervision.supervised_child import ChildRunner, ChildSpec
 from longstop.telemetry.bus import Bus

@@ -7,8 +7,8 @@ from time import monotonic
 import pytest
 
 from bench.chaos.process_faults import OWNERS
-from longstop.fetching.browser.browser_types import BrowserKind
-from longstop.fetching.browser.chromium import find_chromium
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from longstop.process import processes
 from longstop_lab.client import percentile
 from tests.acceptance.harness import assert_nothing_lost

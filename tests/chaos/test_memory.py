@@ -14,7 +14,7 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.storage.sqlite.operations_tables import SqliteAudit
 from longstop.supervision import memory_watch
 from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor
 from longstop.supervision.recovery_audit import RecoveryAudit

@@ -24,9 +24,14 @@ from longstop.storage.base import (
     MatchUpdate,
     SnapshotDraft,
 )
-from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
-from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteErrors, SqliteHealthLog
+from longstop.storage.sqlite.operations_tables import (
+    SqliteAudit,
+    SqliteCommands,
+    SqliteErrors,
+    SqliteHealthLog,
+)
 
 NOW = datetime(2026, 3, 7, 14, 0, 0, 123_000, tzinfo=UTC)
 REF = MatchRef("crex", "11HD")

@@ -10,10 +10,10 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from longstop.api.serialisers import event_entry
+from longstop.api.match_documents import event_entry
 from longstop.errors import EpochLost, IllegalTransition, StorageError
+from longstop.model.data_finding import Finding, FindingKind, StoredFinding
 from longstop.model.event import EventKey, Op, StoredEvent
-from longstop.model.finding import Finding, FindingKind, StoredFinding
 from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.model.snapshot import Snapshot
 from longstop.model.source_queries_and_answers import Keys

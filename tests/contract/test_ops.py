@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from longstop.errors import IllegalTransition, UsageError
-from longstop.model.command import (
+from longstop.model.command_and_standing_order import (
     EXPIRES_AFTER_SECONDS,
     LOST_AFTER_SECONDS,
     Command,

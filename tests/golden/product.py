@@ -23,17 +23,17 @@ import longstop
 from longstop.api.health_cache import HealthCache
 from longstop.api.server import Stores, build_app
 from longstop.api.tokens import Permission, Secret, issue_token
-from longstop.cli.health_and_errors import UNKNOWN, exit_code
+from longstop.cli.health_errors_recoveries import UNKNOWN, exit_code
 from longstop.cli.main import command_line as the_command_line
 from longstop.cli.operator_commands import EXIT_CODES
 from longstop.clock import Moment
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_types import BrowserStats
-from longstop.matches.live_match import LiveMatches
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserStats
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
-from longstop.model.command import CommandKind, CommandState, Refusal, Reply, StandingKind
+from longstop.model.command_and_standing_order import CommandKind, CommandState, Refusal, Reply, StandingKind
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.model.match import MatchRef
 from longstop.model.polling_status import SyncState
@@ -44,9 +44,15 @@ from longstop.sources.load_sources import load_sources, make_source
 from longstop.sports.registry import sport_named
 from longstop.storage.base import CommandStore, HealthRow
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
-from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteErrors, SqliteHealthLog, open_operations
+from longstop.storage.sqlite.operations_tables import (
+    SqliteAudit,
+    SqliteCommands,
+    SqliteErrors,
+    SqliteHealthLog,
+    open_operations,
+)
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.health_grade_and_recovery import Grade
 from longstop.supervision.health_verdict import HealthStatus, HealthVerdict

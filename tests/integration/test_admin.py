@@ -13,16 +13,16 @@ import pytest
 from fastapi import FastAPI
 
 from longstop.api.admin_routes import AdminRoutes
+from longstop.api.json_and_error_responses import STORE_UNREADABLE
 from longstop.api.middleware import RequestMetrics, add_middleware
-from longstop.api.responses import STORE_UNREADABLE
 from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.clock import SystemClock
-from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
+from longstop.model.command_and_standing_order import Command, CommandKind, CommandState, Refusal, Reply
 from longstop.model.match import MatchRow
 from longstop.storage.base import MAX_COMMANDS_WAITING, MatchReader
 from longstop.storage.sqlite.connection import Synchronous, open_writable
-from longstop.storage.sqlite.ops import SqliteCommands
-from longstop.storage.sqlite.sql_and_migrations import Database
+from longstop.storage.sqlite.load_sql_and_migrate import Database
+from longstop.storage.sqlite.operations_tables import SqliteCommands
 from longstop.telemetry.bus import Bus
 from tests.readers import MemoryReader, a_match
 

@@ -14,7 +14,7 @@ import pytest
 from longstop.app.api import make_token
 from longstop.clock import SystemClock
 from longstop.settings import load_settings
-from longstop.storage.sqlite.ops import SqliteCommands
+from longstop.storage.sqlite.operations_tables import SqliteCommands
 from longstop.supervision.exit_codes import Exit
 
 _ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.errors import IllegalTransition
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.storage.sqlite.operations_tables import SqliteAudit
 from longstop.supervision.recovery_audit import SWEEP_SECONDS, RecoveryAudit, RecoveryObserver
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
@@ -28,7 +28,7 @@ import asyncio, sys
 from pathlib import Path
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.storage.sqlite.operations_tables import SqliteAudit
 from longstop.supervision.recovery_audit import RecoveryAudit
 from longstop.telemetry.bus import Bus
 

@@ -14,13 +14,13 @@ import apsw
 import pytest
 
 from longstop.errors import DataDirectoryInUse, EpochLost, StorageError, StoreTooNew, UsageError
-from longstop.model.command import StandingKind
+from longstop.model.command_and_standing_order import StandingKind
 from longstop.model.event import Event
 from longstop.storage.backup import back_up
 from longstop.storage.directory import DataDirectory
 from longstop.storage.restore import GENERATION_STEP, restore
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
-from longstop.storage.sqlite.ops import SqliteCommands
+from longstop.storage.sqlite.operations_tables import SqliteCommands
 from tests.contract.stores import NOW, REF, delivery, delivery_key, draft, event, update
 from tests.readers import ManualClock, apart
 

@@ -13,7 +13,7 @@ from longstop.cli.main import command_line
 from longstop.errors import UsageError
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.ops import SqliteErrors
+from longstop.storage.sqlite.operations_tables import SqliteErrors
 from tests.readers import NOW
 
 

@@ -13,7 +13,7 @@ from longstop.cli.main import main
 from longstop.clock import SystemClock
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.storage.sqlite.operations_tables import SqliteAudit
 from longstop.supervision.exit_codes import Exit
 from tests.integration.test_backup import a_node
 from tests.readers import apart

@@ -26,13 +26,13 @@ from typer.testing import CliRunner, Result
 from longstop.cli.main import command_line
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.model.command import Command, CommandKind, CommandState, Refusal, Reply
+from longstop.model.command_and_standing_order import Command, CommandKind, CommandState, Refusal, Reply
 from longstop.model.polling_status import MonitoringRecord
 from longstop.model.scraper_report import NodeBeat
 from longstop.storage.base import HealthRow
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.hot_view import SqliteHotWriter
-from longstop.storage.sqlite.ops import SqliteCommands, SqliteHealthLog
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotWriter
+from longstop.storage.sqlite.operations_tables import SqliteCommands, SqliteHealthLog
 from tests.contract.stores import REF
 from tests.integration.test_backup import a_node
 from tests.readers import a_hot_row, a_record, apart
@@ -159,7 +159,7 @@ def test_a_command_without_a_scraper_is_rejected_at_once_and_not_stored(node: Da
 def test_a_command_waits_for_a_scraper_that_has_left_a_sign(
     node: DataDirectory, sign: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longstop.model.command.EXPIRES_AFTER_SECONDS", 0.5)
+    monkeypatch.setattr("longstop.model.command_and_standing_order.EXPIRES_AFTER_SECONDS", 0.5)
 
     with ExitStack() as stack:
         if "lock" in sign:

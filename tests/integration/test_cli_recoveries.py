@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from longstop.cli.main import command_line
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.storage.sqlite.operations_tables import SqliteAudit
 from tests.readers import NOW
 
 

@@ -11,7 +11,7 @@ from longstop.cli.main import command_line
 from longstop.clock import SystemClock
 from longstop.model.scraper_report import NodeBeat
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
 from longstop.telemetry.bus import Bus
 from tests.integration.test_cli_operating import beat, node
 from tests.memory import MemorySink

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from longstop.model.command import Command, CommandState
-from longstop.storage.sqlite.ops import SqliteCommands
+from longstop.model.command_and_standing_order import Command, CommandState
+from longstop.storage.sqlite.operations_tables import SqliteCommands
 from tests.contract.test_ops import RECYCLE
 from tests.readers import ManualClock
 
@@ -78,7 +78,8 @@ async def test_a_command_whose_scraper_was_killed_is_never_done_again(path: Path
     commands = SqliteCommands(path, clock)
     asked = await commands.place(*RECYCLE)
     program = (
-        "import asyncio, os, signal\nfrom pathlib import Path\nfrom longstop.storage.sqlite.ops import SqliteCommands\n"
+        "import asyncio, os, signal\nfrom pathlib import Path\n"
+        "from longstop.storage.sqlite.operations_tables import SqliteCommands\n"
         "from tests.readers import ManualClock\n"
         f"assert len(asyncio.run(SqliteCommands(Path({str(path)!r}), ManualClock()).take(8))) == 1\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from longstop.doctor.checks import Check, CheckStatus
-from longstop.doctor.checkup import examine, fetching_problem, open_files_limit, start_problem
 from longstop.doctor.holders import listener_on, lock_holder
+from longstop.doctor.measure_and_check import examine, fetching_problem, open_files_limit, start_problem
 from longstop.storage.directory import DataDirectory
 
 ROOT = Path(__file__).parents[2]

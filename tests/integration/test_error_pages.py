@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from longstop.storage import error_pages
-from longstop.storage.error_pages import MAX_SCREENSHOTS, ErrorPages, ErrorScreenshots, NoPages, file_name
+from longstop.storage import error_pages_and_screenshots
+from longstop.storage.error_pages_and_screenshots import (
+    MAX_SCREENSHOTS,
+    ErrorPages,
+    ErrorScreenshots,
+    NoPages,
+    file_name,
+)
 from tests.readers import NOW
 
 
@@ -71,7 +77,7 @@ def test_the_oldest_make_room_when_there_is_too_much(folder: Path) -> None:
 
 
 def test_a_huge_body_is_cut(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(error_pages, "MAX_BODY_BYTES", 10)
+    monkeypatch.setattr(error_pages_and_screenshots, "MAX_BODY_BYTES", 10)
 
     ErrorPages(folder).keep("x", b"x" * 1_000, NOW)
 
@@ -119,7 +125,7 @@ def test_pictures_of_one_source_are_bounded_and_leave_those_of_another_alone(tmp
 def test_a_picture_that_is_too_large_is_not_kept_in_half(tmp_path: Path) -> None:
     pictures = ErrorScreenshots(tmp_path / "storage" / "errors", "crex")
 
-    assert pictures.keep("crex-live", bytes(error_pages.MAX_BODY_BYTES + 1), NOW) is None
+    assert pictures.keep("crex-live", bytes(error_pages_and_screenshots.MAX_BODY_BYTES + 1), NOW) is None
 
 
 def test_where_nothing_shall_be_kept_nothing_is() -> None:

@@ -19,10 +19,10 @@ from longstop.model.episode import (
     StoredError,
 )
 from longstop.storage.base import ErrorFilter, ErrorStore
-from longstop.storage.sqlite.ops import SqliteErrors
-from longstop.telemetry import disk_sinks
+from longstop.storage.sqlite.operations_tables import SqliteErrors
+from longstop.telemetry import errors_table_and_match_logs
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.disk_sinks import ErrorsTable
+from longstop.telemetry.errors_table_and_match_logs import ErrorsTable
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import PollFailed, PollSucceeded
 from longstop.telemetry.events.processes import RecordsFailed
@@ -60,7 +60,7 @@ async def writing(
     path: Path, *more: Recorder, clock: ManualClock | None = None, store: ErrorStore | None = None
 ) -> AsyncIterator[Bus]:
     async with aclosing(store or SqliteErrors(path)) as errors:
-        with patch.object(disk_sinks, "FLUSH_EVERY_SECONDS", 0.01):
+        with patch.object(errors_table_and_match_logs, "FLUSH_EVERY_SECONDS", 0.01):
             table = ErrorsTable(errors, node="node-1", clock=clock or ManualClock())
         bus = Bus([table, *more])
         async with table.writing(bus):

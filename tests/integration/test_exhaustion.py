@@ -28,7 +28,7 @@ from longstop.fetching.base import FetchRequest
 from longstop.fetching.guarded_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.storage.sqlite.connection import as_storage_error, open_readable
-from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
 
 
 @contextmanager

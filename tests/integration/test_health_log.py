@@ -13,7 +13,7 @@ from longstop.api.health_routes import health_log_rows
 from longstop.errors import StorageError
 from longstop.model.scraper_report import MatchCost, NodeBeat, ProcessResources, Rates
 from longstop.storage.base import HealthRow
-from longstop.storage.sqlite.ops import SqliteHealthLog
+from longstop.storage.sqlite.operations_tables import SqliteHealthLog
 from longstop.supervision.health_log import MAX_WAITING, HealthLog
 from longstop.telemetry.bus import Bus
 from tests.contract.test_ops import row

@@ -12,7 +12,7 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.storage.sqlite.operations_tables import SqliteAudit
 from longstop.supervision.heartbeat_watch import HeartbeatMonitor
 from longstop.supervision.recovery_audit import RecoveryAudit
 from longstop.supervision.restart_backoff import RestartBackoff
@@ -26,7 +26,7 @@ from tests.readers import audited
 #: Beats; its first life blocks the loop after a while.
 BLOCKING = """
 import asyncio, os, pathlib, sys, time
-from longstop.supervision.lifeline_and_heartbeat import sending_heartbeats
+from longstop.supervision.lifeline_and_heartbeat_pipes import sending_heartbeats
 async def main():
     flag = pathlib.Path(sys.argv[1])
     with sending_heartbeats(os.environ):
@@ -40,7 +40,7 @@ asyncio.run(main())
 #: Beats from the moment on at which a file appears.
 SLOW = """
 import asyncio, os, pathlib, sys, time
-from longstop.supervision.lifeline_and_heartbeat import sending_heartbeats
+from longstop.supervision.lifeline_and_heartbeat_pipes import sending_heartbeats
 async def main():
     while not pathlib.Path(sys.argv[1]).exists():
         time.sleep(0.05)

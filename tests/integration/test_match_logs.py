@@ -14,9 +14,9 @@ from unittest.mock import patch
 import psutil
 import pytest
 
-from longstop.telemetry import disk_sinks
+from longstop.telemetry import errors_table_and_match_logs
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.disk_sinks import LOG, PACKED, MatchLogs
+from longstop.telemetry.errors_table_and_match_logs import LOG, PACKED, MatchLogs
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.matches import (
     MatchDiscovered,
@@ -48,7 +48,9 @@ def failed(match_id: int = 1, message: str = "late") -> PollFailed:
 async def logging(
     folder: Path, *more: Recorder, max_log_bytes: int = 1_000_000, max_logs: int = 2_000, every: float = 0.01
 ) -> AsyncIterator[Bus]:
-    with patch.multiple(disk_sinks, MAX_LOG_BYTES=max_log_bytes, MAX_LOGS=max_logs, FLUSH_EVERY_SECONDS=every):
+    with patch.multiple(
+        errors_table_and_match_logs, MAX_LOG_BYTES=max_log_bytes, MAX_LOGS=max_logs, FLUSH_EVERY_SECONDS=every
+    ):
         logs = MatchLogs(folder, clock=ManualClock())
         bus = Bus([logs, *more])
         async with logs.writing(bus):

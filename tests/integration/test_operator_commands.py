@@ -9,14 +9,14 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.errors import PageNotFound, StorageError
-from longstop.model.command import Command, CommandKind, CommandState, Refusal, StandingKind
+from longstop.model.command_and_standing_order import Command, CommandKind, CommandState, Refusal, StandingKind
 from longstop.model.match import Phase
-from longstop.storage.sqlite.ops import SqliteCommands
-from longstop.supervision.memory_admission import MemoryCheck
+from longstop.storage.sqlite.operations_tables import SqliteCommands
+from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed, TaskFailed
 from longstop.watching.commands import CommandLoop
-from longstop.watching.polling_rules import Cadence, WatchRules
+from longstop.watching.poll_intervals_and_frozen_pages import Cadence, WatchRules
 from tests.crex_site import OUT_OF_ORDER
 from tests.memory import MemorySink
 from tests.unit.watching.running import Running, match

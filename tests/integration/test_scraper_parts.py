@@ -10,12 +10,12 @@ from longstop.app.scraper_parts import Runtime, SourceRuntime
 from longstop.clock import SystemClock
 from longstop.errors import SourceError
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
-from longstop.matches.live_match import LiveMatches
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.settings import Settings, load_settings
 from longstop.sources.load_sources import enabled_sources
-from longstop.storage.error_pages import NoPages
-from longstop.storage.sqlite.ops import open_operations
-from longstop.supervision.memory_admission import MemoryCheck
+from longstop.storage.error_pages_and_screenshots import NoPages
+from longstop.storage.sqlite.operations_tables import open_operations
+from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.watching.poll_dispatcher import Dispatcher
 from longstop_lab.simulator.service import SimulatorOptions, running_simulator

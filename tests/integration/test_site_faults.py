@@ -13,11 +13,11 @@ import pytest
 from curl_cffi import CurlOpt
 from curl_cffi.requests import AsyncSession
 
-from longstop.api.serialisers import event_entry
+from longstop.api.match_documents import event_entry
 from longstop.clock import SystemClock
 from longstop.fetching.guarded_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.fetching.http import HttpFetcher
-from longstop.matches.live_match import LiveMatches
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
 from longstop.model.polling_status import SyncState
@@ -26,11 +26,11 @@ from longstop.resilience.retry import RetryPolicy
 from longstop.sources.base import SourceConfig
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.sport import Cricket
-from longstop.supervision.memory_admission import MemoryCheck
+from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.watching.feed_polling import WatchContext
 from longstop.watching.poll_dispatcher import Dispatcher
-from longstop.watching.polling_rules import Cadence, WatchRules
+from longstop.watching.poll_intervals_and_frozen_pages import Cadence, WatchRules
 from longstop.watching.source_scheduler import Scheduler
 from longstop_lab.simulator.faults import Fault, FaultKind
 from longstop_lab.simulator.judge import TruthComparison, judge

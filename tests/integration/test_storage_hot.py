@@ -17,15 +17,15 @@ from longstop.clock import Moment
 from longstop.errors import StorageError
 from longstop.storage.base import HotRow
 from longstop.storage.sqlite.connection import Synchronous, open_writable
-from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter, former_polls
-from longstop.storage.sqlite.sql_and_migrations import Database
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter, former_polls
+from longstop.storage.sqlite.load_sql_and_migrate import Database
 from tests.contract.stores import later
 from tests.contract.test_hot_view import beat, hot_row, rows_of
 
 _PEER = """
 import asyncio, sys
 from pathlib import Path
-from longstop.storage.sqlite.hot_view import SqliteHotReader
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader
 
 print(asyncio.run(SqliteHotReader(Path(sys.argv[1])).row(1)).record.total_polls)
 """
@@ -191,7 +191,7 @@ async def test_a_failing_disk_is_reported_once_and_nothing_is_lost_when_it_recov
         reopened.append(path)
         return open_writable(path, database, synchronous)
 
-    monkeypatch.setattr("longstop.storage.sqlite.hot_view.open_writable", reopen)
+    monkeypatch.setattr("longstop.storage.sqlite.hot_view_and_heartbeats.open_writable", reopen)
     failures = Failures()
     writer, reader = quick_writer(path, failures), SqliteHotReader(path)
     blocker = apsw.Connection(str(path))
@@ -269,7 +269,7 @@ async def test_times_of_an_earlier_boot_are_reported_by_the_wall_clock_alone(
     reader = SqliteHotReader(path)
     same_boot = (await reader.row(1), list(await reader.records()), list(await reader.beats()))
 
-    monkeypatch.setattr("longstop.storage.sqlite.hot_view.this_boot", lambda: "another one")
+    monkeypatch.setattr("longstop.storage.sqlite.hot_view_and_heartbeats.this_boot", lambda: "another one")
 
     assert same_boot == (row, [row.record], [sign])
     assert (await reader.row(1), list(await reader.records())) == (hot_row(), [hot_row().record])
@@ -280,7 +280,7 @@ async def test_times_of_an_earlier_boot_are_reported_by_the_wall_clock_alone(
 async def test_where_no_boot_can_be_reported_from_another_only_the_wall_clock_counts(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longstop.storage.sqlite.hot_view.this_boot", lambda: None)
+    monkeypatch.setattr("longstop.storage.sqlite.hot_view_and_heartbeats.this_boot", lambda: None)
     writer, reader = quick_writer(path), SqliteHotReader(path)
     writer.beat(replace(beat(), beat_monotonic=8.0))
     await writer.aclose()
@@ -296,7 +296,7 @@ async def test_the_next_life_learns_when_each_match_was_last_read(path: Path, mo
 
     reader = SqliteHotReader(path)
     known = await former_polls(reader)
-    monkeypatch.setattr("longstop.storage.sqlite.hot_view.this_boot", lambda: "another")
+    monkeypatch.setattr("longstop.storage.sqlite.hot_view_and_heartbeats.this_boot", lambda: "another")
 
     assert record.last_poll_at is not None
     assert known == {record.match_id: Moment(record.last_poll_at, 12.5)}

@@ -9,14 +9,14 @@ import apsw
 import pytest
 
 from longstop.errors import StorageError, StoreTooNew, UnsafeSQLite
-from longstop.matches.live_match import LiveMatches
-from longstop.model.finding import Finding, FindingKind
+from longstop.matches.live_match_and_feeds import LiveMatches
+from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.match import MatchRef
 from longstop.storage.base import MatchFilter
 from longstop.storage.sqlite import connection as connection_module
 from longstop.storage.sqlite.connection import Synchronous, open_readable, open_writable
+from longstop.storage.sqlite.load_sql_and_migrate import Database
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
-from longstop.storage.sqlite.sql_and_migrations import Database
 from tests.contract.stores import NOW, REF, delivery_key, draft, event, later, owned_match, update
 
 

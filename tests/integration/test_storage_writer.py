@@ -13,7 +13,7 @@ import pytest
 
 from longstop.errors import StorageError
 from longstop.storage.sqlite.connection import Synchronous, open_writable
-from longstop.storage.sqlite.sql_and_migrations import Database
+from longstop.storage.sqlite.load_sql_and_migrate import Database
 from longstop.storage.sqlite.writer import MAX_GROUP, Job, Writer
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.model.recovery import RecoveryKind, RecoveryOutcome
-from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.storage.sqlite.operations_tables import SqliteAudit
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.recovery_audit import RecoveryAudit
 from longstop.supervision.restart_backoff import RestartBackoff
@@ -53,7 +53,7 @@ time.sleep(60)
 #: Watches its supervisor. The polite one notes that it was asked to stop, and does; the deaf one stays.
 WATCHING = """
 import os, pathlib, signal, sys, time
-from longstop.supervision.lifeline_and_heartbeat import watch_parent
+from longstop.supervision.lifeline_and_heartbeat_pipes import watch_parent
 path = pathlib.Path(sys.argv[1])
 def leave(*_):
     path.with_suffix(".asked").touch()

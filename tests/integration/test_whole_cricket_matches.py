@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from longstop.api.serialisers import event_entry
+from longstop.api.match_documents import event_entry
 from longstop.fetching.base import FetchRequest
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient

@@ -6,8 +6,8 @@ from itertools import groupby
 
 import msgspec
 
+from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.event import Event, EventKey, Op, StoredEvent
-from longstop.model.finding import Finding, FindingKind
 from longstop.model.match import MatchRow
 from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot, checksum
 from longstop.sports.cricket.align import order_of_play

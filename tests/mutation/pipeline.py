@@ -33,7 +33,7 @@ PIPELINE = (
     ),
     _mutant(
         "a commit of unknown outcome counts as failed",
-        "matches.live_match",
+        "matches.live_match_and_feeds",
         "LiveMatch.poll",
         swap("self.is_base_known = False", "self.is_base_known = True"),
     ),
@@ -95,13 +95,13 @@ PIPELINE = (
     ),
     _mutant(
         "the walk stops at the first known ball, whatever the totals say",
-        "sports.cricket.poll_source",
+        "sports.cricket.one_poll",
         "walk",
         always("not _news(_, _)"),
     ),
     _mutant(
         "a start is no full sync",
-        "sports.cricket.poll_source",
+        "sports.cricket.one_poll",
         "read_back_to",
         nth(1, swap("return BEGINNING", "return None")),
     ),

@@ -2,8 +2,8 @@
 
 from tests.mutation.mutant import always, drop, drop_argument, never, nth, rule, swap
 
-_CADENCE, _STATE = "watching.polling_rules", "watching.polling_state_and_decisions"
-_ADMISSION, _DISPATCHER = "watching.request_admission", "watching.poll_dispatcher"
+_CADENCE, _STATE = "watching.poll_intervals_and_frozen_pages", "watching.polling_state_and_decisions"
+_ADMISSION, _DISPATCHER = "watching.source_and_layout_breakers", "watching.poll_dispatcher"
 
 _CADENCES = (
     rule(

@@ -12,14 +12,21 @@ from fastapi import Depends, FastAPI, Path, Request, Response
 from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 
-from longstop.api import openapi_examples
+from longstop.api import openapi_responses
+from longstop.api.json_and_error_responses import (
+    NO_STORE,
+    RETRY_SOON,
+    STORE_UNREADABLE,
+    error_response,
+    json_response,
+    reading_within,
+)
 from longstop.api.match_routes import find_match, unknown_match
 from longstop.api.middleware import MAX_BODY_BYTES
-from longstop.api.responses import NO_STORE, RETRY_SOON, STORE_UNREADABLE, error_response, json_response, reading_within
 from longstop.api.tokens import BearerScheme, Permission, Secret, require
 from longstop.clock import Clock, iso_or_none, to_iso
 from longstop.errors import UsageError
-from longstop.model.command import Command, CommandKind, CommandState, Refusal
+from longstop.model.command_and_standing_order import Command, CommandKind, CommandState, Refusal
 from longstop.storage.base import MAX_ARGUMENT_CHARACTERS, CommandStore, MatchReader
 
 #: How long a request waits for the answer. After that the client must poll `Location`.
@@ -71,14 +78,14 @@ class AdminRoutes:
     def add_to(self, app: FastAPI) -> None:
         router, authorised = app.router, [Depends(self._authorise)]
         for method, path, endpoint, documentation in (
-            ("POST", "/admin/watches", self.watch, openapi_examples.WATCH),
-            ("DELETE", "/admin/watches/{match_id}", self.unwatch, openapi_examples.SEND),
-            ("POST", "/admin/matches/{match_id}/pause", self.pause_match, openapi_examples.SEND),
-            ("POST", "/admin/matches/{match_id}/resume", self.resume_match, openapi_examples.SEND),
-            ("POST", "/admin/sources/{source}/pause", self.pause_source, openapi_examples.SEND),
-            ("POST", "/admin/sources/{source}/resume", self.resume_source, openapi_examples.SEND),
-            ("POST", "/admin/recycle", self.recycle, openapi_examples.SEND),
-            ("GET", "/admin/commands/{command_id}", self.command, openapi_examples.COMMAND),
+            ("POST", "/admin/watches", self.watch, openapi_responses.WATCH),
+            ("DELETE", "/admin/watches/{match_id}", self.unwatch, openapi_responses.SEND),
+            ("POST", "/admin/matches/{match_id}/pause", self.pause_match, openapi_responses.SEND),
+            ("POST", "/admin/matches/{match_id}/resume", self.resume_match, openapi_responses.SEND),
+            ("POST", "/admin/sources/{source}/pause", self.pause_source, openapi_responses.SEND),
+            ("POST", "/admin/sources/{source}/resume", self.resume_source, openapi_responses.SEND),
+            ("POST", "/admin/recycle", self.recycle, openapi_responses.SEND),
+            ("GET", "/admin/commands/{command_id}", self.command, openapi_responses.COMMAND),
         ):
             router.add_api_route(path, endpoint, methods=[method], dependencies=authorised, **documentation)
 

@@ -9,8 +9,8 @@ from fastapi import FastAPI, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from longstop import __version__
+from longstop.api.json_and_error_responses import NO_STORE, json_response
 from longstop.api.middleware import RequestMetrics
-from longstop.api.responses import NO_STORE, json_response
 
 _INDEX = {
     "name": "longstop",

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from longstop.api.serialisers import match_path, record_age, shown_age
+from longstop.api.match_documents import match_path, record_age, shown_age
 from longstop.clock import Clock, Moment, iso_or_none, to_iso
-from longstop.model.command import StandingOrder
+from longstop.model.command_and_standing_order import StandingOrder
 from longstop.model.match import IN_PLAY, Phase
 from longstop.model.polling_status import MonitoringRecord
 from longstop.model.recovery import Recovery

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import Depends, FastAPI, Query, Request, Response
 
-from longstop.api import openapi_examples
+from longstop.api import openapi_responses
 from longstop.api.health_cache import HealthCache
 from longstop.api.health_documents import health_log_entry, recovery_entry
-from longstop.api.responses import NO_STORE, RETRY_SOON, error_response, json_response, reading_within
+from longstop.api.json_and_error_responses import NO_STORE, RETRY_SOON, error_response, json_response, reading_within
 from longstop.api.tokens import BearerScheme, Permission, Secret, require
 from longstop.clock import Clock
 from longstop.storage.base import KEEP_FOR, MAX_MATCH_ID, RECOVERIES_KEPT, HealthLogStore, HealthRow
@@ -41,13 +41,13 @@ class HealthRoutes:
 
     def add_to(self, app: FastAPI) -> None:
         router, authorised = app.router, [Depends(self._authorise)]
-        router.add_api_route("/health", self.health, **openapi_examples.HEALTH)
-        router.add_api_route("/live", self.live, **openapi_examples.LIVE)
-        router.add_api_route("/ready", self.ready, **openapi_examples.READY)
-        router.add_api_route("/status", self.status, dependencies=authorised, **openapi_examples.STATUS)
-        router.add_api_route("/recoveries", self.recoveries, dependencies=authorised, **openapi_examples.RECOVERIES)
+        router.add_api_route("/health", self.health, **openapi_responses.HEALTH)
+        router.add_api_route("/live", self.live, **openapi_responses.LIVE)
+        router.add_api_route("/ready", self.ready, **openapi_responses.READY)
+        router.add_api_route("/status", self.status, dependencies=authorised, **openapi_responses.STATUS)
+        router.add_api_route("/recoveries", self.recoveries, dependencies=authorised, **openapi_responses.RECOVERIES)
         router.add_api_route(
-            "/status/history", self.history, dependencies=authorised, **openapi_examples.STATUS_HISTORY
+            "/status/history", self.history, dependencies=authorised, **openapi_responses.STATUS_HISTORY
         )
 
     async def _authorise(self, request: Request, _documented: BearerScheme) -> None:

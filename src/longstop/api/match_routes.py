@@ -7,9 +7,9 @@ from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from longstop.api import openapi_examples, serialisers
-from longstop.api.responses import RETRY_SOON, STORE_UNREADABLE, json_response
-from longstop.api.serialisers import MatchView, from_hot, from_store
+from longstop.api import match_documents, openapi_responses
+from longstop.api.json_and_error_responses import RETRY_SOON, STORE_UNREADABLE, json_response
+from longstop.api.match_documents import MatchView, from_hot, from_store
 from longstop.api.tokens import BearerScheme, Permission, Secret, require
 from longstop.clock import Clock, Moment
 from longstop.errors import UsageError
@@ -62,14 +62,14 @@ class MatchRoutes:
 
     def add_to(self, app: FastAPI) -> None:
         router, authorised = app.router, [Depends(self._authorise)]
-        data = serialisers.data_path(self._sport)
-        match, events = f"{data}/match-info/{{match_id}}", openapi_examples.events(self._sport)
-        router.add_api_route(match, self.match_info, route_class_override=DirectRoute, **openapi_examples.MATCH_INFO)
+        data = match_documents.data_path(self._sport)
+        match, events = f"{data}/match-info/{{match_id}}", openapi_responses.events(self._sport)
+        router.add_api_route(match, self.match_info, route_class_override=DirectRoute, **openapi_responses.MATCH_INFO)
         router.add_api_route(f"{match}/events", self.events, dependencies=authorised, **events)
-        router.add_api_route(f"{data}/matches", self.matches, dependencies=authorised, **openapi_examples.MATCHES)
-        router.add_api_route(f"{match}/history", self.history, dependencies=authorised, **openapi_examples.HISTORY)
-        router.add_api_route(f"{match}/delta", self.delta, dependencies=authorised, **openapi_examples.DELTA)
-        router.add_api_route(f"{match}/findings", self.findings, dependencies=authorised, **openapi_examples.FINDINGS)
+        router.add_api_route(f"{data}/matches", self.matches, dependencies=authorised, **openapi_responses.MATCHES)
+        router.add_api_route(f"{match}/history", self.history, dependencies=authorised, **openapi_responses.HISTORY)
+        router.add_api_route(f"{match}/delta", self.delta, dependencies=authorised, **openapi_responses.DELTA)
+        router.add_api_route(f"{match}/findings", self.findings, dependencies=authorised, **openapi_responses.FINDINGS)
 
     async def match_info(self, request: Request) -> Response:
         """Return the newest stored payload, with `_metadata` added. Send its ETag to get 304 while it is unchanged."""
@@ -79,11 +79,11 @@ class MatchRoutes:
         if view is None:
             raise _not_polled_yet(match)
         now = Moment.of(self._clock)
-        headers = serialisers.age_headers(view, now) | _REVALIDATE | {"ETag": f'"{view.checksum}"'}
+        headers = match_documents.age_headers(view, now) | _REVALIDATE | {"ETag": f'"{view.checksum}"'}
         if _is_known(request.headers.getlist("if-none-match"), view.checksum):
             return Response(status_code=304, headers=headers)
-        about = serialisers.metadata(view, await self._open_findings(match), now)
-        return Response(serialisers.splice_metadata(view.payload, about), 200, headers, "application/json")
+        about = match_documents.metadata(view, await self._open_findings(match), now)
+        return Response(match_documents.splice_metadata(view.payload, about), 200, headers, "application/json")
 
     async def matches(
         self,
@@ -101,7 +101,7 @@ class MatchRoutes:
         page, more = found[:limit], len(found) > limit
         now = Moment.of(self._clock)
         records = await self._records(page)
-        entries = [serialisers.match_entry(match, records.get(match.match_id), now) for match in page]
+        entries = [match_documents.match_entry(match, records.get(match.match_id), now) for match in page]
         next_after = page[-1].match_id if more else None
         return json_response({"matches": entries, "next_after": next_after}, headers=_REVALIDATE)
 
@@ -132,7 +132,7 @@ class MatchRoutes:
         snapshots = await self._reader.snapshots(match.match_id)
         if sequence is not None:
             snapshots = [_snapshot(snapshots, sequence, match)]
-        return json_response(serialisers.history(match, snapshots), headers=await self._headers(match))
+        return json_response(match_documents.history(match, snapshots), headers=await self._headers(match))
 
     async def delta(self, match_id: str, since: Annotated[int, Query(ge=0, le=MAX_INTEGER)] = 0) -> Response:
         """Return what changed since the snapshot with the sequence number `since`.
@@ -152,7 +152,7 @@ class MatchRoutes:
         old = next((each for each in snapshots if each.sequence == since), None)
         row = await self._hot.row(match.match_id)
         view = from_store(match, newest, row.record if row else None)
-        about = serialisers.metadata(view, await self._open_findings(match), Moment.of(self._clock))
+        about = match_documents.metadata(view, await self._open_findings(match), Moment.of(self._clock))
         return json_response(delta(old, newest) | {"_metadata": about}, headers=await self._headers(match))
 
     async def findings(self, match_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 500) -> Response:
@@ -162,7 +162,7 @@ class MatchRoutes:
         """
         match = await self._match(match_id)
         found = await self._reader.findings(match.match_id)
-        return json_response(serialisers.findings(match, found, limit), headers=await self._headers(match))
+        return json_response(match_documents.findings(match, found, limit), headers=await self._headers(match))
 
     async def _authorise(self, request: Request, _documented: BearerScheme) -> None:
         self._require_read(request)
@@ -180,7 +180,7 @@ class MatchRoutes:
         if match.sport not in sports():
             raise HTTPException(404, f"Match {text} is {match.sport}, and no package for that sport is installed here.")
         if match.sport != self._sport:
-            raise HTTPException(404, f"Match {text} is {match.sport}: ask {serialisers.match_path(match)}.")
+            raise HTTPException(404, f"Match {text} is {match.sport}: ask {match_documents.match_path(match)}.")
         return match
 
     async def _records(self, page: Sequence[MatchRow]) -> dict[int, MonitoringRecord]:
@@ -200,7 +200,7 @@ class MatchRoutes:
         return from_store(match, snapshots[0], row.record if row else None) if snapshots else None
 
     async def _headers(self, match: MatchRow) -> dict[str, str]:
-        return serialisers.age_headers(await self._view(match), Moment.of(self._clock)) | _REVALIDATE
+        return match_documents.age_headers(await self._view(match), Moment.of(self._clock)) | _REVALIDATE
 
     async def _open_findings(self, match: MatchRow) -> int:
         return sum(stored.closed_at is None for stored in await self._reader.findings(match.match_id))
@@ -209,12 +209,12 @@ class MatchRoutes:
         """Return all live events. Continuing from their `next_after` misses and repeats nothing."""
         events = await self._reader.current_events(match.match_id)
         last = max((stored.seq for stored in events), default=0)
-        return serialisers.events_page(match, serialisers.in_order_of_play(events, match), last, has_more=False)
+        return match_documents.events_page(match, match_documents.in_order_of_play(events, match), last, has_more=False)
 
     async def _page(self, match: MatchRow, after: int, limit: int) -> dict[str, Any]:
         found = await self._reader.events_after(match.match_id, after, limit + 1)
         page = found[:limit]
-        return serialisers.events_page(match, page, page[-1].seq if page else after, has_more=len(found) > limit)
+        return match_documents.events_page(match, page, page[-1].seq if page else after, has_more=len(found) > limit)
 
 
 async def find_match(reader: MatchReader, text: str) -> MatchRow | None:

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longstop.api.responses import RETRY_SOON, STORE_UNREADABLE, error_response
+from longstop.api.json_and_error_responses import RETRY_SOON, STORE_UNREADABLE, error_response
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Severity, Telemetry

@@ -13,9 +13,9 @@ from longstop.clock import Clock, Moment, SystemClock
 from longstop.settings import Settings
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.connection import BUSY_TIMEOUT_MS
-from longstop.storage.sqlite.hot_view import SqliteHotReader
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
-from longstop.storage.sqlite.ops import SqliteAudit, SqliteCommands, SqliteHealthLog
+from longstop.storage.sqlite.operations_tables import SqliteAudit, SqliteCommands, SqliteHealthLog
 from longstop.supervision.loop_watch import LoopWatch
 from longstop.telemetry.bus import Bus
 

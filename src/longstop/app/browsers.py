@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
+from longstop.fetching.browser.browser_generations import SourceBrowserPolicy
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Egress
 from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.browser_types import BrowserKind, BrowserPolicy, Egress
-from longstop.fetching.browser.proxies import ProxyAccount, ProxyRing
 from longstop.fetching.browser.proxy_budget import ProxyMeter
-from longstop.fetching.browser.recycle_policy import HangPolicy, RecyclePolicy
-from longstop.fetching.browser.source_browser import SourceBrowserPolicy
+from longstop.fetching.browser.proxy_sessions import ProxyAccount, ProxyRing
+from longstop.fetching.browser.recycle_and_hang_policy import HangPolicy, RecyclePolicy
 from longstop.fetching.guarded_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.process.browser_registry_and_temp_files import open_scratch

@@ -11,7 +11,7 @@ from typing import NoReturn
 from longstop import __version__
 from longstop.errors import RestartNeeded
 from longstop.supervision.exit_codes import Exit
-from longstop.supervision.lifeline_and_heartbeat import sending_heartbeats, watch_parent
+from longstop.supervision.lifeline_and_heartbeat_pipes import sending_heartbeats, watch_parent
 from longstop.supervision.supervisor import is_cancelled
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ProcessStarted, ProcessStopped

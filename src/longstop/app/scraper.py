@@ -10,17 +10,17 @@ from longstop.app.scraper_monitoring import SelfMonitoring
 from longstop.app.scraper_parts import Runtime, SourceRuntime
 from longstop.app.sinks import ScraperSinks, make_bus
 from longstop.clock import SystemClock
-from longstop.matches.live_match import LiveMatches
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.model.match import MatchRef
 from longstop.settings import Settings
 from longstop.sources.load_sources import enabled_sources
 from longstop.storage.directory import DataDirectory
-from longstop.storage.error_pages import ErrorPages, NoPages
-from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter, former_polls
+from longstop.storage.error_pages_and_screenshots import ErrorPages, NoPages
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter, former_polls
 from longstop.storage.sqlite.matches import SqliteMatchStore
-from longstop.storage.sqlite.ops import open_operations
-from longstop.supervision.lifeline_and_heartbeat import parent_fd
-from longstop.supervision.memory_admission import MemoryCheck
+from longstop.storage.sqlite.operations_tables import open_operations
+from longstop.supervision.lifeline_and_heartbeat_pipes import parent_fd
+from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import HotViewFailed, StoreFailed
 from longstop.telemetry.metrics_server import metrics_tasks

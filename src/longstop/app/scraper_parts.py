@@ -13,7 +13,7 @@ from longstop.fetching.base import Fetcher
 from longstop.fetching.browser.browser_pool import BrowserPool
 from longstop.fetching.guarded_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy, ReplaceableFetcher
 from longstop.fetching.http import HttpFetcher
-from longstop.matches.live_match import LiveMatches
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
 from longstop.resilience.adaptive_timeouts import Timeouts
@@ -24,15 +24,15 @@ from longstop.sources.base import SourceConfig
 from longstop.sources.load_sources import enabled_sources, make_source
 from longstop.sports.registry import sport_named
 from longstop.storage.base import HotWriter, Operations
-from longstop.storage.error_pages import ErrorScreenshots
-from longstop.supervision.memory_admission import MemoryCheck
+from longstop.storage.error_pages_and_screenshots import ErrorScreenshots
+from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ReloadFailed
 from longstop.watching.feed_polling import WatchContext
 from longstop.watching.poll_dispatcher import Dispatcher
-from longstop.watching.polling_rules import Cadence, WatchRules
-from longstop.watching.request_admission import ErrorPageStore, SourceAdmission
+from longstop.watching.poll_intervals_and_frozen_pages import Cadence, WatchRules
 from longstop.watching.screenshots import ScreenshotFetcher, Screenshots
+from longstop.watching.source_and_layout_breakers import ErrorPageStore, SourceAdmission
 from longstop.watching.source_scheduler import Scheduler
 
 #: Restarts of watches reconnect a source, and reload its configuration, at most this often.

@@ -20,12 +20,12 @@ from longstop.settings import Memory, Settings
 from longstop.sources.load_sources import check_sources
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.connection import check_readable
-from longstop.storage.sqlite.hot_view import SqliteHotReader, SqliteHotWriter
-from longstop.storage.sqlite.ops import SqliteAudit
-from longstop.storage.sqlite.sql_and_migrations import Database
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
+from longstop.storage.sqlite.load_sql_and_migrate import Database
+from longstop.storage.sqlite.operations_tables import SqliteAudit
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.heartbeat_watch import HeartbeatMonitor
-from longstop.supervision.lifeline_and_heartbeat import watch_parent
+from longstop.supervision.lifeline_and_heartbeat_pipes import watch_parent
 from longstop.supervision.loop_watch import LoopWatch
 from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor, within_container
 from longstop.supervision.recovery_audit import RecoveryAudit, RecoveryObserver
@@ -34,7 +34,7 @@ from longstop.supervision.supervised_child import ChildSpec, protect_from_oom_ki
 from longstop.supervision.supervisor import Loop, Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import HotViewFailed
-from longstop.telemetry.health_sinks import ExhaustionReporter, ExhaustionSink
+from longstop.telemetry.rate_breaker_and_exhaustion_sinks import ExhaustionReporter, ExhaustionSink
 
 #: They stop in this order: first no new data arrives, then no requests are served.
 CHILDREN = ("scraper", "api")

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from longstop import __version__
 from longstop.cli import (
-    health_and_errors,
+    health_errors_recoveries,
     maintenance,
     matches_events_and_token,
     operator_commands,
@@ -36,7 +36,7 @@ class _Verbs(TyperGroup):
 
 
 _ABOUT = "Scrapes live matches from sites without an API, keeps them fresh and complete, serves them with their age."
-_FAMILIES = (processes, matches_events_and_token, parse, operator_commands, health_and_errors, top, maintenance)
+_FAMILIES = (processes, matches_events_and_token, parse, operator_commands, health_errors_recoveries, top, maintenance)
 
 
 @cache

@@ -48,7 +48,7 @@ def restore(
 
 def doctor(data: Data = None, as_json: Json = False) -> None:
     """Check this machine, and print how to fix what is missing."""
-    from longstop.doctor.checkup import examine
+    from longstop.doctor.measure_and_check import examine
 
     environ = dict(os.environ) if data is None else {**os.environ, "LONGSTOP_DATA": str(data)}
     checks = examine(environ)

@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from longstop.api.serialisers import event_entry, match_entry
+from longstop.api.match_documents import event_entry, match_entry
 from longstop.cli.options import Data, Json, Match, existing_data, existing_directory, find_match
 from longstop.cli.tables import matches_table, plain
 from longstop.clock import Moment, SystemClock
 from longstop.model.event import StoredEvent
 from longstop.sports.registry import sport_named
 from longstop.storage.base import MatchFilter, MatchReader
-from longstop.storage.sqlite.hot_view import SqliteHotReader
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 
 

@@ -20,11 +20,18 @@ from longstop.cli.tables import wrapped
 from longstop.clock import Clock, Moment, SystemClock
 from longstop.doctor.holders import lock_holder
 from longstop.errors import StorageError, UsageError
-from longstop.model.command import LOST_AFTER_SECONDS, Command, CommandKind, CommandState, Refusal, Reply
+from longstop.model.command_and_standing_order import (
+    LOST_AFTER_SECONDS,
+    Command,
+    CommandKind,
+    CommandState,
+    Refusal,
+    Reply,
+)
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.hot_view import SqliteHotReader
+from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
-from longstop.storage.sqlite.ops import SqliteCommands
+from longstop.storage.sqlite.operations_tables import SqliteCommands
 from longstop.supervision.health_verdict import live_beats
 
 POLL_EVERY_SECONDS = 0.1

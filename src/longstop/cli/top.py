@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from longstop.api.health_documents import StatusSnapshot
-from longstop.cli.health_and_errors import StatusReader
+from longstop.cli.health_errors_recoveries import StatusReader
 from longstop.cli.options import Data, existing_data
 from longstop.cli.tables import GRADE_STYLES, OUTCOME_STYLES, WIDE, number, outcome_text, plain, shown_sync
 from longstop.clock import Moment

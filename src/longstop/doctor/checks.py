@@ -11,14 +11,14 @@ from msgspec import Struct
 
 from longstop.doctor.holders import Holder
 from longstop.errors import SettingsError, StorageError
-from longstop.fetching.browser.browser_types import BrowserKind
-from longstop.fetching.browser.chromium import INSTALL, PACKAGES
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.chromium_path_and_arguments import INSTALL, PACKAGES
 from longstop.settings import Settings, read_settings
 from longstop.sources.base import SourceConfig
 from longstop.sources.load_sources import check_hosts, load_sources, make_source
 from longstop.storage.directory import is_private
 from longstop.storage.sqlite.connection import check_readable
-from longstop.storage.sqlite.sql_and_migrations import Database
+from longstop.storage.sqlite.load_sql_and_migrate import Database
 
 #: The wall clock cannot be before the day on which this was written.
 EARLIEST_SECONDS = 1_793_491_200.0  # 2026-11-01

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from longstop.model.data_finding import Finding
 from longstop.model.event import Event, EventKey, Op, content_hash
-from longstop.model.finding import Finding
 from longstop.model.polling_status import SyncState
 from longstop.model.source_queries_and_answers import Keys, ListingEntry
 from longstop.sports.base import MatchState

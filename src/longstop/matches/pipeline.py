@@ -1,6 +1,6 @@
 """One poll of a match, from top to bottom. Read this first.
 
-observe     query the source, as far back as needed                        sports/*/poll_source.py, source_client.py
+observe     query the source, as far back as needed                        sports/*/one_poll.py, source_client.py
             if its data cannot be read, read the rendered page             dom_fallback.py
 validate    is it this match, is it possible                               sports/*/page_validation.py
 diff        what is new, changed or gone, compared with the stored base    sports/*/align.py, event_versions.py
@@ -22,9 +22,9 @@ from msgspec import Struct
 from longstop.clock import Clock
 from longstop.errors import ResourcesExhausted, SourceError, StorageError
 from longstop.matches.dom_fallback import DomFallback, resource_failed
-from longstop.matches.feed_key_mapping import as_stored, learn_keys
+from longstop.matches.ids_and_keys_between_feeds import as_stored, learn_keys
 from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
-from longstop.model.finding import Finding, FindingKind
+from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.match import MatchStatus, Phase, move
 from longstop.model.polling_status import SyncState
 from longstop.model.snapshot import Provenance, checksum

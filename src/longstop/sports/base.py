@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from longstop.errors import PageNotFound, SourceError, UsageError, WrongMatch
+from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.event import RESULT, Event, EventKey
-from longstop.model.finding import Finding, FindingKind
 from longstop.model.match import MatchRef, MatchRow, MatchStatus, Priority, priority_of
 from longstop.model.polling_status import SyncState
 from longstop.model.snapshot import Snapshot
@@ -52,7 +52,7 @@ class MatchState(Struct, frozen=True, kw_only=True):
     suspects: frozenset[str] = frozenset()
     #: Digests of the head bodies of the last stored poll.
     digests: Mapping[str, bytes] = {}
-    # How a feed other than the one that named the match sees it: see `matches/feed_key_mapping.py`.
+    # How a feed other than the one that named the match sees it: see `matches/ids_and_keys_between_feeds.py`.
     #: This source's reference of the match; `None` if it is the match's own.
     ref: MatchRef | None = None
     #: From this source's keys of players and teams to those stored.

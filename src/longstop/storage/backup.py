@@ -24,7 +24,7 @@ from longstop.clock import Clock
 from longstop.errors import StorageError, UsageError
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.connection import open_readable, rows, translated
-from longstop.storage.sqlite.sql_and_migrations import Database, migrations_of, pending, queries
+from longstop.storage.sqlite.load_sql_and_migrate import Database, migrations_of, pending, queries
 
 MANIFEST = "manifest.json"
 FORMAT = 1

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from longstop.model.command import Command, CommandKind, Reply, StandingKind, StandingOrder
+from longstop.model.command_and_standing_order import Command, CommandKind, Reply, StandingKind, StandingOrder
+from longstop.model.data_finding import Finding, StoredFinding
 from longstop.model.episode import Episode, EpisodeChange, StoredError
 from longstop.model.event import Event, EventKey, StoredEvent
-from longstop.model.finding import Finding, StoredFinding
 from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase
 from longstop.model.polling_status import MonitoringRecord
 from longstop.model.recovery import Recovery

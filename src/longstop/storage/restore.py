@@ -14,7 +14,7 @@ from longstop.errors import StorageError, UsageError
 from longstop.storage.backup import DATABASES, PLAIN, Manifest, copy_plain, digest, sync, verified
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.connection import Synchronous, files_of, open_writable, translated
-from longstop.storage.sqlite.sql_and_migrations import Database, queries
+from longstop.storage.sqlite.load_sql_and_migrate import Database, queries
 
 #: Epochs and sequence numbers are raised by this much: more than a match can gain between backup and restore. So a
 #: writer from after the backup is rejected, and a client that read then misses no new event.

@@ -17,7 +17,7 @@ from longstop.process import processes
 from longstop.process.cgroup_limits_and_kill import ChildGroup
 from longstop.settings import BEAT_FD_VARIABLE, PARENT_FD_VARIABLE
 from longstop.supervision.exit_codes import Exit, describe_exit, exit_of_failed_start
-from longstop.supervision.lifeline_and_heartbeat import HeartbeatPipe
+from longstop.supervision.lifeline_and_heartbeat_pipes import HeartbeatPipe
 from longstop.supervision.recovery_audit import RecoveryAudit
 from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.telemetry.bus import Bus

@@ -10,7 +10,7 @@ from functools import partial
 from longstop.clock import Clock
 from longstop.process.cgroup_limits_and_kill import ChildGroup
 from longstop.supervision.exit_codes import Exit
-from longstop.supervision.lifeline_and_heartbeat import lifeline
+from longstop.supervision.lifeline_and_heartbeat_pipes import lifeline
 from longstop.supervision.recovery_audit import RecoveryAudit
 from longstop.supervision.restart_backoff import RestartBackoff
 from longstop.supervision.supervised_child import ChildRunner, ChildSpec

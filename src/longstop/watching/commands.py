@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from longstop.clock import Clock
 from longstop.errors import LongstopError, PageNotFound, ResourcesExhausted, SourceError, StorageError
-from longstop.model.command import (
+from longstop.model.command_and_standing_order import (
     DONE_WITHIN_SECONDS,
     Command,
     CommandKind,
@@ -22,7 +22,7 @@ from longstop.model.command import (
 from longstop.model.match import MatchRef, Phase
 from longstop.sources.bodies_and_urls import host_of, mapping_errors
 from longstop.storage.base import CommandStore
-from longstop.supervision.memory_admission import MemoryCheck
+from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed

@@ -17,7 +17,7 @@ from longstop.errors import (
     StorageError,
 )
 from longstop.exhaustion import mapped
-from longstop.matches.live_match import Feed, LiveMatch, LiveMatches
+from longstop.matches.live_match_and_feeds import Feed, LiveMatch, LiveMatches
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client import PollAttempt
 from longstop.model.match import TRANSITIONS, Phase
@@ -31,7 +31,7 @@ from longstop.storage.base import HotRow, HotWriter
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import MatchGone, PollSucceeded, WatchRestarted
 from longstop.telemetry.events.processes import PollPostponed, TaskFailed
-from longstop.watching.polling_rules import RestartReason, WatchRules
+from longstop.watching.poll_intervals_and_frozen_pages import RestartReason, WatchRules
 from longstop.watching.polling_state_and_decisions import SOURCE_WIDE, Postponement, WatchState
 from longstop.watching.watch_telemetry import WatchEvents
 

@@ -16,7 +16,7 @@ from longstop.model.match import IN_PLAY, MatchRow, MatchStatus, Phase, Priority
 from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.model.source_queries_and_answers import ListingEntry
 from longstop.sports.base import MatchState
-from longstop.watching.polling_rules import (
+from longstop.watching.poll_intervals_and_frozen_pages import (
     EARLY,
     Activity,
     Behind,

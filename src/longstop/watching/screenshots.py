@@ -8,7 +8,7 @@ from longstop.clock import Clock
 from longstop.errors import LongstopError
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import ScreenshotSaved
-from longstop.watching.request_admission import ErrorPageStore
+from longstop.watching.source_and_layout_breakers import ErrorPageStore
 
 #: From the request to the saved file.
 SCREENSHOT_SECONDS = 10.0

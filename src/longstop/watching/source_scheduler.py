@@ -9,21 +9,21 @@ from math import inf
 from uuid import uuid4
 
 from longstop.clock import Moment
-from longstop.matches.live_match import LiveMatch
+from longstop.matches.live_match_and_feeds import LiveMatch
 from longstop.matches.source_client import SourceClient
-from longstop.model.finding import Finding
+from longstop.model.data_finding import Finding
 from longstop.model.match import IN_PLAY, MatchRef, Phase, Priority, priority_of
 from longstop.model.polling_status import MonitoringRecord
 from longstop.model.source_queries_and_answers import Listing, ListingEntry
-from longstop.supervision.memory_admission import MemoryCheck, idle_watches
+from longstop.supervision.memory_for_new_matches import MemoryCheck, idle_watches
 from longstop.telemetry.bus import failure_of
 from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchStopped
 from longstop.telemetry.events.processes import MemoryInsufficient, StoreFailed
 from longstop.telemetry.events.sources import ListingRead
 from longstop.watching.feed_polling import FeedWatch, WatchContext
-from longstop.watching.listing_requests import UNLISTED_FACTOR, Listings, finished_after
+from longstop.watching.listing_request_timing import UNLISTED_FACTOR, Listings, finished_after
 from longstop.watching.poll_dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work
-from longstop.watching.polling_rules import RestartReason, listing_interval
+from longstop.watching.poll_intervals_and_frozen_pages import RestartReason, listing_interval
 
 #: After an outage all matches are due at once: their polls start spread over this many seconds.
 SPREAD_SECONDS = 2.0

@@ -4,7 +4,7 @@ from collections import Counter, deque
 
 from longstop.clock import Moment, to_iso
 from longstop.errors import SourceError
-from longstop.model.finding import Finding
+from longstop.model.data_finding import Finding
 from longstop.model.match import MatchRow, Phase
 from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.resilience.breaker import Transition
@@ -13,7 +13,7 @@ from longstop.sports.base import MatchState
 from longstop.storage.base import Receipt
 from longstop.telemetry.bus import Bus, report_breaker
 from longstop.telemetry.events import matches
-from longstop.watching.polling_rules import MINUTE, WITNESS, IntervalReason, Lag, PollInterval
+from longstop.watching.poll_intervals_and_frozen_pages import MINUTE, WITNESS, IntervalReason, Lag, PollInterval
 
 #: A busy match alternates between these all the time; the changes are not reported.
 _USUAL = frozenset({IntervalReason.BASELINE, IntervalReason.BUSY, IntervalReason.IMPORTANT})

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct
 
 from longstop.matches.event_versions import Versions, advance, settle
+from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.event import RESULT, Event, EventKey, content_hash
-from longstop.model.finding import Finding, FindingKind
 from longstop.model.match import MatchStatus
 from longstop.model.snapshot import canonical
 from longstop.model.source_queries_and_answers import LIVE, Keys, ListingEntry, Observation, Query

@@ -6,7 +6,7 @@ import httpx
 import msgspec
 import pytest
 
-from longstop.model.finding import Finding, FindingKind, StoredFinding
+from longstop.model.data_finding import Finding, FindingKind, StoredFinding
 from longstop.model.snapshot import Provenance, Snapshot, canonical, checksum
 from tests.readers import NOW, MemoryHot, MemoryReader, a_snapshot
 

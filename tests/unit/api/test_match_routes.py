@@ -6,8 +6,8 @@ import httpx
 import msgspec
 import pytest
 
+from longstop.model.data_finding import Finding, FindingKind, StoredFinding
 from longstop.model.event import Op
-from longstop.model.finding import Finding, FindingKind, StoredFinding
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.polling_status import SyncState
 from longstop.model.snapshot import checksum

@@ -9,16 +9,16 @@ import pytest
 from longstop.app.scraper_monitoring import SelfMonitoring
 from longstop.app.scraper_parts import Runtime
 from longstop.app.sinks import ScraperSinks
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserStats
 from longstop.fetching.browser.browser_pool import BrowserPool
-from longstop.fetching.browser.browser_types import BrowserStats
-from longstop.matches.live_match import LiveMatches
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.model.match import Phase
 from longstop.model.polling_status import MonitoringRecord
 from longstop.settings import load_settings
 from longstop.storage.directory import DataDirectory
-from longstop.storage.error_pages import NoPages
-from longstop.storage.sqlite.ops import open_operations
-from longstop.supervision.memory_admission import MemoryCheck
+from longstop.storage.error_pages_and_screenshots import NoPages
+from longstop.storage.sqlite.operations_tables import open_operations
+from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import TaskFailed
 from longstop.testing import VirtualClock, run_virtual

@@ -2,7 +2,7 @@
 
 from longstop.app.scraper_parts import watch_rules
 from longstop.settings import Scraper
-from longstop.watching.polling_rules import WatchRules
+from longstop.watching.poll_intervals_and_frozen_pages import WatchRules
 
 
 def test_the_defaults_of_the_settings_are_those_of_the_rules() -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from longstop.cli.operator_commands import user_name, wait_for_reply
 from longstop.errors import StorageError
-from longstop.model.command import Command, CommandKind, CommandState
+from longstop.model.command_and_standing_order import Command, CommandKind, CommandState
 from tests.readers import NOW, ManualClock
 
 ASKED = Command(id=7, kind=CommandKind.RECYCLE, argument="", asked_by="tester", asked_at=NOW)

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from longstop.api.health_documents import StatusSnapshot
 from longstop.cli.top import screen
-from longstop.model.command import StandingKind, StandingOrder
+from longstop.model.command_and_standing_order import StandingKind, StandingOrder
 from longstop.model.match import MatchStatus
 from longstop.model.polling_status import MonitoringRecord
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome

@@ -30,12 +30,12 @@ from longstop.sources.crex.source import CrexSource
 from longstop.sports.base import DOM_ONLY, is_name_of
 from longstop.sports.cricket.model import CricketKind
 from longstop.sports.cricket.sport import Cricket
-from longstop.storage.error_pages import NoPages
+from longstop.storage.error_pages_and_screenshots import NoPages
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import ResourceFailed
 from longstop.telemetry.events.sources import SelectorFallbackUsed
 from longstop.testing import ScriptedFetcher, ScriptedReply
-from longstop.watching.request_admission import MAX_UNREADABLE, SourceAdmission
+from longstop.watching.source_and_layout_breakers import MAX_UNREADABLE, SourceAdmission
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.builders import CREX_CONFIG
 from tests.live import finished

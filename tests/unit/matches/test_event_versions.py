@@ -1,7 +1,7 @@
 """Versions of events, and findings that two polls agree on."""
 
 from longstop.matches.event_versions import confirm
-from longstop.model.finding import Finding, FindingKind
+from longstop.model.data_finding import Finding, FindingKind
 
 GAP = Finding(kind=FindingKind.GAP, place="1:0", detail="missing: ball 2")
 

@@ -8,7 +8,7 @@ import pytest
 
 from longstop.errors import SourceUnreachable
 from longstop.fetching.base import FetchRequest, Page
-from longstop.matches.live_match import LiveMatches
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
 from longstop.model.event import Op
@@ -17,12 +17,12 @@ from longstop.model.polling_status import SyncState
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.model import Delivery
 from longstop.sports.cricket.sport import Cricket
-from longstop.supervision.memory_admission import MemoryCheck
+from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher, ScriptedReply, VirtualClock, run_virtual
 from longstop.watching.feed_polling import WatchContext
 from longstop.watching.poll_dispatcher import Dispatcher
-from longstop.watching.polling_rules import WatchRules
+from longstop.watching.poll_intervals_and_frozen_pages import WatchRules
 from longstop.watching.source_scheduler import Scheduler
 from tests.builders import CREX_CONFIG, NOW
 from tests.crex_site import Site, SiteMatch

@@ -7,16 +7,16 @@ import msgspec
 
 from longstop.errors import SourceUnreachable
 from longstop.fetching.base import FetchRequest, Page
-from longstop.matches.feed_key_mapping import as_seen
+from longstop.matches.ids_and_keys_between_feeds import as_seen
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import Phase
 from longstop.sports.cricket.align import align
 from longstop.sports.cricket.model import CricketKind, SeenEvent
-from longstop.sports.cricket.poll_source import assemble_window
+from longstop.sports.cricket.one_poll import assemble_window
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock
 from longstop.watching.poll_dispatcher import Dispatcher
-from longstop.watching.polling_rules import Cadence, WatchRules
+from longstop.watching.poll_intervals_and_frozen_pages import Cadence, WatchRules
 from longstop.watching.source_scheduler import Scheduler
 from tests.builders import delivery
 from tests.crex_site import OUT_OF_ORDER

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from longstop.api.serialisers import event_entry
+from longstop.api.match_documents import event_entry
 from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
-from longstop.matches.live_match import LiveMatch
+from longstop.matches.live_match_and_feeds import LiveMatch
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import PollAttempt, SourceClient
 from longstop.model.event import EventKey

@@ -3,7 +3,7 @@ import pytest
 from msgspec.structs import replace
 
 from longstop.errors import StorageError, StoreTooNew
-from longstop.storage.sqlite.sql_and_migrations import (
+from longstop.storage.sqlite.load_sql_and_migrate import (
     Database,
     Migration,
     migrate,

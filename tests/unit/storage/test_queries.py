@@ -1,4 +1,4 @@
-from longstop.storage.sqlite.sql_and_migrations import Database, queries, sql_folder
+from longstop.storage.sqlite.load_sql_and_migrate import Database, queries, sql_folder
 
 
 def test_every_statement_is_found_under_its_name() -> None:

@@ -10,7 +10,7 @@ from longstop.clock import Clock
 from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.process import processes
-from longstop.storage.sqlite.ops import SqliteAudit
+from longstop.storage.sqlite.operations_tables import SqliteAudit
 from longstop.supervision.recovery_audit import (
     OBSERVED_WITHIN_SECONDS,
     SWEEP_SECONDS,

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
-from longstop.fetching.browser.browser_types import BrowserStats
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserStats
 from longstop.model.match import MatchStatus
 from longstop.model.scraper_report import Usage
 from longstop.telemetry import metrics as metrics_module
@@ -17,7 +17,7 @@ from longstop.telemetry.events.matches import MatchClaimed, PollFailed, PollSucc
 from longstop.telemetry.events.processes import ProcessStopped
 from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, ListingRead, RequestRetried
 from longstop.telemetry.metrics import MAX_ERROR_TYPES, OTHER, Metrics, ScraperState, browser_gauges
-from longstop.watching.polling_rules import RestartReason
+from longstop.watching.poll_intervals_and_frozen_pages import RestartReason
 from tests.readers import MOMENT, a_record
 
 #: As the seeds have them; most of what was added since begins with `longstop_`.

@@ -7,21 +7,21 @@ from typing import Any
 
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.guarded_fetcher import FetchPolicy, GuardedFetcher
-from longstop.matches.live_match import LiveMatches
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
 from longstop.resilience.breaker import source_policy
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import HotRow
-from longstop.storage.error_pages import NoPages
-from longstop.supervision.memory_admission import MemoryCheck
+from longstop.storage.error_pages_and_screenshots import NoPages
+from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
 from longstop.watching.feed_polling import WatchContext
 from longstop.watching.poll_dispatcher import Dispatcher
-from longstop.watching.polling_rules import WatchRules
-from longstop.watching.request_admission import SourceAdmission
+from longstop.watching.poll_intervals_and_frozen_pages import WatchRules
+from longstop.watching.source_and_layout_breakers import SourceAdmission
 from longstop.watching.source_scheduler import Scheduler
 from tests.builders import CREX_CONFIG
 from tests.crex_site import Site, SiteMatch

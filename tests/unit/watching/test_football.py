@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from longstop.matches.live_match import LiveMatches
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client import SourceClient
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.polling_status import SyncState
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.football.sport import Football
-from longstop.supervision.memory_admission import MemoryCheck
+from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.testing import START, ScriptedFetcher, VirtualClock, run_virtual
 from longstop.watching.feed_polling import WatchContext

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longstop.supervision.memory_admission import IDLE_SECONDS, RETRY_SECONDS, MemoryCheck
+from longstop.supervision.memory_for_new_matches import IDLE_SECONDS, RETRY_SECONDS, MemoryCheck
 from longstop.telemetry.events.matches import WatchStopped
 from longstop.telemetry.events.processes import MemoryInsufficient
 from tests.unit.watching.running import Running, match, script

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from longstop.errors import EpochLost, StorageError
-from longstop.matches.live_match import LiveMatches
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.model.match import MatchRef, Phase
 from longstop.model.polling_status import SyncState
 from longstop.storage.base import MatchBase

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from longstop.clock import Moment
 from longstop.errors import FetchTimeout, PageNotFound
-from longstop.model.finding import Finding, FindingKind
+from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.sports.cricket.model import Board, CricketState
-from longstop.watching.polling_rules import Behind, IntervalReason, RestartReason, WatchRules
+from longstop.watching.poll_intervals_and_frozen_pages import Behind, IntervalReason, RestartReason, WatchRules
 from longstop.watching.polling_state_and_decisions import CHECK_AFTER, CONFIRMATIONS, SOURCE_WIDE, WatchState
 from tests.builders import NOW, board, match_row, match_state, score
 

@@ -12,7 +12,7 @@ from longstop.sports.cricket.model import CricketKind
 from longstop.telemetry.events.matches import ErrorRateHigh, MatchStale, WatchRestarted
 from longstop.telemetry.events.sources import CircuitOpened, LayoutBroken, LayoutRecovered
 from longstop.testing import START
-from longstop.watching.polling_rules import WatchRules
+from longstop.watching.poll_intervals_and_frozen_pages import WatchRules
 from tests.unit.watching.running import LIST, Running, match, script
 
 STATE, FEED = "getSV3", "getBallFeeds"

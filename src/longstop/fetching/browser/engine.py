@@ -17,8 +17,8 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.errors import BrowserLost
 from longstop.exhaustion import exhausted_at_launch
-from longstop.fetching.browser.browser_types import ANYWHERE, BrowserKind, Egress
-from longstop.fetching.browser.chromium import launch_arguments
+from longstop.fetching.browser.browser_kinds_modes_and_policy import ANYWHERE, BrowserKind, Egress
+from longstop.fetching.browser.chromium_path_and_arguments import launch_arguments
 from longstop.fetching.browser.closing import (
     BROWSER_SECONDS,
     DRIVER_SECONDS,
@@ -29,7 +29,7 @@ from longstop.fetching.browser.closing import (
 )
 from longstop.fetching.browser.display import Display
 from longstop.fetching.browser.error_mapping import map_playwright_error
-from longstop.fetching.browser.recycle_policy import Latencies
+from longstop.fetching.browser.recycle_and_hang_policy import Latencies
 from longstop.model.scraper_report import Usage
 from longstop.process.browser_registry_and_temp_files import Registry
 from longstop.process.orphan_sweeps import profile_of, remove_profile

@@ -13,14 +13,14 @@ from playwright.async_api import CDPSession
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.background_tasks_and_draining import TaskSet
-from longstop.fetching.browser.browser_types import BrowserPolicy
+from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy
 from longstop.fetching.browser.page_request_rules import (
     blocked_patterns,
     is_allowed,
     paused_patterns,
     without_speculation,
 )
+from longstop.fetching.browser.tasks_and_close_after_last_use import TaskSet
 from longstop.fetching.browser.traffic import Traffic, request_bytes
 from longstop.fetching.guarded_fetcher import FetchPolicy
 

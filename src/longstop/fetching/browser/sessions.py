@@ -10,13 +10,13 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.clock import Clock
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.background_tasks_and_draining import Draining, TaskSet, cancel_safe
+from longstop.fetching.browser.browser_generations import SourceBrowser
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.error_mapping import map_playwright_error
 from longstop.fetching.browser.events import PageDiscarded
-from longstop.fetching.browser.proxies import ProxyRing, session_proxy
+from longstop.fetching.browser.proxy_sessions import ProxyRing, session_proxy
 from longstop.fetching.browser.session import Session, SessionPlan
-from longstop.fetching.browser.source_browser import SourceBrowser
+from longstop.fetching.browser.tasks_and_close_after_last_use import Draining, TaskSet, cancel_safe
 from longstop.telemetry.bus import Bus
 
 #: How long a browser may take to open a session.

@@ -18,7 +18,7 @@ from longstop.model.source_queries_and_answers import LIST, LIVE, RENDERED, Quer
 from longstop.sources.base import SourceConfig, not_offered
 from longstop.sources.bodies_and_urls import decode, digest_of, split_site_url
 from longstop.sources.crex.dom import read_rendered
-from longstop.sources.crex.event_list import read_event_list, read_items, read_names
+from longstop.sources.crex.event_list_and_names import read_event_list, read_items, read_names
 from longstop.sources.crex.live_list_and_scores import State, masked, read_live_list, read_scorecard, to_board
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 

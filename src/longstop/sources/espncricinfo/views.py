@@ -9,7 +9,14 @@ from datetime import UTC
 from longstop.errors import LayoutChanged
 from longstop.model.match import MatchStatus
 from longstop.sources.bodies_and_urls import clean_name
-from longstop.sources.espncricinfo.page import EspnBall, EspnContent, EspnData, EspnInnings, EspnMatch, EspnOver
+from longstop.sources.espncricinfo.embedded_json import (
+    EspnBall,
+    EspnContent,
+    EspnData,
+    EspnInnings,
+    EspnMatch,
+    EspnOver,
+)
 from longstop.sports.cricket.model import (
     Board,
     Delivery,

@@ -9,8 +9,8 @@ from itertools import groupby
 
 from msgspec import Struct
 
+from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.event import RESULT, Event, EventKey
-from longstop.model.finding import Finding, FindingKind
 from longstop.sports.cricket.align import Milestones, lay_out, proposed
 from longstop.sports.cricket.model import (
     Board,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from longstop.model.finding import Finding, FindingKind
+from longstop.model.data_finding import Finding, FindingKind
 from longstop.sports.football.model import Difference, FootballState, FootballView, Goal, Goals, Incidents, Side
 
 

@@ -21,7 +21,7 @@ from longstop.clock import to_iso
 from longstop.daemon_thread import DaemonThread
 from longstop.errors import ResourcesExhausted, StorageError, StoreDamaged, UnsafeSQLite
 from longstop.exhaustion import MachineResource, exhausted
-from longstop.storage.sqlite.sql_and_migrations import Database, migrate, migrations_of, pending, transaction
+from longstop.storage.sqlite.load_sql_and_migrate import Database, migrate, migrations_of, pending, transaction
 
 Row = dict[str, Any]
 T = TypeVar("T")

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from longstop.clock import from_iso, iso_or_none, to_iso
 from longstop.errors import EpochLost, StorageError
+from longstop.model.data_finding import Finding, StoredFinding
 from longstop.model.event import Event, EventKey, Op, StoredEvent, content_hash
-from longstop.model.finding import Finding, StoredFinding
 from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase, move
 from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot
 from longstop.model.source_queries_and_answers import Keys
@@ -34,7 +34,7 @@ from longstop.storage.sqlite.connection import (
     rows,
     to_record,
 )
-from longstop.storage.sqlite.sql_and_migrations import Database, queries
+from longstop.storage.sqlite.load_sql_and_migrate import Database, queries
 from longstop.storage.sqlite.writer import Writer
 
 _SQL = queries("matches/queries.sql")

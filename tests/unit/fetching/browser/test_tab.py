@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 from unittest.mock import MagicMock
 
-from longstop.fetching.browser.stealth import choose_profile
+from longstop.fetching.browser.profile_and_stealth_script import choose_profile
 from longstop.fetching.browser.tab import Tab
 from longstop.testing import run_virtual
 

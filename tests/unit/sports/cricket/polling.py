@@ -7,7 +7,7 @@ from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client import SourceClient
 from longstop.model.event import Event, Op
 from longstop.model.match import MatchRef
-from longstop.sources.crex.event_list import read_ball_value
+from longstop.sources.crex.event_list_and_names import read_ball_value
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.align import order_of_play
 from longstop.sports.cricket.model import CricketKind, CricketState, Delivery, Dismissal, OverSummary

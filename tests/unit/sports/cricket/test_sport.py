@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from longstop.errors import EpochLost, LayoutSuspected, ParseError, SourceFailed, StorageError
+from longstop.model.data_finding import FindingKind
 from longstop.model.event import Event, EventKey, Op
-from longstop.model.finding import FindingKind
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.polling_status import SyncState
 from longstop.sports.cricket.model import (

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
+from longstop.model.data_finding import FindingKind
 from longstop.model.event import Event, EventKey
-from longstop.model.finding import FindingKind
 from longstop.sports.cricket.align import is_step_back
 from longstop.sports.cricket.model import (
     CricketKind,

@@ -6,8 +6,8 @@ import pytest
 
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client import SourceClient
+from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.event import EventKey, Op
-from longstop.model.finding import Finding, FindingKind
 from longstop.model.match import MatchRef
 from longstop.model.polling_status import SyncState
 from longstop.sources.espncricinfo.source import EspncricinfoSource
