@@ -15,7 +15,7 @@ import psutil
 from msgspec import Struct
 
 from bench.reporting import Report, rounded, say
-from longstop.api.health_cache import BLIND_AFTER_SECONDS
+from longstop.api.health_cache_and_pollers import BLIND_AFTER_SECONDS
 from longstop.errors import UsageError
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 from tests.blocking import locked, stopped

@@ -21,14 +21,14 @@ import httpx
 
 import longstop
 import longstop_lab
-from longstop.api.health_cache import HealthCache
+from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.server import Stores, build_app
 from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.app.api import LOOP_BUSY_TIMEOUT_MS
 from longstop.app.scraper_parts import Runtime, SourceRuntime
 from longstop.clock import Moment, SystemClock
 from longstop.errors import StorageError
-from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.settings import Settings, load_settings
 from longstop.sources.load_sources import enabled_sources

@@ -8,7 +8,7 @@ import msgspec
 from longstop.errors import FetchError, PageNotFound
 from longstop.fetching.base import FetchRequest
 from longstop.matches.pipeline import Pipeline, PollResult
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.match import MatchRef
 from longstop.sources.base import SourceConfig
 from longstop.sources.sofascore.source import SofascoreSource

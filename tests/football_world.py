@@ -7,7 +7,7 @@ from longstop.api.match_documents import event_entry
 from longstop.errors import PageNotFound
 from longstop.fetching.base import FetchRequest
 from longstop.matches.pipeline import Pipeline, PollResult
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.match import MatchRef
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.football.model import FootballState

@@ -3,7 +3,7 @@
 from longstop.clock import Clock
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline, PollResult
-from longstop.matches.source_client import PollAttempt
+from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.sports.base import MatchState
 from longstop.sports.registry import sport_named
 from longstop.storage.base import HotWriter, MatchStore

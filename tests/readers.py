@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from longstop.api.health_cache import HealthCache
+from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.server import Stores
 from longstop.clock import Clock, Moment
 from longstop.errors import StorageError

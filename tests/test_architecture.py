@@ -25,9 +25,8 @@ PURE = (
     # Their `read` waits, but only for the client that it is handed.
     "sports.*",
     "matches.ids_and_keys_between_feeds",
-    "matches.event_versions",
+    "matches.event_versions_and_confirmation",
     "resilience.*",
-    "fetching.browser.events",
     "fetching.browser.proxy_sessions",
     "fetching.browser.recycle_and_hang_policy",
     "fetching.browser.profile_and_stealth_script",
@@ -48,7 +47,7 @@ PURE_PARTS = {
     ),
     "fetching.browser.proxy_budget": ("Spending", "spent", "may_spend", "step_reached"),
     "exhaustion": ("MachineResource", "exhausted_resource"),
-    "matches.source_client": ("PollAttempt",),
+    "matches.source_client_and_poll_attempt": ("PollAttempt",),
     "supervision.heartbeat_watch": ("HeartbeatWatch",),
     "supervision.memory_watch": ("MemoryLimits", "within_container", "MemoryLevel", "MemoryWatch"),
     "supervision.memory_for_new_matches": ("idle_watches",),
@@ -66,7 +65,7 @@ IMPLEMENTATIONS = (
     "storage.sqlite.operations_tables",
     "storage.sqlite.writer",
     "fetching.http",
-    "fetching.browser.browser_pool",
+    "fetching.browser.browser_pool_and_sweeps",
     "api.server",
 )
 #: The simulator and those who run whole programs against it. They are no part of the product.
@@ -359,13 +358,13 @@ def test_no_module_imports_itself_in_a_circle() -> None:
     [
         (seams_import_only_seams, "storage.base", "from longstop.telemetry.bus import Bus"),
         (seams_import_only_seams, "model.match", "from longstop import settings"),
-        (pure_rules_import_no_rim, "matches.event_versions", "from longstop.telemetry.bus import Bus"),
+        (pure_rules_import_no_rim, "matches.event_versions_and_confirmation", "from longstop.telemetry.bus import Bus"),
         (pure_rules_import_no_rim, "sports.cricket.sport", "import longstop.sports.registry"),
         (pure_rules_import_no_rim, "sources.crex", "def read():\n    import longstop.sources.load_sources"),
         (
             pure_rules_import_no_rim,
             "watching.polling_state_and_decisions",
-            "from longstop.matches.source_client import PollAttempt, SourceClient",
+            "from longstop.matches.source_client_and_poll_attempt import PollAttempt, SourceClient",
         ),
         (decisions_touch_nothing, "sports.cricket.one_poll", "import asyncio"),
         (
@@ -458,7 +457,7 @@ def test_the_other_part_of_a_module_may_act() -> None:
 
 
 def test_what_is_pure_in_a_module_that_acts_may_be_imported_by_a_pure_one() -> None:
-    code = "from longstop.matches.source_client import PollAttempt"
+    code = "from longstop.matches.source_client_and_poll_attempt import PollAttempt"
 
     assert not list(pure_rules_import_no_rim(Module("watching.polling_state_and_decisions", ast.parse(code))))
 

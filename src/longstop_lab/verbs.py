@@ -13,7 +13,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from longstop.cli.options import Json
+from longstop.cli.options_and_data_access import Json
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind

@@ -14,13 +14,13 @@ from longstop.clock import SystemClock
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.browser_generations import SourceBrowser, SourceBrowserPolicy
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Egress
-from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.proxy_sessions import ProxyRing
 from longstop.fetching.browser.recycle_and_hang_policy import HangPolicy, RecyclePolicy
-from longstop.fetching.guarded_fetcher import FetchPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.process.processes import Process, command_line, list_processes
 from longstop.telemetry.bus import Bus

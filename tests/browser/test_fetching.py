@@ -23,8 +23,8 @@ from longstop.errors import (
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Mode
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
-from longstop.fetching.browser.events import PageMeasured
 from longstop.fetching.browser.fetcher import BrowserFetcher
+from longstop.telemetry.events.browsers import PageMeasured
 from tests.browser.harness import BrowserHarness, browser_harness, leased, until
 from tests.browser.site import Site
 from tests.prerequisites import unavailable

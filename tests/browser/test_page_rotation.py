@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
-from longstop.fetching.browser.events import PageRotationFailed
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.tab import Tab
+from longstop.telemetry.events.browsers import PageRotationFailed
 from tests.browser.harness import BrowserHarness, of_type, until
 
 BY_ANSWERS = BrowserPolicy(modes=(Mode.NAVIGATE, Mode.PAGE), page_seconds=20, max_responses=20, rotation_seconds=0)

@@ -11,12 +11,12 @@ from longstop.errors import BrowserLost, FetchError, FetchTimeout, ResourcesExha
 from longstop.exhaustion import MachineResource
 from longstop.fetching.browser import engine as engine_module
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
-from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
-from longstop.fetching.browser.events import BrowserRecycled
+from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.recycle_and_hang_policy import RecyclePolicy
 from longstop.process.processes import browser_mark
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.browsers import BrowserRecycled
 from tests.browser.harness import BrowserHarness, RecordedEvents, browser_harness, crash, descendants, until
 from tests.browser.site import Site
 

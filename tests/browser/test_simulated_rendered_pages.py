@@ -11,10 +11,10 @@ import pytest
 from longstop.clock import SystemClock
 from longstop.errors import LayoutChanged
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
-from longstop.fetching.guarded_fetcher import FetchPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import PollClient, SourceClient
+from longstop.matches.source_client_and_poll_attempt import PollClient, SourceClient
 from longstop.model.match import MatchRef
 from longstop.model.source_queries_and_answers import LIVE, RENDERED, Query
 from longstop.resilience.breaker import source_policy

@@ -20,7 +20,7 @@ from longstop.errors import (
     SourceUnreachable,
 )
 from longstop.fetching.base import Fetcher, FetchRequest
-from longstop.fetching.guarded_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.resilience.retry import RetryPolicy
 from longstop.telemetry.bus import Bus

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import longstop
-from longstop.api.health_cache import HealthCache
+from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.server import Stores, build_app
 from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.cli.health_errors_recoveries import UNKNOWN, exit_code
@@ -32,7 +32,7 @@ from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserStats
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.command_and_standing_order import CommandKind, CommandState, Refusal, Reply, StandingKind
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.model.match import MatchRef

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from longstop.api.admin_routes import AdminRoutes
 from longstop.api.json_and_error_responses import STORE_UNREADABLE
-from longstop.api.middleware import RequestMetrics, add_middleware
+from longstop.api.metrics_limits_and_errors_middleware import RequestMetrics, add_middleware
 from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.clock import SystemClock
 from longstop.model.command_and_standing_order import Command, CommandKind, CommandState, Refusal, Reply

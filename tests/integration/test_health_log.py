@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from longstop.api.health_routes import health_log_rows
+from longstop.api.health_and_recovery_routes import health_log_rows
 from longstop.errors import StorageError
 from longstop.model.scraper_report import MatchCost, NodeBeat, ProcessResources, Rates
 from longstop.storage.base import HealthRow

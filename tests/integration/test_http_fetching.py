@@ -22,7 +22,7 @@ from longstop.errors import (
 )
 from longstop.fetching.addresses import Address, Resolve, resolve_by_system
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.guarded_fetcher import FetchPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from tests.servers import OK_BODY, FaultServer, bomb, fault_server
 

@@ -15,11 +15,11 @@ from curl_cffi.requests import AsyncSession
 
 from longstop.api.match_documents import event_entry
 from longstop.clock import SystemClock
-from longstop.fetching.guarded_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.polling_status import SyncState
 from longstop.resilience.breaker import match_policy
 from longstop.resilience.retry import RetryPolicy

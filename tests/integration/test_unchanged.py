@@ -18,7 +18,7 @@ from msgspec import Struct
 from longstop.errors import PageNotFound, SourceError
 from longstop.fetching.base import FetchRequest
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
+from longstop.matches.source_client_and_poll_attempt import PollAttempt, PollClient, SourceClient
 from longstop.model.event import StoredEvent
 from longstop.model.match import MatchRef, MatchStatus
 from longstop.model.snapshot import Snapshot

@@ -10,7 +10,7 @@ import pytest
 from longstop.api.match_documents import event_entry
 from longstop.fetching.base import FetchRequest
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.match import MatchRef, MatchStatus, Phase
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.model import CricketState

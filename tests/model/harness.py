@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from longstop.errors import StorageError
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.match import MatchRef
 from longstop.sports.cricket.sport import Cricket
 from longstop.storage.base import MatchStore, MatchUpdate, Receipt

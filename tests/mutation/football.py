@@ -2,7 +2,7 @@
 
 from tests.mutation.mutant import Change, Mutant, always, argument, drop, never, swap
 
-_VERSIONS = "matches.event_versions"
+_VERSIONS = "matches.event_versions_and_confirmation"
 _ALIGN, _READ, _SPORT = "sports.football.align", "sports.football.one_poll", "sports.football.sport"
 _VALIDATE, _PAYLOAD = "sports.football.page_validation", "sports.football.payload"
 

@@ -55,13 +55,13 @@ PIPELINE = (
     _mutant("a writer of an older epoch may store", "storage.sqlite.matches", "_owned", never("_.epoch != _.epoch")),
     _mutant(
         "every correction is taken for an older copy",
-        "matches.event_versions",
+        "matches.event_versions_and_confirmation",
         "Versions.replace",
         swap("self.put(old.key, content, _, _1)", "self.put(old.key, old.content, old.source_event_id, _1)"),
     ),
     _mutant(
         "a step back is accepted at the first poll",
-        "matches.event_versions",
+        "matches.event_versions_and_confirmation",
         "Versions.may_step_back",
         always("_ in self._confirmed"),
     ),
@@ -74,7 +74,7 @@ PIPELINE = (
     _mutant("nothing is ever voided", "sports.cricket.align", "_may_void", never("_ and _.may_step_back(...)")),
     _mutant(
         "a key is used again after a void",
-        "matches.event_versions",
+        "matches.event_versions_and_confirmation",
         "Versions._last_numbers",
         swap("self.known", "[key for key, event in self.known.items() if event.is_live]"),
     ),
@@ -113,12 +113,15 @@ PIPELINE = (
         swap("_save_events(_, _, _1)", "((), _1.seq)"),
     ),
     _mutant(
-        "differing totals are not reported", "sports.cricket.totals_and_gaps", "find", swap("_mismatches(_)", "()")
+        "differing totals are not reported",
+        "sports.cricket.totals_gaps_and_milestones",
+        "find",
+        swap("_mismatches(_)", "()"),
     ),
-    _mutant("gaps are not reported", "sports.cricket.totals_and_gaps", "find", swap("_gaps(_)", "()")),
+    _mutant("gaps are not reported", "sports.cricket.totals_gaps_and_milestones", "find", swap("_gaps(_)", "()")),
     _mutant(
         "what fell out of a window is not summed up",
-        "sports.cricket.totals_and_gaps",
+        "sports.cricket.totals_gaps_and_milestones",
         "inferred",
         always("not _.is_window"),
     ),
@@ -130,7 +133,7 @@ PIPELINE = (
     ),
     _mutant(
         "an older board is served at once",
-        "matches.event_versions",
+        "matches.event_versions_and_confirmation",
         "confirm_board",
         always("_ in suspects"),
     ),
@@ -143,13 +146,13 @@ PIPELINE = (
     _mutant("unchanged pages end a full poll", "matches.pipeline", "Pipeline.observe", always("not is_full")),
     _mutant(
         "digests of discarded pages are remembered",
-        "matches.source_client",
+        "matches.source_client_and_poll_attempt",
         "PollClient.forget",
         drop("self.digests.clear()"),
     ),
     _mutant(
         "one unchanged page counts for all pages",
-        "matches.source_client",
+        "matches.source_client_and_poll_attempt",
         "PollClient.are_unchanged",
         swap("all(_1)", "any(_1)"),
     ),

@@ -22,7 +22,7 @@ from longstop.api.json_and_error_responses import (
     reading_within,
 )
 from longstop.api.match_routes import find_match, unknown_match
-from longstop.api.middleware import MAX_BODY_BYTES
+from longstop.api.metrics_limits_and_errors_middleware import MAX_BODY_BYTES
 from longstop.api.tokens import BearerScheme, Permission, Secret, require
 from longstop.clock import Clock, iso_or_none, to_iso
 from longstop.errors import UsageError

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from longstop import __version__
 from longstop.api.json_and_error_responses import NO_STORE, json_response
-from longstop.api.middleware import RequestMetrics
+from longstop.api.metrics_limits_and_errors_middleware import RequestMetrics
 
 _INDEX = {
     "name": "longstop",

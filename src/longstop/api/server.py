@@ -13,10 +13,10 @@ from msgspec import Struct
 from longstop import __version__
 from longstop.api.admin_routes import AdminRoutes
 from longstop.api.docs_and_metrics_routes import add_pages
-from longstop.api.health_cache import HealthCache
-from longstop.api.health_routes import HealthRoutes
+from longstop.api.health_and_recovery_routes import HealthRoutes
+from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.match_routes import MatchRoutes
-from longstop.api.middleware import RequestMetrics, add_middleware
+from longstop.api.metrics_limits_and_errors_middleware import RequestMetrics, add_middleware
 from longstop.api.tokens import Secret
 from longstop.clock import Clock
 from longstop.doctor.holders import listener_on

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from datetime import timedelta
 
-from longstop.api.health_cache import HealthCache
+from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.server import Stores, build_app, run_server
 from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.app.process_lifetime import process_lifetime, run_until_stopped
@@ -16,7 +16,7 @@ from longstop.storage.sqlite.connection import BUSY_TIMEOUT_MS
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from longstop.storage.sqlite.operations_tables import SqliteAudit, SqliteCommands, SqliteHealthLog
-from longstop.supervision.loop_watch import LoopWatch
+from longstop.supervision.event_loop_watch import LoopWatch
 from longstop.telemetry.bus import Bus
 
 #: A read on the event loop delays all requests: it waits at most this long for a file locked by another process.

@@ -16,11 +16,11 @@ from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
 from longstop.fetching.browser.browser_generations import SourceBrowserPolicy
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Egress
-from longstop.fetching.browser.browser_pool import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.proxy_sessions import ProxyAccount, ProxyRing
 from longstop.fetching.browser.recycle_and_hang_policy import HangPolicy, RecyclePolicy
-from longstop.fetching.guarded_fetcher import FetchPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.process.browser_registry_and_temp_files import open_scratch
 from longstop.settings import Browser, Proxy

@@ -14,9 +14,9 @@ from longstop.clock import Clock, Moment
 from longstop.errors import RestartNeeded
 from longstop.model.polling_status import MonitoringRecord
 from longstop.model.scraper_report import MatchCost, NodeBeat
+from longstop.supervision.event_loop_watch import LoopWatch
 from longstop.supervision.health_grade_and_recovery import Grade
 from longstop.supervision.health_log import HealthLog
-from longstop.supervision.loop_watch import LoopWatch
 from longstop.supervision.recovery_loop import HealthMonitor
 from longstop.supervision.resource_use_and_match_costs import ResourceMeter, match_costs
 from longstop.telemetry.bus import Bus, failure_of

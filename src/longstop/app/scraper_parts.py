@@ -10,12 +10,17 @@ from longstop.app.browsers import browser_fetcher
 from longstop.clock import Clock, Moment
 from longstop.errors import SettingsError
 from longstop.fetching.base import Fetcher
-from longstop.fetching.browser.browser_pool import BrowserPool
-from longstop.fetching.guarded_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy, ReplaceableFetcher
+from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool
+from longstop.fetching.guarded_and_replaceable_fetcher import (
+    FetchPolicy,
+    GuardedFetcher,
+    GuardPolicy,
+    ReplaceableFetcher,
+)
 from longstop.fetching.http import HttpFetcher
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.resilience.adaptive_timeouts import Timeouts
 from longstop.resilience.breaker import match_policy, source_policy, target_policy
 from longstop.resilience.retry import policies

@@ -23,10 +23,10 @@ from longstop.storage.sqlite.connection import check_readable
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.load_sql_and_migrate import Database
 from longstop.storage.sqlite.operations_tables import SqliteAudit
+from longstop.supervision.event_loop_watch import LoopWatch
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.heartbeat_watch import HeartbeatMonitor
 from longstop.supervision.lifeline_and_heartbeat_pipes import watch_parent
-from longstop.supervision.loop_watch import LoopWatch
 from longstop.supervision.memory_watch import MEGABYTE, MemoryLimits, MemoryMonitor, within_container
 from longstop.supervision.recovery_audit import RecoveryAudit, RecoveryObserver
 from longstop.supervision.restart_backoff import RestartBackoff

@@ -21,8 +21,14 @@ from longstop.api.health_documents import (
     recovery_entry,
     status_document,
 )
-from longstop.cli.options import Data, Json, ask, existing_data, find_match
-from longstop.cli.tables import errors_table, health_log_table, printable, recoveries_table, wrapped
+from longstop.cli.match_health_and_error_tables import (
+    errors_table,
+    health_log_table,
+    printable,
+    recoveries_table,
+    wrapped,
+)
+from longstop.cli.options_and_data_access import Data, Json, ask, existing_data, find_match
 from longstop.clock import SystemClock, to_iso
 from longstop.errors import LongstopError, StorageError, UsageError
 from longstop.model.episode import StoredError
@@ -178,7 +184,7 @@ def _with_problems(verdict: HealthVerdict, problems: Sequence[str]) -> HealthVer
 
 def _history(data: Path, match: str | None, hours: float) -> list[HealthRow]:
     # Only this verb needs it: the routes load FastAPI.
-    from longstop.api.health_routes import MAX_ROWS_SHOWN, health_log_rows
+    from longstop.api.health_and_recovery_routes import MAX_ROWS_SHOWN, health_log_rows
 
     since = SystemClock().now() - timedelta(hours=hours)
     return ask(SqliteHealthLog(data / "ops.db"), lambda log: health_log_rows(log, match, since, MAX_ROWS_SHOWN))

@@ -19,7 +19,7 @@ from longstop.cli import (
     processes,
     top,
 )
-from longstop.cli.tables import wrapped
+from longstop.cli.match_health_and_error_tables import wrapped
 from longstop.errors import LongstopError
 from longstop.supervision.exit_codes import Exit, exit_of
 

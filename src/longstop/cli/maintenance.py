@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from longstop.cli.options import Data, Json, existing_data, settings_for
-from longstop.cli.tables import wrapped
+from longstop.cli.match_health_and_error_tables import wrapped
+from longstop.cli.options_and_data_access import Data, Json, existing_data, settings_for
 from longstop.clock import SystemClock, to_iso
 from longstop.doctor.checks import Check, CheckStatus, has_no_site, is_ready
 

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from longstop.api.match_documents import event_entry, match_entry
-from longstop.cli.options import Data, Json, Match, existing_data, existing_directory, find_match
-from longstop.cli.tables import matches_table, plain
+from longstop.cli.match_health_and_error_tables import matches_table, plain
+from longstop.cli.options_and_data_access import Data, Json, Match, existing_data, existing_directory, find_match
 from longstop.clock import Moment, SystemClock
 from longstop.model.event import StoredEvent
 from longstop.sports.registry import sport_named

@@ -15,8 +15,8 @@ from typing import Annotated
 
 import typer
 
-from longstop.cli.options import Data, Match, ask, existing_data, find_match
-from longstop.cli.tables import wrapped
+from longstop.cli.match_health_and_error_tables import wrapped
+from longstop.cli.options_and_data_access import Data, Match, ask, existing_data, find_match
 from longstop.clock import Clock, Moment, SystemClock
 from longstop.doctor.holders import lock_holder
 from longstop.errors import StorageError, UsageError

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from longstop.cli.options import settings_for
+from longstop.cli.options_and_data_access import settings_for
 from longstop.errors import LongstopError, UsageError
 from longstop.model.source_queries_and_answers import LIST, LIVE, Query
 from longstop.sources.base import Source

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from longstop.cli.options import Data, existing_directory, settings_for
-from longstop.cli.tables import wrapped
+from longstop.cli.match_health_and_error_tables import wrapped
+from longstop.cli.options_and_data_access import Data, existing_directory, settings_for
 from longstop.errors import LongstopError
 from longstop.exhaustion import exhausted_resource
 from longstop.supervision.exit_codes import exit_of

@@ -21,8 +21,16 @@ from rich.text import Text
 
 from longstop.api.health_documents import StatusSnapshot
 from longstop.cli.health_errors_recoveries import StatusReader
-from longstop.cli.options import Data, existing_data
-from longstop.cli.tables import GRADE_STYLES, OUTCOME_STYLES, WIDE, number, outcome_text, plain, shown_sync
+from longstop.cli.match_health_and_error_tables import (
+    GRADE_STYLES,
+    OUTCOME_STYLES,
+    WIDE,
+    number,
+    outcome_text,
+    plain,
+    shown_sync,
+)
+from longstop.cli.options_and_data_access import Data, existing_data
 from longstop.clock import Moment
 from longstop.errors import StorageError
 from longstop.model.match import IN_PLAY, MatchStatus, Phase

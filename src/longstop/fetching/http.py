@@ -14,7 +14,7 @@ from longstop.clock import Clock
 from longstop.exhaustion import exhausted
 from longstop.fetching.addresses import ParsedUrl, Resolve, allowed_url, checked_addresses, resolve_by_system
 from longstop.fetching.base import FetchRequest, HttpProxy, Page, RawResponse
-from longstop.fetching.guarded_fetcher import FetchPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 from longstop.fetching.http_error_mapping import REDIRECTS, map_curl_error, status_error
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from longstop.errors import FetchTimeout, LayoutPaused, ParseError, SourceError, UsageError
-from longstop.matches.source_client import PollClient
+from longstop.matches.source_client_and_poll_attempt import PollClient
 from longstop.model.source_queries_and_answers import RENDERED, Observation, Query
 from longstop.sports.base import Draft, MatchState, Sport
 from longstop.telemetry.bus import Bus

@@ -14,7 +14,7 @@ import msgspec
 from longstop.errors import EpochLost, SourceError, StorageError
 from longstop.matches.ids_and_keys_between_feeds import as_seen
 from longstop.matches.pipeline import Pipeline, PollResult
-from longstop.matches.source_client import PollAttempt
+from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.model.match import MatchRef, MatchRow
 from longstop.model.source_queries_and_answers import Keys
 from longstop.sports.base import MatchState

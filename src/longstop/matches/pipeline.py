@@ -1,9 +1,11 @@
 """One poll of a match, from top to bottom. Read this first.
 
-observe     query the source, as far back as needed                        sports/*/one_poll.py, source_client.py
+observe     query the source, as far back as needed                        sports/*/one_poll.py
+            one request after the other, past admission control            source_client_and_poll_attempt.py
             if its data cannot be read, read the rendered page             dom_fallback.py
 validate    is it this match, is it possible                               sports/*/page_validation.py
-diff        what is new, changed or gone, compared with the stored base    sports/*/align.py, event_versions.py
+diff        what is new, changed or gone, compared with the stored base    sports/*/align.py
+            what counts only when two polls agree                          event_versions_and_confirmation.py
             what is missing or inconsistent                                sports/*/totals*.py
             the payload to serve                                           sports/*/payload.py
 commit      one transaction; nothing counts before it is durable           storage/
@@ -23,7 +25,7 @@ from longstop.clock import Clock
 from longstop.errors import ResourcesExhausted, SourceError, StorageError
 from longstop.matches.dom_fallback import DomFallback, resource_failed
 from longstop.matches.ids_and_keys_between_feeds import as_stored, learn_keys
-from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
+from longstop.matches.source_client_and_poll_attempt import PollAttempt, PollClient, SourceClient
 from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.match import MatchStatus, Phase, move
 from longstop.model.polling_status import SyncState

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from longstop.clock import Clock
 from longstop.errors import IllegalTransition, StorageError
-from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.process import processes
 from longstop.storage.base import RECOVERIES_KEPT, AuditStore
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.browsers import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from longstop.telemetry.events.processes import (
     OrphanKilled,

@@ -19,7 +19,7 @@ from longstop.errors import (
 from longstop.exhaustion import mapped
 from longstop.matches.live_match_and_feeds import Feed, LiveMatch, LiveMatches
 from longstop.matches.pipeline import Pipeline, PollResult
-from longstop.matches.source_client import PollAttempt
+from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.model.match import TRANSITIONS, Phase
 from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.model.source_queries_and_answers import ListingEntry

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from longstop.clock import Clock, Moment
 from longstop.errors import CircuitOpen, PageNotFound, ResourcesExhausted, SourceError, SourceRefused
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.source_queries_and_answers import Listing
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import PollPostponed

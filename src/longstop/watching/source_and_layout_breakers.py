@@ -12,7 +12,7 @@ from typing import Protocol
 
 from longstop.clock import Clock
 from longstop.errors import CircuitOpen, LayoutPaused, ParseError, SourceChallenged, SourceError
-from longstop.matches.source_client import RecordOutcome
+from longstop.matches.source_client_and_poll_attempt import RecordOutcome
 from longstop.resilience.breaker import ASKED, Breaker, BreakerPolicy, Permit, Transition
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.telemetry.bus import Bus, report_breaker

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from longstop.clock import Moment
 from longstop.matches.live_match_and_feeds import LiveMatch
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.data_finding import Finding
 from longstop.model.match import IN_PLAY, MatchRef, Phase, Priority, priority_of
 from longstop.model.polling_status import MonitoringRecord

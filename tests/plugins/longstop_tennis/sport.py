@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
 
-from longstop.matches.event_versions import Versions, advance, settle
+from longstop.matches.event_versions_and_confirmation import Versions, advance, settle
 from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.event import RESULT, Event, EventKey, content_hash
 from longstop.model.match import MatchStatus

@@ -6,7 +6,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from longstop.api.health_cache import HealthCache
+from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.server import build_app
 from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.telemetry.bus import Bus

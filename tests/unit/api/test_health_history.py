@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import httpx
 import pytest
 
-from longstop.api.health_cache import HealthCache
+from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.server import build_app
 from longstop.api.tokens import Permission, Secret, issue_token
 from longstop.errors import StorageError
@@ -56,7 +56,7 @@ def log() -> Iterator[MemoryLog]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longstop.api.health_routes.LOG_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("longstop.api.health_and_recovery_routes.LOG_TIMEOUT_SECONDS", 0.05)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from random import Random
 
 from longstop.errors import CircuitOpen, FetchError
 from longstop.fetching.base import FetchRequest, Page
-from longstop.fetching.guarded_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.resilience.breaker import BreakerPolicy, target_policy
 from longstop.resilience.retry import RetryPolicy, policies
 from longstop.telemetry.bus import Bus

@@ -22,7 +22,7 @@ from longstop.errors import (
 )
 from longstop.fetching.base import FetchRequest
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.polling_status import SyncState
 from longstop.resilience.breaker import source_policy

@@ -10,7 +10,7 @@ from longstop.errors import SourceUnreachable
 from longstop.fetching.base import FetchRequest, Page
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.event import Op
 from longstop.model.match import MatchRef, MatchRow
 from longstop.model.polling_status import SyncState

@@ -7,7 +7,7 @@ import pytest
 
 from longstop.errors import LayoutChanged, MalformedBody, SettingsError, SourceError, UsageError
 from longstop.fetching.base import FetchRequest
-from longstop.matches.source_client import PollClient, SourceClient
+from longstop.matches.source_client_and_poll_attempt import PollClient, SourceClient
 from longstop.model.match import MatchStatus
 from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, ListingEntry, Query
 from longstop.sources.base import Source, SourceConfig, not_offered

@@ -12,7 +12,7 @@ from longstop.errors import PageNotFound, StorageError
 from longstop.fetching.base import FetchRequest
 from longstop.matches.live_match_and_feeds import LiveMatch
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import PollAttempt, SourceClient
+from longstop.matches.source_client_and_poll_attempt import PollAttempt, SourceClient
 from longstop.model.event import EventKey
 from longstop.model.match import MatchRef, Phase
 from longstop.model.polling_status import SyncState

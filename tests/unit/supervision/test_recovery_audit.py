@@ -7,7 +7,6 @@ import pytest
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.process import processes
 from longstop.storage.sqlite.operations_tables import SqliteAudit
@@ -18,6 +17,7 @@ from longstop.supervision.recovery_audit import (
     RecoveryObserver,
 )
 from longstop.telemetry.events import Telemetry
+from longstop.telemetry.events.browsers import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 from longstop.telemetry.events.matches import PollSucceeded, WatchRestarted
 from longstop.telemetry.events.processes import OrphanKilled
 from longstop.telemetry.events.sources import ListingRead

@@ -6,10 +6,10 @@ from random import Random
 from typing import Any
 
 from longstop.fetching.base import FetchRequest, Page
-from longstop.fetching.guarded_fetcher import FetchPolicy, GuardedFetcher
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy, GuardedFetcher
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.resilience.breaker import source_policy
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.sport import Cricket

@@ -7,7 +7,7 @@ import pytest
 
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.polling_status import SyncState
 from longstop.sources.sofascore.source import SofascoreSource

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longstop.errors import FetchError, SourceFailed, SourceRefused
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.match import Phase
 from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus

@@ -13,7 +13,6 @@ from msgspec import Struct
 from longstop.errors import BrowserLost, ResourcesExhausted
 from longstop.exhaustion import mapping_exhaustion
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserStats, Egress
-from longstop.fetching.browser.events import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 from longstop.fetching.browser.recycle_and_hang_policy import (
     PATIENCE_SECONDS,
     RECURRING,
@@ -24,6 +23,7 @@ from longstop.fetching.browser.recycle_and_hang_policy import (
 from longstop.fetching.browser.tasks_and_close_after_last_use import TaskSet
 from longstop.process.processes import Process, kill
 from longstop.telemetry.bus import Bus, failure_of
+from longstop.telemetry.events.browsers import BrowserClosed, BrowserFailed, BrowserRecycled, BrowserStarted
 
 if TYPE_CHECKING:  # Playwright takes half a second to import; start-up does not wait for it
     from longstop.fetching.browser.engine import Engine

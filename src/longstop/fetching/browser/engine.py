@@ -28,7 +28,7 @@ from longstop.fetching.browser.closing import (
     kill_trees,
 )
 from longstop.fetching.browser.display import Display
-from longstop.fetching.browser.error_mapping import map_playwright_error
+from longstop.fetching.browser.error_and_response_mapping import map_playwright_error
 from longstop.fetching.browser.recycle_and_hang_policy import Latencies
 from longstop.model.scraper_report import Usage
 from longstop.process.browser_registry_and_temp_files import Registry

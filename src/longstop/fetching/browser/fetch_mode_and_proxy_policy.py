@@ -16,9 +16,9 @@ import msgspec
 from longstop import errors
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.browser_kinds_modes_and_policy import LADDER, Mode
-from longstop.fetching.browser.events import ModeChanged, ProxyQuarantined, ProxyRotated
 from longstop.fetching.browser.proxy_sessions import ProxyRing
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.browsers import ModeChanged, ProxyQuarantined, ProxyRotated
 
 #: Consecutive good responses before a cheaper mode is tried.
 PROMOTE_AFTER = 3

@@ -12,14 +12,14 @@ from playwright.async_api import Error as PlaywrightError
 from longstop import errors
 from longstop.fetching.base import FetchRequest, RawResponse
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
-from longstop.fetching.browser.error_mapping import map_network_error, map_playwright_error
-from longstop.fetching.browser.events import PageMeasured, PageRotated, PageRotationFailed
+from longstop.fetching.browser.error_and_response_mapping import map_network_error, map_playwright_error
 from longstop.fetching.browser.intercept import Capture, ResponsePattern, pattern_of
 from longstop.fetching.browser.session import Session
 from longstop.fetching.browser.tab import Tab
 from longstop.fetching.browser.tasks_and_close_after_last_use import TaskSet
 from longstop.fetching.browser.traffic import NetworkCount, request_bytes
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.browsers import PageMeasured, PageRotated, PageRotationFailed
 
 
 class ModeReader:

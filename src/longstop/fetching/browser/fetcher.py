@@ -12,14 +12,14 @@ from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, HttpProxy, Page, RawResponse
 from longstop.fetching.browser.browser_generations import SourceBrowser
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
-from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
+from longstop.fetching.browser.error_and_response_mapping import map_playwright_error, response_error
 from longstop.fetching.browser.fetch_mode_and_proxy_policy import ModePolicy
 from longstop.fetching.browser.fetch_modes import ModeReader
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.proxy_sessions import ProxyRing
 from longstop.fetching.browser.session import Session, SessionPlan
 from longstop.fetching.browser.sessions import Sessions
-from longstop.fetching.guarded_fetcher import FetchPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 from longstop.model.match import Priority
 from longstop.telemetry.bus import Bus
 

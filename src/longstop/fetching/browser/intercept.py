@@ -22,7 +22,7 @@ from longstop.fetching.browser.page_request_rules import (
 )
 from longstop.fetching.browser.tasks_and_close_after_last_use import TaskSet
 from longstop.fetching.browser.traffic import Traffic, request_bytes
-from longstop.fetching.guarded_fetcher import FetchPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 
 #: Captures kept for one page, the latest of each URL.
 MAX_KEPT = 64

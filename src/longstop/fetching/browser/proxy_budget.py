@@ -12,9 +12,9 @@ from types import MappingProxyType
 import msgspec
 
 from longstop.clock import Clock
-from longstop.fetching.browser.events import BudgetReached
 from longstop.model.match import Priority
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.browsers import BudgetReached
 
 #: The first share of the budget that is reported.
 WARN_SHARE = 0.8

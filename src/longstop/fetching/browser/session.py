@@ -19,7 +19,7 @@ from longstop.fetching.browser.page_request_rules import security_policy, securi
 from longstop.fetching.browser.profile_and_stealth_script import Profile, choose_profile, stealth_script
 from longstop.fetching.browser.tab import Tab
 from longstop.fetching.browser.tasks_and_close_after_last_use import Draining, cancel_safe
-from longstop.fetching.guarded_fetcher import FetchPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 
 #: Request headers that belong to one request and are not repeated.
 _NOT_REPEATED = frozenset({"content-length", "content-type", "cookie", "host", "if-none-match", "if-modified-since"})

@@ -12,12 +12,12 @@ from longstop.clock import Clock
 from longstop.errors import BrowserLost
 from longstop.fetching.browser.browser_generations import SourceBrowser
 from longstop.fetching.browser.engine import Engine
-from longstop.fetching.browser.error_mapping import map_playwright_error
-from longstop.fetching.browser.events import PageDiscarded
+from longstop.fetching.browser.error_and_response_mapping import map_playwright_error
 from longstop.fetching.browser.proxy_sessions import ProxyRing, session_proxy
 from longstop.fetching.browser.session import Session, SessionPlan
 from longstop.fetching.browser.tasks_and_close_after_last_use import Draining, TaskSet, cancel_safe
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.browsers import PageDiscarded
 
 #: How long a browser may take to open a session.
 SESSION_SECONDS = 10.0

@@ -15,11 +15,11 @@ from longstop.errors import BodyTooLarge, BrowserLost, FetchError, ForbiddenTarg
 from longstop.fetching.base import FetchRequest, RawResponse
 from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy
 from longstop.fetching.browser.closing import PAGE_SECONDS, closes_within
-from longstop.fetching.browser.error_mapping import map_playwright_error, response_error
+from longstop.fetching.browser.error_and_response_mapping import map_playwright_error, response_error
 from longstop.fetching.browser.intercept import Capture, Interception, ResponsePattern
 from longstop.fetching.browser.profile_and_stealth_script import Profile
 from longstop.fetching.browser.tasks_and_close_after_last_use import TaskSet
-from longstop.fetching.guarded_fetcher import FetchPolicy
+from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 
 #: Reads no more than the limit, whatever the site sends.
 _FETCH = """async ([url, method, body, headers, limit, stop]) => {

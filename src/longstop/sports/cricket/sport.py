@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from msgspec.structs import replace
 
 from longstop.errors import ImpossibleObservation, WrongMatch
-from longstop.matches.event_versions import advance, confirm_board, settle
+from longstop.matches.event_versions_and_confirmation import advance, confirm_board, settle
 from longstop.model.event import Event, EventKey
 from longstop.model.match import MatchStatus
 from longstop.model.polling_status import SyncState
@@ -40,7 +40,7 @@ from longstop.sports.cricket.model import (
 from longstop.sports.cricket.one_poll import introduce, read
 from longstop.sports.cricket.page_validation import validate_board
 from longstop.sports.cricket.payload import CricketMatchV1, newest_shown, normalise, status_of, title_of
-from longstop.sports.cricket.totals_and_gaps import find, inferred, milestones, pair_of, score_of, sides
+from longstop.sports.cricket.totals_gaps_and_milestones import find, inferred, milestones, pair_of, score_of, sides
 
 
 class Cricket(Sport[CricketState]):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from longstop.errors import LayoutSuspected
-from longstop.matches.event_versions import Versions
+from longstop.matches.event_versions_and_confirmation import Versions
 from longstop.model.event import RESULT, Event, EventKey, content_hash
 from longstop.sports.football.model import (
     INCIDENT_KINDS,

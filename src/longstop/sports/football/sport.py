@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from msgspec.structs import replace
 
 from longstop.errors import WrongMatch
-from longstop.matches.event_versions import advance, confirm_board, settle
+from longstop.matches.event_versions_and_confirmation import advance, confirm_board, settle
 from longstop.model.event import Event, EventKey
 from longstop.model.polling_status import SyncState
 from longstop.model.snapshot import canonical

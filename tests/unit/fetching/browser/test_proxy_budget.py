@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from longstop.fetching.browser.events import BudgetReached
 from longstop.fetching.browser.proxy_budget import (
     WRITE_EVERY_BYTES,
     ProxyMeter,
@@ -16,6 +15,7 @@ from longstop.fetching.browser.proxy_budget import (
 )
 from longstop.model.match import Priority
 from longstop.telemetry.bus import Bus
+from longstop.telemetry.events.browsers import BudgetReached
 from tests.memory import MemorySink
 from tests.readers import ManualClock
 

@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import cast
 
 from longstop.matches.pipeline import Pipeline, PollResult
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.event import Event, Op
 from longstop.model.match import MatchRef
 from longstop.sources.crex.event_list_and_names import read_ball_value

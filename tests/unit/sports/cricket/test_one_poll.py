@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from longstop.errors import ImpossibleObservation, SourceFailed, StorageError, WrongMatch
-from longstop.matches.source_client import PollAttempt, PollClient
+from longstop.matches.source_client_and_poll_attempt import PollAttempt, PollClient
 from longstop.model.match import Phase
 from longstop.model.polling_status import SyncState
 from longstop.sports.cricket.model import (

@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from longstop.matches.pipeline import Pipeline, PollResult
-from longstop.matches.source_client import SourceClient
+from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.event import EventKey, Op
 from longstop.model.match import MatchRef

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from longstop.errors import ImpossibleObservation, LayoutChanged, PageNotFound, WrongMatch
-from longstop.matches.source_client import PollAttempt
+from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.model.event import EventKey
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.polling_status import SyncState

@@ -14,7 +14,7 @@ from longstop.errors import (
     SourceError,
 )
 from longstop.fetching.base import FetchRequest, Page
-from longstop.matches.source_client import PollAttempt, PollClient, SourceClient
+from longstop.matches.source_client_and_poll_attempt import PollAttempt, PollClient, SourceClient
 from longstop.model.match import MatchStatus, Priority
 from longstop.model.source_queries_and_answers import LIVE, Query
 from longstop.sources.crex.source import CrexSource

@@ -1,6 +1,6 @@
 from threading import Event
 
-from longstop.api.health_cache import Poller
+from longstop.api.health_cache_and_pollers import Poller
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus
 from tests.memory import MemorySink

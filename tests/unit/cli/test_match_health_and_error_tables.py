@@ -9,7 +9,13 @@ from msgspec.structs import replace
 from rich.console import Console, RenderableType
 
 from longstop.cli.maintenance import _list
-from longstop.cli.tables import errors_table, health_log_table, matches_table, recoveries_table, wrapped
+from longstop.cli.match_health_and_error_tables import (
+    errors_table,
+    health_log_table,
+    matches_table,
+    recoveries_table,
+    wrapped,
+)
 from longstop.doctor.checks import Check, CheckStatus
 from longstop.model.episode import Episode, ErrorType, StoredError
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome

@@ -1,6 +1,6 @@
 """Versions of events, and findings that two polls agree on."""
 
-from longstop.matches.event_versions import confirm
+from longstop.matches.event_versions_and_confirmation import confirm
 from longstop.model.data_finding import Finding, FindingKind
 
 GAP = Finding(kind=FindingKind.GAP, place="1:0", detail="missing: ball 2")

@@ -6,7 +6,12 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from longstop.api.health_cache import BLIND_AFTER_SECONDS, HANGING_AFTER_SECONDS, OLD_AFTER_SECONDS, HealthCache
+from longstop.api.health_cache_and_pollers import (
+    BLIND_AFTER_SECONDS,
+    HANGING_AFTER_SECONDS,
+    OLD_AFTER_SECONDS,
+    HealthCache,
+)
 from longstop.clock import Moment
 from longstop.errors import StorageError
 from longstop.model.match import Phase

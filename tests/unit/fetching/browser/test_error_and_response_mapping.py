@@ -14,7 +14,7 @@ from longstop.errors import (
     SourceFailed,
     SourceUnreachable,
 )
-from longstop.fetching.browser.error_mapping import map_playwright_error
+from longstop.fetching.browser.error_and_response_mapping import map_playwright_error
 
 SECRET = "https://us:canary@site.example/?key=canary"
 

@@ -15,12 +15,12 @@ from longstop.errors import BrowserLost
 from longstop.fetching.browser.browser_generations import SourceBrowser, SourceBrowserPolicy
 from longstop.fetching.browser.browser_kinds_modes_and_policy import ANYWHERE, BrowserKind, BrowserStats, Egress
 from longstop.fetching.browser.chromium_path_and_arguments import PROGRAMS, find_chromium
-from longstop.fetching.browser.events import BrowserUnsandboxed
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.process.browser_registry_and_temp_files import Registry, Scratch
 from longstop.process.orphan_sweeps import sweep_browsers
 from longstop.process.processes import Process, become_subreaper, reap
 from longstop.telemetry.bus import Bus, failure_of
+from longstop.telemetry.events.browsers import BrowserUnsandboxed
 from longstop.telemetry.events.processes import OrphanKilled
 
 if TYPE_CHECKING:

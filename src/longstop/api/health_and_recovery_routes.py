@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Depends, FastAPI, Query, Request, Response
 
 from longstop.api import openapi_responses
-from longstop.api.health_cache import HealthCache
+from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.health_documents import health_log_entry, recovery_entry
 from longstop.api.json_and_error_responses import NO_STORE, RETRY_SOON, error_response, json_response, reading_within
 from longstop.api.tokens import BearerScheme, Permission, Secret, require

@@ -20,7 +20,16 @@ from longstop.sports.cricket.model import (
     Scorecard,
     ScorecardInnings,
 )
-from longstop.sports.cricket.totals_and_gaps import compare, find, gaps, milestones, pair_of, score_of, sides, tally
+from longstop.sports.cricket.totals_gaps_and_milestones import (
+    compare,
+    find,
+    gaps,
+    milestones,
+    pair_of,
+    score_of,
+    sides,
+    tally,
+)
 from tests.builders import board, delivery, event, fold, match_state, score, seen, wicket
 
 RETIRED = wicket(Dismissal.RETIRED)

@@ -2,7 +2,7 @@ import httpx
 import pytest
 
 from longstop.api.json_and_error_responses import STORE_UNREADABLE
-from longstop.api.middleware import RequestFailed
+from longstop.api.metrics_limits_and_errors_middleware import RequestFailed
 from longstop.errors import StorageError
 from tests.readers import MemoryReader
 from tests.unit.api.conftest import RecordingSink
