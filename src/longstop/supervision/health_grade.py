@@ -216,8 +216,6 @@ def after_interval(state: GradeState, sample: Sample) -> GradeState:
             grade = Grade.HEALTHY
         case Grade.FAILING, Grade.HEALTHY | Grade.DEGRADED:
             grade, good = Grade.DEGRADED, min(good, 1)
-        case _:
-            pass
     reason = "" if grade is Grade.HEALTHY else reason_of(sample) or state.reason
     return replace(state, grade=grade, good_intervals=good, reason=reason)
 

@@ -197,8 +197,6 @@ class RecoveryObserver:
                 self._source_read(event.ref.partition("_")[0], event.ref)
             case ListingRead():
                 self._source_read(event.source, f"the listing of {event.source}")
-            case _:
-                pass
 
     async def run(self) -> None:
         """Check what starts or ends by time, until cancelled."""
