@@ -14,11 +14,9 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the wall-clock time, aware, in UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Return monotonic seconds, for intervals."""
-        ...
 
 
 class SystemClock:

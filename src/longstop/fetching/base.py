@@ -64,6 +64,5 @@ class Fetcher(Protocol):
 
     async def fetch(self, request: FetchRequest) -> Page:
         """Return the page, or raise a `FetchError`."""
-        ...
 
     async def aclose(self) -> None: ...

@@ -27,7 +27,6 @@ class FailureCounter(Protocol):
 
     def fail(self, now: float) -> str | None:
         """Count a failure; return the reason to open, or `None`."""
-        ...
 
 
 class Consecutive(Struct, frozen=True, kw_only=True):

@@ -23,7 +23,6 @@ class ScreenshotFetcher(Protocol):
 
     async def screenshot(self, address: str) -> bytes | None:
         """Return a PNG of the open page at an address; `None` when no such page is open."""
-        ...
 
 
 class Screenshots:

@@ -32,7 +32,6 @@ class ErrorPageStore(Protocol):
 
     def keep(self, name_hint: str, body: bytes, now: datetime) -> str | None:
         """Save a page; return its path, or `None` when it could not be saved."""
-        ...
 
 
 class _UnreadableStreak:
