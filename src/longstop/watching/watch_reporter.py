@@ -1,6 +1,7 @@
 """Telemetry of one watch. A condition that lasts is reported once."""
 
 from collections import Counter, deque
+from typing import Any
 
 from longstop.clock import Moment, to_iso
 from longstop.errors import SourceError
@@ -44,7 +45,8 @@ class WatchEvents:
     def __init__(self, bus: Bus, row: MatchRow, max_errors: int) -> None:
         self._bus = bus
         self._match_id = row.match_id
-        self._ref = str(row.ref)
+        #: The fields that all events about the match have.
+        self._about: dict[str, Any] = {"match_id": row.match_id, "ref": str(row.ref)}
         self._errors = ErrorWindow(max_errors)
         self._interval: PollInterval | None = None
         self._frozen: Lag | None = None
@@ -54,8 +56,7 @@ class WatchEvents:
         ops = [stored.event.op.value for stored in receipt.events]
         self._bus.emit(
             matches.UpdateStored(
-                match_id=self._match_id,
-                ref=self._ref,
+                **self._about,
                 inserted=ops.count("insert"),
                 updated=ops.count("update"),
                 voided=ops.count("void"),
@@ -69,35 +70,26 @@ class WatchEvents:
         if before.row.phase is not after.row.phase:
             self._phase_changed(before.row.phase, after)
         if before.sync is not after.sync and after.sync is SyncState.IN_SYNC:
-            self._bus.emit(matches.MatchInSync(match_id=self._match_id, ref=self._ref, events=len(after.events)))
+            self._bus.emit(matches.MatchInSync(**self._about, events=len(after.events)))
         for finding in _sorted(set(after.findings) - set(before.findings)):
             self._bus.emit(
-                matches.FindingOpened(
-                    match_id=self._match_id,
-                    ref=self._ref,
-                    kind=finding.kind,
-                    place=finding.place,
-                    detail=finding.detail,
-                )
+                matches.FindingOpened(**self._about, kind=finding.kind, place=finding.place, detail=finding.detail)
             )
         for finding in _sorted(set(before.findings) - set(after.findings)):
-            self._bus.emit(
-                matches.FindingClosed(match_id=self._match_id, ref=self._ref, kind=finding.kind, place=finding.place)
-            )
+            self._bus.emit(matches.FindingClosed(**self._about, kind=finding.kind, place=finding.place))
 
     def _phase_changed(self, before: Phase, after: MatchState) -> None:
         phase = after.row.phase
-        self._bus.emit(matches.MatchPhaseChanged(match_id=self._match_id, ref=self._ref, before=before, after=phase))
+        self._bus.emit(matches.MatchPhaseChanged(**self._about, before=before, after=phase))
         if phase is Phase.COMPLETED:
             text = after.result.text if after.result else None
-            self._bus.emit(matches.MatchFinished(match_id=self._match_id, ref=self._ref, result=text))
+            self._bus.emit(matches.MatchFinished(**self._about, result=text))
 
     def failure(self, error: Exception, reached: AttemptState) -> None:
         about = error if isinstance(error, SourceError) else None
         self._bus.emit(
             matches.PollFailed(
-                match_id=self._match_id,
-                ref=self._ref,
+                **self._about,
                 error_type=type(error).__name__,
                 error_message=str(error),
                 request=about.request if about else "",
@@ -116,9 +108,7 @@ class WatchEvents:
         """Count the errors of one poll; report when there were too many within a minute."""
         burst = self._errors.add(now, types)
         if burst is not None:
-            self._bus.emit(
-                matches.ErrorRateHigh(match_id=self._match_id, ref=self._ref, errors=sum(burst.values()), types=burst)
-            )
+            self._bus.emit(matches.ErrorRateHigh(**self._about, errors=sum(burst.values()), types=burst))
 
     def staleness(self, stale: MonitoringRecord | None, now: Moment) -> None:
         """Report that the match became stale; `None` while it is not."""
@@ -127,8 +117,7 @@ class WatchEvents:
             return
         self._bus.emit(
             matches.MatchStale(
-                match_id=self._match_id,
-                ref=self._ref,
+                **self._about,
                 age_seconds=round(stale.age_at(now) or 0.0, 1),
                 last_update=to_iso(stale.last_poll_at) if stale.last_poll_at else None,
             )
@@ -140,12 +129,7 @@ class WatchEvents:
         is_usual = interval.reason in _USUAL and (last is None or last.reason in _USUAL)
         if interval != last and not is_usual:
             self._bus.emit(
-                matches.CadenceChanged(
-                    match_id=self._match_id,
-                    ref=self._ref,
-                    reason=interval.reason.value,
-                    interval_seconds=interval.seconds,
-                )
+                matches.CadenceChanged(**self._about, reason=interval.reason.value, interval_seconds=interval.seconds)
             )
 
     def frozen(self, lag: Lag | None, now: float) -> None:
@@ -154,8 +138,7 @@ class WatchEvents:
             self._frozen = lag
             self._bus.emit(
                 matches.SourceFrozen(
-                    match_id=self._match_id,
-                    ref=self._ref,
+                    **self._about,
                     frozen=lag.behind.value,
                     witness=WITNESS[lag.behind],
                     seconds=round(now - lag.since, 1),
@@ -163,7 +146,7 @@ class WatchEvents:
             )
         elif lag is None and self._frozen is not None:
             since, self._frozen = self._frozen.since, None
-            self._bus.emit(matches.SourceResumed(match_id=self._match_id, ref=self._ref, seconds=round(now - since, 1)))
+            self._bus.emit(matches.SourceResumed(**self._about, seconds=round(now - since, 1)))
 
 
 def _sorted(findings: set[Finding]) -> list[Finding]:
