@@ -10,8 +10,6 @@ from msgspec import Struct
 
 
 class Clock(Protocol):
-    """A source of time."""
-
     def now(self) -> datetime:
         """Return the wall-clock time, aware, in UTC."""
 

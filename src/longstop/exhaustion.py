@@ -53,7 +53,6 @@ _NO_THREAD = "can't start new thread"
 
 
 def exhausted_resource(error: BaseException) -> MachineResource | None:
-    """Return the resource that a system error reports as exhausted."""
     if isinstance(error, MemoryError):
         return MachineResource.MEMORY
     if isinstance(error, RuntimeError):

@@ -318,7 +318,6 @@ class Leaf(NamedTuple):
 
 
 def leaves(model: type[Group] = Settings, above: tuple[str, ...] = ()) -> Iterator[Leaf]:
-    """Yield every setting of the tree."""
     for name, field in model.model_fields.items():
         branch = is_group(field)
         if branch is not None:

@@ -36,8 +36,6 @@ _INVALID = (
 
 
 class Permission(StrEnum):
-    """What a token allows."""
-
     READ = "read"
     #: Send commands to the scraper.
     ADMIN = "admin"

@@ -91,7 +91,6 @@ def match_path(match: MatchRow | MonitoringRecord) -> str:
 
 
 def metadata(view: MatchView, open_findings: int, now: Moment) -> dict[str, Any]:
-    """Return the `_metadata` object of a payload."""
     return {
         "scraped_at": to_iso(view.polled_at),
         "data_age_seconds": view.age_at(now),

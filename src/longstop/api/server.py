@@ -30,8 +30,6 @@ GRACE_SECONDS = 4
 
 
 class Stores(Struct, frozen=True, kw_only=True):
-    """What the app reads from."""
-
     matches: MatchReader
     hot: HotReader
     commands: CommandStore

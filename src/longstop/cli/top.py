@@ -129,7 +129,6 @@ def screen(snapshot: StatusSnapshot, width: int, height: int) -> RenderableType:
 
 
 def _lines(block: RenderableType, width: int) -> int:
-    """Return how many lines a block takes."""
     return len(Console(width=width, file=StringIO()).render_lines(block, pad=False))
 
 

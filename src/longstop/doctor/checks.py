@@ -41,8 +41,6 @@ class CheckStatus(StrEnum):
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """The result of one check."""
-
     name: str
     verdict: CheckStatus
     found: str

@@ -60,8 +60,6 @@ class HttpProxy(Struct, frozen=True, kw_only=True):
 
 
 class Fetcher(Protocol):
-    """Fetches pages."""
-
     async def fetch(self, request: FetchRequest) -> Page:
         """Return the page, or raise a `FetchError`."""
 

@@ -20,8 +20,6 @@ class ErrorType(StrEnum):
 
 
 class ResolutionMethod(StrEnum):
-    """What ended an episode."""
-
     #: A retry succeeded.
     AUTO_RETRY = "auto_retry"
     #: It succeeded after the circuit was open for a while.
@@ -60,8 +58,6 @@ class ErrorSeen(Struct, frozen=True, kw_only=True):
 
 
 class Resolution(Struct, frozen=True, kw_only=True):
-    """How and when an episode ended."""
-
     at: datetime
     method: ResolutionMethod
 

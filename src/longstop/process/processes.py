@@ -36,8 +36,6 @@ class Identity(Struct, frozen=True):
 
 
 class Process(Struct, frozen=True, kw_only=True):
-    """The state of a process at one moment."""
-
     identity: Identity
     name: str
     #: One letter: R, S, D, T (stopped), Z (zombie) …
@@ -53,7 +51,6 @@ class Process(Struct, frozen=True, kw_only=True):
 
 
 def find_process(pid: int) -> Process | None:
-    """Return the process with this pid, or `None`."""
     try:
         text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -73,7 +70,6 @@ def find_process(pid: int) -> Process | None:
 
 
 def list_processes() -> list[Process]:
-    """Return all processes of the machine."""
     pids = (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
     return [process for pid in pids if (process := find_process(pid)) is not None]
 

@@ -43,7 +43,6 @@ def speed_after(speed: SiteSpeed, mean: float) -> SiteSpeed:
 
 
 def adjusted(base: Timeouts, current: Timeouts, speed: SiteSpeed, mean: float) -> Timeouts:
-    """Return the time-outs for a speed and its mean."""
     match speed:
         case SiteSpeed.USUAL:
             return base

@@ -179,8 +179,6 @@ class HotWriter(Protocol):
 
 
 class HotReader(Protocol):
-    """Reads the hot view."""
-
     async def row(self, match_id: int) -> HotRow | None: ...
 
     async def records(self, first: int = 1, last: int = MAX_MATCH_ID) -> Sequence[MonitoringRecord]:
@@ -263,8 +261,6 @@ class ErrorStore(Protocol):
 
 
 class AuditReader(Protocol):
-    """Reads the audit."""
-
     async def recent(self, limit: int = RECOVERIES_KEPT) -> list[Recovery]:
         """Return entries, newest first."""
 
@@ -332,8 +328,6 @@ class HealthLogStore(Protocol):
 
 
 class Operations(Struct, frozen=True, kw_only=True):
-    """The operations tables of one process."""
-
     errors: ErrorStore
     audit: AuditStore
     commands: CommandStore

@@ -89,13 +89,11 @@ class MemoryMonitor:
         self._restarts: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Measure until cancelled."""
         while True:
             await self.measure()
             await asyncio.sleep(MEASURE_SECONDS)
 
     async def measure(self) -> None:
-        """Measure every child once."""
         everything = await asyncio.to_thread(processes.list_processes)
         for runner in self._runners:
             if (pid := runner.pid) is not None and not runner.is_stopping:

@@ -98,7 +98,6 @@ class CommandLoop:
         self._is_ready, self._failing = True, None
 
     async def run(self) -> None:
-        """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 for command in await self._take():

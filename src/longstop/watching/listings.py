@@ -88,7 +88,6 @@ class Listings:
         self._again_at = 0.0
 
     def cancel(self) -> None:
-        """Cancel the request in progress."""
         if self._request is not None:
             self._request.cancel()
             self._request = None

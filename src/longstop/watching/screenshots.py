@@ -42,7 +42,6 @@ class Screenshots:
             self._task = asyncio.create_task(self._save(name, address), name=f"screenshot of {self._source}")
 
     async def aclose(self) -> None:
-        """Cancel the screenshot in progress."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -96,7 +96,6 @@ class Scheduler:
 
     @property
     def findings(self) -> list[Finding]:
-        """Return the open findings of all matches."""
         published = (watch for watch in self._watches.values() if watch.is_published)
         return [finding for watch in published for finding in watch.state.findings]
 
@@ -162,7 +161,6 @@ class Scheduler:
             self._context.hot.forget(watch.state.row.match_id)
 
     def pause(self, ref: MatchRef) -> None:
-        """Pause a match until it is resumed."""
         self._paused.add(ref)
         self._apply_pauses()
 

@@ -100,7 +100,6 @@ class Activity(Struct, frozen=True, kw_only=True):
     news: tuple[bool, ...] = ()
 
     def after(self, now: float, *, is_news: bool) -> "Activity":
-        """Return the activity after one more cycle."""
         return Activity(changed_at=now if is_news else self.changed_at, news=(*self.news, is_news)[-CYCLES:])
 
     @property
@@ -156,7 +155,6 @@ class ErrorBackoff(Struct, frozen=True, kw_only=True):
 
     @property
     def factor(self) -> float:
-        """Return the factor by which the interval grows."""
         return next((factor for errors, factor in STEPS if self.errors >= errors), 1.0)
 
 

@@ -29,7 +29,6 @@ class BrowserStats(Struct, frozen=True, kw_only=True):
 
     @property
     def pages(self) -> int:
-        """The number of open pages."""
         return len(self.addresses)
 
     @property

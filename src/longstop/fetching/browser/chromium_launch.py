@@ -62,7 +62,6 @@ _DISABLED_FEATURES = (
 
 
 def missing_packages() -> list[str]:
-    """Return the packages of the extra that are not installed."""
     return [name for name in PACKAGES if find_spec(name) is None]
 
 

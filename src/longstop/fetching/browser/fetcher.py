@@ -61,7 +61,6 @@ class BrowserFetcher:
 
     @property
     def mode(self) -> Mode:
-        """The mode of the next request."""
         return self._mode_policy.mode
 
     def on_signal(self, report: Callable[[str], None]) -> None:

@@ -43,8 +43,6 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
 
 
 class Session:
-    """One browser context and its pages."""
-
     def __init__(
         self, plan: SessionPlan, engine: Engine, context: BrowserContext, profile: Profile, clock: Clock
     ) -> None:
@@ -177,7 +175,6 @@ class Session:
         return await self._context.cookies(url) if url else await self._context.cookies()
 
     def remember_headers(self, url: str, headers: Mapping[str, str]) -> None:
-        """Remember the headers that the page sends to a URL."""
         parts = urlsplit(url)
         if len(self._request_headers) < _MAX_REMEMBERED or (parts.netloc, parts.path) in self._request_headers:
             kept = {name: value for name, value in headers.items() if name.lower() not in _NOT_REPEATED}
