@@ -88,7 +88,7 @@ class SelfMonitoring:
             if self._clock.monotonic() >= evaluate_at or self._monitor.is_recovering:
                 evaluate_at = self._clock.monotonic() + EVALUATE_SECONDS
                 self._try(self._measure)
-                self._try(self._evaluate)
+                self._try(lambda: self._monitor.evaluate(self._records()))
             await asyncio.sleep(BEAT_SECONDS)
 
     def _try(self, step: Callable[[], None]) -> None:
@@ -106,11 +106,10 @@ class SelfMonitoring:
         self._clock_jumps.check()
 
     def _measure(self) -> None:
-        self._costs = self._measured_costs()
-        self._log.note(self.beat(), self._records())
-
-    def _evaluate(self) -> None:
-        self._monitor.evaluate(self._records())
+        records = self._records()
+        sources = {record.match_id: record.ref.source for record in records}
+        self._costs = match_costs(sources, self._runtime.browsers.stats(), self._meter.newest)
+        self._log.note(self.beat(), records)
 
     def beat(self) -> NodeBeat:
         now, state, rates = Moment.of(self._clock), self._monitor.state, self._sinks.rates.rates()
@@ -161,10 +160,6 @@ class SelfMonitoring:
         """
         beat = replace(self.beat(), grade=Grade.DEGRADED.value, grade_reason=STOPPED, graded_at=self._clock.now())
         return replace(beat, is_over=not self._is_supervised)
-
-    def _measured_costs(self) -> dict[int, MatchCost]:
-        sources = {record.match_id: record.ref.source for record in self._records()}
-        return match_costs(sources, self._runtime.browsers.stats(), self._meter.newest)
 
     def _records(self) -> list[MonitoringRecord]:
         return [record for scheduler in self._schedulers.values() for record in scheduler.records]
