@@ -226,16 +226,15 @@ class GuardedFetcher:
     def _learn(self, source: str, seconds: float) -> None:
         changed = self.timeouts.observe(seconds)
         if changed is not None:
-            self._bus.emit(
-                TimeoutsChanged(
-                    source=source,
-                    mean_seconds=round(self.timeouts.mean, 3),
-                    fetch_seconds=round(changed.fetch, 3),
-                    page_seconds=round(changed.page, 3),
-                    navigation_seconds=round(changed.navigation, 3),
-                    selector_seconds=round(changed.selector, 3),
-                )
+            event = TimeoutsChanged(
+                source=source,
+                mean_seconds=round(self.timeouts.mean, 3),
+                fetch_seconds=round(changed.fetch, 3),
+                page_seconds=round(changed.page, 3),
+                navigation_seconds=round(changed.navigation, 3),
+                selector_seconds=round(changed.selector, 3),
             )
+            self._bus.emit(event)
 
     def _count_response(self, permit: HostPermit, started: float, now: float) -> None:
         """Count a response for the circuit: whatever its content, the connection works."""
@@ -270,16 +269,15 @@ class GuardedFetcher:
             report_breaker(self._bus, "target", each, last=last)
 
     def _emit_retry(self, request: FetchRequest, error: FetchError, wait: float) -> None:
-        self._bus.emit(
-            RequestRetried(
-                source=request.source,
-                request=str(request),
-                attempt=error.retries + 2,
-                error_type=type(error).__name__,
-                error_message=error.reason,
-                wait_seconds=round(wait, 3),
-            )
+        event = RequestRetried(
+            source=request.source,
+            request=str(request),
+            attempt=error.retries + 2,
+            error_type=type(error).__name__,
+            error_message=error.reason,
+            wait_seconds=round(wait, 3),
         )
+        self._bus.emit(event)
 
 
 class ReplaceableFetcher:

@@ -224,9 +224,8 @@ class ChildRunner:
             self._bus.emit(ChildRestarted(process=self.name, pid=pid, exit_code=exit_code, reason=restart.reason))
         else:
             reason = describe_exit(exit_code)
-            self._bus.emit(
-                ChildDied(process=self.name, pid=pid, exit_code=exit_code, restart_in_seconds=delay, reason=reason)
-            )
+            event = ChildDied(process=self.name, pid=pid, exit_code=exit_code, restart_in_seconds=delay, reason=reason)
+            self._bus.emit(event)
             if exit_code == Exit.DONE:  # asked to stop by someone else: not a failure
                 return
             restart = _Restart(RecoveryKind.RESTART, reason, (pid,) if pid else ())

@@ -120,29 +120,27 @@ class MemoryMonitor:
         return await asyncio.to_thread(processes.measure, tree)
 
     def _report_high(self, runner: ChildRunner, usage: Usage) -> None:
-        self._bus.emit(
-            MemoryHigh(
-                process=runner.name,
-                rss_bytes=usage.rss_bytes or 0,
-                pss_bytes=usage.pss_bytes,
-                processes=usage.processes,
-                soft_limit_bytes=self._limits.soft_bytes,
-            )
+        event = MemoryHigh(
+            process=runner.name,
+            rss_bytes=usage.rss_bytes or 0,
+            pss_bytes=usage.pss_bytes,
+            processes=usage.processes,
+            soft_limit_bytes=self._limits.soft_bytes,
         )
+        self._bus.emit(event)
 
     def _restart(self, runner: ChildRunner, pid: int, kind: RecoveryKind, usage: Usage) -> None:
         is_soft = kind is RecoveryKind.SOFT_RESTART
         limit, limit_bytes = ("soft", self._limits.soft_bytes) if is_soft else ("hard", self._limits.hard_bytes)
-        self._bus.emit(
-            MemoryExceeded(
-                process=runner.name,
-                limit=limit,
-                limit_bytes=limit_bytes,
-                rss_bytes=usage.rss_bytes or 0,
-                pss_bytes=usage.pss_bytes,
-                processes=usage.processes,
-            )
+        event = MemoryExceeded(
+            process=runner.name,
+            limit=limit,
+            limit_bytes=limit_bytes,
+            rss_bytes=usage.rss_bytes or 0,
+            pss_bytes=usage.pss_bytes,
+            processes=usage.processes,
         )
+        self._bus.emit(event)
         reason = f"used {usage.held_bytes // MEGABYTE} MB, above the {limit} limit of {limit_bytes // MEGABYTE} MB"
         within = self._stop_within if is_soft else 0.0
         task = asyncio.create_task(

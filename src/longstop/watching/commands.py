@@ -123,16 +123,15 @@ class CommandLoop:
         try:
             reply = await self._reply(command)
             await self._store.answer(command, reply)
-            self._bus.emit(
-                CommandAnswered(
-                    id=command.id,
-                    kind=command.kind.value,
-                    asked_by=command.asked_by,
-                    state=reply.state.value,
-                    answer=reply.answer,
-                    seconds=round(self._clock.monotonic() - started, 3),
-                )
+            event = CommandAnswered(
+                id=command.id,
+                kind=command.kind.value,
+                asked_by=command.asked_by,
+                state=reply.state.value,
+                answer=reply.answer,
+                seconds=round(self._clock.monotonic() - started, 3),
             )
+            self._bus.emit(event)
         except Exception as error:
             self._report(error)
         finally:

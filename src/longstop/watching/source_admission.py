@@ -166,16 +166,15 @@ class SourceAdmission:
         if streak.is_broken:
             streak.closed_until = now + self._probe_seconds
         if streak.length == MAX_UNREADABLE + 1:
-            self._bus.emit(
-                LayoutBroken(
-                    source=self._source,
-                    resource=resource,
-                    failures=streak.length,
-                    error_message=error.reason,
-                    page=streak.page,
-                    retry_in_seconds=self._probe_seconds,
-                )
+            event = LayoutBroken(
+                source=self._source,
+                resource=resource,
+                failures=streak.length,
+                error_message=error.reason,
+                page=streak.page,
+                retry_in_seconds=self._probe_seconds,
             )
+            self._bus.emit(event)
 
     def _record_challenge(self, resource: str, error: SourceChallenged, body: bytes | None) -> None:
         """Report the first challenge at once, with its page: retrying does not solve a CAPTCHA."""

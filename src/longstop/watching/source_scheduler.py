@@ -239,14 +239,13 @@ class Scheduler:
         new = [entry for key, entry in entries.items() if key not in self._watches and not self.is_excluded(key)]
         if new and self._has_memory_for(len(new)):
             due += [found for entry in new if (found := await self._discover(entry))]
-        self._bus.emit(
-            ListingRead(
-                source=self._source,
-                matches=len(listing.boards),
-                changed=len(due),
-                unreadable=len(listing.unreadable),
-            )
+        event = ListingRead(
+            source=self._source,
+            matches=len(listing.boards),
+            changed=len(due),
+            unreadable=len(listing.unreadable),
         )
+        self._bus.emit(event)
         self._start(due)
         self._finished = finished_after(self._finished, entries, self._clock.monotonic())
         await self._drop_finished()
@@ -260,15 +259,14 @@ class Scheduler:
         if shortage is None:
             return True
         self._memory_low_until = now + shortage.retry_after_seconds
-        self._bus.emit(
-            MemoryInsufficient(
-                source=self._source,
-                wanted=wanted,
-                available_bytes=shortage.available_bytes,
-                needed_bytes=shortage.needed_bytes,
-                seconds=shortage.retry_after_seconds,
-            )
+        event = MemoryInsufficient(
+            source=self._source,
+            wanted=wanted,
+            available_bytes=shortage.available_bytes,
+            needed_bytes=shortage.needed_bytes,
+            seconds=shortage.retry_after_seconds,
         )
+        self._bus.emit(event)
         return False
 
     def _poll_without_listing(self) -> None:

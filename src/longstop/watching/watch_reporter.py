@@ -54,16 +54,15 @@ class WatchEvents:
 
     def stored(self, receipt: Receipt) -> None:
         ops = [stored.event.op.value for stored in receipt.events]
-        self._bus.emit(
-            matches.UpdateStored(
-                **self._about,
-                inserted=ops.count("insert"),
-                updated=ops.count("update"),
-                voided=ops.count("void"),
-                seq=receipt.match.seq,
-                latency_ms=receipt.snapshot.update_latency_ms if receipt.snapshot else None,
-            )
+        event = matches.UpdateStored(
+            **self._about,
+            inserted=ops.count("insert"),
+            updated=ops.count("update"),
+            voided=ops.count("void"),
+            seq=receipt.match.seq,
+            latency_ms=receipt.snapshot.update_latency_ms if receipt.snapshot else None,
         )
+        self._bus.emit(event)
 
     def changes(self, before: MatchState, after: MatchState) -> None:
         """Report changes of phase, sync and findings."""
@@ -72,9 +71,8 @@ class WatchEvents:
         if before.sync is not after.sync and after.sync is SyncState.IN_SYNC:
             self._bus.emit(matches.MatchInSync(**self._about, events=len(after.events)))
         for finding in _sorted(set(after.findings) - set(before.findings)):
-            self._bus.emit(
-                matches.FindingOpened(**self._about, kind=finding.kind, place=finding.place, detail=finding.detail)
-            )
+            event = matches.FindingOpened(**self._about, kind=finding.kind, place=finding.place, detail=finding.detail)
+            self._bus.emit(event)
         for finding in _sorted(set(before.findings) - set(after.findings)):
             self._bus.emit(matches.FindingClosed(**self._about, kind=finding.kind, place=finding.place))
 
@@ -87,18 +85,17 @@ class WatchEvents:
 
     def failure(self, error: Exception, reached: AttemptState) -> None:
         about = error if isinstance(error, SourceError) else None
-        self._bus.emit(
-            matches.PollFailed(
-                **self._about,
-                error_type=type(error).__name__,
-                error_message=str(error),
-                request=about.request if about else "",
-                reached=reached.value,
-                outcome=end_of(reached, error).value,
-                retries=about.retries if about else 0,
-                page=about.page if about else None,
-            )
+        event = matches.PollFailed(
+            **self._about,
+            error_type=type(error).__name__,
+            error_message=str(error),
+            request=about.request if about else "",
+            reached=reached.value,
+            outcome=end_of(reached, error).value,
+            retries=about.retries if about else 0,
+            page=about.page if about else None,
         )
+        self._bus.emit(event)
 
     def breaker(self, transition: Transition | None) -> None:
         if transition is not None:
@@ -115,35 +112,34 @@ class WatchEvents:
         was_stale, self._is_stale = self._is_stale, stale is not None
         if stale is None or was_stale:
             return
-        self._bus.emit(
-            matches.MatchStale(
-                **self._about,
-                age_seconds=round(stale.age_at(now) or 0.0, 1),
-                last_update=to_iso(stale.last_poll_at) if stale.last_poll_at else None,
-            )
+        event = matches.MatchStale(
+            **self._about,
+            age_seconds=round(stale.age_at(now) or 0.0, 1),
+            last_update=to_iso(stale.last_poll_at) if stale.last_poll_at else None,
         )
+        self._bus.emit(event)
 
     def interval(self, interval: PollInterval) -> None:
         """Report a new interval, unless it changes all the time during play."""
         last, self._interval = self._interval, interval
         is_usual = interval.reason in _USUAL and (last is None or last.reason in _USUAL)
         if interval != last and not is_usual:
-            self._bus.emit(
-                matches.CadenceChanged(**self._about, reason=interval.reason.value, interval_seconds=interval.seconds)
+            event = matches.CadenceChanged(
+                **self._about, reason=interval.reason.value, interval_seconds=interval.seconds
             )
+            self._bus.emit(event)
 
     def frozen(self, lag: Lag | None, now: float) -> None:
         """Report a page that froze, and its recovery."""
         if lag is not None and self._frozen is None:
             self._frozen = lag
-            self._bus.emit(
-                matches.SourceFrozen(
-                    **self._about,
-                    frozen=lag.behind.value,
-                    witness=WITNESS[lag.behind],
-                    seconds=round(now - lag.since, 1),
-                )
+            event = matches.SourceFrozen(
+                **self._about,
+                frozen=lag.behind.value,
+                witness=WITNESS[lag.behind],
+                seconds=round(now - lag.since, 1),
             )
+            self._bus.emit(event)
         elif lag is None and self._frozen is not None:
             since, self._frozen = self._frozen.since, None
             self._bus.emit(matches.SourceResumed(**self._about, seconds=round(now - since, 1)))
