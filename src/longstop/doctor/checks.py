@@ -81,6 +81,10 @@ def skipped(name: str) -> Check:
     return Check(name=name, verdict=CheckStatus.SKIPPED, found=found, is_needed=False)
 
 
+def _missing(name: str, found: str, advice: str, *, is_needed: bool) -> Check:
+    return Check(name=name, verdict=CheckStatus.MISSING, found=found, advice=advice, is_needed=is_needed)
+
+
 def _check(name: str, found: str, advice: str, *, is_good: bool, is_needed: bool = True) -> Check:
     """Return the result for something that exists and is either usable or not."""
     verdict = CheckStatus.OK if is_good else CheckStatus.WRONG
@@ -129,10 +133,9 @@ def check_browser_packages(missing: Sequence[str], *, is_needed: bool) -> Check:
     """Check whether the extra [browser] is installed. HTTP alone does not need it."""
     name = "browser, packages"
     if not missing:
-        return Check(name=name, verdict=CheckStatus.OK, found=", ".join(PACKAGES), is_needed=is_needed)
+        return _check(name, ", ".join(PACKAGES), "", is_good=True, is_needed=is_needed)
     found = f"{', '.join(missing)} missing; needed for sites that are scraped with a browser"
-    advice = f"run {sys.executable} -m {INSTALL}"
-    return Check(name=name, verdict=CheckStatus.MISSING, found=found, advice=advice, is_needed=is_needed)
+    return _missing(name, found, f"run {sys.executable} -m {INSTALL}", is_needed=is_needed)
 
 
 def check_chromium(kind: BrowserKind, path: Path | None, problem: str, *, is_needed: bool) -> Check:
@@ -141,7 +144,7 @@ def check_chromium(kind: BrowserKind, path: Path | None, problem: str, *, is_nee
     if path is None:
         found = "not installed; needed for sites that deliver their data to a browser only"
         advice = f"{install_advice(BROWSER_PACKAGES[kind])}, or {sys.executable} -m playwright install chromium"
-        return Check(name=name, verdict=CheckStatus.MISSING, found=found, advice=advice, is_needed=is_needed)
+        return _missing(name, found, advice, is_needed=is_needed)
     sandbox = ", as root without its sandbox" if os.geteuid() == 0 else ""
     found = f"{path} does not start: {problem}" if problem else f"{path} starts{sandbox}"
     advice = "run the program in a terminal to see why, or set BROWSER_EXECUTABLE to another Chromium"
@@ -150,10 +153,9 @@ def check_chromium(kind: BrowserKind, path: Path | None, problem: str, *, is_nee
 
 def check_display(path: str | None, *, is_needed: bool) -> Check:
     if path is not None:
-        return Check(name=DISPLAY_PROGRAM, verdict=CheckStatus.OK, found=path, is_needed=is_needed)
+        return _check(DISPLAY_PROGRAM, path, "", is_good=True, is_needed=is_needed)
     found = "not installed; used for headed browsers on a machine without a display"
-    advice = install_advice(DISPLAY_PACKAGE)
-    return Check(name=DISPLAY_PROGRAM, verdict=CheckStatus.MISSING, found=found, advice=advice, is_needed=is_needed)
+    return _missing(DISPLAY_PROGRAM, found, install_advice(DISPLAY_PACKAGE), is_needed=is_needed)
 
 
 # --- the operator's choices -------------------------------------------------------------------------------------------
@@ -178,15 +180,9 @@ def check_sources(path: Path) -> list[Check]:
     if enabled:
         return [_check_source(config) for config in enabled]
     known = ", ".join(config.domain_id for config in configs) or "none"
-    return [
-        Check(
-            name=NO_SITE,
-            verdict=CheckStatus.MISSING,
-            found=f"no site is enabled in {path} (known: {known})",
-            advice="name who permitted scraping under permission and set enabled: true; longstop demo needs no site",
-            is_needed=False,
-        )
-    ]
+    found = f"no site is enabled in {path} (known: {known})"
+    advice = "name who permitted scraping under permission and set enabled: true; longstop demo needs no site"
+    return [_missing(NO_SITE, found, advice, is_needed=False)]
 
 
 def _check_source(config: SourceConfig) -> Check:
