@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Sequence
 from enum import IntEnum
+from typing import Any
 
 from msgspec import Struct
 
@@ -104,7 +105,8 @@ class MemoryMonitor:
         size = usage.held_bytes
         match self._watches[runner.name].observe(pid, size):
             case MemoryLevel.HIGH:
-                self._report_high(runner, usage)
+                soft = self._limits.soft_bytes
+                self._bus.emit(MemoryHigh(process=runner.name, soft_limit_bytes=soft, **_sizes(usage)))
             case MemoryLevel.NORMAL:
                 self._bus.emit(MemoryRecovered(process=runner.name, held_bytes=size))
             case MemoryLevel.SOFT:
@@ -119,28 +121,10 @@ class MemoryMonitor:
             return Usage(processes=len(tree), rss_bytes=rss, pss_bytes=None, cpu_seconds=0)
         return await asyncio.to_thread(processes.measure, tree)
 
-    def _report_high(self, runner: ChildRunner, usage: Usage) -> None:
-        event = MemoryHigh(
-            process=runner.name,
-            rss_bytes=usage.rss_bytes or 0,
-            pss_bytes=usage.pss_bytes,
-            processes=usage.processes,
-            soft_limit_bytes=self._limits.soft_bytes,
-        )
-        self._bus.emit(event)
-
     def _restart(self, runner: ChildRunner, pid: int, kind: RecoveryKind, usage: Usage) -> None:
         is_soft = kind is RecoveryKind.SOFT_RESTART
         limit, limit_bytes = ("soft", self._limits.soft_bytes) if is_soft else ("hard", self._limits.hard_bytes)
-        event = MemoryExceeded(
-            process=runner.name,
-            limit=limit,
-            limit_bytes=limit_bytes,
-            rss_bytes=usage.rss_bytes or 0,
-            pss_bytes=usage.pss_bytes,
-            processes=usage.processes,
-        )
-        self._bus.emit(event)
+        self._bus.emit(MemoryExceeded(process=runner.name, limit=limit, limit_bytes=limit_bytes, **_sizes(usage)))
         reason = f"used {usage.held_bytes // MEGABYTE} MB, above the {limit} limit of {limit_bytes // MEGABYTE} MB"
         within = self._stop_within if is_soft else 0.0
         task = asyncio.create_task(
@@ -159,3 +143,7 @@ class MemoryMonitor:
             if watch.pid == pid:  # the next measurement decides again
                 watch.level = MemoryLevel.NORMAL
             self._bus.emit(failure_of(error, f"restart {runner.name}"))
+
+
+def _sizes(usage: Usage) -> dict[str, Any]:
+    return {"rss_bytes": usage.rss_bytes or 0, "pss_bytes": usage.pss_bytes, "processes": usage.processes}
