@@ -98,8 +98,4 @@ def _first(older: ErrorSeen | None, newer: ErrorSeen | None) -> ErrorSeen | None
     """Return the older error, with details that only the newer one has."""
     if older is None or newer is None:
         return older or newer
-    return replace(
-        older,
-        stack_trace=older.stack_trace or newer.stack_trace,
-        snapshot=older.snapshot or newer.snapshot,
-    )
+    return replace(older, stack_trace=older.stack_trace or newer.stack_trace, snapshot=older.snapshot or newer.snapshot)

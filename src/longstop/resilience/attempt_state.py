@@ -2,9 +2,7 @@
 
 from enum import StrEnum
 
-from longstop.errors import (
-    IllegalTransition,
-)
+from longstop.errors import IllegalTransition
 from longstop.resilience.taxonomy import FailureKind, meaning_of
 
 

@@ -161,11 +161,7 @@ class HealthMonitor:
             self._bus.emit(_event(before, state))
 
 
-_EVENTS = {
-    Grade.DEGRADED: HealthDegraded,
-    Grade.FAILING: HealthFailing,
-    Grade.RECOVERING: HealthRecovering,
-}
+_EVENTS = {Grade.DEGRADED: HealthDegraded, Grade.FAILING: HealthFailing, Grade.RECOVERING: HealthRecovering}
 
 
 def _event(before: Grade, state: GradeState) -> Telemetry:

@@ -10,15 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from longstop.clock import Clock
 from longstop.errors import LongstopError, PageNotFound, ResourcesExhausted, SourceError, StorageError
-from longstop.model.command import (
-    DONE_WITHIN_SECONDS,
-    Command,
-    CommandKind,
-    CommandState,
-    Refusal,
-    Reply,
-    StandingKind,
-)
+from longstop.model.command import DONE_WITHIN_SECONDS, Command, CommandKind, CommandState, Refusal, Reply, StandingKind
 from longstop.model.match import MatchRef, Phase
 from longstop.sources.parsing import host_of, mapping_errors
 from longstop.storage.base import CommandStore
