@@ -102,7 +102,7 @@ def process_tree(head: Identity, among: Iterable[Process] | None = None) -> list
 
 
 def measure(processes: Iterable[Process]) -> Usage:
-    """Measure the memory and CPU time of a process tree.
+    """Measure the memory of a process tree.
 
     Only root may read the PSS of a sandboxed process. Such a process counts with its RSS: without it the memory limits
     would miss the very page that leaks.
@@ -114,7 +114,6 @@ def measure(processes: Iterable[Process]) -> Usage:
         processes=len(measured),
         rss_bytes=sum(each.rss_bytes for each in measured) if measured else None,
         pss_bytes=None if all(share is None for share in shares) else sum(held),
-        cpu_seconds=sum(each.cpu_seconds for each in measured),
     )
 
 

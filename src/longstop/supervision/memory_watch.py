@@ -118,7 +118,7 @@ class MemoryMonitor:
         """Measure a tree by its RSS while it is small, and by the slower PSS once that matters."""
         rss = sum(each.rss_bytes for each in tree)
         if rss < HIGH_SHARE * self._limits.soft_bytes:
-            return Usage(processes=len(tree), rss_bytes=rss, pss_bytes=None, cpu_seconds=0)
+            return Usage(processes=len(tree), rss_bytes=rss, pss_bytes=None)
         return await asyncio.to_thread(processes.measure, tree)
 
     def _restart(self, runner: ChildRunner, pid: int, kind: RecoveryKind, usage: Usage) -> None:

@@ -220,10 +220,7 @@ class SourceBrowser:
     def _stats(self, engine: Engine) -> BrowserStats:
         return BrowserStats(
             source=self.source,
-            generation=engine.generation,
-            pid=engine.root.pid if engine.root else None,
             age_seconds=engine.age_seconds,
-            users=engine.users,
             pages_served=engine.pages,
             addresses=engine.addresses,
             contexts=engine.contexts,
