@@ -46,7 +46,6 @@ class Page(RawResponse, frozen=True, kw_only=True):
     """A good response (2xx), complete and within the size limit."""
 
     request: FetchRequest
-    elapsed_seconds: float
     #: How many attempts failed before.
     retries: int = 0
 

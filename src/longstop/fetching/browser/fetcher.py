@@ -77,12 +77,10 @@ class BrowserFetcher:
         self._check_budget(request)
         for url in (request.url, request.page or request.url):
             allowed_url(url, self._policy.hosts, self._policy.allow_private_addresses)
-        started = self._clock.monotonic()
         deadline = asyncio.get_running_loop().time() + self._browsing.page_seconds
         async with self._sessions.lease(deadline) as session:
             response = await self._read(request, session, deadline)
-            seconds = self._clock.monotonic() - started
-        return Page(request=request, elapsed_seconds=seconds, **msgspec.structs.asdict(response))
+        return Page(request=request, **msgspec.structs.asdict(response))
 
     async def screenshot(self, address: str) -> bytes | None:
         """Return a screenshot of an open page as PNG; `None` if it is not open, or does not respond."""
