@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol, runtime_checkable
 
 from longstop.clock import Clock
 from longstop.errors import LongstopError
@@ -15,14 +14,6 @@ SCREENSHOT_SECONDS = 10.0
 
 #: Returns a PNG of the open page at an address; `None` when no such page is open.
 TakeScreenshot = Callable[[str], Awaitable[bytes | None]]
-
-
-@runtime_checkable
-class ScreenshotFetcher(Protocol):
-    """A fetcher with open pages."""
-
-    async def screenshot(self, address: str) -> bytes | None:
-        """Return a PNG of the open page at an address; `None` when no such page is open."""
 
 
 class Screenshots:
