@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
+from msgspec import Struct
+
 from longstop.clock import Clock
 from longstop.errors import CircuitOpen, LayoutPaused, ParseError, SourceChallenged, SourceError
 from longstop.matches.source_client import RecordOutcome
@@ -34,13 +36,12 @@ class ErrorPageStore(Protocol):
         """Save a page; return its path, or `None` when it could not be saved."""
 
 
-class _UnreadableStreak:
+class _UnreadableStreak(Struct):
     """Consecutive unparsable pages of one kind."""
 
-    def __init__(self) -> None:
-        self.length = 0
-        self.closed_until = 0.0
-        self.page: str | None = None
+    length: int = 0
+    closed_until: float = 0.0
+    page: str | None = None
 
     @property
     def is_broken(self) -> bool:
