@@ -128,12 +128,9 @@ class Session:
 
     def same_origin_tab(self, url: str) -> Tab | None:
         """Return a loaded page from which a URL can be requested: its own, or another one of the same origin."""
-        own = self.open_tab(url)
-        if own is not None:
-            return own
         origin = urlsplit(url)[:2]
-        same_origin = (tab for at, tab in self._tabs.items() if urlsplit(at)[:2] == origin and tab.is_ready)
-        return next(same_origin, None)
+        same_origin = (tab for at, tab in self.open_tabs.items() if urlsplit(at)[:2] == origin)
+        return self.open_tab(url) or next(same_origin, None)
 
     async def rotate(self, url: str, old: Tab, load: Callable[[Tab, str], Awaitable[None]]) -> bool:
         """Load a URL in a new page, which then replaces the old one; return whether it did."""
