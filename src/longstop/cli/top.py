@@ -161,9 +161,10 @@ def _nodes(snapshot: StatusSnapshot, width: int) -> Table:
 
 def _node(beat: NodeBeat, now: Moment) -> Row:
     used, lag = beat.resources, beat.loop_lag_seconds
+    grade, style = ("silent", "red") if is_silent(beat, now) else (beat.grade, GRADE_STYLES.get(beat.grade, ""))
     return {
         "scraper": plain(beat.node),
-        "grade": Text("silent", "bold red") if is_silent(beat, now) else _grade(beat.grade),
+        "grade": Text(grade, f"bold {style}"),
         "pid": str(beat.pid),
         "procs": "-" if used is None else str(len(used.pids)),
         "rss MB": _megabytes(used.rss_bytes if used else None),
@@ -262,10 +263,6 @@ def _table(rows: Sequence[Row], width: int) -> Table:
     for row in rows:
         table.add_row(*(row.get(name, "") for name in names))
     return table
-
-
-def _grade(grade: str) -> Text:
-    return Text(grade, f"bold {GRADE_STYLES.get(grade, '')}")
 
 
 def _age(record: MonitoringRecord, now: Moment) -> float:
