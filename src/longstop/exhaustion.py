@@ -17,8 +17,6 @@ from longstop.errors import ResourcesExhausted
 
 
 class MachineResource(StrEnum):
-    """What a machine can run out of."""
-
     DESCRIPTORS = "file descriptors"
     PROCESSES = "processes"
     MEMORY = "memory"

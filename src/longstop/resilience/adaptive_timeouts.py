@@ -67,8 +67,6 @@ def _shortened(base: Timeouts, current: Timeouts) -> Timeouts:
 
 
 class AdaptiveTimeouts:
-    """The current time-outs of one site."""
-
     def __init__(self, base: Timeouts) -> None:
         self._base = base
         self.now = base

@@ -152,8 +152,6 @@ def source_policy(open_seconds: float = 900.0) -> BreakerPolicy:
 
 
 class Transition(Struct, frozen=True, kw_only=True):
-    """A change of a breaker's state."""
-
     #: What the breaker protects: a host, a match or a source.
     subject: str
     to: BreakerState

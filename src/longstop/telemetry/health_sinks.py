@@ -167,7 +167,6 @@ class ExhaustionReporter:
             self._bus.emit(processes.ResourcesRecovered(resource=resource))
 
     async def run(self, sink: ExhaustionSink) -> None:
-        """Report what the sink knows, until cancelled."""
         while True:
             self.report(sink.now())
             await asyncio.sleep(CHECK_SECONDS)

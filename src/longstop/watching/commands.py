@@ -33,8 +33,6 @@ RecycleBrowsers = Callable[[str, str], None]
 
 
 class CommandLoop:
-    """Executes commands on the schedulers of a scraper."""
-
     def __init__(
         self,
         store: CommandStore,

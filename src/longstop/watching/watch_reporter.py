@@ -130,7 +130,6 @@ class WatchEvents:
             self._bus.emit(event)
 
     def frozen(self, lag: Lag | None, now: float) -> None:
-        """Report a page that froze, and its recovery."""
         if lag is not None and self._frozen is None:
             self._frozen = lag
             event = matches.SourceFrozen(

@@ -173,8 +173,6 @@ class IntervalReason(StrEnum):
 
 
 class PollInterval(Struct, frozen=True, kw_only=True):
-    """The interval between two polls, and its reason."""
-
     seconds: float
     reason: IntervalReason
     #: After errors, polls are at least this far apart, even with news; 0 without errors.

@@ -28,8 +28,6 @@ TIMEOUT_SHARE = 0.5
 
 
 class BrowserFetcher:
-    """Fetches pages of one source with its browser."""
-
     def __init__(
         self,
         browser: SourceBrowser,
