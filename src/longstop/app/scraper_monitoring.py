@@ -53,7 +53,9 @@ class SelfMonitoring:
         self._clock = clock
         self._started = Moment.of(clock)
         self._clock_jumps = ClockJumpWatch(clock, bus)
-        self._own_memory = OwnMemory()
+        self._process = psutil.Process()
+        #: The memory of this process; the last value while the machine is out of file descriptors.
+        self._rss_bytes = 0
         self._meter = ResourceMeter(clock.monotonic)
         self._costs: dict[int, MatchCost] = {}
         self._log = HealthLog(runtime.ops.health_log, clock=clock)
@@ -122,7 +124,7 @@ class SelfMonitoring:
             beat_at=now.wall,
             beat_monotonic=now.monotonic,
             uptime_seconds=round(now.monotonic - self._started.monotonic, 3),
-            rss_bytes=self._own_memory.rss_bytes(),
+            rss_bytes=self._own_rss_bytes(),
             errors_last_minute=rates.errors_last_minute,
             listed_at={name: each.listings.read_at for name, each in active.items()},
             unlisted_seconds={name: round(each.listings.unread_seconds, 3) for name, each in active.items()},
@@ -147,7 +149,7 @@ class SelfMonitoring:
             records=self._records(),
             waiting=[request.priority for request in self._runtime.dispatcher.waiting],
             findings=[finding.kind for scheduler in self._schedulers.values() for finding in scheduler.findings],
-            rss_bytes=self._own_memory.rss_bytes(),
+            rss_bytes=self._own_rss_bytes(),
             loop_lag_seconds=self.lag.lag_seconds,
             browsers=browsers.stats(),
             proxy_bytes=browsers.meter.used_bytes if browsers.meter else None,
@@ -160,6 +162,11 @@ class SelfMonitoring:
         """
         beat = replace(self.beat(), grade=Grade.DEGRADED.value, grade_reason=STOPPED, graded_at=self._clock.now())
         return replace(beat, is_over=not self._is_supervised)
+
+    def _own_rss_bytes(self) -> int:
+        with suppress(OSError, psutil.Error):
+            self._rss_bytes = self._process.memory_info().rss
+        return self._rss_bytes
 
     def _records(self) -> list[MonitoringRecord]:
         return [record for scheduler in self._schedulers.values() for record in scheduler.records]
@@ -194,16 +201,3 @@ class ClockJumpWatch:
         seconds = (self._last.wall - before.wall).total_seconds() - elapsed
         if abs(seconds) >= JUMP_SECONDS:
             self._bus.emit(ClockJumped(seconds=round(seconds, 1)))
-
-
-class OwnMemory:
-    """The memory of this process; the last value while the machine is out of file descriptors."""
-
-    def __init__(self) -> None:
-        self._process = psutil.Process()
-        self._rss_bytes = 0
-
-    def rss_bytes(self) -> int:
-        with suppress(OSError, psutil.Error):
-            self._rss_bytes = self._process.memory_info().rss
-        return self._rss_bytes
