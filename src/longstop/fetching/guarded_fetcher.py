@@ -279,17 +279,13 @@ class ReplaceableFetcher:
 
     def __init__(self, make: Callable[[], Fetcher]) -> None:
         self._make = make
-        self._current = make()
+        #: The fetcher of new requests.
+        self.current = make()
         #: The number of running requests of each fetcher.
         self._busy: Counter[Fetcher] = Counter()
 
-    @property
-    def current(self) -> Fetcher:
-        """The fetcher of new requests."""
-        return self._current
-
     async def fetch(self, request: FetchRequest) -> Page:
-        fetcher = self._current
+        fetcher = self.current
         self._busy[fetcher] += 1
         try:
             return await fetcher.fetch(request)
@@ -299,14 +295,14 @@ class ReplaceableFetcher:
 
     async def replace(self) -> None:
         """Use a new fetcher; the old one is closed after its last request."""
-        old, self._current = self._current, self._make()
+        old, self.current = self.current, self._make()
         await self._close_if_old(old)
 
     async def aclose(self) -> None:
-        for fetcher in {self._current, *self._busy}:
+        for fetcher in {self.current, *self._busy}:
             await fetcher.aclose()
 
     async def _close_if_old(self, fetcher: Fetcher) -> None:
-        if fetcher is not self._current and not self._busy[fetcher]:
+        if fetcher is not self.current and not self._busy[fetcher]:
             del self._busy[fetcher]
             await fetcher.aclose()
