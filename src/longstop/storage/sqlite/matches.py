@@ -161,7 +161,7 @@ def _load(connection: apsw.Connection, match_id: int) -> MatchBase:
         match=_match(connection, "match", match_id=match_id),
         events=tuple(stored_event(each, each["sport"]) for each in rows(connection, _SQL["current_events"], of_match)),
         snapshot=_newest_snapshot(connection, match_id),
-        open_findings=tuple(finding(each) for each in rows(connection, _SQL["open_findings"], of_match)),
+        open_findings=tuple(to_record(Finding, each) for each in rows(connection, _SQL["open_findings"], of_match)),
         players={each["key"]: each["name"] for each in names if each["kind"] == "player"},
         teams={each["key"]: each["name"] for each in names if each["kind"] == "team"},
         feeds=tuple(map(_ref, rows(connection, _SQL["feeds"], of_match))),
@@ -386,9 +386,5 @@ def snapshot(row: Row) -> Snapshot:
     return to_record(Snapshot, row | {"provenance": msgspec.json.decode(row["provenance"])})
 
 
-def finding(row: Row) -> Finding:
-    return to_record(Finding, row)
-
-
 def stored_finding(row: Row) -> StoredFinding:
-    return to_record(StoredFinding, row | {"finding": finding(row)})
+    return to_record(StoredFinding, row | {"finding": row})
