@@ -94,7 +94,15 @@ class RecoveryAudit:
         )
         del self._open[begun.id]
         self._put(ended)
-        self._bus.emit(_event(ended))
+        kind = RecoverySucceeded if outcome is RecoveryOutcome.RECOVERED else RecoveryFailed
+        event = kind(
+            id=ended.id,
+            kind=ended.kind.value,
+            subject=ended.subject,
+            observed=observed,
+            duration_seconds=ended.duration_seconds or 0.0,
+        )
+        self._bus.emit(event)
         return ended
 
     @asynccontextmanager
@@ -132,17 +140,6 @@ class RecoveryAudit:
         # Keep what has changed during the write.
         self._unwritten = {key: each for key, each in self._unwritten.items() if each != taken.get(key)}
         return True
-
-
-def _event(recovery: Recovery) -> RecoverySucceeded | RecoveryFailed:
-    event = RecoverySucceeded if recovery.outcome is RecoveryOutcome.RECOVERED else RecoveryFailed
-    return event(
-        id=recovery.id,
-        kind=recovery.kind.value,
-        subject=recovery.subject,
-        observed=recovery.observed or "",
-        duration_seconds=recovery.duration_seconds or 0.0,
-    )
 
 
 #: One recovery of a kind at a time for each subject.
