@@ -253,10 +253,8 @@ class GuardedFetcher:
 
     def _circuit_open(self, host: str, now: float) -> CircuitOpen:
         seconds = self.targets.remaining(host, now)
-        reason = (
-            f"circuit open for {host}, {seconds:.1f} s left" if seconds else f"circuit half open for {host}: probing"
-        )
-        return CircuitOpen(reason, retry_after_seconds=seconds)
+        state = f"open for {host}, {seconds:.1f} s left" if seconds else f"half open for {host}: probing"
+        return CircuitOpen(f"circuit {state}", retry_after_seconds=seconds)
 
     def _emit_transitions(self, transitions: tuple[Transition, ...], last: str = "") -> None:
         for each in transitions:

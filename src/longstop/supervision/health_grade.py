@@ -263,15 +263,11 @@ def match_grade(record: MonitoringRecord, now: Moment) -> Grade:
     is_paused = record.phase is Phase.PAUSED
     counts = record.status in IN_PLAY and not is_paused
     age = (record.age_at(now) or 0.0) if counts else 0.0
-    if record.consecutive_failures > FAILING_FAILURES or age > FAILING_SECONDS:
+    failures = record.consecutive_failures
+    if failures > FAILING_FAILURES or age > FAILING_SECONDS:
         return Grade.FAILING
-    if (
-        record.consecutive_failures > DEGRADED_FAILURES
-        or age > DEGRADED_SECONDS
-        or (is_paused and not record.is_on_hold)
-    ):
-        return Grade.DEGRADED
-    return Grade.HEALTHY
+    is_degraded = failures > DEGRADED_FAILURES or age > DEGRADED_SECONDS or (is_paused and not record.is_on_hold)
+    return Grade.DEGRADED if is_degraded else Grade.HEALTHY
 
 
 # --- recovery ---------------------------------------------------------------------------------------------------------
