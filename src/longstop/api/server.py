@@ -70,7 +70,7 @@ def build_app(
             sport=sport,
             is_hanging=health.is_hanging,
         ).add_to(app)
-    HealthRoutes(health, log=stores.health_log, secret=secret, clock=clock, lag=lag).add_to(app)
+    HealthRoutes(cache=health, log=stores.health_log, secret=secret, clock=clock, lag=lag).add_to(app)
     AdminRoutes(stores.commands, reader=stores.admin_matches, secret=secret, clock=clock).add_to(app)
     metrics = RequestMetrics()
     add_pages(app, metrics)
