@@ -36,7 +36,6 @@ class Moment(Struct, frozen=True):
         return cls(clock.now(), clock.monotonic())
 
     def on_the_wall(self, monotonic: float) -> datetime:
-        """Return the wall-clock time of a monotonic time."""
         return self.wall + timedelta(seconds=monotonic - self.monotonic)
 
     def seconds_since(self, wall: datetime, monotonic: float | None) -> float:

@@ -327,7 +327,6 @@ def leaves(model: type[Group] = Settings, above: tuple[str, ...] = ()) -> Iterat
 
 
 def known_variables() -> list[str]:
-    """Return every environment variable that Longstop reads."""
     others = (CONFIG_VARIABLE, PARENT_FD_VARIABLE, BEAT_FD_VARIABLE, RECORDED_VARIABLE)
     return [*(leaf.variable for leaf in leaves()), *others]
 

@@ -66,7 +66,6 @@ def install_advice(package: str) -> str:
 
 
 def is_ready(checks: Iterable[Check]) -> bool:
-    """Return whether everything that is needed is there."""
     return not any(check.is_problem for check in checks)
 
 

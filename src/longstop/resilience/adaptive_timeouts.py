@@ -34,7 +34,6 @@ class SiteSpeed(StrEnum):
 
 
 def speed_after(speed: SiteSpeed, mean: float) -> SiteSpeed:
-    """Return the speed for a mean, given the previous speed."""
     if mean > SLOW_ABOVE or (speed is SiteSpeed.SLOW and mean >= NO_LONGER_SLOW_BELOW):
         return SiteSpeed.SLOW
     if mean < FAST_BELOW or (speed is SiteSpeed.FAST and mean <= NO_LONGER_FAST_ABOVE):

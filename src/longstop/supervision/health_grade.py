@@ -310,7 +310,6 @@ class FailedRecycles(Struct, frozen=True, kw_only=True):
 
 
 def recovery_action(sample: Sample, failed: FailedRecycles, *, may_restart: bool = True) -> RecoveryAction:
-    """Return what to do about a bad sample."""
     if not sample.pollable:
         return RecoveryAction.WAIT
     candidates = worth_recycling(sample, failed)
@@ -320,5 +319,4 @@ def recovery_action(sample: Sample, failed: FailedRecycles, *, may_restart: bool
 
 
 def worth_recycling(sample: Sample, failed: FailedRecycles) -> tuple[Age, ...]:
-    """Return the matches that a recycle may still help."""
     return tuple(age for age in sample.pollable if failed.matches.get(age.match_id, 0) < MAX_RECYCLES)

@@ -76,13 +76,11 @@ class RecoveryAudit:
         return recovery
 
     def seconds_since(self, begun: Recovery) -> float:
-        """Return for how long an open recovery has lasted."""
         return self._clock.monotonic() - self._open[begun.id]
 
     def end(
         self, begun: Recovery, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
     ) -> Recovery:
-        """Record the outcome and what showed it."""
         if begun.id not in self._open or outcome is RecoveryOutcome.PENDING:
             raise IllegalTransition(f"the outcome of recovery {begun.id} cannot become {outcome}")
         ended = replace(

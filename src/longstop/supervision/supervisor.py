@@ -59,7 +59,6 @@ class Supervisor:
         self._stop_requested.set()
 
     def own_pids(self) -> frozenset[int]:
-        """Return the running children and the members of their groups."""
         return frozenset(pid for runner in self.runners for pid in runner.own_pids())
 
     async def run(self, loops: Sequence[Loop] = ()) -> Exit:

@@ -130,7 +130,6 @@ class Scheduler:
         return self._watches.get(source_id)
 
     def watches_of(self, ref: MatchRef) -> list[FeedWatch]:
-        """Return the watches of a match by its own ref."""
         return [watch for watch in self._watches.values() if watch.match.row.ref == ref]
 
     def is_excluded(self, source_id: str) -> bool:

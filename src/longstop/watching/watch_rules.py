@@ -246,7 +246,6 @@ class Lag(Struct, frozen=True, kw_only=True):
     moves: int = 0
 
     def after(self, now: float, behind: Behind) -> "Lag":
-        """Return the lag after the two pages were compared."""
         return self if behind is self.behind else replace(self, behind=behind, since=now)
 
     def after_change(self, still: Behind) -> "Lag":
