@@ -121,8 +121,8 @@ def screen(snapshot: StatusSnapshot, width: int, height: int) -> RenderableType:
     verdict, blank = snapshot.verdict, Text()
     sentences = (*_some(verdict.reasons, MAX_REASONS, "yellow"), *_some(verdict.notes, MAX_NOTES, ""))
     above: tuple[RenderableType, ...] = (_heading(snapshot), *sentences, blank, _nodes(snapshot, width), blank)
-    tables = (_breakers(snapshot, width), _orders(snapshot, width), _recoveries(snapshot, width))
-    below: list[RenderableType] = [part for table in tables if table.row_count for part in (blank, table)]
+    lists = (_breakers(snapshot), _orders(snapshot), _recoveries(snapshot))
+    below: list[RenderableType] = [part for rows in lists if rows for part in (blank, _table(rows, width))]
     # One line stays free for the cursor.
     left = height - 1 - _lines(Group(*above, *below), width)
     return Group(*above, _matches(snapshot, width, left), *below)
@@ -206,9 +206,9 @@ def _match(record: MonitoringRecord, now: Moment) -> Row:
     }
 
 
-def _breakers(snapshot: StatusSnapshot, width: int) -> Table:
+def _breakers(snapshot: StatusSnapshot) -> Sequence[Row]:
     notes = [(note, beat.silence_at(snapshot.taken_at)) for beat in snapshot.beats for note in beat.breakers]
-    rows: list[Row] = [
+    return [
         {
             "circuit open": plain(note.subject),
             "scope": note.scope,
@@ -218,11 +218,10 @@ def _breakers(snapshot: StatusSnapshot, width: int) -> Table:
         }
         for note, reported_ago in notes[:MAX_BREAKERS]
     ]
-    return _table(rows, width)
 
 
-def _orders(snapshot: StatusSnapshot, width: int) -> Table:
-    rows: list[Row] = [
+def _orders(snapshot: StatusSnapshot) -> Sequence[Row]:
+    return [
         {
             "by operator": plain(order.subject),
             "what": order.kind.value.replace("_", " "),
@@ -231,11 +230,10 @@ def _orders(snapshot: StatusSnapshot, width: int) -> Table:
         }
         for order in snapshot.standing[:MAX_ORDERS]
     ]
-    return _table(rows, width)
 
 
-def _recoveries(snapshot: StatusSnapshot, width: int) -> Table:
-    rows: list[Row] = [
+def _recoveries(snapshot: StatusSnapshot) -> Sequence[Row]:
+    return [
         {
             "recovery": f"{recovery.began_at:%H:%M:%S} {recovery.kind.value}",
             "of": plain(recovery.subject),
@@ -245,7 +243,6 @@ def _recoveries(snapshot: StatusSnapshot, width: int) -> Table:
         }
         for recovery in (snapshot.recoveries or ())[:MAX_RECOVERIES]
     ]
-    return _table(rows, width)
 
 
 def _table(rows: Sequence[Row], width: int) -> Table:
