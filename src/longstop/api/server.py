@@ -63,12 +63,7 @@ def build_app(
     )
     for sport in sports():
         MatchRoutes(
-            reader=stores.matches,
-            hot=stores.hot,
-            secret=secret,
-            clock=clock,
-            sport=sport,
-            is_hanging=health.is_hanging,
+            reader=stores.matches, hot=stores.hot, secret=secret, clock=clock, sport=sport, is_hanging=health.is_hanging
         ).add_to(app)
     HealthRoutes(cache=health, log=stores.health_log, secret=secret, clock=clock, lag=lag).add_to(app)
     AdminRoutes(stores.commands, reader=stores.admin_matches, secret=secret, clock=clock).add_to(app)

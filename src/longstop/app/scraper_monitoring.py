@@ -38,12 +38,7 @@ class SelfMonitoring:
     """Sends heartbeats, evaluates health, and starts recoveries."""
 
     def __init__(
-        self,
-        runtime: Runtime,
-        *,
-        schedulers: Mapping[str, Scheduler],
-        sinks: ScraperSinks,
-        is_supervised: bool,
+        self, runtime: Runtime, *, schedulers: Mapping[str, Scheduler], sinks: ScraperSinks, is_supervised: bool
     ) -> None:
         bus, clock = runtime.bus, runtime.clock
         self._runtime = runtime

@@ -37,12 +37,7 @@ class Supervisor:
     ) -> None:
         self.runners = tuple(
             ChildRunner(
-                spec,
-                bus=bus,
-                clock=clock,
-                backoff=backoff or RestartBackoff(),
-                group=group_for(spec.name),
-                audit=audit,
+                spec, bus=bus, clock=clock, backoff=backoff or RestartBackoff(), group=group_for(spec.name), audit=audit
             )
             for spec in children
         )

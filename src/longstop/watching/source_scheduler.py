@@ -239,10 +239,7 @@ class Scheduler:
         if new and self._has_memory_for(len(new)):
             due += [found for entry in new if (found := await self._discover(entry))]
         event = ListingRead(
-            source=self._source,
-            matches=len(listing.boards),
-            changed=len(due),
-            unreadable=len(listing.unreadable),
+            source=self._source, matches=len(listing.boards), changed=len(due), unreadable=len(listing.unreadable)
         )
         self._bus.emit(event)
         self._start(due)
