@@ -105,12 +105,9 @@ def check_clock(wall_seconds: float) -> Check:
 
 
 def check_memory(available_bytes: int) -> Check:
-    return _check(
-        "memory",
-        f"{available_bytes / 1e6:,.0f} MB available",
-        f"free {MIN_MEMORY_BYTES / 1e6:,.0f} MB: stop other programs, or use a larger machine",
-        is_good=available_bytes >= MIN_MEMORY_BYTES,
-    )
+    found = f"{available_bytes / 1e6:,.0f} MB available"
+    advice = f"free {MIN_MEMORY_BYTES / 1e6:,.0f} MB: stop other programs, or use a larger machine"
+    return _check("memory", found, advice, is_good=available_bytes >= MIN_MEMORY_BYTES)
 
 
 def check_open_files(limit: int, concurrency_cap: int) -> Check:
@@ -120,12 +117,9 @@ def check_open_files(limit: int, concurrency_cap: int) -> Check:
 
 
 def check_space(place: str, free_bytes: int) -> Check:
-    return _check(
-        "disk space",
-        f"{free_bytes / 1e9:,.1f} GB free at {place}",
-        f"free {MIN_SPACE_BYTES / 1e9:,.0f} GB, or choose another directory with --data or LONGSTOP_DATA",
-        is_good=free_bytes >= MIN_SPACE_BYTES,
-    )
+    found = f"{free_bytes / 1e9:,.1f} GB free at {place}"
+    advice = f"free {MIN_SPACE_BYTES / 1e9:,.0f} GB, or choose another directory with --data or LONGSTOP_DATA"
+    return _check("disk space", found, advice, is_good=free_bytes >= MIN_SPACE_BYTES)
 
 
 def check_browser_packages(missing: Sequence[str], *, is_needed: bool) -> Check:

@@ -238,9 +238,8 @@ def _stored_before(connection: apsw.Connection, columns: Row, sport: str) -> Sto
     if found is None:
         return None
     if any(found[name] != columns[name] for name in _SAMENESS):
-        raise StorageError(
-            "match {match_id} already has another revision {rev} of {key}: versions are immutable".format(**columns)
-        )
+        problem = "match {match_id} already has another revision {rev} of {key}: versions are immutable"
+        raise StorageError(problem.format(**columns))
     return stored_event(found, sport)
 
 
@@ -248,11 +247,8 @@ def _add_version(connection: apsw.Connection, columns: Row) -> None:
     current = row(connection, _SQL["current_rev"], columns)
     latest = 0 if current is None else current["rev"]
     if columns["rev"] != latest + 1:
-        raise StorageError(
-            "match {match_id} has {key} at revision {latest}: revision {rev} does not follow".format(
-                **columns, latest=latest
-            )
-        )
+        problem = "match {match_id} has {key} at revision {latest}: revision {rev} does not follow"
+        raise StorageError(problem.format(**columns, latest=latest))
     connection.execute(_SQL["add_version"], columns)
     connection.execute(_SQL["move_event"], columns)
 
