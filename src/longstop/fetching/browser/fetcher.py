@@ -147,9 +147,9 @@ class BrowserFetcher:
         if not self._meter.may_spend(Priority.LIVE):
             for session in self.sessions:
                 self._sessions.discard(session)
+        kind = request.priority.name.lower()
         raise errors.BudgetSpent(
-            f"the month's bytes through the proxy are used up or reserved: none for "
-            f"{request.priority.name.lower()} matches"
+            f"the month's bytes through the proxy are used up or reserved: none for {kind} matches"
         )
 
     def _succeeded(self, request: FetchRequest, session: Session, size: int) -> None:
